@@ -1,0 +1,16 @@
+/* Sizes as people write them: 8GiB, 512MiB, 80%, 1048576. No locking, no allocation. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SPW_SIZE_TEXT = 32 };
+
+/* Parses "123", "8GiB", "1.5G", "512 MiB", "80%". Units B, K, M, G, T with or without iB; all are
+ * powers of 1024. For a percentage *ret_percent is set and *ret_bytes is in tenths of a percent.
+ * False when it is not a size, is negative, or does not fit 64 bits. */
+bool spw_size_parse(const char *text, uint64_t *ret_bytes, bool *ret_percent);
+
+/* Writes "5.15 GiB", "512 MiB", "96 KiB" or "17 B" to `text` and returns it. */
+const char *spw_size_text(uint64_t bytes, char text[SPW_SIZE_TEXT]);
