@@ -1,0 +1,144 @@
+#include "stats/path.h"
+
+#include "base/options.h"
+#include "stats/process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_BYTES "{\"schema\": 1, \"pid\": "
+
+/* The rank as the common launchers say it: torchrun, Open MPI, MPICH, Slurm. */
+static const char *rank(void)
+{
+    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *value = spw_environment(names[i]);
+
+        if (value != NULL && *value != '\0' && strchr(value, '/') == NULL) {
+            return value;
+        }
+    }
+    return "0";
+}
+
+static bool append(char *path, size_t capacity, size_t *used, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length >= capacity - *used) {
+        return false;
+    }
+    memcpy(path + *used, text, length + 1);
+    *used += length;
+    return true;
+}
+
+static bool append_directive(char *path, size_t capacity, size_t *used, char directive)
+{
+    char text[256] = {'%', directive, '\0'};
+
+    switch (directive) {
+    case 'p':
+        snprintf(text, sizeof(text), "%d", (int)getpid());
+        break;
+    case 'r':
+        snprintf(text, sizeof(text), "%s", rank());
+        break;
+    case 'h':
+        gethostname(text, sizeof(text) - 1);
+        break;
+    case '%':
+        text[1] = '\0';
+        break;
+    default:
+        break;
+    }
+    return append(path, capacity, used, text);
+}
+
+bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity)
+{
+    size_t used = 0;
+
+    path[0] = '\0';
+    if (*pattern != '/') {
+        if (getcwd(path, capacity) == NULL) {
+            return false;
+        }
+        used = strlen(path);
+        if (!append(path, capacity, &used, "/")) {
+            return false;
+        }
+    }
+    for (; *pattern != '\0'; pattern++) {
+        char letter[2] = {*pattern, '\0'};
+
+        if (*pattern == '%' && pattern[1] != '\0') {
+            if (!append_directive(path, capacity, &used, *++pattern)) {
+                return false;
+            }
+        } else if (!append(path, capacity, &used, letter)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int spw_stats_path_owner(const char *path)
+{
+    char text[sizeof(FIRST_BYTES) + 16] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t length;
+
+    if (fd < 0) {
+        return 0;
+    }
+    length = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (length < (ssize_t)sizeof(FIRST_BYTES) ||
+        strncmp(text, FIRST_BYTES, sizeof(FIRST_BYTES) - 1) != 0) {
+        return 0;
+    }
+    return atoi(text + sizeof(FIRST_BYTES) - 1);
+}
+
+static bool is_before(struct timespec a, struct timespec b)
+{
+    return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
+/* Whether `pid` is a process of this run: the launcher's folder has its mapping. */
+static bool is_of_this_run(int pid)
+{
+    const char *folder = spw_environment("SPILLWAY_RUN_DIR");
+    char path[1024];
+
+    if (folder == NULL || pid == 0 || pid == (int)getpid()) {
+        return false;
+    }
+    snprintf(path, sizeof(path), "%s/%d", folder, pid);
+    return access(path, F_OK) == 0;
+}
+
+void spw_stats_path_clear(const char *path, uint64_t start)
+{
+    struct timespec began = spw_process_start_time(start);
+    struct stat status;
+    int owner;
+
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return;
+    }
+    owner = spw_stats_path_owner(path);
+    if ((owner != 0 || status.st_size == 0) && is_before(status.st_mtim, began) &&
+        !is_of_this_run(owner)) {
+        unlink(path);
+    }
+}

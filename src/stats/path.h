@@ -1,0 +1,17 @@
+/* Where the statistics file goes: the name, and who may have it (the rule is at spw_stats_write).
+ * No locking, no allocation. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Expands %p, %r, %h and %% in `pattern` and makes it absolute. False when it does not fit. */
+bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
+
+/* Removes the statistics file (or the empty file) of an earlier run at `path`; anything else is
+ * left alone. `start` is when this process began, in ticks. */
+void spw_stats_path_clear(const char *path, uint64_t start);
+
+/* The pid that a statistics file names in its first bytes; 0 when it is none. */
+int spw_stats_path_owner(const char *path);

@@ -1,0 +1,90 @@
+#include "stats/process.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NANOSECONDS = 1000000000 };
+
+/* Reads the beginning of a small file of /proc; always terminated. Returns the bytes read. */
+static size_t read_start(const char *path, char *text, size_t capacity)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, text, capacity - 1);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0 ? (size_t)length : 0;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void spw_process_name(char *name, size_t capacity)
+{
+    char arguments[1024];
+    size_t length = read_start("/proc/self/cmdline", arguments, sizeof(arguments));
+    const char *second = arguments + strlen(arguments) + 1;
+
+    if (second < arguments + length && *second != '\0' && *second != '-') {
+        snprintf(name, capacity, "%s %s", last_part(arguments), last_part(second));
+    } else {
+        snprintf(name, capacity, "%s", length > 0 ? last_part(arguments) : "?");
+    }
+}
+
+/* Steps over `count` fields separated by single spaces. */
+static const char *skip_fields(const char *text, int count)
+{
+    for (; count > 0 && text != NULL; count--) {
+        text = strchr(text, ' ');
+        text = text != NULL ? text + 1 : NULL;
+    }
+    return text;
+}
+
+bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
+{
+    enum { FIELDS_TO_STATE = 1, FIELDS_TO_START = 19 };
+    char path[64];
+    char text[1024];
+    const char *state;
+    const char *start;
+    uint64_t ticks = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    read_start(path, text, sizeof(text));
+    state = strrchr(text, ')'); /* the name before it may hold anything */
+    state = state != NULL ? skip_fields(state, FIELDS_TO_STATE) : NULL;
+    start = skip_fields(state, FIELDS_TO_START);
+    if (start == NULL) {
+        return false;
+    }
+    for (; *start >= '0' && *start <= '9'; start++) {
+        ticks = ticks * 10 + (uint64_t)(*start - '0');
+    }
+    *ret_state = *state;
+    *ret_ticks = ticks;
+    return true;
+}
+
+struct timespec spw_process_start_time(uint64_t ticks)
+{
+    uint64_t tick = NANOSECONDS / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec boot;
+    struct timespec now;
+    int64_t began;
+
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    clock_gettime(CLOCK_REALTIME, &now);
+    began = (now.tv_sec - boot.tv_sec) * (int64_t)NANOSECONDS + now.tv_nsec - boot.tv_nsec +
+            (int64_t)((ticks + 1) * tick);
+    return (struct timespec){.tv_sec = began / NANOSECONDS, .tv_nsec = began % NANOSECONDS};
+}

@@ -1,0 +1,18 @@
+/* What a process is called and when it began, from /proc. No locking, no allocation. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+/* The name of the calling program: the last part of its first argument and, when the second is no
+ * option, of that too ("python3 train.py"). */
+void spw_process_name(char *name, size_t capacity);
+
+/* When `pid` began, in clock ticks since boot, and its state letter ('R', 'Z', ...). False when
+ * there is no such process. */
+bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state);
+
+/* The same moment on the clock of file times, rounded up to the next tick. */
+struct timespec spw_process_start_time(uint64_t ticks);

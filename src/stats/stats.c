@@ -1,0 +1,193 @@
+#include "stats/stats.h"
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "stats/path.h"
+#include "stats/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_IMAGES = 16 }; /* a process may execute one program after the other */
+
+/* The mapping of this process; at the same address from the first creation on. */
+static struct {
+    struct spw_stats *_Atomic stats;
+    struct spw_stats private_stats; /* used when nothing can be mapped */
+    bool exit_registered;
+} process;
+
+/* Opens a new file for the mapping in the launcher's folder; -1 when there is none. */
+static int open_in_run_dir(void)
+{
+    const char *folder = spw_environment("SPILLWAY_RUN_DIR");
+    char path[SPW_STATS_PATH];
+
+    for (int image = 0; folder != NULL && image < MOST_IMAGES; image++) {
+        int fd;
+
+        snprintf(path, sizeof(path), image == 0 ? "%s/%d" : "%s/%d.%d", folder, (int)getpid(),
+                 image);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* Maps `fd` over the previous mapping, or anywhere at the first time. The file is allocated at
+ * once: a full file system must show here, not as SIGBUS in the middle of somebody's program. */
+static struct spw_stats *map_file(int fd, struct spw_stats *previous)
+{
+    const size_t bytes = sizeof(struct spw_stats);
+    int flags = MAP_SHARED | (previous != NULL ? MAP_FIXED : 0);
+    void *address;
+
+    if (fd < 0 || posix_fallocate(fd, 0, (off_t)bytes) != 0) {
+        return NULL;
+    }
+    address = mmap(previous, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    return address != MAP_FAILED ? address : NULL;
+}
+
+static struct spw_stats *map_any(struct spw_stats *previous)
+{
+    struct spw_stats *stats;
+    int fd;
+
+    if (previous == &process.private_stats) {
+        return previous;
+    }
+    fd = open_in_run_dir();
+    stats = map_file(fd, previous);
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (stats != NULL) {
+        return stats;
+    }
+    fd = memfd_create("spillway-stats", MFD_CLOEXEC);
+    stats = map_file(fd, previous);
+    if (stats != NULL) {
+        spw_fd_park(fd); /* stays open: /proc/PID/fd is how others find it */
+        return stats;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return previous != NULL ? previous : &process.private_stats;
+}
+
+struct spw_stats *spw_stats_create(void)
+{
+    struct spw_stats *stats = map_any(atomic_load(&process.stats));
+    char state;
+
+    stats->magic = SPW_STATS_MAGIC;
+    stats->version = SPW_STATS_VERSION;
+    stats->bytes = sizeof(*stats);
+    stats->pid = (int)getpid();
+    spw_process_start(stats->pid, &stats->start, &state);
+    atomic_store(&process.stats, stats);
+    return stats;
+}
+
+/* Also runs in a child that was made without the fork handlers: the pid tells. */
+static void at_exit(void)
+{
+    struct spw_stats *stats = atomic_load(&process.stats);
+
+    if (stats != NULL && stats->pid == (int)getpid()) {
+        spw_stats_finish(stats);
+    }
+}
+
+void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
+                     bool summary, int device_count)
+{
+    snprintf(stats->mode, sizeof(stats->mode), "%s", mode);
+    snprintf(stats->why, sizeof(stats->why), "%s", why);
+    spw_process_name(stats->process, sizeof(stats->process));
+    stats->device_count = device_count < SPW_STATS_DEVICES ? device_count : SPW_STATS_DEVICES;
+    stats->summary = summary;
+    stats->path[0] = '\0';
+    if (path != NULL && *path != '\0') {
+        if (spw_stats_path_expand(path, stats->path, sizeof(stats->path))) {
+            spw_stats_path_clear(stats->path, stats->start);
+        } else {
+            spw_say("SPILLWAY_STATS=%s: no absolute path of less than %d bytes; no statistics file",
+                    path, SPW_STATS_PATH);
+            stats->path[0] = '\0';
+        }
+    }
+    atomic_store_explicit(&stats->state, SPW_STATS_RUNNING, memory_order_release);
+    if (!process.exit_registered && stats == atomic_load(&process.stats)) {
+        process.exit_registered = atexit(at_exit) == 0;
+    }
+}
+
+void spw_stats_forget(void)
+{
+    struct spw_stats *stats = atomic_load(&process.stats);
+
+    if (stats == NULL) {
+        return;
+    }
+    if (stats == &process.private_stats ||
+        mmap(stats, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+             -1, 0) == MAP_FAILED) {
+        memset(stats, 0, sizeof(*stats));
+    }
+}
+
+struct spw_stats *spw_stats_open(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct spw_stats *stats = MAP_FAILED;
+    struct stat status;
+
+    if (fd < 0) {
+        return NULL;
+    }
+    if (fstat(fd, &status) == 0 && status.st_size >= (off_t)sizeof(*stats)) {
+        stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    if (stats == MAP_FAILED) {
+        return NULL;
+    }
+    if (stats->magic != SPW_STATS_MAGIC || stats->version != SPW_STATS_VERSION ||
+        stats->bytes != sizeof(*stats)) {
+        spw_stats_close(stats);
+        return NULL;
+    }
+    return stats;
+}
+
+void spw_stats_close(struct spw_stats *stats)
+{
+    if (stats != NULL) {
+        munmap(stats, sizeof(*stats));
+    }
+}
+
+void spw_stats_finish(struct spw_stats *stats)
+{
+    int running = SPW_STATS_RUNNING;
+
+    if (!atomic_compare_exchange_strong(&stats->state, &running, SPW_STATS_WRITTEN)) {
+        return;
+    }
+    if (stats->summary) {
+        spw_stats_summary(stats, STDERR_FILENO);
+    }
+    spw_stats_write(stats);
+}

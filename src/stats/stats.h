@@ -1,0 +1,86 @@
+/* The statistics of a process: a shared mapping that lives from the first CUDA initialisation.
+ *
+ * The mapping is a file in the folder that the launcher names in SPILLWAY_RUN_DIR (called by the
+ * pid), else a memfd called "spillway-stats", so that the launcher can finish for a child that died
+ * and a viewer can look in. Fields are written with relaxed atomics and no lock; strings are
+ * written before `state` becomes RUNNING and never change. Layout changes raise `version`; readers
+ * refuse other versions. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 1 };
+enum { SPW_STATS_DEVICES = 64, SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
+enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
+
+/* Under which name this process has written its statistics file. */
+enum spw_stats_file { SPW_STATS_FILE_NONE, SPW_STATS_FILE_PLAIN, SPW_STATS_FILE_PID };
+
+struct spw_stats_device {
+    struct spw_counters counters;
+    _Atomic uint64_t driver_calls[SPW_STATS_CALLS]; /* made by spillway for itself */
+};
+
+struct spw_stats {
+    uint32_t magic;
+    uint32_t version;
+    uint64_t bytes;    /* sizeof(struct spw_stats) of the writer */
+    _Atomic int state; /* enum spw_stats_state */
+    _Atomic int file;  /* enum spw_stats_file */
+    int pid;
+    int device_count; /* visible devices */
+    uint64_t start;   /* of the process, in clock ticks since boot: tells a recycled pid */
+    bool summary;     /* SPILLWAY_SUMMARY */
+    char mode[SPW_STATS_NAME];
+    char why[SPW_STATS_PATH];     /* why this mode, in words */
+    char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */
+    char path[SPW_STATS_PATH];    /* where the statistics file goes, expanded; "" for none */
+    char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
+    struct spw_stats_device devices[SPW_STATS_DEVICES];
+};
+
+/* Creates the mapping; on failure a private one, so that the result is never NULL. Once per
+ * process, and again after spw_stats_forget (the same address then); the state stays EMPTY until
+ * spw_stats_start. The caller serialises it with itself. */
+struct spw_stats *spw_stats_create(void);
+
+/* Fixes the strings, expands %p (pid), %r (rank), %h (host) and %% in `path` and makes it
+ * absolute, registers the exit handler. `path` may be NULL. A file of an earlier run at that path
+ * is removed (see spw_stats_write). `call_names` are filled by the caller before. */
+void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
+                     bool summary, int device_count);
+
+/* In a child after fork: the parent's mapping is not ours any more. What the process still holds of
+ * it becomes private memory at the same address, so that stale pointers stay harmless. Only
+ * async-signal-safe calls. */
+void spw_stats_forget(void);
+
+/* Maps a statistics file that another process created; NULL when it is none of this version.
+ * Unmapped by spw_stats_close. */
+struct spw_stats *spw_stats_open(const char *path);
+void spw_stats_close(struct spw_stats *stats);
+
+/* Writes the JSON file of the contract: a temporary name, then rename. False, with one line on
+ * stderr, when it cannot be written; true without a path. Used by the exit handler, at every
+ * out-of-memory and by the launcher; takes no lock, allocates nothing.
+ *
+ * Processes with the same path: the first to write gets the name, every other appends ".PID", and
+ * a process that writes again replaces its own. Which file is whose: what stands at the path when a
+ * process starts its statistics is of an earlier run, and removed, unless it is no statistics file,
+ * was written after the process itself began or by a process that has a mapping in
+ * SPILLWAY_RUN_DIR; after that the name is taken by link(2), which only one can do. Something at
+ * the path that is not a regular file
+ * (/dev/stderr, a pipe) is written to in place. */
+bool spw_stats_write(struct spw_stats *stats);
+
+/* Writes the summary, a few lines, to file descriptor `fd`; nothing when no device was used. */
+void spw_stats_summary(const struct spw_stats *stats, int fd);
+
+/* What the exit handler does: summary and file, once. The launcher calls it for a child that died
+ * without. */
+void spw_stats_finish(struct spw_stats *stats);

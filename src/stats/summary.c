@@ -1,0 +1,164 @@
+#include "stats/stats.h"
+
+#include "base/fd.h"
+#include "base/size.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* No floating point: the program's locale must not change what is written. */
+
+static uint64_t get(const _Atomic uint64_t *counter)
+{
+    return spw_counter_get(counter);
+}
+
+static void put_line(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put_line(int fd, const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(line, sizeof(line) - 1, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        return;
+    }
+    if ((size_t)length > sizeof(line) - 2) {
+        length = sizeof(line) - 2;
+    }
+    line[length] = '\n';
+    spw_fd_write(fd, line, (size_t)length + 1);
+}
+
+static bool was_used(const struct spw_stats_device *device)
+{
+    const struct spw_counters *counters = &device->counters;
+
+    return get(&counters->allocs) > 0 || get(&counters->passed_allocs) > 0 ||
+           get(&counters->live_peak_bytes) > 0 || get(&counters->ooms) > 0;
+}
+
+static uint64_t total_driver_calls(const struct spw_stats_device *device)
+{
+    uint64_t total = 0;
+
+    for (int i = 0; i < SPW_STATS_CALLS; i++) {
+        total += get(&device->driver_calls[i]);
+    }
+    return total;
+}
+
+static void put_peaks(int fd, int ordinal, const struct spw_counters *counters)
+{
+    uint64_t live = get(&counters->live_peak_bytes);
+    uint64_t committed = get(&counters->committed_peak_bytes);
+    uint64_t host = get(&counters->host_peak_bytes);
+    char live_text[SPW_SIZE_TEXT];
+    char committed_text[SPW_SIZE_TEXT];
+    char limit_text[SPW_SIZE_TEXT];
+    char host_text[SPW_SIZE_TEXT];
+    char ratio[64] = "";
+
+    if (committed > 0) {
+        uint64_t permille = live * 1000 / committed;
+
+        snprintf(ratio, sizeof(ratio), " (%" PRIu64 ".%" PRIu64 " %% used)", permille / 10,
+                 permille % 10);
+    }
+    put_line(fd, "spillway: device %d: peak live %s, peak committed %s%s; limit %s%s%s", ordinal,
+             spw_size_text(live, live_text), spw_size_text(committed, committed_text), ratio,
+             spw_size_text(get(&counters->limit_bytes), limit_text),
+             host > 0 ? "; peak on the host " : "", host > 0 ? spw_size_text(host, host_text) : "");
+}
+
+static void put_calls(int fd, int ordinal, const struct spw_stats_device *device)
+{
+    const struct spw_counters *counters = &device->counters;
+
+    put_line(fd,
+             "spillway: device %d: %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
+             " steals, %" PRIu64 " host waits, %" PRIu64 " driver calls of our own",
+             ordinal, get(&counters->allocs), get(&counters->frees), get(&counters->steals),
+             get(&counters->host_waits), total_driver_calls(device));
+}
+
+/* Adds "N what" to a list in `text`. */
+static void append_reason(char *text, size_t capacity, size_t *used, uint64_t count,
+                          const char *what)
+{
+    int length;
+
+    if (count == 0) {
+        return;
+    }
+    length = snprintf(text + *used, capacity - *used, "%s%" PRIu64 " %s", *used > 0 ? ", " : "",
+                      count, what);
+    if (length > 0 && (size_t)length < capacity - *used) {
+        *used += (size_t)length;
+    }
+}
+
+static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
+{
+    uint64_t passed = get(&counters->passed_allocs);
+    uint64_t captured = get(&counters->captured_allocs);
+    uint64_t foreign = get(&counters->foreign_pool_allocs);
+    uint64_t failed = get(&counters->failed_open);
+    uint64_t named = captured + foreign + failed;
+    char reasons[512] = "";
+    size_t used = 0;
+
+    if (passed == 0 && named == 0) {
+        return;
+    }
+    append_reason(reasons, sizeof(reasons), &used, captured, "during a graph capture");
+    append_reason(reasons, sizeof(reasons), &used, foreign, "from memory pools of the program");
+    append_reason(reasons, sizeof(reasons), &used, failed, "because the pool had trouble");
+    append_reason(reasons, sizeof(reasons), &used, passed > named ? passed - named : 0,
+                  "left to the driver by the mode");
+    put_line(fd, "spillway: device %d: %" PRIu64 " allocations passed to the driver: %s", ordinal,
+             passed, reasons);
+}
+
+static void put_trouble(int fd, int ordinal, const struct spw_counters *counters)
+{
+    char text[512] = "";
+    size_t used = 0;
+
+    append_reason(text, sizeof(text), &used, get(&counters->ooms),
+                  "allocations answered out of memory");
+    append_reason(text, sizeof(text), &used, get(&counters->forward_retries),
+                  "calls of the program repeated after trimming");
+    append_reason(text, sizeof(text), &used, get(&counters->runtime_missed),
+                  "runtime calls that did not reach spillway's driver doors");
+    if (used > 0) {
+        put_line(fd, "spillway: device %d: %s", ordinal, text);
+    }
+}
+
+void spw_stats_summary(const struct spw_stats *stats, int fd)
+{
+    bool headed = false;
+
+    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+        const struct spw_stats_device *device = &stats->devices[i];
+
+        if (!was_used(device)) {
+            continue;
+        }
+        if (!headed) {
+            put_line(fd, "spillway: %s (pid %d): mode %s (%s)", stats->process, stats->pid,
+                     stats->mode, stats->why);
+            headed = true;
+        }
+        put_peaks(fd, i, &device->counters);
+        put_calls(fd, i, device);
+        put_passed(fd, i, &device->counters);
+        put_trouble(fd, i, &device->counters);
+    }
+}
