@@ -1,0 +1,32 @@
+/* A hash map from block address to its extent: open addressing with backward-shift deletion, so
+ * that it needs no tombstones and stays flat however many blocks come and go. Caller holds the
+ * pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool/extent.h"
+
+struct spw_address_map {
+    struct spw_address_slot *slots;
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+    unsigned shift;
+};
+
+/* Makes room for one more entry: false when the host has no memory. */
+bool spw_address_map_reserve(struct spw_address_map *map);
+
+/* Adds an extent under its address; needs an earlier reserve. */
+void spw_address_map_put(struct spw_address_map *map, struct spw_extent *extent);
+
+/* The extent at exactly `address`; NULL when there is none. */
+struct spw_extent *spw_address_map_get(const struct spw_address_map *map, uint64_t address);
+
+/* Removes and returns the extent at exactly `address`; NULL when there is none. */
+struct spw_extent *spw_address_map_take(struct spw_address_map *map, uint64_t address);
+
+/* Frees the table, not the extents. */
+void spw_address_map_fini(struct spw_address_map *map);

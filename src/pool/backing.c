@@ -1,0 +1,298 @@
+#include "pool/backing.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static uint64_t address_of(const struct spw_backing *backing, size_t index)
+{
+    return backing->base + ((uint64_t)index << backing->granule_shift);
+}
+
+/* The table is as long as the arena, which is mostly never used: zero pages cost nothing. */
+static size_t table_bytes(const struct spw_backing *backing)
+{
+    return (size_t)(backing->bytes >> backing->granule_shift) * sizeof(struct spw_granule);
+}
+
+enum spw_err spw_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops, void *vm,
+                              struct spw_lanes *lanes, struct spw_counters *counters,
+                              uint64_t arena_bytes, uint64_t granule_bytes)
+{
+    enum spw_err err;
+    void *table;
+
+    memset(backing, 0, sizeof(*backing));
+    backing->ops = ops;
+    backing->vm = vm;
+    backing->lanes = lanes;
+    backing->counters = counters;
+    backing->bytes = arena_bytes;
+    backing->granule_bytes = granule_bytes;
+    backing->granule_shift = (unsigned)__builtin_ctzll(granule_bytes);
+    table = mmap(NULL, table_bytes(backing), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED) {
+        return SPW_E_NO_HOST;
+    }
+    err = ops->reserve(vm, arena_bytes, &backing->base);
+    if (err != SPW_OK) {
+        munmap(table, table_bytes(backing));
+        return err;
+    }
+    backing->granules = table;
+    return SPW_OK;
+}
+
+static void count_chunks(struct spw_backing *backing, int64_t change)
+{
+    backing->chunk_count += (size_t)change;
+    spw_counter_shift(&backing->counters->committed_bytes,
+                      change * (int64_t)backing->granule_bytes);
+    spw_counter_peak(&backing->counters->committed_peak_bytes, &backing->counters->committed_bytes);
+    spw_counter_peak(&backing->counters->reserved_peak_bytes, &backing->counters->committed_bytes);
+}
+
+/* Unmaps granules [first, last) that are all backed; their chunks become spare. False when the seam
+ * refused: what it did unmap is spare, the rest stays as it was. */
+static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
+{
+    uint64_t bytes = (uint64_t)(last - first) << backing->granule_shift, done = bytes;
+    enum spw_err err = backing->ops->unmap(backing->vm, address_of(backing, first), bytes,
+                                           backing->granule_bytes, &done);
+
+    if (err == SPW_OK) {
+        done = bytes;
+    }
+    for (size_t i = first; i < first + (size_t)(done >> backing->granule_shift); i++) {
+        backing->spare[backing->spare_count++] = backing->granules[i].chunk;
+        backing->granules[i] = (struct spw_granule){0};
+    }
+    return err == SPW_OK;
+}
+
+static void unmap_everything(struct spw_backing *backing)
+{
+    size_t count = (size_t)(backing->bytes >> backing->granule_shift), left;
+
+    left = backing->chunk_count - backing->spare_count;
+    for (size_t i = 0, first; i < count && left > 0; i++) {
+        if (backing->granules[i].chunk == 0) {
+            continue;
+        }
+        for (first = i; i < count && backing->granules[i].chunk != 0; i++) {
+            left--;
+        }
+        (void)unmap_run(backing, first, i);
+    }
+}
+
+void spw_backing_fini(struct spw_backing *backing, bool release)
+{
+    if (backing->granules == NULL) {
+        return;
+    }
+    if (release) {
+        unmap_everything(backing);
+        (void)spw_backing_release(backing, backing->spare_count);
+        backing->ops->unreserve(backing->vm, backing->base, backing->bytes);
+    }
+    count_chunks(backing, -(int64_t)backing->chunk_count); /* those that could not be released */
+    munmap(backing->granules, table_bytes(backing));
+    free(backing->spare);
+    memset(backing, 0, sizeof(*backing));
+}
+
+size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    size_t last = spw_backing_index(backing, end - 1), missing = 0;
+
+    for (size_t i = spw_backing_index(backing, address); i <= last; i++) {
+        missing += backing->granules[i].chunk == 0;
+    }
+    return missing;
+}
+
+void spw_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
+                       const struct spw_lane *lane)
+{
+    size_t last = spw_backing_index(backing, end - 1);
+
+    for (size_t i = spw_backing_index(backing, address); i <= last; i++) {
+        struct spw_granule *granule = &backing->granules[i];
+
+        if (granule->lane == lane->number || granule->lane == SPW_LANE_IDLE ||
+            spw_lane_passed(backing->lanes, granule->lane, granule->seq)) {
+            granule->lane = lane->number;
+            granule->seq = lane->seq;
+        } else {
+            /* Two lanes are pending in one granule: only a fence of the whole device covers both,
+             * or a wait for it, that is yet to begin. */
+            struct spw_lane *all = spw_lane_all(backing->lanes);
+
+            all->seq = backing->lanes->clock;
+            granule->lane = SPW_LANE_ALL;
+            granule->seq = all->seq;
+        }
+    }
+}
+
+enum spw_err spw_backing_create(struct spw_backing *backing)
+{
+    uint64_t chunk;
+    enum spw_err err;
+
+    if (backing->chunk_count == backing->spare_capacity) {
+        /* Room for every chunk there is, so that unmapping never has to allocate. */
+        size_t capacity = backing->spare_capacity == 0 ? 256 : backing->spare_capacity * 2;
+        uint64_t *grown = realloc(backing->spare, capacity * sizeof(*grown));
+
+        if (grown == NULL) {
+            return SPW_E_NO_HOST;
+        }
+        backing->spare = grown;
+        backing->spare_capacity = capacity;
+    }
+    err = backing->ops->create(backing->vm, SPW_TIER_DEVICE, backing->granule_bytes, &chunk);
+    if (err != SPW_OK) {
+        return err;
+    }
+    backing->spare[backing->spare_count++] = chunk + 1;
+    count_chunks(backing, 1);
+    return SPW_OK;
+}
+
+static bool can_steal(const struct spw_backing *backing, size_t index)
+{
+    const struct spw_granule *granule = &backing->granules[index];
+
+    return granule->chunk != 0 && !granule->broken &&
+           spw_lane_passed(backing->lanes, granule->lane, granule->seq);
+}
+
+size_t spw_backing_steal(struct spw_backing *backing, uint64_t address, uint64_t end, size_t most)
+{
+    uint64_t low = spw_backing_up(backing, address), high = spw_backing_down(backing, end);
+    size_t before = backing->spare_count, first, i;
+    bool going = true;
+
+    if (low >= high) {
+        return 0;
+    }
+    first = spw_backing_index(backing, low);
+    for (i = first + (size_t)((high - low) >> backing->granule_shift); i > first && going;) {
+        size_t run_end, taken = backing->spare_count - before;
+
+        if (taken >= most) {
+            break;
+        }
+        if (!can_steal(backing, i - 1)) {
+            i--;
+            continue;
+        }
+        run_end = i;
+        while (i > first && run_end - i < most - taken && can_steal(backing, i - 1)) {
+            i--;
+        }
+        going = unmap_run(backing, i, run_end);
+    }
+    return backing->spare_count - before;
+}
+
+/* Maps spare chunks at granules [first, last); on failure those that were mapped are unmapped. */
+static enum spw_err map_run(struct spw_backing *backing, size_t first, size_t last)
+{
+    enum spw_err err = SPW_OK;
+    size_t i;
+
+    for (i = first; i < last; i++) {
+        uint64_t chunk = backing->spare[backing->spare_count - 1];
+
+        err = backing->ops->map(backing->vm, address_of(backing, i), backing->granule_bytes,
+                                chunk - 1);
+        if (err != SPW_OK) {
+            goto err_mapped;
+        }
+        backing->spare_count--;
+        backing->granules[i] = (struct spw_granule){.chunk = chunk};
+    }
+    err = backing->ops->set_access(backing->vm, address_of(backing, first),
+                                   (uint64_t)(last - first) << backing->granule_shift);
+    if (err == SPW_OK) {
+        return SPW_OK;
+    }
+
+err_mapped:
+    if (i > first && !unmap_run(backing, first, i)) {
+        /* Mapped, but not accessible and not to be undone: out of use for good. */
+        for (size_t k = first; k < i; k++) {
+            backing->granules[k].broken = backing->granules[k].chunk != 0;
+        }
+    }
+    return err;
+}
+
+enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    size_t last = spw_backing_index(backing, end - 1) + 1, i = spw_backing_index(backing, address);
+
+    while (i < last) {
+        size_t first = i;
+        enum spw_err err;
+
+        while (i < last && backing->granules[i].chunk == 0) {
+            i++;
+        }
+        if (i == first) {
+            i++;
+            continue;
+        }
+        err = map_run(backing, first, i);
+        if (err != SPW_OK) {
+            return err;
+        }
+    }
+    return SPW_OK;
+}
+
+size_t spw_backing_release(struct spw_backing *backing, size_t most)
+{
+    size_t released = 0;
+
+    while (released < most && backing->spare_count > 0) {
+        uint64_t chunk = backing->spare[backing->spare_count - 1] - 1;
+
+        if (backing->ops->release(backing->vm, chunk) != SPW_OK) {
+            break;
+        }
+        backing->spare_count--;
+        count_chunks(backing, -1);
+        released++;
+    }
+    return released;
+}
+
+enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,
+                                        uint64_t end)
+{
+    size_t count = spw_backing_index(backing, end), i = spw_backing_index(backing, address);
+
+    while (i < count) {
+        size_t first = i;
+        enum spw_err err;
+
+        while (i < count && backing->granules[i].chunk != 0) {
+            i++;
+        }
+        if (i == first) {
+            i++;
+            continue;
+        }
+        err = backing->ops->set_access(backing->vm, address_of(backing, first),
+                                       (uint64_t)(i - first) << backing->granule_shift);
+        if (err != SPW_OK) {
+            return err;
+        }
+    }
+    return SPW_OK;
+}

@@ -1,0 +1,89 @@
+/* Backing: which granules of the arena have physical memory, and the chunks that are spare.
+ *
+ * A chunk is one granule of physical memory, mapped at one granule of the arena or spare. Every
+ * granule carries the last free that touched it, as lane and number, so that it is known granule by
+ * granule whether device work may still use it. Work is done by ranges: one set-access and, where
+ * the seam can, one unmap for a run of neighbours. Caller holds the pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "pool/lane.h"
+#include "pool/vm_ops.h"
+
+struct spw_granule {
+    uint64_t chunk; /* 0: not backed; seam handles are kept with 1 added */
+    uint64_t seq;   /* of the last free inside */
+    uint32_t lane;  /* of that free */
+    bool broken;    /* the seam failed half-way here: never used again */
+};
+
+struct spw_backing {
+    struct spw_granule *granules;
+    uint64_t base, bytes, granule_bytes;
+    unsigned granule_shift;
+    uint64_t *spare; /* chunks that are mapped nowhere */
+    size_t spare_count, spare_capacity;
+    size_t chunk_count; /* mapped or spare */
+    const struct spw_vm_ops *ops;
+    void *vm;
+    struct spw_lanes *lanes;
+    struct spw_counters *counters;
+};
+
+/* Reserves the arena and its table; nothing is backed. On failure nothing is left behind. */
+enum spw_err spw_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops, void *vm,
+                              struct spw_lanes *lanes, struct spw_counters *counters,
+                              uint64_t arena_bytes, uint64_t granule_bytes);
+
+/* Frees the records; with `release`, unmaps and releases everything first (no pending work). */
+void spw_backing_fini(struct spw_backing *backing, bool release);
+
+static inline size_t spw_backing_index(const struct spw_backing *backing, uint64_t address)
+{
+    return (size_t)((address - backing->base) >> backing->granule_shift);
+}
+
+static inline bool spw_backing_has(const struct spw_backing *backing, uint64_t address)
+{
+    return backing->granules[spw_backing_index(backing, address)].chunk != 0;
+}
+
+static inline uint64_t spw_backing_down(const struct spw_backing *backing, uint64_t address)
+{
+    return address & ~(backing->granule_bytes - 1);
+}
+
+static inline uint64_t spw_backing_up(const struct spw_backing *backing, uint64_t address)
+{
+    return (address + backing->granule_bytes - 1) & ~(backing->granule_bytes - 1);
+}
+
+/* How many granules of [address, end) have no chunk. */
+size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end);
+
+/* Notes a free of [address, end) as the last use of its granules. */
+void spw_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
+                       const struct spw_lane *lane);
+
+/* Creates one chunk and keeps it as spare. */
+enum spw_err spw_backing_create(struct spw_backing *backing);
+
+/* Makes spare the chunks of whole granules inside [address, end) whose pending work has completed,
+ * at most `most` of them, from the high end down. Returns how many were taken. */
+size_t spw_backing_steal(struct spw_backing *backing, uint64_t address, uint64_t end, size_t most);
+
+/* Maps spare chunks under every granule of [address, end) that has none and makes them accessible.
+ * There must be enough spare chunks. On failure some granules may have been backed, all of them
+ * accessible but for those marked broken. */
+enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end);
+
+/* Releases spare chunks, at most `most`. Returns how many. */
+size_t spw_backing_release(struct spw_backing *backing, size_t most);
+
+/* Applies the seam's present access list to everything mapped in [address, end). */
+enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,
+                                        uint64_t end);

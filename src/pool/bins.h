@@ -1,0 +1,32 @@
+/* Bins: free extents by size, for best fit.
+ *
+ * Two levels of bins (a power of two, then 32 equal parts) with a bitmap each, so that the smallest
+ * bin that can serve a size is found in constant time. Inside a bin the best of the first entries
+ * is taken. Caller holds the pool's lock. */
+#pragma once
+
+#include <stdint.h>
+
+#include "pool/extent.h"
+
+/* Sizes are multiples of the unit, up to SPW_BIN_LEVELS powers of two of it (1 PiB). */
+enum { SPW_UNIT_BYTES = 512, SPW_BIN_LEVELS = 37, SPW_BIN_PARTS = 32 };
+
+struct spw_bins {
+    uint64_t levels;
+    uint32_t parts[SPW_BIN_LEVELS];
+    struct spw_extent *heads[SPW_BIN_LEVELS][SPW_BIN_PARTS];
+};
+
+/* Adds or takes out a free extent; its size must be the same both times. */
+void spw_bins_insert(struct spw_bins *bins, struct spw_extent *extent);
+void spw_bins_remove(struct spw_bins *bins, struct spw_extent *extent);
+
+/* Changes the size of an extent that is inside. */
+void spw_bins_resize(struct spw_bins *bins, struct spw_extent *extent, uint64_t bytes);
+
+/* The extent of at least `bytes` that wastes least; NULL when there is none. It stays inside. */
+struct spw_extent *spw_bins_best(const struct spw_bins *bins, uint64_t bytes);
+
+/* Bytes of an extent from the highest bin in use; 0 when empty. */
+uint64_t spw_bins_largest(const struct spw_bins *bins);

@@ -1,0 +1,169 @@
+#include "pool/pool.h"
+
+#include "pool/state.h"
+
+/* What a walk over the extents adds up to, compared with the pool's own figures. */
+struct census {
+    uint64_t block_bytes, block_count;
+    uint64_t free_count, indexed_count;
+};
+
+static const char *check_backed(const struct spw_pool *pool, const struct spw_extent *extent,
+                                bool backed)
+{
+    const struct spw_backing *backing = &pool->backing;
+
+    for (uint64_t at = extent->address; at < spw_extent_end(extent);
+         at = spw_backing_down(backing, at) + backing->granule_bytes) {
+        if (spw_backing_has(backing, at) != backed) {
+            return backed ? "a block or free extent lies on a granule that is not backed"
+                          : "a hole lies on a granule that is backed";
+        }
+    }
+    return NULL;
+}
+
+static const char *check_extent(const struct spw_pool *pool, const struct spw_extent *extent,
+                                struct census *census)
+{
+    uint64_t granule = pool->config.granule_bytes;
+
+    if (extent->bytes == 0 || extent->bytes % SPW_UNIT_BYTES != 0) {
+        return "an extent has no size, or one that is no multiple of the unit";
+    }
+    switch ((enum spw_extent_kind)extent->kind) {
+    case SPW_EXTENT_BLOCK:
+        census->block_bytes += extent->bytes;
+        census->block_count++;
+        if (spw_address_map_get(&pool->blocks, extent->address) != extent) {
+            return "a block is not found under its address";
+        }
+        return check_backed(pool, extent, true);
+    case SPW_EXTENT_FREE:
+        census->free_count++;
+        if (extent->lane->number != SPW_LANE_IDLE && extent->seq > extent->lane->seq) {
+            return "a free extent waits for a free that has not happened";
+        }
+        return check_backed(pool, extent, true);
+    case SPW_EXTENT_HOLE:
+        census->free_count++;
+        if (extent->address % granule != 0 || extent->bytes % granule != 0) {
+            return "a hole is not made of whole granules";
+        }
+        return check_backed(pool, extent, false);
+    case SPW_EXTENT_CLAIM:
+        return pool->backing.granules[spw_backing_index(&pool->backing, extent->address)].broken
+                   ? NULL
+                   : "a claim outlived its allocation";
+    }
+    return "an extent is of no known kind";
+}
+
+static const char *check_heap(const struct spw_pool *pool, const struct spw_heap *heap,
+                              struct census *census)
+{
+    uint64_t expected = heap->base;
+
+    for (const struct spw_extent *e = heap->first; e != NULL; e = e->next) {
+        const char *broken = check_extent(pool, e, census);
+
+        if (broken != NULL) {
+            return broken;
+        }
+        if (e->address != expected || &pool->space.heaps[e->heap] != heap ||
+            (e->next != NULL ? e->next->prev != e : heap->last != e)) {
+            return "the extents of a heap do not tile it";
+        }
+        expected = spw_extent_end(e);
+    }
+    for (const struct spw_extent *e = heap->holes.oldest; e != NULL; e = e->age.next) {
+        census->indexed_count++;
+    }
+    return expected == heap->frontier ? NULL : "the last extent does not reach the frontier";
+}
+
+static const char *check_lane(const struct spw_lane *lane, struct census *census)
+{
+    uint64_t in_bins = 0, in_list = 0;
+
+    for (const struct spw_extent *e = lane->extents.oldest; e != NULL; e = e->age.next) {
+        if (e->kind != SPW_EXTENT_FREE || e->lane != lane) {
+            return "a lane's list holds an extent that is not its own";
+        }
+        in_list++;
+    }
+    for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
+        for (int level = 0; level < SPW_BIN_LEVELS; level++) {
+            for (int part = 0; part < SPW_BIN_PARTS; part++) {
+                for (const struct spw_extent *e = lane->bins[heap].heads[level][part]; e != NULL;
+                     e = e->bin.next) {
+                    in_bins++;
+                }
+            }
+        }
+    }
+    census->indexed_count += in_list;
+    if (lane->done > lane->seq || lane->fenced > lane->seq) {
+        return "a lane has completed frees that have not happened";
+    }
+    return in_bins == in_list ? NULL : "a lane's bins and its list hold different extents";
+}
+
+static const char *check_figures(const struct spw_pool *pool, const struct census *census)
+{
+    const struct spw_counters *counters = pool->counters;
+    const struct spw_backing *backing = &pool->backing;
+    size_t mapped = 0;
+
+    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
+        const struct spw_heap *heap = &pool->space.heaps[i];
+
+        for (size_t g = spw_backing_index(backing, heap->base);
+             g < spw_backing_index(backing, heap->frontier); g++) {
+            mapped += backing->granules[g].chunk != 0;
+        }
+    }
+    if (mapped + backing->spare_count != backing->chunk_count) {
+        return "chunks are neither mapped nor spare";
+    }
+    if (spw_counter_get(&counters->committed_bytes) -
+            spw_counter_get(&counters->vmm_bytes) !=
+        backing->chunk_count * backing->granule_bytes) {
+        return "committed_bytes is not what the chunks add up to";
+    }
+    if (census->block_bytes != pool->own_live_bytes ||
+        spw_counter_get(&counters->live_bytes) - spw_counter_get(&counters->vmm_bytes) !=
+            pool->own_live_bytes) {
+        return "live_bytes is not what the blocks add up to";
+    }
+    if (census->block_count != pool->blocks.count) {
+        return "there are addresses without a block";
+    }
+    return census->free_count == census->indexed_count
+               ? NULL
+               : "a free extent or hole is missing from its index";
+}
+
+static const char *check_locked(const struct spw_pool *pool)
+{
+    struct census census = {0};
+    const char *broken = NULL;
+
+    for (int i = 0; i < SPW_HEAP_COUNT && broken == NULL; i++) {
+        broken = check_heap(pool, &pool->space.heaps[i], &census);
+    }
+    for (uint32_t i = 0; i < pool->lanes.count && broken == NULL; i++) {
+        broken = check_lane(pool->lanes.by_number[i], &census);
+    }
+    return broken != NULL ? broken : check_figures(pool, &census);
+}
+
+const char *spw_pool_check(struct spw_pool *pool)
+{
+    const char *broken;
+
+    pthread_mutex_lock(&pool->lock);
+    broken = check_locked(pool);
+    pthread_mutex_unlock(&pool->lock);
+    return broken;
+}

@@ -1,0 +1,79 @@
+/* Extents: the runs of addresses that tile an arena, and the lists they hang in.
+ *
+ * An extent is a block, a free extent (every byte backed), a hole (whole granules, none backed), or
+ * a claim (a window taken out of the free space while it is being backed). Extents of one heap form
+ * a doubly linked list in address order without gaps. Records live out of band, since device memory
+ * cannot be read, in slabs that are kept until the pool goes. Caller holds the pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct spw_lane;
+
+enum spw_extent_kind { SPW_EXTENT_BLOCK, SPW_EXTENT_FREE, SPW_EXTENT_HOLE, SPW_EXTENT_CLAIM };
+
+/* Links of one extent in a list other than the address order. */
+struct spw_extent_link {
+    struct spw_extent *prev, *next;
+};
+
+struct spw_extent {
+    uint64_t address;
+    uint64_t bytes;
+    struct spw_extent *prev, *next; /* neighbours in address order */
+    uint8_t kind;                   /* enum spw_extent_kind */
+    uint8_t heap;                   /* enum spw_heap_class */
+    bool ordered;                   /* BLOCK: allocated on a stream */
+    union {
+        struct {                        /* FREE; HOLE uses age only */
+            struct spw_lane *lane;      /* whose pending work may still touch it */
+            uint64_t seq;               /* newest free of that lane inside it */
+            struct spw_extent_link bin; /* extents of like size */
+            struct spw_extent_link age; /* oldest first */
+        };
+        struct { /* BLOCK */
+            uint64_t requested;
+            uint64_t id;
+            uint64_t stream_id;
+            void *context;
+        };
+    };
+};
+
+static inline uint64_t spw_extent_end(const struct spw_extent *extent)
+{
+    return extent->address + extent->bytes;
+}
+
+/* A list by age: oldest first, appended at the end. */
+struct spw_age_list {
+    struct spw_extent *oldest, *newest;
+};
+
+/* Appends or takes out an extent by its age links. */
+void spw_age_append(struct spw_age_list *list, struct spw_extent *extent);
+void spw_age_remove(struct spw_age_list *list, struct spw_extent *extent);
+
+/* The records: a free list over slabs. */
+struct spw_extent_slab;
+struct spw_extent_store {
+    struct spw_extent *unused;
+    struct spw_extent_slab *slabs;
+    size_t unused_count;
+    size_t held; /* of the unused, kept back for an open claim */
+};
+
+/* Makes sure that `count` records beside the held ones can be had without failing: false when the
+ * host has no memory. */
+bool spw_extent_reserve(struct spw_extent_store *store, size_t count);
+
+/* Takes a record; needs an earlier reserve. Contents are undefined. */
+struct spw_extent *spw_extent_take(struct spw_extent_store *store);
+
+/* Gives a record back. */
+void spw_extent_give(struct spw_extent_store *store, struct spw_extent *extent);
+
+/* Frees every record, used or not. */
+void spw_extent_store_fini(struct spw_extent_store *store);

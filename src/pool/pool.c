@@ -1,0 +1,745 @@
+#include "pool/pool.h"
+
+#include <stdlib.h>
+
+#include "pool/state.h"
+
+enum {
+    SMALL_MOST_BYTES = 4096, /* larger blocks live in the heap of large ones */
+    PRESSURE_FREES = 256,        /* frees watched after a steal */
+    PRESSURE_FENCE_BYTES = 64 << 20, /* freed between two fences while watched */
+    TRIM_LOOKS = 3,
+    GROWTH_FLOOR_GRANULES = 16,  /* of any growth allowance above zero */
+};
+
+/* What one allocation asks for. */
+struct request {
+    uint64_t bytes; /* rounded up */
+    const struct spw_stream *stream;
+    struct spw_lane *lane; /* of the stream; NULL without one */
+    enum spw_heap_class heap;
+    bool device_full;  /* the driver refused to create more */
+    bool wait_refused; /* the host may not wait now */
+};
+
+/* ---- life ---- */
+
+enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,
+                             void *vm, struct spw_counters *counters, struct spw_pool **ret_pool)
+{
+    struct spw_pool *pool = calloc(1, sizeof(*pool));
+    enum spw_err err;
+
+    if (pool == NULL) {
+        return SPW_E_NO_HOST;
+    }
+    pool->config = *config;
+    pool->ops = ops;
+    pool->vm = vm;
+    pool->counters = counters;
+    err = spw_lanes_init(&pool->lanes, ops, vm);
+    if (err != SPW_OK) {
+        goto err_pool;
+    }
+    err = spw_backing_init(&pool->backing, ops, vm, &pool->lanes, counters, config->arena_bytes,
+                           config->granule_bytes);
+    if (err != SPW_OK) {
+        goto err_lanes;
+    }
+    spw_space_init(&pool->space, &pool->lanes, &pool->backing);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->waited, NULL);
+    spw_counter_set(&counters->limit_bytes, config->limit_bytes);
+    *ret_pool = pool;
+    return SPW_OK;
+
+err_lanes:
+    spw_lanes_fini(&pool->lanes, false);
+err_pool:
+    free(pool);
+    return err;
+}
+
+static void pool_free(struct spw_pool *pool, bool release)
+{
+    spw_lanes_fini(&pool->lanes, release);
+    spw_backing_fini(&pool->backing, release);
+    /* The counters outlive the pool and may serve another. */
+    spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
+    spw_counter_set(&pool->counters->async_live_bytes, 0);
+    spw_space_fini(&pool->space);
+    spw_address_map_fini(&pool->blocks);
+    free(pool);
+}
+
+void spw_pool_destroy(struct spw_pool *pool)
+{
+    if (pool != NULL) {
+        pthread_mutex_destroy(&pool->lock);
+        pthread_cond_destroy(&pool->waited);
+        pool_free(pool, true);
+    }
+}
+
+void spw_pool_abandon(struct spw_pool *pool)
+{
+    if (pool != NULL) {
+        pool_free(pool, false);
+    }
+}
+
+void spw_pool_lock(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+}
+
+void spw_pool_unlock(struct spw_pool *pool)
+{
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- pending memory ---- */
+
+/* Learns what the device has done on a lane and makes it idle. With `record`, work that no fence
+ * covers yet gets one first. */
+static void settle(struct spw_pool *pool, struct spw_lane *lane, bool record)
+{
+    if (lane->done == lane->seq) {
+        return;
+    }
+    if (record) {
+        (void)spw_lane_fence(&pool->lanes, lane);
+    }
+    if (spw_lane_poll(&pool->lanes, lane)) {
+        spw_space_settle(&pool->space, lane);
+    }
+}
+
+static void settle_others(struct spw_pool *pool, const struct spw_lane *except, bool record)
+{
+    for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
+        if (pool->lanes.by_number[i] != except) {
+            settle(pool, pool->lanes.by_number[i], record);
+        }
+    }
+}
+
+/* Blocks until one pending fence has completed, without the lock. SPW_E_NO_MEMORY when there is
+ * nothing to wait for. */
+static enum spw_err wait_for_one(struct spw_pool *pool)
+{
+    struct spw_fence_record record;
+    struct spw_lane *lane = spw_lane_take_pending(&pool->lanes, &record);
+    enum spw_err err;
+
+    if (lane == NULL) {
+        if (pool->lanes.waiters == 0) {
+            return SPW_E_NO_MEMORY;
+        }
+        pthread_cond_wait(&pool->waited, &pool->lock);
+        return SPW_OK;
+    }
+    pool->lanes.waiters++;
+    spw_counter_add(&pool->counters->host_waits, 1);
+    pthread_mutex_unlock(&pool->lock);
+    err = pool->ops->wait_host(pool->vm, record.fence);
+    pthread_mutex_lock(&pool->lock);
+    pool->lanes.waiters--;
+    spw_lane_waited(&pool->lanes, lane, record, err == SPW_OK);
+    spw_space_settle(&pool->space, lane);
+    pthread_cond_broadcast(&pool->waited);
+    return err;
+}
+
+/* ---- backing ---- */
+
+static bool may_create(const struct spw_pool *pool, uint64_t most_bytes)
+{
+    uint64_t committed = spw_counter_get(&pool->counters->committed_bytes);
+
+    return committed + pool->config.granule_bytes <= most_bytes &&
+           committed + pool->config.granule_bytes <= pool->config.limit_bytes;
+}
+
+/* Creates spare chunks until there are `count`, as long as no more than `most_bytes` are committed.
+ * Whatever the outcome, what was created stays. */
+static enum spw_err grow(struct spw_pool *pool, struct request *request, size_t count,
+                         uint64_t most_bytes)
+{
+    while (pool->backing.spare_count < count && !request->device_full &&
+           may_create(pool, most_bytes)) {
+        enum spw_err err = spw_backing_create(&pool->backing);
+
+        if (err == SPW_E_NO_MEMORY) {
+            request->device_full = true;
+        } else if (err != SPW_OK) {
+            return err;
+        }
+    }
+    return SPW_OK;
+}
+
+/* How much may be committed before free memory is taken from elsewhere. */
+static uint64_t growth_bound(const struct spw_pool *pool, const struct request *request)
+{
+    uint64_t peak = spw_counter_get(&pool->counters->live_peak_bytes);
+    uint64_t live = spw_counter_get(&pool->counters->live_bytes) + request->bytes;
+    uint64_t allowance, floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
+
+    if (live > peak) {
+        peak = live;
+    }
+    allowance = peak / 1000 * pool->config.growth_permille;
+    if (pool->config.growth_permille > 0 && allowance < floor) {
+        allowance = floor;
+    }
+    return peak + allowance;
+}
+
+static void steal(struct spw_pool *pool, size_t count)
+{
+    size_t spare = pool->backing.spare_count, taken;
+
+    if (spare >= count) {
+        return;
+    }
+    settle_others(pool, NULL, false);
+    taken = spw_space_steal(&pool->space, count - spare);
+    if (taken < count - spare) {
+        settle_others(pool, NULL, true);
+        taken += spw_space_steal(&pool->space, count - spare - taken);
+    }
+    if (taken > 0) {
+        spw_counter_add(&pool->counters->steals, taken);
+        spw_counter_add(&pool->counters->steal_batches, 1);
+    }
+    pool->pressure = PRESSURE_FREES;
+}
+
+static bool anything_pending(const struct spw_pool *pool)
+{
+    for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
+        if (pool->lanes.by_number[i]->count > 0) {
+            return true;
+        }
+    }
+    return pool->lanes.waiters > 0;
+}
+
+/* Gets `count` spare chunks beyond the allowance: by stealing, then by growing up to the limit.
+ * SPW_E_AGAIN when waiting for the device may help. */
+static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_t count)
+{
+    enum spw_err err;
+
+    steal(pool, count);
+    if (pool->backing.spare_count >= count) {
+        return SPW_OK;
+    }
+    /* cuMemFree may have waited for the device on a bare driver, so waiting for it here is no
+     * worse, and keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. */
+    if (request->lane == NULL && !request->wait_refused && spw_lane_all(&pool->lanes)->count > 0) {
+        return SPW_E_AGAIN;
+    }
+    err = grow(pool, request, count, UINT64_MAX);
+    if (err != SPW_OK || pool->backing.spare_count >= count) {
+        return err;
+    }
+    if (anything_pending(pool)) {
+        return SPW_E_AGAIN;
+    }
+    return request->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
+}
+
+/* Backs a claim and makes it a block. On failure the claim is given back. */
+static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t bytes,
+                               struct spw_extent **ret_block)
+{
+    enum spw_err err = spw_backing_fill(&pool->backing, claim->address, spw_extent_end(claim));
+
+    if (err != SPW_OK) {
+        spw_space_unclaim(&pool->space, claim);
+        return err;
+    }
+    *ret_block = spw_space_settle_claim(&pool->space, claim, bytes);
+    return SPW_OK;
+}
+
+/* ---- allocation ---- */
+
+static struct spw_extent *try_hit(struct spw_pool *pool, const struct request *request)
+{
+    struct spw_extent *extent;
+
+    if (request->lane == NULL) {
+        /* What cuMemFree gave back is the first choice of cuMemAlloc, so look every time: an event
+         * and a query, against the hundreds of microseconds of the calls they stand in for. */
+        settle(pool, spw_lane_all(&pool->lanes), true);
+    }
+    extent = spw_space_best(&pool->space, request->heap, request->bytes, request->lane);
+    return extent != NULL ? spw_space_take(&pool->space, extent, request->bytes) : NULL;
+}
+
+/* Takes memory whose work on another stream is pending, by making the request's stream wait. */
+static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct request *request)
+{
+    struct spw_extent *best = NULL;
+    struct spw_lane *lane;
+
+    for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count && request->lane != NULL; i++) {
+        struct spw_extent *extent;
+
+        lane = pool->lanes.by_number[i];
+        if (lane == request->lane) {
+            continue;
+        }
+        extent = spw_bins_best(&lane->bins[request->heap], request->bytes);
+        if (extent != NULL && (best == NULL || extent->bytes < best->bytes)) {
+            best = extent;
+        }
+    }
+    if (best == NULL) {
+        return NULL;
+    }
+    lane = best->lane;
+    if (spw_lane_fence(&pool->lanes, lane) != SPW_OK || lane->count == 0 ||
+        pool->ops->wait_stream(pool->vm, request->stream, spw_lane_newest(lane)) != SPW_OK) {
+        return NULL;
+    }
+    spw_counter_add(&pool->counters->stream_waits, 1);
+    return spw_space_take(&pool->space, best, request->bytes);
+}
+
+/* Backs new addresses for the block, with chunks that are spare, created within the allowance, or,
+ * if it must be, scraped together. SPW_E_AGAIN when there is another way. */
+static enum spw_err back_new(struct spw_pool *pool, struct request *request, bool scraping,
+                             struct spw_extent **ret_block)
+{
+    struct spw_extent *claim;
+    size_t missing;
+    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+                                       &claim);
+
+    if (err != SPW_OK) {
+        return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
+    }
+    missing = spw_backing_missing(&pool->backing, claim->address, spw_extent_end(claim));
+    if (scraping) {
+        err = scrape(pool, request, missing);
+    } else {
+        err = grow(pool, request, missing, growth_bound(pool, request));
+        if (err == SPW_OK && pool->backing.spare_count < missing) {
+            err = SPW_E_AGAIN;
+        }
+    }
+    if (err != SPW_OK) {
+        spw_space_unclaim(&pool->space, claim);
+        return err;
+    }
+    return back_claim(pool, claim, request->bytes, ret_block);
+}
+
+/* No backed extent fits: finds out what has completed, grows within the allowance, waits in stream
+ * order for another stream's memory, steals, grows up to the limit; in this order. */
+static enum spw_err miss(struct spw_pool *pool, struct request *request,
+                         struct spw_extent **ret_block)
+{
+    enum spw_err err;
+
+    settle_others(pool, request->lane, true);
+    *ret_block = try_hit(pool, request);
+    if (*ret_block != NULL) {
+        return SPW_OK;
+    }
+    spw_counter_add(&pool->counters->misses, 1);
+    err = back_new(pool, request, /* scraping */ false, ret_block);
+    if (err != SPW_E_AGAIN) {
+        return err;
+    }
+    *ret_block = try_other_lanes(pool, request);
+    if (*ret_block != NULL) {
+        return SPW_OK;
+    }
+    return back_new(pool, request, /* scraping */ true, ret_block);
+}
+
+/* Finds or makes the block, with room for it in the address map. */
+static enum spw_err find_block(struct spw_pool *pool, struct request *request,
+                               struct spw_extent **ret_block)
+{
+    for (;;) {
+        enum spw_err err;
+
+        /* Every time, since other threads may have used the room during a wait. */
+        if (!spw_address_map_reserve(&pool->blocks)) {
+            return SPW_E_NO_HOST;
+        }
+        *ret_block = try_hit(pool, request);
+        if (*ret_block != NULL) {
+            return SPW_OK;
+        }
+        request->device_full = false;
+        err = miss(pool, request, ret_block);
+        if (err != SPW_E_AGAIN) {
+            return err;
+        }
+        if (request->wait_refused) {
+            return request->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
+        }
+        request->wait_refused = wait_for_one(pool) != SPW_OK;
+    }
+}
+
+static void count_live(struct spw_pool *pool, int64_t change, bool ordered)
+{
+    struct spw_counters *counters = pool->counters;
+
+    spw_counter_shift(&counters->live_bytes, change);
+    spw_counter_peak(&counters->live_peak_bytes, &counters->live_bytes);
+    if (ordered) {
+        spw_counter_shift(&counters->async_live_bytes, change);
+        spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
+    }
+}
+
+static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request, uint64_t requested,
+                                 void *context, uint64_t *ret_address)
+{
+    struct spw_extent *block;
+    enum spw_err err;
+
+    /* Before any chunk is created for a block that can never be had. */
+    if (spw_counter_get(&pool->counters->live_bytes) + request->bytes > pool->config.limit_bytes) {
+        return SPW_E_LIMIT;
+    }
+    if (request->stream != NULL) {
+        request->lane = spw_lane_of(&pool->lanes, request->stream);
+        if (request->lane == NULL) {
+            return SPW_E_NO_HOST;
+        }
+    }
+    err = find_block(pool, request, &block);
+    if (err != SPW_OK) {
+        return err;
+    }
+    block->requested = requested;
+    block->id = ++pool->next_id;
+    block->stream_id = request->stream != NULL ? request->stream->id : 0;
+    block->context = context;
+    block->ordered = request->stream != NULL;
+    spw_address_map_put(&pool->blocks, block);
+    pool->own_live_bytes += block->bytes;
+    count_live(pool, (int64_t)block->bytes, block->ordered);
+    spw_counter_shift(&pool->counters->allocs, 1);
+    *ret_address = block->address;
+    return SPW_OK;
+}
+
+enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
+                            void *context, uint64_t *ret_address)
+{
+    struct request request = {.stream = stream};
+    enum spw_err err;
+
+    if (bytes == 0) {
+        return SPW_E_INVAL;
+    }
+    if (bytes > pool->config.arena_bytes) {
+        return SPW_E_LIMIT;
+    }
+    request.bytes = (bytes + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
+    request.heap = request.bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
+    pthread_mutex_lock(&pool->lock);
+    err = alloc_locked(pool, &request, bytes, context, ret_address);
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+/* While memory is short, fences are recorded as memory is freed, so that some have completed when
+ * the next steal looks for them. */
+static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
+{
+    pool->pressure--;
+    if (lane->unfenced_bytes >= PRESSURE_FENCE_BYTES) {
+        (void)spw_lane_fence(&pool->lanes, lane);
+    }
+}
+
+/* Gives back a block that is in no map any more, in the order of a lane that has counted it. */
+static void give_block(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
+{
+    pool->own_live_bytes -= block->bytes;
+    count_live(pool, -(int64_t)block->bytes, block->ordered);
+    spw_counter_shift(&pool->counters->frees, 1);
+    spw_space_free(&pool->space, block, lane);
+}
+
+enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
+                           const struct spw_stream *stream)
+{
+    struct spw_extent *block;
+    struct spw_lane *lane;
+
+    pthread_mutex_lock(&pool->lock);
+    block = spw_address_map_take(&pool->blocks, address);
+    if (block == NULL) {
+        pthread_mutex_unlock(&pool->lock);
+        return SPW_E_NOT_OURS;
+    }
+    lane = stream != NULL ? spw_lane_of(&pool->lanes, stream) : NULL;
+    if (lane == NULL) {
+        lane = spw_lane_all(&pool->lanes);
+    }
+    lane->seq = ++pool->lanes.clock;
+    lane->unfenced_bytes += block->bytes;
+    give_block(pool, block, lane);
+    if (pool->pressure > 0) {
+        watch_free(pool, lane);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return SPW_OK;
+}
+
+uint64_t spw_pool_clock(struct spw_pool *pool)
+{
+    uint64_t clock;
+
+    pthread_mutex_lock(&pool->lock);
+    clock = pool->lanes.clock;
+    pthread_mutex_unlock(&pool->lock);
+    return clock;
+}
+
+static void synchronized(struct spw_pool *pool, struct spw_lane *lane, uint64_t clock)
+{
+    if (spw_lane_synchronized(&pool->lanes, lane, clock)) {
+        spw_space_settle(&pool->space, lane);
+    }
+}
+
+void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock)
+{
+    struct spw_lane *lane;
+
+    pthread_mutex_lock(&pool->lock);
+    if (stream != NULL) {
+        lane = spw_lane_known(&pool->lanes, stream->id);
+        if (lane != NULL) {
+            synchronized(pool, lane, clock);
+        }
+    } else {
+        for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
+            synchronized(pool, pool->lanes.by_number[i], clock);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* The extent that was the block may have joined its neighbours; it is still the record to go on
+ * from. */
+static void free_blocks_of(struct spw_pool *pool, const struct spw_heap *heap, const void *context)
+{
+    for (struct spw_extent *e = heap->first; e != NULL; e = e->next) {
+        if (e->kind == SPW_EXTENT_BLOCK && !e->ordered && e->context == context) {
+            (void)spw_address_map_take(&pool->blocks, e->address);
+            give_block(pool, e, spw_lane_idle(&pool->lanes));
+        }
+    }
+}
+
+void spw_pool_lose_context(struct spw_pool *pool, const void *context)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < pool->lanes.count; i++) {
+        struct spw_lane *lane = pool->lanes.by_number[i];
+
+        if (lane->stream.context == context) {
+            synchronized(pool, lane, pool->lanes.clock);
+        }
+    }
+    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
+        free_blocks_of(pool, &pool->space.heaps[i], context);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- questions ---- */
+
+bool spw_pool_owns(const struct spw_pool *pool, uint64_t address)
+{
+    return address - pool->backing.base < pool->backing.bytes;
+}
+
+bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block)
+{
+    struct spw_extent *extent;
+    bool found;
+
+    if (!spw_pool_owns(pool, address)) {
+        return false;
+    }
+    pthread_mutex_lock(&pool->lock);
+    extent = spw_address_map_get(&pool->blocks, address);
+    if (extent == NULL) {
+        extent = spw_space_find(&pool->space, address);
+    }
+    found = extent != NULL && extent->kind == SPW_EXTENT_BLOCK &&
+            address < extent->address + extent->requested;
+    if (found) {
+        *ret_block = (struct spw_block){.address = extent->address,
+                                        .bytes = extent->requested,
+                                        .id = extent->id,
+                                        .stream_id = extent->stream_id,
+                                        .context = extent->context,
+                                        .ordered = extent->ordered};
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return found;
+}
+
+static uint64_t own_committed(const struct spw_pool *pool)
+{
+    return pool->backing.chunk_count * pool->config.granule_bytes;
+}
+
+static uint64_t largest_free(const struct spw_pool *pool)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t i = 0; i < pool->lanes.count; i++) {
+        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
+            uint64_t bytes = spw_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
+
+            largest = bytes > largest ? bytes : largest;
+        }
+    }
+    return largest;
+}
+
+void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
+{
+    pthread_mutex_lock(&pool->lock);
+    *ret_usage = (struct spw_pool_usage){
+        .limit = pool->config.limit_bytes,
+        .live = spw_counter_get(&pool->counters->live_bytes),
+        .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
+        .committed = spw_counter_get(&pool->counters->committed_bytes),
+        .spare = own_committed(pool) - pool->own_live_bytes,
+        .largest_free = largest_free(pool),
+    };
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- limits and trimming ---- */
+
+/* Makes `count` chunks spare, if so many are free, and releases them. */
+static size_t give_back(struct spw_pool *pool, size_t count)
+{
+    /* A fence of an idle stream that was recorded just now has completed at the second look. */
+    for (int look = 0; look < TRIM_LOOKS && pool->backing.spare_count < count; look++) {
+        settle_others(pool, NULL, true);
+        (void)spw_space_steal(&pool->space, count - pool->backing.spare_count);
+    }
+    return spw_backing_release(&pool->backing, count);
+}
+
+uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
+{
+    uint64_t committed, released = 0;
+
+    pthread_mutex_lock(&pool->lock);
+    committed = own_committed(pool);
+    if (committed > keep_bytes) {
+        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return released * pool->config.granule_bytes;
+}
+
+enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes)
+{
+    struct spw_counters *counters = pool->counters;
+    uint64_t wanted;
+    enum spw_err err = SPW_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
+        uint64_t excess = wanted - pool->config.limit_bytes;
+
+        (void)give_back(pool, (size_t)((excess + pool->config.granule_bytes - 1) /
+                                       pool->config.granule_bytes));
+        wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    }
+    if (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes) {
+        err = SPW_E_LIMIT;
+    } else {
+        spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);
+        spw_counter_shift(&counters->committed_bytes, (int64_t)bytes);
+        spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
+        count_live(pool, (int64_t)bytes, false);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
+    spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
+    count_live(pool, -(int64_t)bytes, false);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
+{
+    struct spw_lane *lane;
+
+    pthread_mutex_lock(&pool->lock);
+    lane = spw_lane_known(&pool->lanes, stream->id);
+    if (lane != NULL) {
+        (void)spw_lane_fence(&pool->lanes, lane);
+        lane->retired = true;
+        spw_space_settle(&pool->space, lane);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
+{
+    enum spw_err err = SPW_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    for (int i = 0; i < SPW_HEAP_COUNT && err == SPW_OK; i++) {
+        const struct spw_heap *heap = &pool->space.heaps[i];
+
+        err = spw_backing_refresh_access(&pool->backing, heap->base, heap->frontier);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->config.limit_bytes = limit_bytes;
+    spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_reset_ordered_peak(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_set(&pool->counters->async_live_peak_bytes,
+                    spw_counter_get(&pool->counters->async_live_bytes));
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_reset_reserved_peak(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_set(&pool->counters->reserved_peak_bytes,
+                    spw_counter_get(&pool->counters->committed_bytes));
+    pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,125 @@
+/* The pool of one device: blocks cut from an arena whose granules are backed as they are needed.
+ *
+ * Pure: no CUDA, no environment, no clock; memory and time come through struct spw_vm_ops.
+ *
+ * Locking: one mutex per pool, taken inside every function below that does not say "no lock".
+ * Driver calls of a miss are made under it; a host wait never is. Functions return an error and
+ * leave the pool as it was, unless they say otherwise.
+ *
+ * Order. A block that was allocated on a stream (`stream` not NULL) is first used on it; one that
+ * was allocated without (cuMemAlloc) may be used anywhere at once, so it is cut only from memory
+ * with no pending work. A block freed on a stream may be used again on that stream at once, on
+ * another when the fence after the free has completed or that stream was made to wait for it. A
+ * block freed on SPW_STREAM_ALL (cuMemFree) may be used again when everything submitted to the
+ * device before the free has completed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "base/err.h"
+#include "pool/vm_ops.h"
+
+struct spw_pool;
+
+struct spw_pool_config {
+    uint64_t granule_bytes;      /* the driver's minimum allocation granularity */
+    uint64_t arena_bytes;        /* address space to reserve, a multiple of the granule */
+    uint64_t limit_bytes;        /* most device memory in chunks, foreign charges included */
+    uint32_t growth_permille;    /* growth allowance: free but backed memory, of the live peak */
+};
+
+/* One block, as it is answered to questions about an address inside it. */
+struct spw_block {
+    uint64_t address;
+    uint64_t bytes;     /* as the program asked for it */
+    uint64_t id;        /* new for every allocation, never 0 */
+    uint64_t stream_id; /* of the allocation; 0 without a stream */
+    void *context;      /* that was current at the allocation; opaque to the pool */
+    bool ordered;       /* allocated on a stream: belongs to the default memory pool */
+};
+
+/* A consistent view of the figures that answers are made of, in bytes. */
+struct spw_pool_usage {
+    uint64_t limit;
+    uint64_t live;         /* all blocks, plus foreign charges */
+    uint64_t ordered_live; /* blocks of the default memory pool */
+    uint64_t committed;    /* in chunks, plus foreign charges */
+    uint64_t spare;        /* committed but under no block: reusable or releasable */
+    uint64_t largest_free; /* the largest backed free extent */
+};
+
+/* Creates a pool and reserves its arena. `counters` (not owned) must outlive the pool. */
+enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,
+                             void *vm, struct spw_counters *counters, struct spw_pool **ret_pool);
+
+/* Releases every chunk and the arena, whatever is still live; only for orderly teardown, with no
+ * device work pending. Takes NULL. */
+void spw_pool_destroy(struct spw_pool *pool);
+
+/* Forgets the pool without any call to the device (after fork, or when the context is gone). */
+void spw_pool_abandon(struct spw_pool *pool);
+
+/* Allocates a block of `bytes` (more than 0), aligned to 512 bytes. `stream` NULL: without a
+ * stream. Errors: SPW_E_LIMIT when the limit refuses, SPW_E_NO_MEMORY when the device is full,
+ * SPW_E_NO_HOST, or a driver error; nothing is held then. May wait on the host for pending
+ * fences, but only when the memory cannot be had otherwise. */
+enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
+                            void *context, uint64_t *ret_address);
+
+/* Frees the block that starts exactly at `address`, ordered after the work in `stream`;
+ * `stream` NULL means after everything submitted to the device so far. SPW_E_NOT_OURS when no
+ * block starts there. Makes no driver call in the common case. */
+enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
+                           const struct spw_stream *stream);
+
+/* Whether `address` lies in the arena. No lock. */
+bool spw_pool_owns(const struct spw_pool *pool, uint64_t address);
+
+/* Finds the live block that contains `address`. */
+bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block);
+
+/* Releases free chunks as long as at least `keep_bytes` stay committed, as far as blocks and
+ * pending work let it. Waits for nothing. Returns the bytes released. */
+uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes);
+
+/* What the program's own waiting tells, at no cost: take the clock before it waits for the device,
+ * and when the wait has succeeded, say that everything freed by then on `stream` (NULL: on every
+ * stream of the device, in every context) is no longer used. */
+uint64_t spw_pool_clock(struct spw_pool *pool);
+void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock);
+
+/* Must be called before the stream's handle becomes invalid: keeps the order of what was freed on
+ * it. */
+void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream);
+
+/* Accounts device memory that is the program's own (its cuMemCreate) against the limit.
+ * SPW_E_LIMIT when it does not fit even after trimming; discharge gives it back. */
+enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes);
+void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes);
+
+/* A context is going, and its work is complete: frees its blocks that are not of the default memory
+ * pool, whose blocks outlive contexts (cuda.h, cuCtxDestroy). */
+void spw_pool_lose_context(struct spw_pool *pool, const void *context);
+
+/* Applies the device's present access list (kept by the seam) to everything that is mapped. */
+enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
+
+/* Changes the limit; what is committed beyond a lower one stays until it is trimmed. */
+void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes);
+
+/* Takes the figures of one moment. */
+void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage);
+
+/* Starts a new measurement of the peak of ordered live bytes, or of the reserved bytes. */
+void spw_pool_reset_ordered_peak(struct spw_pool *pool);
+void spw_pool_reset_reserved_peak(struct spw_pool *pool);
+
+/* For fork: the lock is held across it, so that the child finds the pool in one piece. */
+void spw_pool_lock(struct spw_pool *pool);
+void spw_pool_unlock(struct spw_pool *pool);
+
+/* Checks every invariant; NULL when all hold, else a static sentence naming the broken one. */
+const char *spw_pool_check(struct spw_pool *pool);

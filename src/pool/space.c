@@ -1,0 +1,499 @@
+#include "pool/space.h"
+
+#include <string.h>
+
+/* ---- lists ---- */
+
+static struct spw_heap *heap_of(struct spw_space *space, const struct spw_extent *extent)
+{
+    return &space->heaps[extent->heap];
+}
+
+static void link_after(struct spw_heap *heap, struct spw_extent *prev, struct spw_extent *extent)
+{
+    extent->prev = prev;
+    extent->next = prev != NULL ? prev->next : heap->first;
+    if (extent->next != NULL) {
+        extent->next->prev = extent;
+    } else {
+        heap->last = extent;
+    }
+    if (prev != NULL) {
+        prev->next = extent;
+    } else {
+        heap->first = extent;
+    }
+}
+
+static void unlink_extent(struct spw_heap *heap, struct spw_extent *extent)
+{
+    if (extent->prev != NULL) {
+        extent->prev->next = extent->next;
+    } else {
+        heap->first = extent->next;
+    }
+    if (extent->next != NULL) {
+        extent->next->prev = extent->prev;
+    } else {
+        heap->last = extent->prev;
+    }
+}
+
+/* Takes a free extent or a hole out of the indexes; it stays in the address order. */
+static void unindex(struct spw_space *space, struct spw_extent *extent)
+{
+    if (extent->kind == SPW_EXTENT_HOLE) {
+        spw_age_remove(&heap_of(space, extent)->holes, extent);
+    } else {
+        spw_bins_remove(&extent->lane->bins[extent->heap], extent);
+        spw_age_remove(&extent->lane->extents, extent);
+    }
+}
+
+static void index_extent(struct spw_space *space, struct spw_extent *extent)
+{
+    if (extent->kind == SPW_EXTENT_HOLE) {
+        spw_age_append(&heap_of(space, extent)->holes, extent);
+    } else {
+        spw_bins_insert(&extent->lane->bins[extent->heap], extent);
+        spw_age_append(&extent->lane->extents, extent);
+    }
+}
+
+static void remove_extent(struct spw_space *space, struct spw_extent *extent)
+{
+    unlink_extent(heap_of(space, extent), extent);
+    spw_extent_give(&space->store, extent);
+}
+
+/* ---- joining ---- */
+
+static bool is_stream(const struct spw_lane *lane)
+{
+    return lane->number >= SPW_LANE_FIRST_STREAM;
+}
+
+/* Whether `extent`, just freed or turned into a hole, may swallow `other`. With one stream in the
+ * process nobody else could use idle memory, so it joins the stream's own and fits more. */
+static bool can_swallow(const struct spw_space *space, const struct spw_extent *extent,
+                        const struct spw_extent *other)
+{
+    if (other == NULL || other->kind != extent->kind) {
+        return false;
+    }
+    if (extent->kind == SPW_EXTENT_HOLE || other->lane == extent->lane) {
+        return true;
+    }
+    return space->lanes->streams == 1 && is_stream(extent->lane) &&
+           other->lane->number == SPW_LANE_IDLE;
+}
+
+static void swallow(struct spw_space *space, struct spw_extent *extent, struct spw_extent *other)
+{
+    unindex(space, other);
+    if (other->address < extent->address) {
+        extent->address = other->address;
+    }
+    extent->bytes += other->bytes;
+    if (extent->kind == SPW_EXTENT_FREE && other->lane == extent->lane &&
+        other->seq > extent->seq) {
+        extent->seq = other->seq;
+    }
+    remove_extent(space, other);
+}
+
+/* Joins a free extent or hole, linked but not indexed, with its neighbours, and indexes it. There
+ * can be several on a side: idle ones, and behind them the lane's own. */
+static void settle_in(struct spw_space *space, struct spw_extent *extent)
+{
+    while (can_swallow(space, extent, extent->prev)) {
+        swallow(space, extent, extent->prev);
+    }
+    while (can_swallow(space, extent, extent->next)) {
+        swallow(space, extent, extent->next);
+    }
+    index_extent(space, extent);
+}
+
+/* ---- cutting ---- */
+
+/* Cuts the extent at `address`, inside it: the record keeps the lower part and the upper part, of
+ * the same kind and order, follows it. Neither is indexed. */
+static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent, uint64_t address)
+{
+    struct spw_extent *upper = spw_extent_take(&space->store);
+
+    *upper = *extent;
+    upper->address = address;
+    upper->bytes = spw_extent_end(extent) - address;
+    extent->bytes = address - extent->address;
+    link_after(heap_of(space, extent), extent, upper);
+    return upper;
+}
+
+/* Gives a claim its true kinds, granule by granule, from what is backed now. It is linked but not
+ * indexed; lane and seq are those of its free parts. */
+static void rebuild(struct spw_space *space, struct spw_extent *extent)
+{
+    const struct spw_backing *backing = space->backing;
+
+    /* The lane may have been settled while the claim was out of its list. */
+    if (spw_lane_passed(space->lanes, extent->lane->number, extent->seq)) {
+        extent->lane = spw_lane_idle(space->lanes);
+    }
+    for (struct spw_extent *rest = extent; extent != NULL; extent = rest) {
+        uint64_t end = spw_extent_end(extent), at = extent->address;
+        bool backed = spw_backing_has(backing, at);
+        bool broken = backing->granules[spw_backing_index(backing, at)].broken;
+
+        do {
+            at = spw_backing_down(backing, at) + backing->granule_bytes;
+        } while (at < end && spw_backing_has(backing, at) == backed &&
+                 backing->granules[spw_backing_index(backing, at)].broken == broken);
+        rest = at < end ? cut(space, extent, at) : NULL;
+        extent->kind = broken ? SPW_EXTENT_CLAIM : backed ? SPW_EXTENT_FREE : SPW_EXTENT_HOLE;
+        if (!broken) {
+            settle_in(space, extent);
+        }
+    }
+}
+
+/* Most pieces that rebuilding `bytes` of addresses can give. */
+static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
+{
+    return (size_t)(bytes / space->backing->granule_bytes) + 4;
+}
+
+/* ---- life ---- */
+
+void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing)
+{
+    /* An eighth for small blocks is far more than their share of memory ever is. */
+    uint64_t border = backing->base + spw_backing_up(backing, backing->bytes / 8);
+
+    memset(space, 0, sizeof(*space));
+    space->lanes = lanes;
+    space->backing = backing;
+    space->heaps[SPW_HEAP_SMALL] = (struct spw_heap){
+        .base = backing->base, .frontier = backing->base, .end = border};
+    space->heaps[SPW_HEAP_LARGE] = (struct spw_heap){
+        .base = border, .frontier = border, .end = backing->base + backing->bytes};
+}
+
+void spw_space_fini(struct spw_space *space)
+{
+    spw_extent_store_fini(&space->store);
+}
+
+/* ---- blocks ---- */
+
+struct spw_extent *spw_space_best(const struct spw_space *space, enum spw_heap_class heap,
+                                  uint64_t bytes, const struct spw_lane *lane)
+{
+    struct spw_extent *idle = spw_bins_best(&spw_lane_idle(space->lanes)->bins[heap], bytes);
+    struct spw_extent *own = lane != NULL ? spw_bins_best(&lane->bins[heap], bytes) : NULL;
+
+    if (idle == NULL || (own != NULL && own->bytes <= idle->bytes)) {
+        return own;
+    }
+    return idle;
+}
+
+struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *extent,
+                                  uint64_t bytes)
+{
+    if (!spw_extent_reserve(&space->store, 1)) {
+        return NULL;
+    }
+    if (extent->bytes > bytes) {
+        /* The rest keeps its place by age; only its bin changes. */
+        struct spw_extent *block = spw_extent_take(&space->store);
+
+        block->address = extent->address;
+        block->bytes = bytes;
+        block->heap = extent->heap;
+        block->kind = SPW_EXTENT_BLOCK;
+        extent->address += bytes;
+        spw_bins_resize(&extent->lane->bins[extent->heap], extent, extent->bytes - bytes);
+        link_after(heap_of(space, extent), extent->prev, block);
+        return block;
+    }
+    unindex(space, extent);
+    extent->kind = SPW_EXTENT_BLOCK;
+    return extent;
+}
+
+void spw_space_free(struct spw_space *space, struct spw_extent *block, struct spw_lane *lane)
+{
+    spw_backing_stamp(space->backing, block->address, spw_extent_end(block), lane);
+    block->kind = SPW_EXTENT_FREE;
+    block->lane = lane;
+    block->seq = lane->seq;
+    settle_in(space, block);
+}
+
+void spw_space_settle(struct spw_space *space, struct spw_lane *lane)
+{
+    struct spw_lane *idle = spw_lane_idle(space->lanes);
+
+    while (lane->extents.oldest != NULL && lane->extents.oldest->seq <= lane->done) {
+        struct spw_extent *extent = lane->extents.oldest;
+
+        unindex(space, extent);
+        extent->lane = idle;
+        settle_in(space, extent);
+    }
+    spw_lane_collect(space->lanes, lane);
+}
+
+struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address)
+{
+    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
+        const struct spw_heap *heap = &space->heaps[i];
+
+        if (address < heap->base || address >= heap->frontier) {
+            continue;
+        }
+        for (struct spw_extent *e = heap->first; e != NULL; e = e->next) {
+            if (address < spw_extent_end(e)) {
+                return e;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- windows ---- */
+
+struct window {
+    uint64_t address, bytes;
+    uint64_t slack; /* what is left over of the run it is cut from */
+    size_t missing; /* granules to back */
+    struct spw_extent *first; /* of the run; NULL: everything is behind the frontier */
+};
+
+static bool usable(const struct spw_extent *extent, const struct spw_lane *lane)
+{
+    return extent->kind == SPW_EXTENT_HOLE ||
+           (extent->kind == SPW_EXTENT_FREE &&
+            (extent->lane->number == SPW_LANE_IDLE || extent->lane == lane));
+}
+
+static void consider(const struct spw_space *space, struct window *best, struct window window)
+{
+    window.missing =
+        spw_backing_missing(space->backing, window.address, window.address + window.bytes);
+    if (best->bytes == 0 || window.missing < best->missing ||
+        (window.missing == best->missing && window.slack < best->slack)) {
+        *best = window;
+    }
+}
+
+/* Weighs the run of usable extents that begins with `first`, at both of its ends. The run that
+ * reaches the frontier may go on behind it. */
+static void consider_run(const struct spw_space *space, const struct spw_heap *heap,
+                         struct spw_extent *first, uint64_t bytes, const struct spw_lane *lane,
+                         struct window *best)
+{
+    struct spw_extent *last = first;
+    uint64_t end;
+
+    while (last->next != NULL && usable(last->next, lane)) {
+        last = last->next;
+    }
+    end = spw_extent_end(last);
+    if (last->next == NULL) {
+        if (heap->end - first->address >= bytes) {
+            consider(space, best, (struct window){first->address, bytes, UINT64_MAX, 0, first});
+        }
+    } else if (end - first->address >= bytes) {
+        uint64_t slack = end - first->address - bytes, upper = end - bytes;
+
+        consider(space, best, (struct window){first->address, bytes, slack, 0, first});
+        consider(space, best, (struct window){upper, bytes, slack, 0, first});
+    }
+}
+
+static void consider_list(const struct spw_space *space, const struct spw_heap *heap,
+                          const struct spw_age_list *list, uint64_t bytes,
+                          const struct spw_lane *lane, struct window *best)
+{
+    for (struct spw_extent *e = list->oldest; e != NULL; e = e->age.next) {
+        if (&space->heaps[e->heap] == heap && (e->prev == NULL || !usable(e->prev, lane))) {
+            consider_run(space, heap, e, bytes, lane, best);
+        }
+    }
+}
+
+static struct window best_window(const struct spw_space *space, const struct spw_heap *heap,
+                                 uint64_t bytes, const struct spw_lane *lane)
+{
+    struct window best = {0};
+
+    consider_list(space, heap, &heap->holes, bytes, lane, &best);
+    consider_list(space, heap, &spw_lane_idle(space->lanes)->extents, bytes, lane, &best);
+    if (lane != NULL) {
+        consider_list(space, heap, &lane->extents, bytes, lane, &best);
+    }
+    if ((heap->last == NULL || !usable(heap->last, lane)) && heap->end - heap->frontier >= bytes) {
+        consider(space, &best, (struct window){heap->frontier, bytes, UINT64_MAX, 0, NULL});
+    }
+    return best;
+}
+
+/* Moves the frontier so that the last extent, a hole, reaches `end`. */
+static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap, uint64_t end)
+{
+    struct spw_extent *hole = spw_extent_take(&space->store);
+
+    hole->address = heap->frontier;
+    hole->bytes = end - heap->frontier;
+    hole->heap = (uint8_t)(heap - space->heaps);
+    hole->kind = SPW_EXTENT_HOLE;
+    link_after(heap, heap->last, hole);
+    heap->frontier = end;
+    settle_in(space, hole);
+    return hole;
+}
+
+/* Turns [address, end), all usable, into one claim that begins in `extent`. */
+static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent *extent,
+                                      uint64_t address, uint64_t end)
+{
+    struct spw_extent *claim;
+    struct spw_lane *lane = spw_lane_idle(space->lanes);
+
+    while (spw_extent_end(extent) <= address) {
+        extent = extent->next;
+    }
+    unindex(space, extent);
+    claim = extent;
+    if (extent->address < address) {
+        claim = cut(space, extent, address);
+        index_extent(space, extent);
+    }
+    for (;;) {
+        if (claim->kind == SPW_EXTENT_FREE && claim->lane->number != SPW_LANE_IDLE) {
+            lane = claim->lane;
+        }
+        if (spw_extent_end(claim) >= end) {
+            break;
+        }
+        extent = claim->next;
+        unindex(space, extent);
+        claim->bytes += extent->bytes;
+        claim->kind = extent->kind;
+        claim->lane = extent->kind == SPW_EXTENT_FREE ? extent->lane : lane;
+        claim->seq = extent->seq;
+        remove_extent(space, extent);
+    }
+    if (spw_extent_end(claim) > end) {
+        index_extent(space, cut(space, claim, end));
+    }
+    claim->kind = SPW_EXTENT_CLAIM;
+    claim->lane = lane;
+    claim->seq = lane->seq;
+    return claim;
+}
+
+enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class class, uint64_t bytes,
+                             const struct spw_lane *lane, struct spw_extent **ret_claim)
+{
+    struct spw_heap *heap = &space->heaps[class];
+    struct spw_backing *backing = space->backing;
+    struct window window = best_window(space, heap, bytes, lane);
+    uint64_t end;
+
+    if (window.bytes == 0) {
+        return SPW_E_NO_MEMORY;
+    }
+    if (!spw_extent_reserve(&space->store, most_pieces(space, bytes) + 3)) {
+        return SPW_E_NO_HOST;
+    }
+    space->store.held = most_pieces(space, bytes);
+    /* Where a window begins or ends in a hole, the whole granule is taken and backed. */
+    if (!spw_backing_has(backing, window.address)) {
+        window.address = spw_backing_down(backing, window.address);
+    }
+    end = window.address + bytes;
+    if (!spw_backing_has(backing, end - 1)) {
+        end = spw_backing_up(backing, end);
+    }
+    if (end > heap->frontier) {
+        struct spw_extent *hole = advance(space, heap, spw_backing_up(backing, end));
+
+        if (window.first == NULL || hole->address <= window.first->address) {
+            window.first = hole;
+        }
+    }
+    *ret_claim = claim_range(space, window.first, window.address, end);
+    return SPW_OK;
+}
+
+void spw_space_unclaim(struct spw_space *space, struct spw_extent *claim)
+{
+    space->store.held = 0;
+    rebuild(space, claim);
+}
+
+struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
+                                          uint64_t bytes)
+{
+    space->store.held = 0;
+    if (claim->bytes > bytes) {
+        rebuild(space, cut(space, claim, claim->address + bytes));
+    }
+    claim->kind = SPW_EXTENT_BLOCK;
+    return claim;
+}
+
+/* ---- stealing ---- */
+
+static size_t steal_from(struct spw_space *space, struct spw_extent *extent, size_t count)
+{
+    size_t taken;
+
+    if (!spw_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
+        return 0;
+    }
+    taken = spw_backing_steal(space->backing, extent->address, spw_extent_end(extent), count);
+    if (taken > 0) {
+        unindex(space, extent);
+        extent->kind = SPW_EXTENT_CLAIM; /* no piece joins one that is yet to be looked at */
+        rebuild(space, extent);
+    }
+    return taken;
+}
+
+/* From the high end: what is backed drifts to low addresses and the holes gather behind it, so that
+ * the layout of a program that repeats itself settles. Taking the oldest extents first instead left
+ * holes everywhere, and a periodic program stole in every step (tests/bench, measured on the
+ * traces). */
+static size_t steal_from_heap(struct spw_space *space, struct spw_heap *heap, size_t count)
+{
+    struct spw_extent *e = heap->last;
+    size_t taken = 0;
+
+    while (e != NULL && taken < count) {
+        uint64_t address = e->address;
+
+        if (e->kind == SPW_EXTENT_FREE) {
+            taken += steal_from(space, e, count - taken);
+        }
+        /* What is left of it may have joined the extent below: then that is yet to be looked at. */
+        if (e->address == address) {
+            e = e->prev;
+        }
+    }
+    return taken;
+}
+
+size_t spw_space_steal(struct spw_space *space, size_t count)
+{
+    size_t taken = steal_from_heap(space, &space->heaps[SPW_HEAP_LARGE], count);
+
+    if (taken < count) {
+        taken += steal_from_heap(space, &space->heaps[SPW_HEAP_SMALL], count - taken);
+    }
+    return taken;
+}

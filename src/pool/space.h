@@ -1,0 +1,70 @@
+/* The address space of the arena: which addresses are blocks, free, or holes.
+ *
+ * Two heaps (small and large blocks), each a list of extents from its base to its frontier, behind
+ * which nothing was ever used. Free extents of one lane join with their neighbours; holes join with
+ * holes. Nothing here calls the seam but spw_space_steal, through backing. Caller holds the pool's
+ * lock. Functions that need extent records reserve them first and change nothing when the host has
+ * no memory. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool/backing.h"
+#include "pool/extent.h"
+#include "pool/lane.h"
+
+struct spw_heap {
+    uint64_t base, end, frontier;
+    struct spw_extent *first, *last;
+    struct spw_age_list holes;
+};
+
+struct spw_space {
+    struct spw_heap heaps[SPW_HEAP_COUNT];
+    struct spw_extent_store store;
+    struct spw_lanes *lanes;
+    struct spw_backing *backing;
+};
+
+/* Divides the arena of `backing` between the heaps. */
+void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing);
+void spw_space_fini(struct spw_space *space);
+
+/* The free extent, of `lane` if not NULL or idle, that serves `bytes` best; NULL: none fits. */
+struct spw_extent *spw_space_best(const struct spw_space *space, enum spw_heap_class heap,
+                                  uint64_t bytes, const struct spw_lane *lane);
+
+/* Makes the first `bytes` of a free extent a block; the rest stays free. NULL when the host has no
+ * memory. The caller fills in what belongs to the block. */
+struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *extent,
+                                  uint64_t bytes);
+
+/* Frees a block in the order of `lane`, whose count the caller has raised. The record is reused. */
+void spw_space_free(struct spw_space *space, struct spw_extent *block, struct spw_lane *lane);
+
+/* Makes idle what the lane's completed fences cover. */
+void spw_space_settle(struct spw_space *space, struct spw_lane *lane);
+
+/* Claims live only while the lock is held: the records they may need are reserved with them.
+ *
+ * Takes the window for `bytes` that needs the fewest new granules out of the free space usable by
+ * `lane` (NULL: idle only). SPW_E_NO_MEMORY when no run of addresses is long enough, SPW_E_NO_HOST
+ * when the host has no memory. */
+enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class heap, uint64_t bytes,
+                             const struct spw_lane *lane, struct spw_extent **ret_claim);
+
+/* Gives a claimed window back, free or hole granule by granule as it is backed now. */
+void spw_space_unclaim(struct spw_space *space, struct spw_extent *claim);
+
+/* Makes the first `bytes` of a claim, all backed now, a block and gives the rest back. */
+struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
+                                          uint64_t bytes);
+
+/* Makes spare at least `count` chunks if so many can be taken from inside free extents without
+ * waiting, from the high end of the heaps. Returns how many. */
+size_t spw_space_steal(struct spw_space *space, size_t count);
+
+/* The extent that contains `address`, or NULL. */
+struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address);

@@ -1,0 +1,58 @@
+/* What the pool needs of a device: the seam between the pure core and the driver.
+ *
+ * src/vm implements it over the CUDA driver, the unit tests over a model in plain memory. The pool
+ * calls it with its own lock held, except wait_host, which is called with no lock. Members may be
+ * called from any thread and must not call back into the pool. Addresses and sizes are multiples
+ * of the granule the pool was created with, `vm` is the cookie given at creation. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Where a chunk's physical memory is. */
+enum spw_tier { SPW_TIER_DEVICE, SPW_TIER_HOST, SPW_TIER_COUNT };
+
+/* A stream as the pool sees it. `id` is unique for the life of the process (cuStreamGetId), the
+ * handle is what the seam needs to talk about it and may be recycled once the stream is gone.
+ * `id` 0 stands for "everything submitted to the device so far, on any stream". */
+struct spw_stream {
+    uint64_t id;
+    void *handle;
+    void *context;      /* the context it belongs to; what else the seam needs to reach it */
+    bool thread_bound;  /* the handle names this stream only on the calling thread */
+};
+
+enum { SPW_STREAM_ALL = 0 };
+
+struct spw_vm_ops {
+    /* Reserves address space; nothing is backed. */
+    enum spw_err (*reserve)(void *vm, uint64_t bytes, uint64_t *ret_address);
+    void (*unreserve)(void *vm, uint64_t address, uint64_t bytes);
+
+    /* Creates one chunk: NO_MEMORY when the tier is full. */
+    enum spw_err (*create)(void *vm, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk);
+    enum spw_err (*release)(void *vm, uint64_t chunk);
+
+    /* Maps a whole chunk; it cannot be accessed before set_access, which takes a range of one or
+     * more whole mappings and applies the device's present access list. */
+    enum spw_err (*map)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
+    enum spw_err (*set_access)(void *vm, uint64_t address, uint64_t bytes);
+    /* Unmaps `bytes` made of whole mappings of `chunk_bytes` each. Acts at once on the host: the
+     * pool calls it only when all device work that may touch the range is complete. On failure
+     * *ret_done is how many bytes from the start are unmapped nevertheless. */
+    enum spw_err (*unmap)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
+                          uint64_t *ret_done);
+
+    /* Records a new fence that completes when everything submitted to `stream` so far has. AGAIN
+     * when it cannot be recorded now (a capture is open). The fence is given back by drop. */
+    enum spw_err (*fence)(void *vm, const struct spw_stream *stream, void **ret_fence);
+    /* OK when complete, AGAIN when not, or when it may not be asked now. Never blocks. */
+    enum spw_err (*query)(void *vm, void *fence);
+    /* Blocks the calling thread until the fence completes; AGAIN when that is not allowed now. */
+    enum spw_err (*wait_host)(void *vm, void *fence);
+    /* Makes later work of `stream` wait for the fence; does not block the calling thread. */
+    enum spw_err (*wait_stream)(void *vm, const struct spw_stream *stream, void *fence);
+    void (*drop)(void *vm, void *fence);
+};
