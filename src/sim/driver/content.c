@@ -1,0 +1,199 @@
+/* The content of simulated memory, and whether a range is valid (memory.h). */
+#include "sim/driver/memory.h"
+
+#include <string.h>
+
+#include "sim/driver/block.h"
+#include "sim/driver/mapping.h"
+#include "sim/driver/space.h"
+
+enum sim_mem_kind sim_mem_kind(CUdeviceptr address)
+{
+    const struct sim_block *block = sim_block_find(address);
+
+    if (block != NULL && block->kind == SIM_BLOCK_MANAGED) {
+        return SIM_MEM_MANAGED;
+    }
+    if (block != NULL && sim_block_is_host(block)) {
+        return SIM_MEM_PINNED;
+    }
+    return sim_space_find(address) != NULL ? SIM_MEM_DEVICE : SIM_MEM_PAGEABLE;
+}
+
+bool sim_mem_is_device(CUdeviceptr address)
+{
+    return sim_mem_kind(address) == SIM_MEM_DEVICE;
+}
+
+int sim_mem_device(CUdeviceptr address)
+{
+    const struct sim_block *block = sim_block_find(address);
+    const struct sim_mapping *mapping;
+
+    if (block != NULL) {
+        return block->device->ordinal;
+    }
+    mapping = sim_mapping_find(address);
+    if (mapping == NULL || mapping->kind != SIM_MAPPING_USER) {
+        return -1;
+    }
+    if (mapping->chunk->device != NULL) {
+        return mapping->chunk->device->ordinal;
+    }
+    /* At a host location: the first device that was given access. */
+    return mapping->readers != 0 ? __builtin_ctzll(mapping->readers) : 0;
+}
+
+CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write)
+{
+    const struct sim_device *by = sim_device_get(device);
+    uint64_t end = address + size;
+
+    if (end < address || by == NULL) {
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    while (address < end) {
+        const struct sim_block *block = sim_block_find(address);
+        const struct sim_mapping *mapping;
+
+        if (block != NULL && sim_block_is_host(block)) {
+            address = sim_range_end(&block->range);
+            continue;
+        }
+        mapping = sim_mapping_find(address);
+        if (mapping == NULL || (block == NULL && mapping->kind != SIM_MAPPING_USER) ||
+            !sim_mapping_allows(mapping, by, write)) {
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+        }
+        address = sim_range_end(block != NULL ? &block->range : &mapping->range);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* A stretch of memory that is accessed in one way. */
+struct piece {
+    struct sim_extent *extent; /* NULL: direct */
+    uint64_t at;               /* in the extent */
+    char *direct;              /* NULL too: a hole */
+    size_t size;
+};
+
+static struct piece piece_at(CUdeviceptr address, size_t size)
+{
+    const struct sim_mapping *mapping = sim_mapping_find(address);
+    const struct sim_reservation *reservation;
+    struct piece piece = {.size = size};
+    uint64_t end = address + size;
+
+    if (mapping != NULL) {
+        piece.extent = &mapping->chunk->extent;
+        piece.at = address - mapping->range.start;
+        end = sim_range_end(&mapping->range);
+    } else {
+        reservation = sim_space_find(address);
+        if (reservation == NULL) {
+            piece.direct = (char *)(uintptr_t)address;
+        } else {
+            mapping = sim_mapping_from(address);
+            end = mapping != NULL ? mapping->range.start : end;
+        }
+    }
+    if (end - address < size) {
+        piece.size = (size_t)(end - address);
+    }
+    return piece;
+}
+
+void sim_mem_read(void *dst, CUdeviceptr src, size_t size)
+{
+    char *out = dst;
+
+    while (size > 0) {
+        struct piece piece = piece_at(src, size);
+
+        if (piece.extent != NULL) {
+            sim_extent_read(piece.extent, piece.at, out, piece.size);
+        } else if (piece.direct != NULL) {
+            memmove(out, piece.direct, piece.size);
+        } else {
+            memset(out, 0, piece.size);
+        }
+        src += piece.size;
+        out += piece.size;
+        size -= piece.size;
+    }
+}
+
+void sim_mem_write(CUdeviceptr dst, const void *src, size_t size)
+{
+    const char *in = src;
+
+    while (size > 0) {
+        struct piece piece = piece_at(dst, size);
+
+        if (piece.extent != NULL) {
+            sim_extent_write(piece.extent, piece.at, in, piece.size);
+        } else if (piece.direct != NULL) {
+            memmove(piece.direct, in, piece.size);
+        }
+        dst += piece.size;
+        in += piece.size;
+        size -= piece.size;
+    }
+}
+
+static void copy_piece(struct piece *dst, const struct piece *src, size_t size)
+{
+    if (src->extent != NULL && dst->extent != NULL) {
+        sim_extent_copy(dst->extent, dst->at, src->extent, src->at, size);
+    } else if (src->extent != NULL && dst->direct != NULL) {
+        sim_extent_read(src->extent, src->at, dst->direct, size);
+    } else if (src->direct != NULL && dst->extent != NULL) {
+        sim_extent_write(dst->extent, dst->at, src->direct, size);
+    } else if (src->direct != NULL && dst->direct != NULL) {
+        memmove(dst->direct, src->direct, size);
+    } else if (dst->extent != NULL) {
+        sim_extent_zero(dst->extent, dst->at, size);
+    } else if (dst->direct != NULL) {
+        memset(dst->direct, 0, size);
+    }
+}
+
+void sim_mem_copy(CUdeviceptr dst, CUdeviceptr src, size_t size)
+{
+    while (size > 0) {
+        struct piece to = piece_at(dst, size), from = piece_at(src, size);
+        size_t piece = to.size < from.size ? to.size : from.size;
+
+        copy_piece(&to, &from, piece);
+        dst += piece;
+        src += piece;
+        size -= piece;
+    }
+}
+
+static void fill_direct(char *dst, uint32_t pattern, unsigned int width, size_t size)
+{
+    if (width == 1) {
+        memset(dst, (int)(pattern & 0xff), size);
+        return;
+    }
+    for (size_t i = 0; i < size; i += width) {
+        memcpy(dst + i, &pattern, width);
+    }
+}
+
+void sim_mem_fill(CUdeviceptr dst, uint32_t pattern, unsigned int width, size_t size)
+{
+    while (size > 0) {
+        struct piece piece = piece_at(dst, size);
+
+        if (piece.extent != NULL) {
+            sim_extent_fill(piece.extent, piece.at, pattern, width, piece.size);
+        } else if (piece.direct != NULL) {
+            fill_direct(piece.direct, pattern, width, piece.size);
+        }
+        dst += piece.size;
+        size -= piece.size;
+    }
+}

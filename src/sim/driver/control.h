@@ -1,0 +1,36 @@
+/* What the simulated driver exports beside the cu* functions, for tests and for spillway itself.
+ *
+ * Thread-safe; callable before cuInit; they take the simulator's lock themselves. */
+#pragma once
+
+/* Its presence says that this is the simulated driver; the value is the version of this interface.
+ */
+int spillway_sim_version(void);
+
+/* Calls of the function of that exported name so far; 0 for an unknown name. */
+unsigned long long spillway_sim_calls(const char *name);
+
+/* Sets all counts to 0. */
+void spillway_sim_reset_calls(void);
+
+/* Replaces the rules of SPILLWAY_SIM_FAIL, NAME:N[+][:CODE] separated by commas; N counts calls
+ * from now on. NULL or "" for none. 0, or -1 if a rule is malformed (named on stderr, left out). */
+int spillway_sim_fail(const char *rules);
+
+/* Kernel launches so far; if asked, of how many the argument layout was known, so that the
+ * addresses were checked. */
+unsigned long long spillway_sim_launches(unsigned long long *ret_checked);
+
+/* A device as the machine's monitoring shows it. */
+struct spillway_sim_device {
+    const char *name;
+    unsigned char uuid[16];
+    int pci_bus; /* domain and device are 0 */
+    int pci_device_id;
+    int major, minor; /* compute capability */
+    unsigned long long total_bytes;
+    unsigned long long used_bytes; /* by this process */
+};
+
+/* The device of that ordinal; 0, or -1 if there is none. */
+int spillway_sim_device(int ordinal, struct spillway_sim_device *ret_device);

@@ -1,0 +1,70 @@
+/* Simulated devices: identity, and the memory budgets everything is charged to.
+ *
+ * Locking: the simulator's lock (entry.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda.h>
+
+/* The driver's minimum allocation granularity on today's GPUs (cuda.h leaves it to
+ * cuMemGetAllocationGranularity; 2 MiB is what current GPUs report). */
+#define SIM_GRANULE        ((size_t)2 << 20)
+
+#define SIM_MAX_DEVICES    64
+#define SIM_MAX_HOST_NODES 16
+
+struct sim_work_device; /* owned by the work side */
+
+/* Constants of one public GPU model. */
+struct sim_profile {
+    const char *id;   /* h100-80g */
+    const char *name; /* what cuDeviceGetName answers */
+    size_t memory_mib;
+    int major, minor; /* compute capability */
+    int multiprocessors;
+    int clock_khz, memory_clock_khz, memory_bus_bits;
+    int l2_bytes;
+    int threads_per_multiprocessor, blocks_per_multiprocessor;
+    int shared_per_multiprocessor, shared_per_block_optin;
+    int pci_device; /* 16-bit device id; the vendor is NVIDIA's */
+};
+
+struct sim_device {
+    int ordinal;
+    const struct sim_profile *profile;
+    size_t total_bytes; /* what cuMemGetInfo and cuDeviceTotalMem report */
+    size_t used_bytes;  /* charged so far; free = total - used */
+    CUcontext primary;  /* NULL until it was retained once, then always the same */
+    unsigned int primary_refs;
+    unsigned int primary_flags;   /* cuDevicePrimaryCtxSetFlags; survives the context */
+    CUmemoryPool default_pool;    /* created at first use, lives as long as the process */
+    CUmemoryPool current_pool;    /* cuDeviceSetMemPool; NULL: the default one */
+    struct sim_work_device *work; /* the work side's own state, NULL until it sets it */
+};
+
+/* The profile of an id, or NULL; all ids, for messages. Both may be called without the lock. */
+const struct sim_profile *sim_profile_find(const char *id);
+const char *sim_profile_names(void);
+
+/* Number of devices (SPILLWAY_SIM_DEVICES). */
+int sim_device_count(void);
+
+/* The device of an ordinal, or NULL if there is none. */
+struct sim_device *sim_device_get(CUdevice ordinal);
+
+/* Whether kernels of `device` may be given access to memory of `owner`. */
+bool sim_device_can_access(const struct sim_device *device, const struct sim_device *owner);
+
+/* Takes `bytes` of the device's memory, exactly; CUDA_ERROR_OUT_OF_MEMORY and no change if fewer
+ * are free. Used for all that costs device memory: allocations, modules, local memory, graphs. */
+CUresult sim_budget_charge(struct sim_device *device, size_t bytes);
+
+/* Gives `bytes` back. */
+void sim_budget_refund(struct sim_device *device, size_t bytes);
+
+/* The same for the host memory the driver may lock (SPILLWAY_SIM_HOST_MEMORY): page-locked memory,
+ * chunks at host locations, managed memory. */
+CUresult sim_host_budget_charge(size_t bytes);
+void sim_host_budget_refund(size_t bytes);

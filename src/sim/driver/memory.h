@@ -1,0 +1,65 @@
+/* Simulated memory as the work side sees it: is a range valid, and its content.
+ *
+ * Every address handed out by the simulator is inside one of its reservations, page-locked host
+ * memory or managed memory; every other address is pageable host memory of the program. The content
+ * functions work on mapped memory wherever it is kept, also when the process itself may not touch
+ * the address (no access set yet, or a mapping that is in the tables only).
+ *
+ * Locking: the simulator's lock (entry.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "sim/driver/device.h"
+
+enum sim_mem_kind {
+    SIM_MEM_PAGEABLE, /* not of the simulator: ordinary host memory, or nothing at all */
+    SIM_MEM_DEVICE,   /* in device address space: allocations, mapped chunks (host-located chunks
+                       * too), and reserved but unmapped addresses */
+    SIM_MEM_PINNED,   /* cuMemHostAlloc, cuMemAllocHost, cuMemHostRegister */
+    SIM_MEM_MANAGED,  /* cuMemAllocManaged */
+};
+
+/* What kind of address it is, decided by its first byte. */
+enum sim_mem_kind sim_mem_kind(CUdeviceptr address);
+
+/* Short for sim_mem_kind() == SIM_MEM_DEVICE. */
+bool sim_mem_is_device(CUdeviceptr address);
+
+/* The device a valid device, pinned or managed address belongs to, -1 for pageable memory and
+ * addresses that hold nothing. */
+int sim_mem_device(CUdeviceptr address);
+
+/* Checks that `device` may access all of [address, address + size): mapped, and with read (or
+ * read-write) access. Else CUDA_ERROR_ILLEGAL_ADDRESS. Pinned and managed memory counts as valid,
+ * pageable memory does not: where a call allows it, ask sim_mem_kind() first. size 0 is valid. */
+CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write);
+
+/* Content. The ranges were checked by the caller; a hole is read as zeros and not written. Pageable
+ * addresses are accessed directly. sim_mem_copy() allows overlap only within one direct range. */
+void sim_mem_read(void *dst, CUdeviceptr src, size_t size);
+void sim_mem_write(CUdeviceptr dst, const void *src, size_t size);
+void sim_mem_copy(CUdeviceptr dst, CUdeviceptr src, size_t size);
+
+/* Repeats the low `width` (1, 2 or 4) bytes of `pattern` over `size` bytes (a multiple of width).
+ * Zeros on untouched memory commit no host memory. */
+void sim_mem_fill(CUdeviceptr dst, uint32_t pattern, unsigned int width, size_t size);
+
+/* Device memory that belongs to the driver itself: modules' globals and the allocations of a
+ * captured graph. Charged, mapped and accessible for the device; not a block of cuMemAlloc, so
+ * cuMemFree refuses it. CUDA_ERROR_OUT_OF_MEMORY if it does not fit. */
+CUresult sim_mem_driver_alloc(struct sim_device *device, size_t size, CUdeviceptr *ret_address);
+void sim_mem_driver_free(CUdeviceptr address);
+
+/* All of a context's own memory goes: cuMemAlloc, cuMemAllocHost, cuMemAllocManaged and their like
+ * (cuda.h, cuCtxDestroy; memory of cuMemCreate and of pools stays). */
+void sim_mem_ctx_release(CUcontext ctx);
+
+/* To be called when the host has waited for a stream, an event or a context of the device: pools
+ * give back what they hold above their release threshold (cuda.h,
+ * CU_MEMPOOL_ATTR_RELEASE_THRESHOLD). */
+void sim_mempool_synchronized(struct sim_device *device);

@@ -1,0 +1,21 @@
+/* Giving work to a stream: it is queued, or, while the stream is capturing, becomes a graph node.
+ *
+ * Locking: the simulator's lock (entry.h) is held. */
+#pragma once
+
+#include <cuda.h>
+
+#include "sim/driver/op.h"
+#include "sim/driver/stream.h"
+
+/* Gives the operation to the stream; the caller keeps its reference. CUDA_SUCCESS,
+ * CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow it. */
+CUresult sim_submit(struct sim_stream *stream, struct sim_op *op);
+
+/* The same, but the caller's reference goes with it, whatever the result; NULL means that making
+ * the operation ran out of host memory. */
+CUresult sim_submit_new(struct sim_stream *stream, struct sim_op *op);
+
+/* Waits until all that was submitted to the stream so far is complete, for the legacy stream also
+ * the streams it waits for; the context's sticky error, if any. The lock may be released. */
+CUresult sim_submit_wait(struct sim_stream *stream);

@@ -1,0 +1,24 @@
+#!/usr/bin/env python3
+"""Make FOLDER and, in it, a relative symbolic link to each FILE under the file's own name.
+
+    link_outputs.py FOLDER FILE...
+"""
+import os
+import sys
+
+
+def main(argv):
+    folder = argv[1]
+    os.makedirs(folder, exist_ok=True)
+    for path in argv[2:]:
+        link = os.path.join(folder, os.path.basename(path))
+        target = os.path.relpath(path, folder)
+        if os.path.lexists(link):
+            if os.path.islink(link) and os.readlink(link) == target:
+                continue
+            os.unlink(link)
+        os.symlink(target, link)
+
+
+if __name__ == "__main__":
+    main(sys.argv)
