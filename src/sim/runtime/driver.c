@@ -1,0 +1,72 @@
+#include "sim/runtime/driver.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+enum simrt_lookup_kind { LOOKUP_DEFAULT, LOOKUP_PTSZ };
+
+/* What to ask the driver for, and where the answer goes. */
+struct simrt_lookup {
+    const char *name;
+    int version;
+    enum simrt_lookup_kind kind;
+    size_t offset;
+};
+
+static const struct simrt_lookup lookups[] = {
+#define SIMRT_FUNCTION(name, version)                                                              \
+    {#name, version, LOOKUP_DEFAULT, offsetof(struct simrt_driver, name)},
+#define SIMRT_FUNCTION_PAIR(name, version, ptsz)                                                   \
+    {#name, version, LOOKUP_DEFAULT, offsetof(struct simrt_driver, name[false])},                  \
+    {#name, ptsz, LOOKUP_PTSZ, offsetof(struct simrt_driver, name[true])},
+#include "sim/runtime/driver.def"
+#undef SIMRT_FUNCTION
+#undef SIMRT_FUNCTION_PAIR
+};
+
+struct simrt_driver simrt_driver;
+
+/* Stands in for a function the driver does not have. Callers pass arguments that are not looked at;
+ * every calling convention we build for lets the caller clean them up. */
+static CUresult driver_too_old(void)
+{
+    return (CUresult)cudaErrorCallRequiresNewerDriver;
+}
+
+static void look_up(const struct simrt_lookup *lookup)
+{
+    cuuint64_t flags = lookup->kind == LOOKUP_PTSZ ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+                                                   : CU_GET_PROC_ADDRESS_DEFAULT;
+    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    void **slot = (void **)((char *)&simrt_driver + lookup->offset);
+    CUresult result = simrt_driver.resolve(lookup->name, slot, lookup->version, flags, &status);
+
+    if (result != CUDA_SUCCESS || *slot == NULL) {
+        *(CUresult(**)(void))slot = driver_too_old;
+    }
+}
+
+cudaError_t simrt_driver_load(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (library == NULL) {
+        return cudaErrorInsufficientDriver;
+    }
+
+    *(void **)&simrt_driver.resolve = dlsym(library, "cuGetProcAddress_v2");
+    if (simrt_driver.resolve == NULL) {
+        (void)dlclose(library);
+        return cudaErrorInsufficientDriver;
+    }
+
+    /* NVIDIA's runtime opens with a look-up of nothing, which has to fail cleanly; ours does too,
+     * so that whoever stands in this door meets it in every test. */
+    CUdriverProcAddressQueryResult status;
+    void *nothing = NULL;
+    (void)simrt_driver.resolve("", &nothing, 0, CU_GET_PROC_ADDRESS_DEFAULT, &status);
+
+    for (size_t i = 0; i < sizeof(lookups) / sizeof(lookups[0]); i++) {
+        look_up(&lookups[i]);
+    }
+    return cudaSuccess;
+}

@@ -1,0 +1,252 @@
+/* Kernel nodes of graphs, and nodes of any kind by their common parameters. */
+#include <stddef.h>
+#include <string.h>
+
+#include "sim/runtime/copy.h"
+#include "sim/runtime/entry.h"
+#include "sim/runtime/graph_node.h"
+#include "sim/runtime/library.h"
+
+static cudaError_t kernel_params(const struct cudaKernelNodeParams *params,
+                                 CUDA_KERNEL_NODE_PARAMS *ret_params)
+{
+    CUfunction function;
+
+    if (params == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    cudaError_t error = simrt_function_find(params->func, &function);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    *ret_params = (CUDA_KERNEL_NODE_PARAMS){
+        .func = function,
+        .gridDimX = params->gridDim.x,
+        .gridDimY = params->gridDim.y,
+        .gridDimZ = params->gridDim.z,
+        .blockDimX = params->blockDim.x,
+        .blockDimY = params->blockDim.y,
+        .blockDimZ = params->blockDim.z,
+        .sharedMemBytes = params->sharedMemBytes,
+        .kernelParams = params->kernelParams,
+        .extra = params->extra,
+    };
+    return cudaSuccess;
+}
+
+SIMRT_API(cudaGraphAddKernelNode, SIMRT_CONTEXT,
+          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+           size_t count, const struct cudaKernelNodeParams *params),
+          (ret_node, graph, dependencies, count, params))
+{
+    CUDA_KERNEL_NODE_PARAMS driver;
+    cudaError_t error = kernel_params(params, &driver);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return simrt_error(
+        simrt_driver.cuGraphAddKernelNode(ret_node, graph, dependencies, count, &driver));
+}
+
+SIMRT_API(cudaGraphKernelNodeGetParams, SIMRT_CONTEXT,
+          (cudaGraphNode_t node, struct cudaKernelNodeParams *ret_params), (node, ret_params))
+{
+    CUDA_KERNEL_NODE_PARAMS driver;
+
+    if (ret_params == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    CUresult result = simrt_driver.cuGraphKernelNodeGetParams(node, &driver);
+    if (result != CUDA_SUCCESS) {
+        return simrt_error(result);
+    }
+    const void *handle = driver.func != NULL ? (const void *)driver.func : driver.kern;
+    *ret_params = (struct cudaKernelNodeParams){
+        .func = (void *)simrt_function_host(handle),
+        .gridDim = {driver.gridDimX, driver.gridDimY, driver.gridDimZ},
+        .blockDim = {driver.blockDimX, driver.blockDimY, driver.blockDimZ},
+        .sharedMemBytes = driver.sharedMemBytes,
+        .kernelParams = driver.kernelParams,
+        .extra = driver.extra,
+    };
+    return cudaSuccess;
+}
+
+SIMRT_API(cudaGraphKernelNodeSetParams, SIMRT_CONTEXT,
+          (cudaGraphNode_t node, const struct cudaKernelNodeParams *params), (node, params))
+{
+    CUDA_KERNEL_NODE_PARAMS driver;
+    cudaError_t error = kernel_params(params, &driver);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return simrt_error(simrt_driver.cuGraphKernelNodeSetParams(node, &driver));
+}
+
+SIMRT_API(cudaGraphExecKernelNodeSetParams, SIMRT_CONTEXT,
+          (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaKernelNodeParams *params),
+          (exec, node, params))
+{
+    CUDA_KERNEL_NODE_PARAMS driver;
+    cudaError_t error = kernel_params(params, &driver);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return simrt_error(simrt_driver.cuGraphExecKernelNodeSetParams(exec, node, &driver));
+}
+
+_Static_assert(sizeof(cudaKernelNodeAttrValue) == sizeof(CUkernelNodeAttrValue),
+               "attributes are the same");
+
+SIMRT_API(cudaGraphKernelNodeCopyAttributes, SIMRT_CONTEXT,
+          (cudaGraphNode_t target, cudaGraphNode_t source), (target, source))
+{
+    return simrt_error(simrt_driver.cuGraphKernelNodeCopyAttributes(target, source));
+}
+
+SIMRT_API(cudaGraphKernelNodeGetAttribute, SIMRT_CONTEXT,
+          (cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
+           cudaKernelNodeAttrValue *ret_value),
+          (node, attribute, ret_value))
+{
+    return simrt_error(simrt_driver.cuGraphKernelNodeGetAttribute(
+        node, (CUkernelNodeAttrID)attribute, (CUkernelNodeAttrValue *)ret_value));
+}
+
+SIMRT_API(cudaGraphKernelNodeSetAttribute, SIMRT_CONTEXT,
+          (cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
+           const cudaKernelNodeAttrValue *value),
+          (node, attribute, value))
+{
+    return simrt_error(simrt_driver.cuGraphKernelNodeSetAttribute(
+        node, (CUkernelNodeAttrID)attribute, (const CUkernelNodeAttrValue *)value));
+}
+
+_Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams),
+               "common parameters have one size");
+_Static_assert(sizeof(struct cudaMemAllocNodeParamsV2) == sizeof(CUDA_MEM_ALLOC_NODE_PARAMS_v2),
+               "parameters of allocating nodes are the same");
+
+static cudaError_t driver_kernel(const struct cudaKernelNodeParamsV2 *params,
+                                 CUDA_KERNEL_NODE_PARAMS_v3 *ret_params)
+{
+    CUfunction function;
+    cudaError_t error = simrt_function_find(params->func, &function);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    *ret_params = (CUDA_KERNEL_NODE_PARAMS_v3){
+        .func = function,
+        .gridDimX = params->gridDim.x,
+        .gridDimY = params->gridDim.y,
+        .gridDimZ = params->gridDim.z,
+        .blockDimX = params->blockDim.x,
+        .blockDimY = params->blockDim.y,
+        .blockDimZ = params->blockDim.z,
+        .sharedMemBytes = params->sharedMemBytes,
+        .kernelParams = params->kernelParams,
+        .extra = params->extra,
+    };
+    return cudaSuccess;
+}
+
+static cudaError_t driver_params(const struct cudaGraphNodeParams *params,
+                                 CUgraphNodeParams *ret_params)
+{
+    CUcontext context;
+    cudaError_t error = simrt_node_context(&context);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    CUgraphNodeParams driver = {.type = (CUgraphNodeType)params->type};
+    switch (params->type) {
+    case cudaGraphNodeTypeKernel:
+        error = driver_kernel(&params->kernel, &driver.kernel);
+        break;
+    case cudaGraphNodeTypeMemcpy:
+        driver.memcpy.copyCtx = context;
+        error = simrt_copy_3d(&params->memcpy.copyParams, &driver.memcpy.copyParams);
+        break;
+    case cudaGraphNodeTypeMemset:
+        driver.memset = (CUDA_MEMSET_NODE_PARAMS_v2){
+            .dst = (CUdeviceptr)params->memset.dst,
+            .pitch = params->memset.pitch,
+            .value = params->memset.value,
+            .elementSize = params->memset.elementSize,
+            .width = params->memset.width,
+            .height = params->memset.height,
+            .ctx = context,
+        };
+        break;
+    case cudaGraphNodeTypeConditional:
+        driver.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+            .handle = params->conditional.handle,
+            .type = (CUgraphConditionalNodeType)params->conditional.type,
+            .size = params->conditional.size,
+            .ctx = context,
+        };
+        break;
+    default: /* the same in both */
+        memcpy(driver.reserved1, params->reserved1, sizeof(driver.reserved1));
+        break;
+    }
+    if (error == cudaSuccess) {
+        *ret_params = driver;
+    }
+    return error;
+}
+
+SIMRT_API(cudaGraphAddNode, SIMRT_CONTEXT,
+          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+           const cudaGraphEdgeData *edges, size_t count, struct cudaGraphNodeParams *inout_params),
+          (ret_node, graph, dependencies, edges, count, inout_params))
+{
+    CUgraphNodeParams driver;
+
+    if (inout_params == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    cudaError_t error = driver_params(inout_params, &driver);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    CUresult result = simrt_driver.cuGraphAddNode(ret_node, graph, dependencies,
+                                                  (const CUgraphEdgeData *)edges, count, &driver);
+    if (result == CUDA_SUCCESS && inout_params->type == cudaGraphNodeTypeMemAlloc) {
+        inout_params->alloc.dptr = (void *)driver.alloc.dptr;
+    }
+    if (result == CUDA_SUCCESS && inout_params->type == cudaGraphNodeTypeConditional) {
+        inout_params->conditional.phGraph_out = driver.conditional.phGraph_out;
+    }
+    return simrt_error(result);
+}
+
+SIMRT_API(cudaGraphNodeSetParams, SIMRT_CONTEXT,
+          (cudaGraphNode_t node, struct cudaGraphNodeParams *params), (node, params))
+{
+    CUgraphNodeParams driver;
+    cudaError_t error = params == NULL ? cudaErrorInvalidValue : driver_params(params, &driver);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return simrt_error(simrt_driver.cuGraphNodeSetParams(node, &driver));
+}
+
+SIMRT_API(cudaGraphExecNodeSetParams, SIMRT_CONTEXT,
+          (cudaGraphExec_t exec, cudaGraphNode_t node, struct cudaGraphNodeParams *params),
+          (exec, node, params))
+{
+    CUgraphNodeParams driver;
+    cudaError_t error = params == NULL ? cudaErrorInvalidValue : driver_params(params, &driver);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    return simrt_error(simrt_driver.cuGraphExecNodeSetParams(exec, node, &driver));
+}

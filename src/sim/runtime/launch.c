@@ -1,0 +1,168 @@
+/* Launches of kernels. */
+#include <limits.h>
+#include <stddef.h>
+
+#include "sim/runtime/entry.h"
+#include "sim/runtime/library.h"
+
+/* The driver calls bad dimensions an invalid value, the runtime an invalid configuration. */
+static bool dimensions_are_bad(dim3 grid, dim3 block)
+{
+    static const CUdevice_attribute limits[] = {
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+        CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,        CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+        CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,       CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+        CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+    };
+    unsigned long long threads = (unsigned long long)block.x * block.y * block.z;
+    unsigned long long sizes[] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, threads};
+    CUdevice device;
+
+    if (simrt_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        int limit = INT_MAX;
+        (void)simrt_driver.cuDeviceGetAttribute(&limit, limits[i], device);
+        if (sizes[i] == 0 || sizes[i] > (unsigned int)limit) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cudaError_t launch_error(CUresult result, dim3 grid, dim3 block)
+{
+    if (result == CUDA_ERROR_INVALID_VALUE && dimensions_are_bad(grid, block)) {
+        return cudaErrorInvalidConfiguration;
+    }
+    return simrt_error(result);
+}
+
+static cudaError_t launch(bool ptsz, const void *kernel, dim3 grid, dim3 block, void **arguments,
+                          size_t shared, cudaStream_t stream)
+{
+    CUfunction function;
+    cudaError_t error = simrt_function_find(kernel, &function);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (shared > UINT_MAX) {
+        return cudaErrorInvalidValue;
+    }
+    CUresult result =
+        simrt_driver.cuLaunchKernel[ptsz](function, grid.x, grid.y, grid.z, block.x, block.y,
+                                          block.z, (unsigned int)shared, stream, arguments, NULL);
+    return launch_error(result, grid, block);
+}
+
+SIMRT_API_PTSZ(cudaLaunchKernel, SIMRT_CONTEXT,
+               (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                cudaStream_t stream),
+               (kernel, grid, block, arguments, shared, stream))
+{
+    return launch(ptsz, kernel, grid, block, arguments, shared, stream);
+}
+
+/* What code compiled by nvcc 13 calls, with a handle from __cudaGetKernel(). */
+SIMRT_API_PTSZ(__cudaLaunchKernel, SIMRT_CONTEXT,
+               (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                cudaStream_t stream),
+               (kernel, grid, block, arguments, shared, stream))
+{
+    return launch(ptsz, kernel, grid, block, arguments, shared, stream);
+}
+
+SIMRT_API_PTSZ(cudaLaunchCooperativeKernel, SIMRT_CONTEXT,
+               (const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
+                cudaStream_t stream),
+               (kernel, grid, block, arguments, shared, stream))
+{
+    CUfunction function;
+    cudaError_t error = simrt_function_find(kernel, &function);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (shared > UINT_MAX) {
+        return cudaErrorInvalidValue;
+    }
+    CUresult result = simrt_driver.cuLaunchCooperativeKernel[ptsz](
+        function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned int)shared, stream,
+        arguments);
+    return launch_error(result, grid, block);
+}
+
+_Static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "attributes are the same");
+_Static_assert(offsetof(cudaLaunchAttribute, val) == offsetof(CUlaunchAttribute, value),
+               "attributes are the same");
+
+static CUlaunchConfig driver_config(const cudaLaunchConfig_t *config)
+{
+    return (CUlaunchConfig){
+        .gridDimX = config->gridDim.x,
+        .gridDimY = config->gridDim.y,
+        .gridDimZ = config->gridDim.z,
+        .blockDimX = config->blockDim.x,
+        .blockDimY = config->blockDim.y,
+        .blockDimZ = config->blockDim.z,
+        .sharedMemBytes = (unsigned int)config->dynamicSmemBytes,
+        .hStream = config->stream,
+        .attrs = (CUlaunchAttribute *)config->attrs,
+        .numAttrs = config->numAttrs,
+    };
+}
+
+SIMRT_API_PTSZ(cudaLaunchKernelExC, SIMRT_CONTEXT,
+               (const cudaLaunchConfig_t *config, const void *kernel, void **arguments),
+               (config, kernel, arguments))
+{
+    CUfunction function;
+
+    if (config == NULL || config->dynamicSmemBytes > UINT_MAX) {
+        return cudaErrorInvalidValue;
+    }
+    cudaError_t error = simrt_function_find(kernel, &function);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    CUlaunchConfig driver = driver_config(config);
+    CUresult result = simrt_driver.cuLaunchKernelEx[ptsz](&driver, function, arguments, NULL);
+    return launch_error(result, config->gridDim, config->blockDim);
+}
+
+SIMRT_API(cudaOccupancyMaxPotentialClusterSize, SIMRT_CONTEXT,
+          (int *ret_size, const void *kernel, const cudaLaunchConfig_t *config),
+          (ret_size, kernel, config))
+{
+    CUfunction function;
+
+    if (config == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    cudaError_t error = simrt_function_find(kernel, &function);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    CUlaunchConfig driver = driver_config(config);
+    return simrt_error(
+        simrt_driver.cuOccupancyMaxPotentialClusterSize(ret_size, function, &driver));
+}
+
+SIMRT_API(cudaOccupancyMaxActiveClusters, SIMRT_CONTEXT,
+          (int *ret_count, const void *kernel, const cudaLaunchConfig_t *config),
+          (ret_count, kernel, config))
+{
+    CUfunction function;
+
+    if (config == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    cudaError_t error = simrt_function_find(kernel, &function);
+    if (error != cudaSuccess) {
+        return error;
+    }
+    CUlaunchConfig driver = driver_config(config);
+    return simrt_error(simrt_driver.cuOccupancyMaxActiveClusters(ret_count, function, &driver));
+}

@@ -1,0 +1,97 @@
+/* Device variables of the program, by the address of their shadow on the host. */
+#include <stddef.h>
+
+#include "sim/runtime/copy.h"
+#include "sim/runtime/entry.h"
+#include "sim/runtime/library.h"
+
+/* The part of a device variable that a copy touches. */
+static cudaError_t symbol_part(const void *symbol, size_t offset, size_t size, char **ret_address)
+{
+    void *address;
+    size_t symbol_size;
+    cudaError_t error = simrt_variable_find(symbol, &address, &symbol_size);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (offset > symbol_size || size > symbol_size - offset) {
+        return cudaErrorInvalidValue;
+    }
+    *ret_address = (char *)address + offset;
+    return cudaSuccess;
+}
+
+SIMRT_API_PTDS(cudaMemcpyToSymbol, SIMRT_CONTEXT,
+               (const void *symbol, const void *source, size_t size, size_t offset,
+                enum cudaMemcpyKind kind),
+               (symbol, source, size, offset, kind))
+{
+    char *target;
+
+    if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost) {
+        return cudaErrorInvalidMemcpyDirection;
+    }
+    cudaError_t error = symbol_part(symbol, offset, size, &target);
+    return error != cudaSuccess ? error : simrt_copy(ptsz, target, source, size, kind);
+}
+
+SIMRT_API_PTDS(cudaMemcpyFromSymbol, SIMRT_CONTEXT,
+               (void *target, const void *symbol, size_t size, size_t offset,
+                enum cudaMemcpyKind kind),
+               (target, symbol, size, offset, kind))
+{
+    char *source;
+
+    if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost) {
+        return cudaErrorInvalidMemcpyDirection;
+    }
+    cudaError_t error = symbol_part(symbol, offset, size, &source);
+    return error != cudaSuccess ? error : simrt_copy(ptsz, target, source, size, kind);
+}
+
+SIMRT_API_PTSZ(cudaMemcpyToSymbolAsync, SIMRT_CONTEXT,
+               (const void *symbol, const void *source, size_t size, size_t offset,
+                enum cudaMemcpyKind kind, cudaStream_t stream),
+               (symbol, source, size, offset, kind, stream))
+{
+    char *target;
+
+    if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost) {
+        return cudaErrorInvalidMemcpyDirection;
+    }
+    cudaError_t error = symbol_part(symbol, offset, size, &target);
+    return error != cudaSuccess ? error
+                                : simrt_copy_async(ptsz, target, source, size, kind, stream);
+}
+
+SIMRT_API_PTSZ(cudaMemcpyFromSymbolAsync, SIMRT_CONTEXT,
+               (void *target, const void *symbol, size_t size, size_t offset,
+                enum cudaMemcpyKind kind, cudaStream_t stream),
+               (target, symbol, size, offset, kind, stream))
+{
+    char *source;
+
+    if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost) {
+        return cudaErrorInvalidMemcpyDirection;
+    }
+    cudaError_t error = symbol_part(symbol, offset, size, &source);
+    return error != cudaSuccess ? error
+                                : simrt_copy_async(ptsz, target, source, size, kind, stream);
+}
+
+SIMRT_API(cudaGetSymbolAddress, SIMRT_CONTEXT, (void **ret_address, const void *symbol),
+          (ret_address, symbol))
+{
+    size_t size;
+
+    return simrt_variable_find(symbol, ret_address, &size);
+}
+
+SIMRT_API(cudaGetSymbolSize, SIMRT_CONTEXT, (size_t *ret_size, const void *symbol),
+          (ret_size, symbol))
+{
+    void *address;
+
+    return simrt_variable_find(symbol, &address, ret_size);
+}
