@@ -1,0 +1,234 @@
+#include "driver/driver.h"
+
+#include "driver/dl.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert((SPW_DRIVER_SLOTS & (SPW_DRIVER_SLOTS - 1)) == 0, "the hash takes low bits");
+static_assert(SPW_FN_COUNT * 4 <= SPW_DRIVER_SLOTS, "two addresses per row, half full at most");
+
+#define LIBRARY "libcuda.so.1"
+
+/* A function of struct spw_driver: its names, and the offset of its pointer. */
+struct row {
+    const char *symbol;
+    const char *base; /* NULL: not asked of cuGetProcAddress */
+    int since;
+    int flags;
+    size_t offset;
+};
+
+#define NO_POINTER SIZE_MAX
+
+static const struct row rows[] = {
+#define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
+    {#symbol, #base, since, flags, offsetof(struct spw_driver, symbol)},
+#define SPW_RUNTIME(kind, symbol, params, args) {#symbol, NULL, 0, 0, NO_POINTER},
+#include "driver/functions.def"
+#undef SPW_FN
+#undef SPW_RUNTIME
+};
+
+static_assert(sizeof(rows) / sizeof(rows[0]) == SPW_FN_COUNT, "a row per function");
+
+static const struct row calls[] = {
+#define SPW_CALL(symbol)        {#symbol, NULL, 0, 0, offsetof(struct spw_driver, symbol)},
+#define SPW_CALL_HOOKED(symbol) {#symbol, NULL, 0, 0, NO_POINTER},
+#include "driver/calls.def"
+#undef SPW_CALL
+#undef SPW_CALL_HOOKED
+};
+
+/* What is called where the driver, or one function of it, is not there. */
+#define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
+    static CUresult CUDAAPI absent_##symbol params                                                 \
+    {                                                                                              \
+        return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                          \
+    }
+#define SPW_RUNTIME(kind, symbol, params, args)
+#include "driver/functions.def"
+#undef SPW_FN
+#undef SPW_RUNTIME
+
+static struct spw_driver absent = {
+#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) .symbol = absent_##symbol,
+#define SPW_RUNTIME(kind, symbol, params, args)
+#include "driver/functions.def"
+#undef SPW_FN
+#undef SPW_RUNTIME
+};
+
+_Thread_local struct spw_driver_scope spw_driver_scope __attribute__((tls_model("initial-exec")));
+
+static size_t slot_of(const void *address)
+{
+    return (size_t)((uintptr_t)address * 0x9e3779b97f4a7c15u >> 32) & (SPW_DRIVER_SLOTS - 1);
+}
+
+/* Remembers where a row's function is. An address that is known already stays with its first row:
+ * the same code under two names is the same function. */
+static void learn(struct spw_driver *driver, const void *address, enum spw_fn fn)
+{
+    size_t slot = slot_of(address);
+
+    while (driver->slots[slot].address != NULL && driver->slots[slot].address != address) {
+        slot = (slot + 1) & (SPW_DRIVER_SLOTS - 1);
+    }
+    if (driver->slots[slot].address == NULL) {
+        driver->slots[slot].address = address;
+        driver->slots[slot].fn = fn;
+    }
+}
+
+enum spw_fn spw_driver_find(const struct spw_driver *driver, const void *address)
+{
+    size_t slot = slot_of(address);
+
+    while (driver->slots[slot].address != NULL) {
+        if (driver->slots[slot].address == address) {
+            return driver->slots[slot].fn;
+        }
+        slot = (slot + 1) & (SPW_DRIVER_SLOTS - 1);
+    }
+    return SPW_FN_COUNT;
+}
+
+static void set_pointer(struct spw_driver *driver, const struct row *row, const void *address)
+{
+    memcpy((char *)driver + row->offset, &address, sizeof(address));
+}
+
+/* First by exported name, as -lcuda and dlsym find them. */
+static void take_exports(struct spw_driver *driver, void *library, bool *ret_found)
+{
+    const void *address;
+
+    for (size_t i = 0; i < SPW_FN_COUNT; i++) {
+        address = rows[i].base == NULL ? NULL : spw_dl_symbol(library, rows[i].symbol);
+        ret_found[i] = address != NULL;
+        if (address != NULL) {
+            set_pointer(driver, &rows[i], address);
+            learn(driver, address, (enum spw_fn)i);
+        }
+    }
+    for (size_t i = 0; i < SPW_CALL_COUNT; i++) {
+        if (calls[i].offset != NO_POINTER) {
+            set_pointer(driver, &calls[i], spw_dl_symbol(library, calls[i].symbol));
+        }
+    }
+    address = spw_dl_symbol(library, "spillway_sim_version");
+    memcpy(&driver->simulated, &address, sizeof(address));
+}
+
+/* Then as cuGetProcAddress answers, which may be another address of the same function. Second,
+ * because a twin that a driver lacks is answered with the plain function, which is known by now. */
+static void take_resolved(struct spw_driver *driver, const bool *found)
+{
+    for (size_t i = 0; i < SPW_FN_COUNT; i++) {
+        const struct row *row = &rows[i];
+        void *address = NULL;
+        CUdriverProcAddressQueryResult status;
+
+        if (row->base == NULL ||
+            driver->cuGetProcAddress_v2(row->base, &address, row->since, (cuuint64_t)row->flags,
+                                        &status) != CUDA_SUCCESS ||
+            address == NULL) {
+            continue;
+        }
+        if (!found[i] && spw_driver_find(driver, address) == SPW_FN_COUNT) {
+            set_pointer(driver, row, address);
+        }
+        learn(driver, address, (enum spw_fn)i);
+    }
+}
+
+struct spw_driver *spw_driver_open(bool load)
+{
+    bool found[SPW_FN_COUNT];
+    struct spw_driver *driver;
+    void *library = dlopen(LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+
+    if (library == NULL && load) {
+        library = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
+    }
+    if (library == NULL) {
+        return NULL;
+    }
+    driver = malloc(sizeof(*driver));
+    if (driver == NULL) {
+        return NULL;
+    }
+    *driver = absent;
+    take_exports(driver, library, found);
+    spw_driver_scope.depth++;
+    take_resolved(driver, found);
+    spw_driver_scope.depth--;
+    return driver;
+}
+
+void spw_driver_discard(struct spw_driver *driver)
+{
+    free(driver);
+}
+
+struct spw_driver *spw_driver_absent(void)
+{
+    return &absent;
+}
+
+const char *spw_driver_symbol(enum spw_fn fn)
+{
+    return rows[fn].symbol;
+}
+
+enum spw_fn spw_driver_row(const char *symbol)
+{
+    size_t i = 0;
+
+    while (i < SPW_FN_COUNT && strcmp(rows[i].symbol, symbol) != 0) {
+        i++;
+    }
+    return (enum spw_fn)i;
+}
+
+bool spw_driver_knows(const char *base)
+{
+    for (size_t i = 0; i < SPW_FN_COUNT; i++) {
+        if (rows[i].base != NULL && strcmp(rows[i].base, base) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *spw_driver_call_name(enum spw_call call)
+{
+    return calls[call].symbol;
+}
+
+void spw_driver_relax(struct spw_driver *driver, int ordinal)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+    if (driver->cuThreadExchangeStreamCaptureMode == NULL) {
+        return;
+    }
+    spw_driver_count(driver, ordinal, SPW_CALL_cuThreadExchangeStreamCaptureMode);
+    if (driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) {
+        spw_driver_scope.mode = mode;
+        spw_driver_scope.relaxed = true;
+    }
+}
+
+void spw_driver_restore(struct spw_driver *driver, int ordinal)
+{
+    CUstreamCaptureMode mode = spw_driver_scope.mode;
+
+    spw_driver_count(driver, ordinal, SPW_CALL_cuThreadExchangeStreamCaptureMode);
+    (void)driver->cuThreadExchangeStreamCaptureMode(&mode);
+    spw_driver_scope.relaxed = false;
+}

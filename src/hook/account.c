@@ -1,0 +1,74 @@
+#include "hook/account.h"
+
+#include "base/log.h"
+#include "base/size.h"
+#include "hook/device.h"
+
+/* The gauge of a kind, and the direction it moves in. */
+static void move(const struct spw_ledger_entry *entry, bool up)
+{
+    struct spw_device *device = &spw_hook.devices[entry->ordinal];
+    struct spw_counters *counters = device->counters;
+    uint64_t delta = up ? entry->bytes : -entry->bytes;
+
+    spw_counter_add(entry->kind == SPW_LEDGER_PINNED ? &counters->pinned_bytes
+                                                     : &counters->passed_bytes,
+                    delta);
+}
+
+bool spw_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
+{
+    struct spw_pool *pool;
+
+    if (!spw_ledger_remove(address, ret_entry)) {
+        return false;
+    }
+    move(ret_entry, false);
+    pool = spw_device_opened(&spw_hook.devices[ret_entry->ordinal]);
+    if (ret_entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
+        spw_pool_discharge(pool, ret_entry->bytes);
+    }
+    return true;
+}
+
+void spw_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *entry)
+{
+    struct spw_pool *pool = spw_device_opened(&spw_hook.devices[entry->ordinal]);
+
+    if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
+        (void)spw_pool_charge(pool, entry->bytes);
+    }
+    move(entry, true);
+    spw_ledger_add(address, entry->kind, entry->ordinal, entry->bytes);
+}
+
+void spw_account_allocated(struct spw_device *device, CUdeviceptr address,
+                           enum spw_ledger_kind kind, uint64_t bytes)
+{
+    struct spw_ledger_entry entry;
+
+    /* Memory of a graph comes back at its address without having been freed by a call. */
+    (void)spw_account_freeing(address, &entry);
+    entry = (struct spw_ledger_entry){kind, device->ordinal, bytes};
+    move(&entry, true);
+    spw_ledger_add(address, kind, device->ordinal, bytes);
+    if (kind != SPW_LEDGER_PINNED) {
+        spw_counter_add(&device->counters->passed_allocs, 1);
+    }
+}
+
+CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, uint64_t bytes,
+                         enum spw_err err)
+{
+    char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
+    struct spw_pool_usage usage;
+
+    spw_pool_usage(pool, &usage);
+    spw_counter_add(&device->counters->ooms, 1);
+    spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)",
+            device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
+            spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
+            spw_err_name(err));
+    spw_seam.report();
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}

@@ -1,0 +1,86 @@
+/* The driver's entries; those of the runtime are in runtime.c. */
+#include "hook/entry.h"
+
+#include "driver/runtime_api.h"
+#include "hook/hook.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A served call is answered by its handler, unless it is one of our own, or CUDA is not in use as
+ * far as spillway is concerned. It has come through a driver door, whatever the answer. */
+#define SPW_ENTRY_SERVE(symbol, params, args)                                                      \
+    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
+    {                                                                                              \
+        struct spw_driver *driver = spw_hook_driver();                                             \
+                                                                                                   \
+        spw_note.arrived = true;                                                                   \
+        return spw_hook_serves() ? spw_serve_##symbol args : driver->symbol args;                  \
+    }
+
+#define SPW_ENTRY_HANDLE(symbol, params, args)                                                     \
+    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
+    {                                                                                              \
+        return spw_serve_##symbol args;                                                            \
+    }
+
+#define SPW_ENTRY_FORWARD(symbol, params, args)                                                    \
+    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
+    {                                                                                              \
+        struct spw_driver *driver = spw_hook_driver();                                             \
+        CUresult result;                                                                           \
+                                                                                                   \
+        SPW_FORWARD(result, driver->symbol args);                                                  \
+        return result;                                                                             \
+    }
+
+#define SPW_ENTRY_PASS(symbol, params, args)                                                       \
+    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
+    {                                                                                              \
+        return spw_hook_driver()->symbol args;                                                     \
+    }
+
+#define SPW_ENTRY_START        SPW_ENTRY_HANDLE
+#define SPW_ENTRY_RESOLVE      SPW_ENTRY_HANDLE
+#define SPW_ENTRY_SUBMIT       SPW_ENTRY_FORWARD
+#define SPW_ENTRY_SUBMIT_PARTS SPW_ENTRY_PASS
+#define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
+    SPW_ENTRY_##kind(symbol, params, args)
+#define SPW_RUNTIME(kind, symbol, params, args)
+#include "driver/functions.def"
+#undef SPW_FN
+#undef SPW_RUNTIME
+#undef SPW_ENTRY_START
+#undef SPW_ENTRY_RESOLVE
+#undef SPW_ENTRY_SERVE
+#undef SPW_ENTRY_HANDLE
+#undef SPW_ENTRY_FORWARD
+#undef SPW_ENTRY_SUBMIT
+#undef SPW_ENTRY_SUBMIT_PARTS
+#undef SPW_ENTRY_PASS
+
+static void (*const entries[])(void) = {
+#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) (void (*)(void)) symbol,
+#define SPW_RUNTIME(kind, symbol, params, args)                        (void (*)(void)) symbol,
+#include "driver/functions.def"
+#undef SPW_FN
+#undef SPW_RUNTIME
+};
+
+static_assert(sizeof(entries) / sizeof(entries[0]) == SPW_FN_COUNT, "an entry per row");
+
+void *spw_entry_address(enum spw_fn fn)
+{
+    return (void *)(uintptr_t)entries[fn];
+}
+
+enum spw_fn spw_entry_find(const void *address)
+{
+    size_t fn = 0;
+
+    while (fn < SPW_FN_COUNT && (uintptr_t)entries[fn] != (uintptr_t)address) {
+        fn++;
+    }
+    return (enum spw_fn)fn;
+}

@@ -1,0 +1,35 @@
+/* The exported entries: one function per row of functions.def, under the row's own name.
+ *
+ * No locking: the tables are constant. */
+#pragma once
+
+#include "driver/driver.h"
+
+/* The address of our entry for a row. */
+void *spw_entry_address(enum spw_fn fn);
+
+/* The row whose entry is at `address`; SPW_FN_COUNT if there is none. */
+enum spw_fn spw_entry_find(const void *address);
+
+/* The handlers of the SERVE rows: serve_*.c. Each has the type of the function it answers for, and
+ * is called when CUDA is in use and the call is the program's. */
+#define SPW_DECLARE(symbol)              __typeof__(symbol) spw_serve_##symbol;
+#define SPW_HANDLER_START                SPW_DECLARE
+#define SPW_HANDLER_SERVE                SPW_DECLARE
+#define SPW_HANDLER_RESOLVE              SPW_DECLARE
+#define SPW_HANDLER_FORWARD(symbol)      /* no handler */
+#define SPW_HANDLER_SUBMIT(symbol)       /* no handler */
+#define SPW_HANDLER_SUBMIT_PARTS(symbol) /* no handler */
+/* The rows. */
+#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_HANDLER_##kind(symbol)
+#define SPW_RUNTIME(kind, symbol, params, args)
+#include "driver/functions.def"
+#undef SPW_FN
+#undef SPW_RUNTIME
+#undef SPW_DECLARE
+#undef SPW_HANDLER_START
+#undef SPW_HANDLER_SERVE
+#undef SPW_HANDLER_RESOLVE
+#undef SPW_HANDLER_FORWARD
+#undef SPW_HANDLER_SUBMIT
+#undef SPW_HANDLER_SUBMIT_PARTS

@@ -1,0 +1,31 @@
+/* The ledger: allocations that the real driver made for the program, so that their end can be
+ * accounted: device memory that passed, and page-locked host memory.
+ *
+ * Locking: a mutex inside; nothing is called with it held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum spw_ledger_kind {
+    SPW_LEDGER_PASSED,  /* device memory, not charged to the limit */
+    SPW_LEDGER_CHARGED, /* device memory, charged to the limit (observe mode) */
+    SPW_LEDGER_PINNED,  /* host memory: allocated or registered */
+};
+
+struct spw_ledger_entry {
+    enum spw_ledger_kind kind;
+    int ordinal;
+    uint64_t bytes;
+};
+
+/* Enters an allocation. Without memory for the entry it stays unaccounted. */
+void spw_ledger_add(uint64_t address, enum spw_ledger_kind kind, int ordinal, uint64_t bytes);
+
+/* Strikes out the allocation at `address`; false when it is not entered. */
+bool spw_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry);
+
+/* For fork: the lock around it, and an empty ledger for the child. */
+void spw_ledger_lock(void);
+void spw_ledger_unlock(void);
+void spw_ledger_reset(void);

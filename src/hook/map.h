@@ -1,0 +1,36 @@
+/* A hash map from 64-bit keys to pointers, for the tables of this layer that are off the hot path:
+ * streams, handles, addresses.
+ *
+ * Locking: none; the owner's lock covers it. A zeroed map is empty and ready. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct spw_map_slot {
+    uint64_t key;
+    void *value; /* NULL: the slot is free */
+};
+
+struct spw_map {
+    struct spw_map_slot *slots;
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+};
+
+/* The value of `key`, or NULL. */
+void *spw_map_get(const struct spw_map *map, uint64_t key);
+
+/* Sets the value (not NULL) of `key`, in place of an older one. False without memory. */
+bool spw_map_put(struct spw_map *map, uint64_t key, void *value);
+
+/* Removes `key` and returns its value, NULL when it has none. */
+void *spw_map_take(struct spw_map *map, uint64_t key);
+
+/* The first value at or behind *cursor (0 to begin with), which is moved behind it; NULL at the
+ * end. The map must not change between the steps. */
+void *spw_map_next(const struct spw_map *map, size_t *cursor);
+
+/* Frees every value with free() and leaves the map empty. */
+void spw_map_clear(struct spw_map *map);

@@ -1,0 +1,310 @@
+/* Allocation and free. */
+#include "hook/account.h"
+#include "hook/capture.h"
+#include "hook/device.h"
+#include "hook/entry.h"
+#include "hook/stream.h"
+
+/* What became of a request: ours, refused for good, or the real driver's. */
+enum outcome { TAKEN, REFUSED, PASSED };
+
+/* A request for memory, and how it is entered in the ledger if it passes. */
+struct request {
+    struct spw_device *device;
+    const struct spw_stream *stream; /* NULL: without a stream */
+    CUcontext context;
+    uint64_t bytes;
+    enum spw_ledger_kind kind;
+};
+
+/* Passes one on because of spillway's own trouble. */
+static enum outcome fail_open(const struct request *request)
+{
+    spw_counter_add(&request->device->counters->failed_open, 1);
+    return PASSED;
+}
+
+/* Observe mode: the real driver allocates what the limit allows. */
+static enum outcome charge(struct spw_pool *pool, struct request *request)
+{
+    enum spw_err err = spw_pool_charge(pool, spw_account_round(request->bytes));
+
+    if (err == SPW_E_LIMIT) {
+        (void)spw_account_oom(request->device, pool, request->bytes, err);
+        return REFUSED;
+    }
+    if (err == SPW_OK) {
+        request->kind = SPW_LEDGER_CHARGED;
+    }
+    return PASSED;
+}
+
+static enum outcome take(struct request *request, CUdeviceptr *ret_address)
+{
+    struct spw_pool *pool = spw_device_pool(request->device);
+    uint64_t address;
+    enum spw_err err;
+
+    if (pool == NULL) {
+        return fail_open(request);
+    }
+    if (SPW_UNLIKELY(spw_hook.mode == SPW_MODE_OBSERVE)) {
+        return charge(pool, request);
+    }
+    err = spw_pool_alloc(pool, request->bytes, request->stream, request->context, &address);
+    if (SPW_UNLIKELY(spw_hook.check)) {
+        spw_device_check(request->device, pool);
+    }
+    if (SPW_LIKELY(err == SPW_OK)) {
+        *ret_address = address;
+        return TAKEN;
+    }
+    if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) {
+        (void)spw_account_oom(request->device, pool, request->bytes, err);
+        return REFUSED;
+    }
+    return fail_open(request);
+}
+
+/* The real driver answered a request that passed. It is entered with the size it was charged with.
+ */
+static CUresult settle(const struct request *request, CUresult result, const CUdeviceptr *address)
+{
+    struct spw_pool *pool = spw_device_opened(request->device);
+    uint64_t bytes = spw_account_round(request->bytes);
+
+    if (result == CUDA_SUCCESS) {
+        spw_account_allocated(request->device, *address, request->kind, bytes);
+    } else if (request->kind == SPW_LEDGER_CHARGED && pool != NULL) {
+        spw_pool_discharge(pool, bytes);
+    }
+    return result;
+}
+
+/* The same for a stream that could not be identified: nothing was asked of the pool. */
+static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint64_t bytes)
+{
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+    struct request request;
+
+    if (here != NULL) {
+        request = (struct request){.device = &spw_hook.devices[here->ordinal], .bytes = bytes};
+        (void)fail_open(&request);
+        return settle(&request, result, address);
+    }
+    return result;
+}
+
+/* ---- without a stream ---- */
+
+CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    const struct spw_stream_info *here = dptr != NULL && bytesize > 0 ? spw_stream_current() : NULL;
+    struct spw_driver *driver = spw_hook_driver();
+    struct request request;
+    enum outcome outcome;
+    CUresult result;
+
+    if (here == NULL) {
+        return driver->cuMemAlloc_v2(dptr, bytesize);
+    }
+    request = (struct request){.device = &spw_hook.devices[here->ordinal],
+                               .context = here->stream.context,
+                               .bytes = bytesize};
+    outcome = take(&request, dptr);
+    if (SPW_LIKELY(outcome != PASSED)) {
+        return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    SPW_FORWARD(result, driver->cuMemAlloc_v2(dptr, bytesize));
+    return settle(&request, result, dptr);
+}
+
+/* The pitch of NVIDIA's devices: it fits every texture and every element. */
+enum { PITCH_BYTES = 512 };
+
+CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                      size_t Height, unsigned int ElementSizeBytes)
+{
+    bool sound = dptr != NULL && pPitch != NULL && WidthInBytes > 0 && Height > 0 &&
+                 (ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16) &&
+                 WidthInBytes <= (SIZE_MAX - PITCH_BYTES) / Height;
+    const struct spw_stream_info *here = sound ? spw_stream_current() : NULL;
+    size_t pitch = (WidthInBytes + PITCH_BYTES - 1) & ~(size_t)(PITCH_BYTES - 1);
+    struct spw_driver *driver = spw_hook_driver();
+    struct request request;
+    enum outcome outcome;
+    CUresult result;
+
+    if (here == NULL || pitch > SIZE_MAX / Height) {
+        return driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+    }
+    request = (struct request){.device = &spw_hook.devices[here->ordinal],
+                               .context = here->stream.context,
+                               .bytes = pitch * Height};
+    outcome = take(&request, dptr);
+    if (outcome == TAKEN) {
+        *pPitch = pitch;
+        return CUDA_SUCCESS;
+    }
+    if (outcome == REFUSED) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    SPW_FORWARD(result,
+                driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes));
+    return settle(&request, result, dptr);
+}
+
+/* ---- on a stream ---- */
+
+/* Decides on a stream-ordered request. `pool`: the memory pool it names, NULL: the current one of
+ * the stream's device. The request's device stays NULL when the stream cannot be told. */
+static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool,
+                                 CUstream handle, bool per_thread, struct request *ret_request)
+{
+    const struct spw_stream_info *info = spw_stream_get(handle, per_thread);
+    struct spw_device *device;
+    bool capturing = false;
+
+    ret_request->device = NULL;
+    if (info == NULL || dptr == NULL || bytes == 0) {
+        return PASSED;
+    }
+    device = &spw_hook.devices[info->ordinal];
+    if (pool == NULL) {
+        pool = atomic_load_explicit(&device->current_pool, memory_order_relaxed);
+    }
+    if (SPW_UNLIKELY(pool != device->default_pool)) {
+        /* Another device's default pool is ours as well. */
+        struct spw_device *other = spw_device_of_pool(pool);
+
+        device = other != NULL ? other : device;
+    }
+    *ret_request = (struct request){
+        .device = device, .stream = &info->stream, .context = info->stream.context, .bytes = bytes};
+    if (SPW_UNLIKELY(pool == NULL || pool != device->default_pool)) {
+        spw_counter_add(&device->counters->foreign_pool_allocs, 1);
+        return PASSED;
+    }
+    if (spw_capture_status(info, &capturing) != CUDA_SUCCESS || capturing) {
+        spw_counter_add(&device->counters->captured_allocs, 1);
+        return PASSED;
+    }
+    return take(ret_request, dptr);
+}
+
+/* A stream-ordered allocation: `call` is the real one. */
+#define ALLOC_ORDERED(dptr, bytes, pool, stream, per_thread, call)                                 \
+    do {                                                                                           \
+        struct spw_driver *driver = spw_hook_driver();                                             \
+        struct request request;                                                                    \
+        enum outcome outcome;                                                                      \
+        CUresult result;                                                                           \
+                                                                                                   \
+        outcome = take_ordered((dptr), (bytes), (pool), (stream), (per_thread), &request);         \
+        if (SPW_LIKELY(outcome != PASSED)) {                                                       \
+            return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;                     \
+        }                                                                                          \
+        SPW_FORWARD(result, driver->call);                                                         \
+        return request.device == NULL ? settle_unknown(result, (dptr), (bytes))                    \
+                                      : settle(&request, result, (dptr));                          \
+    } while (0)
+
+CUresult spw_serve_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    ALLOC_ORDERED(dptr, bytesize, NULL, hStream, false, cuMemAllocAsync(dptr, bytesize, hStream));
+}
+
+CUresult spw_serve_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    ALLOC_ORDERED(dptr, bytesize, NULL, hStream, true,
+                  cuMemAllocAsync_ptsz(dptr, bytesize, hStream));
+}
+
+CUresult spw_serve_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                           CUstream hStream)
+{
+    if (pool == NULL) {
+        return spw_hook_driver()->cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
+    }
+    ALLOC_ORDERED(dptr, bytesize, pool, hStream, false,
+                  cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream));
+}
+
+CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
+                                                CUmemoryPool pool, CUstream hStream)
+{
+    if (pool == NULL) {
+        return spw_hook_driver()->cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
+    }
+    ALLOC_ORDERED(dptr, bytesize, pool, hStream, true,
+                  cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream));
+}
+
+/* ---- free ---- */
+
+/* Frees a block of ours; `stream` NULL: after whatever the device does now, on any stream. */
+static CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
+                           CUdeviceptr address, const struct spw_stream *stream)
+{
+    enum spw_err err = spw_pool_free(pool, address, stream);
+
+    if (SPW_UNLIKELY(spw_hook.check)) {
+        spw_device_check(device, pool);
+    }
+    return (CUresult)spw_err_to_driver(err);
+}
+
+CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct spw_pool *pool;
+    const struct spw_device *device = spw_device_owner(dptr, &pool);
+
+    if (device == NULL) {
+        SPW_FREE_PASSED(dptr, cuMemFree_v2(dptr));
+    }
+    return free_block(device, pool, dptr, NULL);
+}
+
+/* Frees a block of ours in the order of a stream; of the whole device, which is later, when it
+ * cannot be told which stream it is. */
+static CUresult free_ordered(const struct spw_device *device, struct spw_pool *pool,
+                             CUdeviceptr address, const struct spw_stream_info *info)
+{
+    bool capturing = false;
+    CUresult result;
+
+    if (SPW_UNLIKELY(info == NULL)) {
+        return free_block(device, pool, address, NULL);
+    }
+    result = spw_capture_status(info, &capturing);
+    if (SPW_UNLIKELY(result != CUDA_SUCCESS)) {
+        return result;
+    }
+    if (SPW_UNLIKELY(capturing)) {
+        /* A free that is captured must be of memory that the graph allocates. */
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return free_block(device, pool, address, &info->stream);
+}
+
+CUresult spw_serve_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    struct spw_pool *pool;
+    const struct spw_device *device = spw_device_owner(dptr, &pool);
+
+    if (device == NULL) {
+        SPW_FREE_PASSED(dptr, cuMemFreeAsync(dptr, hStream));
+    }
+    return free_ordered(device, pool, dptr, spw_stream_get(hStream, false));
+}
+
+CUresult spw_serve_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
+{
+    struct spw_pool *pool;
+    const struct spw_device *device = spw_device_owner(dptr, &pool);
+
+    if (device == NULL) {
+        SPW_FREE_PASSED(dptr, cuMemFreeAsync_ptsz(dptr, hStream));
+    }
+    return free_ordered(device, pool, dptr, spw_stream_get(hStream, true));
+}

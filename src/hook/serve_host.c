@@ -1,0 +1,40 @@
+/* Page-locked host memory of the program: the driver's, accounted to the current device. */
+#include "hook/account.h"
+#include "hook/entry.h"
+#include "hook/stream.h"
+
+static CUresult pinned(CUresult result, void *const *address, size_t bytes)
+{
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+
+    if (here != NULL) {
+        spw_account_allocated(&spw_hook.devices[here->ordinal], (CUdeviceptr)(uintptr_t)*address,
+                              SPW_LEDGER_PINNED, bytes);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    return pinned(spw_hook_driver()->cuMemHostAlloc(pp, bytesize, Flags), pp, bytesize);
+}
+
+CUresult spw_serve_cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return pinned(spw_hook_driver()->cuMemAllocHost_v2(pp, bytesize), pp, bytesize);
+}
+
+CUresult spw_serve_cuMemFreeHost(void *p)
+{
+    SPW_FREE_PASSED((CUdeviceptr)(uintptr_t)p, cuMemFreeHost(p));
+}
+
+CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    return pinned(spw_hook_driver()->cuMemHostRegister_v2(p, bytesize, Flags), &p, bytesize);
+}
+
+CUresult spw_serve_cuMemHostUnregister(void *p)
+{
+    SPW_FREE_PASSED((CUdeviceptr)(uintptr_t)p, cuMemHostUnregister(p));
+}

@@ -1,0 +1,290 @@
+#include "hook/vmm.h"
+
+#include "hook/account.h"
+#include "hook/device.h"
+#include "hook/entry.h"
+#include "hook/map.h"
+#include "hook/stream.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* One cuMemCreate of the program. */
+struct piece {
+    uint64_t bytes;
+    int ordinal; /* of the device that is charged, or whose pinned memory it counts as */
+    bool host;
+    unsigned references; /* handles not released yet */
+    unsigned mappings;
+};
+
+/* Where a piece is mapped. */
+struct mapping {
+    struct piece *piece;
+    uint64_t address;
+    uint64_t bytes;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct spw_map pieces;   /* by handle */
+    struct spw_map mappings; /* by address */
+} tables = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- what is charged ---- */
+
+static enum spw_err charge(const struct piece *piece)
+{
+    struct spw_device *device = &spw_hook.devices[piece->ordinal];
+    struct spw_pool *pool;
+
+    if (piece->host) {
+        spw_counter_add(&device->counters->pinned_bytes, piece->bytes);
+        return SPW_OK;
+    }
+    pool = spw_device_pool(device);
+    return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge(pool, piece->bytes);
+}
+
+static void discharge(const struct piece *piece)
+{
+    struct spw_device *device = &spw_hook.devices[piece->ordinal];
+    struct spw_pool *pool;
+
+    if (piece->host) {
+        spw_counter_add(&device->counters->pinned_bytes, -piece->bytes);
+        return;
+    }
+    pool = spw_device_opened(device);
+    if (pool != NULL) {
+        spw_pool_discharge(pool, piece->bytes);
+    }
+}
+
+/* Called when a reference or a mapping of the piece has gone, without the lock. */
+static void bury(struct piece *piece)
+{
+    discharge(piece);
+    free(piece);
+}
+
+/* ---- handles ---- */
+
+/* Which device a cuMemCreate is for; NULL when it is none of the visible ones. */
+static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_host)
+{
+    const struct spw_stream_info *here;
+
+    *ret_host = prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+    if (!*ret_host) {
+        return spw_device_of(prop->location.id);
+    }
+    here = spw_stream_current();
+    return here == NULL ? &spw_hook.devices[0] : &spw_hook.devices[here->ordinal];
+}
+
+static bool enter(CUmemGenericAllocationHandle handle, struct piece *piece)
+{
+    bool done;
+
+    pthread_mutex_lock(&tables.lock);
+    done =
+        spw_map_get(&tables.pieces, handle) == NULL && spw_map_put(&tables.pieces, handle, piece);
+    pthread_mutex_unlock(&tables.lock);
+    return done;
+}
+
+CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
+                               const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    struct spw_device *device = NULL;
+    struct piece *piece = NULL;
+    CUresult result;
+    bool host;
+
+    if (handle != NULL && prop != NULL && size > 0 && spw_hook.device_count > 0) {
+        device = device_for(prop, &host);
+        piece = device == NULL ? NULL : malloc(sizeof(*piece));
+    }
+    if (piece != NULL) {
+        enum spw_err err;
+
+        *piece = (struct piece){size, device->ordinal, host, .references = 1};
+        err = charge(piece);
+        if (err == SPW_E_LIMIT) {
+            free(piece);
+            return spw_account_oom(device, spw_device_pool(device), size, err);
+        }
+        if (err != SPW_OK) {
+            free(piece);
+            piece = NULL;
+        }
+    }
+    SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
+    if (piece != NULL && (result != CUDA_SUCCESS || !enter(*handle, piece))) {
+        bury(piece);
+    }
+    return result;
+}
+
+/* Gives up one reference of a handle. Before the real call, which may hand the same number to
+ * another thread; NULL when the handle is not known. */
+static struct piece *drop_reference(CUmemGenericAllocationHandle handle)
+{
+    struct piece *piece;
+
+    pthread_mutex_lock(&tables.lock);
+    piece = spw_map_get(&tables.pieces, handle);
+    if (piece != NULL && --piece->references == 0) {
+        (void)spw_map_take(&tables.pieces, handle);
+    }
+    pthread_mutex_unlock(&tables.lock);
+    return piece;
+}
+
+static void add_reference(CUmemGenericAllocationHandle handle, struct piece *piece)
+{
+    pthread_mutex_lock(&tables.lock);
+    if (spw_map_put(&tables.pieces, handle, piece)) {
+        piece->references++;
+    }
+    pthread_mutex_unlock(&tables.lock);
+}
+
+CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+    struct piece *piece = drop_reference(handle);
+    CUresult result = spw_hook_driver()->cuMemRelease(handle);
+    bool gone;
+
+    if (piece == NULL) {
+        return result;
+    }
+    if (result != CUDA_SUCCESS) {
+        add_reference(handle, piece);
+        return result;
+    }
+    pthread_mutex_lock(&tables.lock);
+    gone = piece->references == 0 && piece->mappings == 0;
+    pthread_mutex_unlock(&tables.lock);
+    if (gone) {
+        bury(piece);
+    }
+    return result;
+}
+
+/* ---- mappings ---- */
+
+CUresult spw_serve_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
+                            CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+    struct mapping *mapping;
+    CUresult result;
+
+    SPW_FORWARD(result, spw_hook_driver()->cuMemMap(ptr, size, offset, handle, flags));
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    mapping = malloc(sizeof(*mapping));
+    pthread_mutex_lock(&tables.lock);
+    if (mapping != NULL) {
+        *mapping = (struct mapping){spw_map_get(&tables.pieces, handle), ptr, size};
+        if (mapping->piece != NULL && spw_map_put(&tables.mappings, ptr, mapping)) {
+            mapping->piece->mappings++;
+            mapping = NULL;
+        }
+    }
+    pthread_mutex_unlock(&tables.lock);
+    free(mapping);
+    return result;
+}
+
+/* Takes the mapping at `address` out, and returns its piece when that was the last of it. */
+static struct piece *unmap_one(uint64_t address, uint64_t *ret_bytes)
+{
+    struct piece *gone = NULL;
+    struct mapping *mapping;
+
+    pthread_mutex_lock(&tables.lock);
+    mapping = spw_map_take(&tables.mappings, address);
+    if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
+        gone = mapping->piece;
+    }
+    pthread_mutex_unlock(&tables.lock);
+    *ret_bytes = mapping == NULL ? 0 : mapping->bytes;
+    free(mapping);
+    return gone;
+}
+
+CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+    CUresult result = spw_hook_driver()->cuMemUnmap(ptr, size);
+    uint64_t bytes = 1;
+
+    /* One call may take several neighbouring mappings away. */
+    for (uint64_t at = ptr; result == CUDA_SUCCESS && bytes != 0 && at < ptr + size; at += bytes) {
+        struct piece *gone = unmap_one(at, &bytes);
+
+        if (gone != NULL) {
+            bury(gone);
+        }
+    }
+    return result;
+}
+
+/* The piece that is mapped at an address, which may lie inside the mapping. Caller holds the lock.
+ */
+static struct piece *piece_at(uint64_t address)
+{
+    const struct mapping *mapping;
+    size_t cursor = 0;
+
+    while ((mapping = spw_map_next(&tables.mappings, &cursor)) != NULL) {
+        if (address - mapping->address < mapping->bytes) {
+            return mapping->piece;
+        }
+    }
+    return NULL;
+}
+
+/* A block has no handle of its own: that of a chunk would let the caller map other blocks too. */
+CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+    CUdeviceptr address = (CUdeviceptr)(uintptr_t)addr;
+    struct piece *piece = NULL;
+    struct spw_pool *pool;
+    CUresult result;
+
+    if (spw_device_owner(address, &pool) != NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = spw_hook_driver()->cuMemRetainAllocationHandle(handle, addr);
+    if (result == CUDA_SUCCESS) {
+        pthread_mutex_lock(&tables.lock);
+        piece = piece_at(address);
+        pthread_mutex_unlock(&tables.lock);
+    }
+    if (piece != NULL) {
+        add_reference(*handle, piece);
+    }
+    return result;
+}
+
+void spw_vmm_lock(void)
+{
+    pthread_mutex_lock(&tables.lock);
+}
+
+void spw_vmm_unlock(void)
+{
+    pthread_mutex_unlock(&tables.lock);
+}
+
+void spw_vmm_reset(void)
+{
+    pthread_mutex_lock(&tables.lock);
+    spw_map_clear(&tables.mappings);
+    spw_map_clear(&tables.pieces);
+    pthread_mutex_unlock(&tables.lock);
+}

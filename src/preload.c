@@ -1,0 +1,306 @@
+/* libspillway.so: the only file that knows every layer.
+ *
+ * It gives the hook layer what lies beside it: at the first CUDA initialisation options are read
+ * and log and statistics begin; at the first use of a device its pool is made over the driver.
+ * Nothing runs when the object is loaded. */
+#include "base/log.h"
+#include "base/options.h"
+#include "base/size.h"
+#include "driver/driver.h"
+#include "hook/hook.h"
+#include "pool/pool.h"
+#include "stats/stats.h"
+#include "vm/vm.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
+static_assert((int)SPW_HOOK_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
+
+/* The statistics of this process, from the start on. */
+static struct spw_stats *stats;
+
+/* ---- the mode ---- */
+
+struct mode_text {
+    const char *name;
+    const char *why;
+    const char *without; /* what the mode excludes; NULL: nothing that anybody could miss */
+};
+
+static const char tensor_without[] =
+    "without memory snapshots, MemPool isolation, IPC of tensors and CUDA graph trees";
+static const char segment_without[] = "without per-tensor placement";
+
+static struct mode_text torch_text(void)
+{
+    switch (atomic_load(&spw_hook.torch)) {
+    case SPW_TORCH_ANSWERED:
+        return (struct mode_text){"tensor", "PyTorch's allocator settings were left open",
+                                  tensor_without};
+    case SPW_TORCH_SAME:
+        return (struct mode_text){"tensor", "PyTorch is set to cudaMallocAsync", tensor_without};
+    case SPW_TORCH_OTHER:
+        return (struct mode_text){"segment", "PyTorch's allocator settings were made by the user",
+                                  segment_without};
+    default:
+        return (struct mode_text){"auto", "no PyTorch: whatever the program calls is served", NULL};
+    }
+}
+
+static struct mode_text mode_text(enum spw_mode mode)
+{
+    struct mode_text torch = torch_text();
+
+    switch (mode) {
+    case SPW_MODE_OBSERVE:
+        return (struct mode_text){"observe", "SPILLWAY_MODE=observe",
+                                  "limits and accounting only: the driver allocates"};
+    case SPW_MODE_SEGMENT:
+        return (struct mode_text){"segment", "SPILLWAY_MODE=segment", segment_without};
+    case SPW_MODE_TENSOR:
+        if (atomic_load(&spw_hook.torch) == SPW_TORCH_OTHER) {
+            return torch;
+        }
+        return (struct mode_text){"tensor", "SPILLWAY_MODE=tensor", tensor_without};
+    default:
+        return torch;
+    }
+}
+
+/* Said when the first pool is there, for only then anything depends on it. */
+static void announce_mode(void)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    struct mode_text text = mode_text(spw_hook.mode);
+
+    if (atomic_flag_test_and_set(&said)) {
+        return;
+    }
+    if (text.without != NULL) {
+        spw_say("mode %s (%s); %s", text.name, text.why, text.without);
+    } else {
+        spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, text.why);
+    }
+}
+
+/* ---- start ---- */
+
+static void report_unknown(const char *name, void *context)
+{
+    char complaint[256];
+
+    spw_option_unknown(name, complaint, sizeof(complaint));
+    spw_say("%s", complaint);
+}
+
+/* Whether an option without effect asks for more than this version does: "off" is what it does. */
+static bool asks_too_much(const struct spw_option_row *row, const struct spw_option_value *value)
+{
+    const char *text = spw_environment(row->name);
+
+    if (row->scope != SPW_SCOPE_LATER || !value->set) {
+        return false;
+    }
+    return row->type == SPW_TYPE_SWITCH ? value->on : strcmp(text, "off") != 0;
+}
+
+/* Every option that cannot be used is reported here, once, whoever reads it later; and one that is
+ * set in vain. */
+static void report_options(void)
+{
+    char complaint[SPW_COMPLAINT_TEXT];
+
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        const struct spw_option_row *row = spw_option_row(i);
+        struct spw_option_value value;
+
+        if (row->scope == SPW_SCOPE_SIM || i == SPW_OPT_SPILLWAY_LOG) {
+            continue;
+        }
+        value = spw_option_get(i, complaint, sizeof(complaint));
+        if (complaint[0] != 0) {
+            spw_say("%s", complaint);
+        } else if (asks_too_much(row, &value)) {
+            spw_say("%s is set, but has no effect in this version", row->name);
+        }
+    }
+    spw_options_each_unknown(report_unknown, NULL);
+}
+
+static void start(struct spw_hook *hook)
+{
+    struct spw_driver *driver = atomic_load(&hook->driver);
+    struct mode_text text;
+
+    spw_log_init();
+    report_options();
+    hook->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
+    hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
+    text = mode_text(hook->mode);
+    stats = spw_stats_create();
+    for (int i = 0; i < SPW_CALL_COUNT; i++) {
+        (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
+                       spw_driver_call_name(i));
+    }
+    for (int i = 0; i < hook->device_count; i++) {
+        hook->devices[i].counters = &stats->devices[i].counters;
+        driver->calls[i] = stats->devices[i].driver_calls;
+    }
+    spw_stats_start(stats, text.name, text.why,
+                    spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
+                    spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, hook->device_count);
+    spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
+            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", hook->device_count,
+            hook->device_count == 1 ? "" : "s", text.name);
+}
+
+static void report(void)
+{
+    (void)spw_stats_write(stats);
+}
+
+static void forget(void)
+{
+    spw_stats_forget();
+}
+
+/* ---- the pool of a device ---- */
+
+enum { ARENA_FACTOR = 8 };
+static const uint64_t least_room = UINT64_C(512) << 20;
+
+/* What the driver says the device has, and has left. */
+static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_device *device,
+                               CUcontext context, uint64_t *ret_total, uint64_t *ret_free)
+{
+    CUresult result = CUDA_ERROR_INVALID_CONTEXT;
+    CUcontext popped;
+    size_t total = 0;
+    size_t free = 0;
+
+    if (context != NULL) {
+        result = SPW_DRIVER_CALL(driver, device->ordinal, cuCtxPushCurrent_v2, context);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = SPW_DRIVER_CALL(driver, device->ordinal, cuMemGetInfo_v2, &free, &total);
+        (void)SPW_DRIVER_CALL(driver, device->ordinal, cuCtxPopCurrent_v2, &popped);
+    }
+    if (result != CUDA_SUCCESS) {
+        result =
+            SPW_DRIVER_CALL(driver, device->ordinal, cuDeviceTotalMem_v2, &total, device->handle);
+        free = total;
+    }
+    *ret_total = total;
+    *ret_free = free;
+    return spw_err_from_driver((int)result);
+}
+
+/* The limit: the user's, but no more than leaves room for what is not ours, such as code, local
+ * memory and graphs. The simulated GPU needs no such room. */
+static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_device *device,
+                             uint64_t total, uint64_t free)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_LIMIT, NULL, 0);
+    uint64_t room = free / 50 > least_room ? free / 50 : least_room;
+    uint64_t most = free > room ? free - room : free;
+    uint64_t limit = spw_option_bytes(&option, total);
+    char there[SPW_SIZE_TEXT];
+
+    if (driver->simulated != NULL) {
+        most = total;
+    }
+    if (!option.set) {
+        return most;
+    }
+    if (limit > total && !atomic_flag_test_and_set(&told)) {
+        spw_say("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
+                spw_environment("SPILLWAY_LIMIT"), device->ordinal, spw_size_text(most, there));
+    }
+    return limit < most ? limit : most;
+}
+
+static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm, uint64_t total,
+                              uint64_t limit, struct spw_pool **ret_pool)
+{
+    uint64_t granule = spw_vm_granule(vm);
+    struct spw_pool_config config = {
+        .granule_bytes = granule,
+        .limit_bytes = limit,
+        .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
+    };
+    enum spw_err err = SPW_E_NO_MEMORY;
+
+    /* Addresses are plentiful, but where they are not, fewer do. */
+    for (uint64_t factor = ARENA_FACTOR; factor > 0 && err != SPW_OK; factor /= 2) {
+        config.arena_bytes = (total * factor + granule - 1) / granule * granule;
+        err = spw_pool_create(&config, spw_vm_ops(), vm, device->counters, ret_pool);
+    }
+    return err;
+}
+
+static enum spw_err open_device(struct spw_device *device, CUcontext context,
+                                struct spw_pool **ret_pool, void **ret_vm)
+{
+    struct spw_driver *driver = atomic_load(&spw_hook.driver);
+    uint64_t total, free;
+    struct spw_vm *vm;
+    enum spw_err err;
+
+    err = ask_memory(driver, device, context, &total, &free);
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = spw_vm_create(driver, device->ordinal, &vm);
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = make_pool(device, vm, total, choose_limit(driver, device, total, free), ret_pool);
+    if (err != SPW_OK) {
+        spw_vm_destroy(vm, true);
+        return err;
+    }
+    *ret_vm = vm;
+    announce_mode();
+    return SPW_OK;
+}
+
+static void close_device(struct spw_pool *pool, void *vm, enum spw_closing closing)
+{
+    if (closing == SPW_CLOSING_FORKED) {
+        spw_pool_abandon(pool);
+    } else {
+        spw_pool_destroy(pool);
+    }
+    spw_vm_destroy(vm, closing == SPW_CLOSING_ORDERLY);
+}
+
+static bool grant(void *vm, int accessor, CUmemAccess_flags access)
+{
+    return spw_vm_grant(vm, accessor, access != CU_MEM_ACCESS_FLAGS_PROT_NONE,
+                        access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
+static void note_context(void *vm, CUcontext context)
+{
+    spw_vm_note_context(vm, context);
+}
+
+static void forget_context(void *vm, CUcontext context)
+{
+    spw_vm_forget_context(vm, context);
+}
+
+const struct spw_seam spw_seam = {
+    .start = start,
+    .open = open_device,
+    .close = close_device,
+    .grant = grant,
+    .note_context = note_context,
+    .forget_context = forget_context,
+    .report = report,
+    .forget = forget,
+};
