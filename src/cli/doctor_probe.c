@@ -1,0 +1,111 @@
+#include "cli/doctor_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATTERN_BYTES = 4096 };
+
+/* Bytes that no freshly mapped memory holds by chance. */
+static void fill_pattern(unsigned char *bytes)
+{
+    for (int i = 0; i < PATTERN_BYTES; i++) {
+        bytes[i] = (unsigned char)(i * 7 + i / 256 + 1);
+    }
+}
+
+static CUresult use(const struct spw_cuda *cuda, CUdeviceptr address, size_t bytes,
+                    const char **ret_step)
+{
+    unsigned char written[PATTERN_BYTES];
+    unsigned char read[PATTERN_BYTES] = {0};
+    CUdeviceptr last = address + bytes - PATTERN_BYTES;
+    CUresult result;
+
+    fill_pattern(written);
+    *ret_step = "cuMemcpyHtoD";
+    result = cuda->cuMemcpyHtoD_v2(last, written, sizeof(written));
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *ret_step = "cuMemcpyDtoH";
+    result = cuda->cuMemcpyDtoH_v2(read, last, sizeof(read));
+    if (result == CUDA_SUCCESS && memcmp(written, read, sizeof(read)) != 0) {
+        *ret_step = "what was written is not read back";
+    } else if (result == CUDA_SUCCESS) {
+        *ret_step = NULL;
+    }
+    return result;
+}
+
+/* Maps one chunk, uses it and unmaps it. *ret_step is NULL when all went well. */
+static CUresult map_and_use(const struct spw_cuda *cuda, CUdevice device, CUdeviceptr address,
+                            size_t bytes, CUmemGenericAllocationHandle chunk, const char **ret_step)
+{
+    CUresult result;
+    CUresult unmapped;
+
+    *ret_step = "cuMemMap";
+    result = cuda->cuMemMap(address, bytes, 0, chunk, 0);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *ret_step = "cuMemSetAccess";
+    result = spw_cuda_allow(cuda, device, address, bytes);
+    if (result == CUDA_SUCCESS) {
+        result = use(cuda, address, bytes, ret_step);
+    }
+    unmapped = cuda->cuMemUnmap(address, bytes);
+    if (*ret_step == NULL && unmapped != CUDA_SUCCESS) {
+        *ret_step = "cuMemUnmap";
+        return unmapped;
+    }
+    return result;
+}
+
+static CUresult try_chunk(const struct spw_cuda *cuda, CUdevice device, struct spw_place place,
+                          size_t bytes, const char **ret_step)
+{
+    CUmemAllocationProp properties = spw_place_properties(place);
+    CUmemGenericAllocationHandle chunk;
+    CUdeviceptr address;
+    CUresult result;
+
+    *ret_step = "cuMemCreate";
+    result = cuda->cuMemCreate(&chunk, bytes, &properties, 0);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *ret_step = "cuMemAddressReserve";
+    result = cuda->cuMemAddressReserve(&address, bytes, 0, 0, 0);
+    if (result == CUDA_SUCCESS) {
+        result = map_and_use(cuda, device, address, bytes, chunk, ret_step);
+        cuda->cuMemAddressFree(address, bytes);
+    }
+    cuda->cuMemRelease(chunk);
+    return result;
+}
+
+bool spw_doctor_probe(const struct spw_cuda *cuda, CUdevice device, struct spw_place place,
+                      char *verdict, size_t capacity)
+{
+    size_t granule = spw_place_granule(cuda, place);
+    const char *step;
+    CUresult result;
+
+    if (granule == 0) {
+        snprintf(verdict, capacity, "no: the driver names no granularity");
+        return false;
+    }
+    result = try_chunk(cuda, device, place, granule, &step);
+    if (step == NULL) {
+        snprintf(verdict, capacity, "work%s",
+                 place.type == CU_MEM_LOCATION_TYPE_DEVICE ? "" : " (pinned, by NUMA node)");
+        return true;
+    }
+    if (result == CUDA_SUCCESS) {
+        snprintf(verdict, capacity, "no: %s", step);
+    } else {
+        snprintf(verdict, capacity, "no: %s: %s", step, spw_cuda_error(cuda, result));
+    }
+    return false;
+}

@@ -1,0 +1,274 @@
+#include "cli/flags.h"
+
+#include "base/nearest.h"
+#include "cli/command.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define POOL_PREFIX "SPILLWAY_"
+#define SIM_PREFIX  "SPILLWAY_SIM_"
+#define NO_POOL     "no-pool"
+
+static const char *const profiles[] = {
+    "a100-40g", "a100-80g", "h100-80g", "h200-141g", "rtx4090-24g", "t4-16g",
+};
+
+enum { PROFILE_COUNT = sizeof(profiles) / sizeof(*profiles) };
+
+/* Whether the pool has an option of the same name as this one of the simulated GPU. */
+static bool collides(const char *sim_name)
+{
+    char pool_name[SPW_FLAG_NAME];
+
+    snprintf(pool_name, sizeof(pool_name), POOL_PREFIX "%s", sim_name + strlen(SIM_PREFIX));
+    return spw_option_find(pool_name) != SPW_OPT_COUNT;
+}
+
+const char *spw_flag_name(enum spw_option option, char name[SPW_FLAG_NAME])
+{
+    const struct spw_option_row *row = spw_option_row(option);
+    const char *rest = "";
+    size_t length = 0;
+
+    if (row->scope == SPW_SCOPE_SIM && !collides(row->name)) {
+        rest = row->name + strlen(SIM_PREFIX);
+    } else if (strncmp(row->name, POOL_PREFIX, strlen(POOL_PREFIX)) == 0) {
+        rest = row->name + strlen(POOL_PREFIX);
+    }
+    for (; *rest != '\0' && length + 1 < SPW_FLAG_NAME; rest++) {
+        name[length++] = *rest == '_' ? '-' : (char)tolower((unsigned char)*rest);
+    }
+    name[length] = '\0';
+    return name;
+}
+
+static bool has_flag(enum spw_option option, bool sim)
+{
+    char name[SPW_FLAG_NAME];
+
+    return *spw_flag_name(option, name) != '\0' &&
+           (sim || spw_option_row(option)->scope != SPW_SCOPE_SIM);
+}
+
+/* Looks a flag up; SPW_OPT_COUNT when the launcher does not have it. */
+static enum spw_option find_flag(const char *flag, bool sim)
+{
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        char name[SPW_FLAG_NAME];
+
+        if (has_flag((enum spw_option)i, sim) &&
+            strcmp(spw_flag_name((enum spw_option)i, name), flag) == 0) {
+            return (enum spw_option)i;
+        }
+    }
+    return SPW_OPT_COUNT;
+}
+
+static void complain_unknown(const char *subcommand, const char *flag, bool sim)
+{
+    char names[SPW_OPT_COUNT + 1][SPW_FLAG_NAME];
+    const char *candidates[SPW_OPT_COUNT + 1];
+    const char *nearest;
+    size_t count = 0;
+
+    if (!sim && (find_flag(flag, true) != SPW_OPT_COUNT || strcmp(flag, NO_POOL) == 0)) {
+        spw_complain(subcommand, "--%s is not an option here (it is one of spillway sim)", flag);
+        return;
+    }
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        if (has_flag((enum spw_option)i, sim)) {
+            candidates[count] = spw_flag_name((enum spw_option)i, names[count]);
+            count++;
+        }
+    }
+    if (sim) {
+        candidates[count++] = NO_POOL;
+    }
+    nearest = spw_nearest(flag, 0, candidates, count);
+    if (nearest != NULL) {
+        spw_complain(subcommand, "--%s is not an option (did you mean --%s?)", flag, nearest);
+    } else {
+        spw_complain(subcommand, "--%s is not an option (spillway %s --help lists them)", flag,
+                     subcommand);
+    }
+}
+
+/* NAME:N[+][:CODE], separated by commas. */
+static bool is_fail_list(const char *text)
+{
+    const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+    for (;; text++) {
+        size_t name = strspn(text, letters);
+        size_t number = text[name] == ':' ? strspn(text + name + 1, "0123456789") : 0;
+
+        if (name == 0 || number == 0) {
+            return false;
+        }
+        text += name + 1 + number;
+        text += *text == '+';
+        if (*text == ':') {
+            size_t code = strspn(text + 1, letters);
+
+            if (code == 0) {
+                return false;
+            }
+            text += 1 + code;
+        }
+        if (*text != ',') {
+            return *text == '\0';
+        }
+    }
+}
+
+static bool is_profile(const char *text)
+{
+    for (int i = 0; i < PROFILE_COUNT; i++) {
+        if (strcmp(profiles[i], text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void complain_profile(const char *text, char *complaint, size_t capacity)
+{
+    const char *nearest = spw_nearest(text, 0, profiles, PROFILE_COUNT);
+    size_t used = (size_t)snprintf(complaint, capacity, "not one of");
+
+    for (int i = 0; i < PROFILE_COUNT; i++) {
+        used += (size_t)snprintf(complaint + used, capacity - used, "%s %s", i > 0 ? "," : "",
+                                 profiles[i]);
+    }
+    if (nearest != NULL) {
+        snprintf(complaint + used, capacity - used, " (did you mean %s?)", nearest);
+    }
+}
+
+static bool is_usable(enum spw_option option, const char *text, char *complaint, size_t capacity)
+{
+    struct spw_option_value value;
+
+    if (!spw_option_parse(option, text, &value, complaint, capacity)) {
+        return false;
+    }
+    if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && !is_profile(text)) {
+        complain_profile(text, complaint, capacity);
+        return false;
+    }
+    if (option == SPW_OPT_SPILLWAY_SIM_FAIL && !is_fail_list(text)) {
+        snprintf(complaint, capacity, "not NAME:N[+][:CODE] (expected cuMemCreate:3)");
+        return false;
+    }
+    if (option == SPW_OPT_SPILLWAY_SIM_DEVICES && value.bytes == 0) {
+        snprintf(complaint, capacity, "not a number of devices (expected 1, 2, ...)");
+        return false;
+    }
+    return true;
+}
+
+/* The value as the variable gets it. A path that the user gave here must not move with a program
+ * that changes its folder; a size is handed on in bytes, which every reader understands. */
+static const char *variable_text(enum spw_option option, const char *text, char *buffer,
+                                 size_t capacity)
+{
+    const struct spw_option_row *row = spw_option_row(option);
+    const char *path = row->type == SPW_TYPE_PATH ? text : NULL;
+    struct spw_option_value value;
+    char folder[PATH_MAX];
+
+    if (row->type == SPW_TYPE_SIZE && spw_option_parse(option, text, &value, NULL, 0) &&
+        !value.percent) {
+        snprintf(buffer, capacity, "%" PRIu64, value.bytes);
+        return buffer;
+    }
+    if (row->type == SPW_TYPE_LOG && strchr(text, ':') != NULL) {
+        path = strchr(text, ':') + 1;
+    }
+    if (path != NULL && *path != '/' && getcwd(folder, sizeof(folder)) != NULL) {
+        snprintf(buffer, capacity, "%.*s%s/%s", (int)(path - text), text, folder, path);
+        return buffer;
+    }
+    return text;
+}
+
+/* Takes one flag and its value; returns how many arguments that were, 0 on bad usage. */
+static int take_flag(char **argv, bool sim, struct spw_flags *flags, const char *subcommand)
+{
+    const char *equals = strchr(argv[0], '=');
+    const char *text = equals != NULL ? equals + 1 : argv[1];
+    char complaint[SPW_COMPLAINT_TEXT];
+    char buffer[2 * PATH_MAX];
+    char flag[SPW_FLAG_NAME];
+    enum spw_option option;
+
+    snprintf(flag, sizeof(flag), "%.*s", (int)strcspn(argv[0] + 2, "="), argv[0] + 2);
+    option = find_flag(flag, sim);
+    if (option == SPW_OPT_COUNT) {
+        complain_unknown(subcommand, flag, sim);
+        return 0;
+    }
+    if (text == NULL || (equals == NULL && strcmp(text, "--") == 0)) {
+        spw_complain(subcommand, "--%s: a value is missing", flag);
+        return 0;
+    }
+    if (!is_usable(option, text, complaint, sizeof(complaint))) {
+        spw_complain(subcommand, "--%s=%s: %s", flag, text, complaint);
+        return 0;
+    }
+    setenv(spw_option_row(option)->name, variable_text(option, text, buffer, sizeof(buffer)), 1);
+    if (spw_option_row(option)->scope != SPW_SCOPE_SIM) {
+        flags->pool_option = option;
+    }
+    return equals != NULL ? 1 : 2;
+}
+
+bool spw_flags_parse(int argc, char **argv, bool sim, struct spw_flags *ret_flags)
+{
+    const char *subcommand = argv[0];
+    struct spw_flags flags = {.pool_option = SPW_OPT_COUNT};
+    int i = 1;
+
+    while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0) {
+        int taken = 1;
+
+        if (spw_is_help(argv[i])) {
+            flags.help = true;
+        } else if (sim && strcmp(argv[i], "--" NO_POOL) == 0) {
+            flags.no_pool = true;
+        } else if (strncmp(argv[i], "--", 2) != 0) {
+            spw_complain(subcommand, "%s is not an option (options begin with --)", argv[i]);
+            return false;
+        } else if ((taken = take_flag(argv + i, sim, &flags, subcommand)) == 0) {
+            return false;
+        }
+        i += taken;
+    }
+    i += i < argc && strcmp(argv[i], "--") == 0;
+    flags.command = i < argc ? argv + i : NULL;
+    *ret_flags = flags;
+    return true;
+}
+
+void spw_flags_print(FILE *out, bool sim)
+{
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        const struct spw_option_row *row = spw_option_row((enum spw_option)i);
+        char name[SPW_FLAG_NAME];
+
+        if (has_flag((enum spw_option)i, sim)) {
+            fprintf(out, "  --%-13s %s%s%s%s\n", spw_flag_name((enum spw_option)i, name), row->help,
+                    *row->fallback != '\0' ? " [" : "", row->fallback,
+                    *row->fallback != '\0' ? "]" : "");
+        }
+    }
+    if (sim) {
+        fprintf(out, "  --%-13s %s\n", NO_POOL,
+                "bare: without spillway, the environment left alone");
+    }
+}

@@ -1,0 +1,6 @@
+/* Running the program: a child that inherits everything but what the launchers set. */
+#pragma once
+
+/* Runs `command` (NULL-terminated, found by PATH), passes signals on to it, waits for it and
+ * returns the exit code of the contract. `subcommand` speaks when it cannot be started. */
+int spw_launch(const char *subcommand, char **command);

@@ -1,0 +1,56 @@
+#include "cli/command.h"
+
+#include "cli/driver_check.h"
+#include "cli/flags.h"
+#include "cli/launch.h"
+#include "cli/locate.h"
+#include "cli/preload.h"
+#include "cli/rundir.h"
+
+#include <stdio.h>
+
+static void print_help(void)
+{
+    fputs(
+        "usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
+        "Runs COMMAND on this machine's GPU with spillway's memory pool in front of the driver.\n"
+        "Its exit code is the result: 128+n when it died of signal n, 127 when it was not found,\n"
+        "125 when spillway could not start it, 2 for bad usage.\n\n"
+        "Options (--name VALUE or --name=VALUE; each is the variable SPILLWAY_NAME as well):\n",
+        stdout);
+    spw_flags_print(stdout, false);
+}
+
+int spw_command_run(int argc, char **argv)
+{
+    char library[PATH_MAX];
+    char reason[256];
+    struct spw_flags flags;
+    int code;
+
+    if (!spw_flags_parse(argc, argv, false, &flags)) {
+        return SPW_EXIT_USAGE;
+    }
+    if (flags.help) {
+        print_help();
+        return SPW_EXIT_OK;
+    }
+    if (flags.command == NULL) {
+        spw_complain(argv[0], "no command given (expected spillway run [options] -- COMMAND)");
+        return SPW_EXIT_USAGE;
+    }
+    if (!spw_driver_check(reason, sizeof(reason))) {
+        spw_complain(argv[0],
+                     "no GPU to run on: %s; spillway sim runs a command on a simulated GPU",
+                     reason);
+        return SPW_EXIT_CANNOT_START;
+    }
+    if (!spw_locate(argv[0], "libspillway.so", library)) {
+        return SPW_EXIT_CANNOT_START;
+    }
+    spw_preload_add((const char *[]){library}, 1);
+    spw_rundir_create(argv[0]);
+    code = spw_launch(argv[0], flags.command);
+    spw_rundir_finish();
+    return code;
+}

@@ -1,0 +1,97 @@
+#include "cli/rundir.h"
+
+#include "cli/command.h"
+#include "stats/process.h"
+#include "stats/stats.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char run_folder[PATH_MAX]; /* "" when there is none */
+
+static bool make_folder(const char *parent)
+{
+    snprintf(run_folder, sizeof(run_folder), "%s/spillway-XXXXXX", parent);
+    if (mkdtemp(run_folder) == NULL) {
+        run_folder[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+void spw_rundir_create(const char *subcommand)
+{
+    const char *temporary = getenv("TMPDIR");
+
+    temporary = temporary != NULL && *temporary == '/' ? temporary : "/tmp";
+    if (make_folder("/dev/shm") || make_folder(temporary)) {
+        setenv("SPILLWAY_RUN_DIR", run_folder, 1);
+        return;
+    }
+    unsetenv("SPILLWAY_RUN_DIR");
+    spw_complain(subcommand,
+                 "no folder can be made in /dev/shm or %s (%s): statistics of a program that is "
+                 "killed will be lost",
+                 temporary, strerror(errno));
+}
+
+/* A zombie is dead; a process that began at another moment has only inherited the number. */
+static bool is_running(const struct spw_stats *stats)
+{
+    uint64_t start;
+    char state;
+
+    if (kill(stats->pid, 0) != 0 && errno == ESRCH) {
+        return false;
+    }
+    return !spw_process_start(stats->pid, &start, &state) ||
+           (state != 'Z' && state != 'X' && start == stats->start);
+}
+
+static void finish_one(const char *path)
+{
+    struct spw_stats *stats = spw_stats_open(path);
+
+    if (stats != NULL && !is_running(stats)) {
+        spw_stats_finish(stats);
+    }
+    spw_stats_close(stats);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+void spw_rundir_finish(void)
+{
+    struct dirent **entries = NULL;
+    int count;
+
+    if (run_folder[0] == '\0') {
+        return;
+    }
+    count = scandir(run_folder, &entries, is_visible, versionsort);
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX + 256];
+
+        snprintf(path, sizeof(path), "%s/%s", run_folder, entries[i]->d_name);
+        finish_one(path);
+    }
+    /* All are read before the first is removed: they tell which files are of this run. */
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX + 256];
+
+        snprintf(path, sizeof(path), "%s/%s", run_folder, entries[i]->d_name);
+        unlink(path);
+        free(entries[i]);
+    }
+    free(entries);
+    rmdir(run_folder);
+}

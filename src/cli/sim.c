@@ -1,0 +1,139 @@
+#include "cli/command.h"
+
+#include "base/options.h"
+#include "base/size.h"
+#include "cli/flags.h"
+#include "cli/launch.h"
+#include "cli/locate.h"
+#include "cli/preload.h"
+#include "cli/rundir.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The libraries in the order in which they are preloaded. */
+enum { POOL, DRIVER, RUNTIME, LIBRARY_COUNT };
+
+static const char *const libraries[LIBRARY_COUNT] = {
+    [POOL] = "libspillway.so",
+    [DRIVER] = "sim/libcuda.so.1",
+    [RUNTIME] = "sim/libcudart.so.13",
+};
+
+/* The libraries above them, beside the driver; each is there if its header was at build time. */
+static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"};
+
+#define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
+
+static void print_help(void)
+{
+    fputs(
+        "usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
+        "Runs COMMAND on a simulated GPU, under spillway's memory pool: kernels do nothing, so\n"
+        "the numbers it prints mean nothing, but memory behaves exactly as on a GPU of that size.\n"
+        "Exit codes are those of spillway run.\n\n"
+        "Options (--name VALUE or --name=VALUE; each is a variable as well, spillway options\n"
+        "lists them). Options that only the simulated GPU has lose their SIM_, but for --sim-log:\n"
+        "--log is the pool's.\n",
+        stdout);
+    spw_flags_print(stdout, true);
+}
+
+/* The shims in the folder of the simulated driver that are there. */
+static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < SHIM_COUNT; i++) {
+        int length = snprintf(ret_paths[count], PATH_MAX, "%s/%s", folder, shims[i]);
+
+        count += length < PATH_MAX && access(ret_paths[count], R_OK) == 0;
+    }
+    return count;
+}
+
+/* The runtime and the shims are preloaded too: that wins over an RPATH of the program. */
+static bool set_up_libraries(const char *subcommand, bool with_pool)
+{
+    char paths[LIBRARY_COUNT][PATH_MAX];
+    char shim_paths[SHIM_COUNT][PATH_MAX];
+    const char *list[LIBRARY_COUNT + SHIM_COUNT];
+    size_t count = 0;
+    size_t shim_count;
+    const char *present = getenv("LD_LIBRARY_PATH");
+    char search[3 * PATH_MAX];
+    char folder[PATH_MAX];
+
+    for (int i = with_pool ? POOL : DRIVER; i < LIBRARY_COUNT; i++) {
+        if (!spw_locate(subcommand, libraries[i], paths[i])) {
+            return false;
+        }
+        list[count++] = paths[i];
+    }
+    strcpy(folder, paths[DRIVER]);
+    dirname(folder);
+    shim_count = find_shims(folder, shim_paths);
+    for (size_t i = 0; i < shim_count; i++) {
+        list[count++] = shim_paths[i];
+    }
+    spw_preload_add(list, count);
+    snprintf(search, sizeof(search), "%s%s%s", folder, present != NULL ? ":" : "",
+             present != NULL ? present : "");
+    setenv("LD_LIBRARY_PATH", search, 1);
+    return true;
+}
+
+static void announce(void)
+{
+    struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
+    char size[SPW_SIZE_TEXT] = "its own memory";
+
+    if (memory.set && memory.percent) {
+        snprintf(size, sizeof(size), "%u.%u %% of its memory", memory.permille / 10,
+                 memory.permille % 10);
+    } else if (memory.set) {
+        spw_size_text(memory.bytes, size);
+    }
+    fprintf(stderr,
+            "spillway: simulated GPU (%s, %s): numbers printed by the program mean nothing, memory "
+            "figures are exact\n",
+            spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text, size);
+}
+
+int spw_command_sim(int argc, char **argv)
+{
+    struct spw_flags flags;
+    int code;
+
+    if (!spw_flags_parse(argc, argv, true, &flags)) {
+        return SPW_EXIT_USAGE;
+    }
+    if (flags.help) {
+        print_help();
+        return SPW_EXIT_OK;
+    }
+    if (flags.no_pool && flags.pool_option != SPW_OPT_COUNT) {
+        char name[SPW_FLAG_NAME];
+
+        spw_complain(argv[0], "--%s is an option of the pool, and --no-pool runs without it",
+                     spw_flag_name(flags.pool_option, name));
+        return SPW_EXIT_USAGE;
+    }
+    if (flags.command == NULL) {
+        spw_complain(argv[0], "no command given (expected spillway sim [options] -- COMMAND)");
+        return SPW_EXIT_USAGE;
+    }
+    if (!set_up_libraries(argv[0], !flags.no_pool)) {
+        return SPW_EXIT_CANNOT_START;
+    }
+    announce();
+    if (!flags.no_pool) {
+        spw_rundir_create(argv[0]);
+    }
+    code = spw_launch(argv[0], flags.command);
+    spw_rundir_finish();
+    return code;
+}
