@@ -64,6 +64,8 @@ static void child(void)
         return;
     }
     atomic_store(&spw_hook.state, SPW_HOOK_CHILD);
+    /* Before the pools are closed, which counts: the parent's figures are not touched. */
+    spw_seam.forget();
     for (int i = 0; i < spw_hook.device_count; i++) {
         struct spw_device *device = &spw_hook.devices[i];
 
@@ -77,7 +79,7 @@ static void child(void)
     spw_capture_reset();
     spw_ledger_reset();
     spw_vmm_reset();
-    spw_seam.forget();
+    spw_seam.forget(); /* what closing counted */
 }
 
 void spw_fork_watch(void)

@@ -39,6 +39,8 @@ void spw_fences_note_context(struct spw_fences *fences, CUcontext context)
     }
     if (context != NULL && fences->context_count < SPW_FENCE_CONTEXTS) {
         fences->contexts[fences->context_count++] = context;
+    } else if (context != NULL) {
+        fences->overflow = true;
     }
 }
 
@@ -229,7 +231,8 @@ enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream
     enum spw_err err;
 
     /* A fence of a whole context breaks every capture in it. */
-    if (stream->id == SPW_STREAM_ALL ? captures_open(fences) : is_capturing(fences, stream)) {
+    if (stream->id == SPW_STREAM_ALL ? captures_open(fences) || fences->overflow
+                                     : is_capturing(fences, stream)) {
         return SPW_E_AGAIN;
     }
     fence = take_fence(fences);
@@ -256,11 +259,32 @@ enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream
 
 /* ---- asking and waiting ---- */
 
+/* A thread without a context is answered INVALID_CONTEXT, which says nothing about the fence: it is
+ * asked again in `context`. When that is gone, so is its work. */
+#define CALL_IN(result, fences, context, fn, ...)                                                  \
+    do {                                                                                           \
+        bool pushed;                                                                               \
+                                                                                                   \
+        (result) = CALL(fences, fn, __VA_ARGS__);                                                  \
+        if ((result) != CUDA_ERROR_INVALID_CONTEXT) {                                              \
+            break;                                                                                 \
+        }                                                                                          \
+        (result) = enter((fences), (context), &pushed);                                            \
+        if ((result) == CUDA_SUCCESS) {                                                            \
+            (result) = CALL(fences, fn, __VA_ARGS__);                                              \
+            leave((fences), pushed);                                                               \
+        }                                                                                          \
+    } while (0)
+
 enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
-        enum spw_err err = to_err(CALL(fences, cuEventQuery, fence->events[i]->event));
+        const struct spw_event *event = fence->events[i];
+        CUresult result;
+        enum spw_err err;
 
+        CALL_IN(result, fences, event->context, cuEventQuery, event->event);
+        err = to_err(result);
         if (err != SPW_OK) {
             return err;
         }
@@ -271,8 +295,12 @@ enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence)
 enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
-        enum spw_err err = to_err(CALL(fences, cuEventSynchronize, fence->events[i]->event));
+        const struct spw_event *event = fence->events[i];
+        CUresult result;
+        enum spw_err err;
 
+        CALL_IN(result, fences, event->context, cuEventSynchronize, event->event);
+        err = to_err(result);
         if (err != SPW_OK) {
             return err;
         }
@@ -287,9 +315,12 @@ enum spw_err spw_fence_wait_stream(struct spw_fences *fences, const struct spw_s
         return SPW_E_AGAIN;
     }
     for (size_t i = 0; i < fence->count; i++) {
-        enum spw_err err =
-            to_err(CALL(fences, cuStreamWaitEvent, stream->handle, fence->events[i]->event, 0));
+        CUresult result;
+        enum spw_err err;
 
+        CALL_IN(result, fences, stream->context, cuStreamWaitEvent, stream->handle,
+                fence->events[i]->event, 0);
+        err = to_err(result);
         if (err != SPW_OK) {
             return err;
         }

@@ -14,7 +14,8 @@
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
 
-enum { SPW_FENCE_CONTEXTS = 8 };
+/* Contexts of one device that a fence can cover; with more, device-wide fences cannot be had. */
+enum { SPW_FENCE_CONTEXTS = 64 };
 
 struct spw_event {
     struct spw_event *next;
@@ -34,6 +35,7 @@ struct spw_fences {
     int ordinal;
     CUcontext contexts[SPW_FENCE_CONTEXTS]; /* known on this device */
     size_t context_count;
+    bool overflow; /* there was one more */
     struct spw_event *unused_events;
     struct spw_fence *unused, *all;
 };
