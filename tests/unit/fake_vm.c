@@ -1,0 +1,356 @@
+#include "fake_vm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CHUNKS = 1 << 20 };
+
+struct fake_fence {
+    uint64_t time;
+    uint64_t stream;
+};
+
+/* A fence is its own handle, so that it needs no memory. */
+static void *pack(struct fake_fence fence)
+{
+    return (void *)(uintptr_t)(fence.time * FAKE_STREAMS + fence.stream);
+}
+
+static struct fake_fence unpack(const void *handle)
+{
+    return (struct fake_fence){.time = (uintptr_t)handle / FAKE_STREAMS,
+                               .stream = (uintptr_t)handle % FAKE_STREAMS};
+}
+
+/* ---- what the test does ---- */
+
+void fake_vm_init(struct fake_vm *vm)
+{
+    memset(vm, 0, sizeof(*vm));
+    pthread_mutex_init(&vm->lock, NULL);
+    pthread_cond_init(&vm->changed, NULL);
+    vm->chunk_used = calloc(MOST_CHUNKS, 1);
+    vm->fail_call = -1;
+}
+
+void fake_vm_fini(struct fake_vm *vm)
+{
+    free(vm->mapped);
+    free(vm->accessible);
+    free(vm->chunk_used);
+    pthread_cond_destroy(&vm->changed);
+    pthread_mutex_destroy(&vm->lock);
+}
+
+void fake_vm_complete(struct fake_vm *vm)
+{
+    pthread_mutex_lock(&vm->lock);
+    vm->finished = vm->clock;
+    pthread_mutex_unlock(&vm->lock);
+}
+
+void fake_vm_complete_stream(struct fake_vm *vm, uint64_t stream_id)
+{
+    pthread_mutex_lock(&vm->lock);
+    vm->stream_finished[stream_id % FAKE_STREAMS] = vm->clock;
+    pthread_mutex_unlock(&vm->lock);
+}
+
+void fake_vm_hold_waits(struct fake_vm *vm, bool hold)
+{
+    pthread_mutex_lock(&vm->lock);
+    vm->holding = hold;
+    pthread_cond_broadcast(&vm->changed);
+    pthread_mutex_unlock(&vm->lock);
+}
+
+void fake_vm_await_waiter(struct fake_vm *vm)
+{
+    pthread_mutex_lock(&vm->lock);
+    while (vm->waiters == 0) {
+        pthread_cond_wait(&vm->changed, &vm->lock);
+    }
+    pthread_mutex_unlock(&vm->lock);
+}
+
+size_t fake_vm_memory_calls(const struct fake_vm *vm)
+{
+    return vm->calls[FAKE_CREATE] + vm->calls[FAKE_RELEASE] + vm->calls[FAKE_MAP] +
+           vm->calls[FAKE_ACCESS] + vm->calls[FAKE_UNMAP];
+}
+
+size_t fake_vm_calls(const struct fake_vm *vm)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < FAKE_CALLS; i++) {
+        sum += vm->calls[i];
+    }
+    return sum;
+}
+
+static size_t index_of(const struct fake_vm *vm, uint64_t address)
+{
+    return (size_t)((address - vm->base) / FAKE_GRANULE);
+}
+
+bool fake_vm_usable(const struct fake_vm *vm, uint64_t address, uint64_t bytes)
+{
+    if (address < vm->base || address + bytes > vm->base + vm->bytes) {
+        return false;
+    }
+    for (size_t i = index_of(vm, address); i <= index_of(vm, address + bytes - 1); i++) {
+        if (vm->mapped[i] == 0 || !vm->accessible[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the seam ---- */
+
+static uint64_t draw(struct fake_vm *vm, uint64_t bound)
+{
+    vm->seed = vm->seed * 6364136223846793005ull + 1442695040888963407ull;
+    return (vm->seed >> 33) % bound;
+}
+
+/* Counts a call and says whether it is to fail; time goes on with every call. */
+static bool fails(struct fake_vm *vm, enum fake_call call)
+{
+    vm->calls[call]++;
+    if (vm->seed != 0 && vm->finished < vm->clock && draw(vm, 3) == 0) {
+        vm->finished += 1 + draw(vm, vm->clock - vm->finished);
+    }
+    return vm->fail_call == (int)call && vm->fail_after-- == 0;
+}
+
+static bool is_complete(const struct fake_vm *vm, struct fake_fence fence)
+{
+    return fence.time <= vm->finished || (fence.stream != SPW_STREAM_ALL &&
+                                          fence.time <= vm->stream_finished[fence.stream]);
+}
+
+static enum spw_err reserve(struct fake_vm *vm, uint64_t bytes, uint64_t *ret_address)
+{
+    if (fails(vm, FAKE_RESERVE)) {
+        return SPW_E_NO_MEMORY;
+    }
+    vm->base = 1ull << 40;
+    vm->bytes = bytes;
+    vm->granules = (size_t)(bytes / FAKE_GRANULE);
+    vm->mapped = calloc(vm->granules, sizeof(*vm->mapped));
+    vm->accessible = calloc(vm->granules, sizeof(*vm->accessible));
+    if (vm->mapped == NULL || vm->accessible == NULL) {
+        return SPW_E_NO_HOST;
+    }
+    *ret_address = vm->base;
+    return SPW_OK;
+}
+
+static void unreserve(struct fake_vm *vm, uint64_t address, uint64_t bytes)
+{
+    vm->violations += address != vm->base || bytes != vm->bytes;
+    for (size_t i = 0; i < vm->granules; i++) {
+        vm->violations += vm->mapped[i] != 0;
+    }
+}
+
+static enum spw_err create(struct fake_vm *vm, enum spw_tier tier, uint64_t bytes,
+                           uint64_t *ret_chunk)
+{
+    if (fails(vm, FAKE_CREATE) || (vm->most_chunks != 0 && vm->chunks >= vm->most_chunks)) {
+        return SPW_E_NO_MEMORY;
+    }
+    vm->violations += bytes != FAKE_GRANULE || tier != SPW_TIER_DEVICE;
+    vm->chunks++;
+    *ret_chunk = vm->chunk_numbers++;
+    vm->chunk_used[*ret_chunk] = 1;
+    return SPW_OK;
+}
+
+static enum spw_err release(struct fake_vm *vm, uint64_t chunk)
+{
+    if (fails(vm, FAKE_RELEASE)) {
+        return SPW_E_DRIVER - 999;
+    }
+    vm->violations += vm->chunk_used[chunk] != 1;
+    vm->chunk_used[chunk] = 0;
+    vm->chunks--;
+    return SPW_OK;
+}
+
+static enum spw_err map(struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk)
+{
+    size_t i = index_of(vm, address);
+
+    if (fails(vm, FAKE_MAP)) {
+        return SPW_E_DRIVER - 999;
+    }
+    vm->violations += address % FAKE_GRANULE != 0 || bytes != FAKE_GRANULE || i >= vm->granules ||
+                      vm->mapped[i] != 0 || vm->chunk_used[chunk] != 1;
+    vm->mapped[i] = chunk + 1;
+    vm->accessible[i] = false;
+    vm->chunk_used[chunk] = 2;
+    return SPW_OK;
+}
+
+static enum spw_err set_access(struct fake_vm *vm, uint64_t address, uint64_t bytes)
+{
+    if (fails(vm, FAKE_ACCESS)) {
+        return SPW_E_DRIVER - 999;
+    }
+    for (size_t i = index_of(vm, address); i < index_of(vm, address + bytes); i++) {
+        vm->violations += vm->mapped[i] == 0;
+        vm->accessible[i] = true;
+    }
+    return SPW_OK;
+}
+
+static enum spw_err unmap(struct fake_vm *vm, uint64_t address, uint64_t bytes,
+                          uint64_t chunk_bytes, uint64_t *ret_done)
+{
+    size_t first = index_of(vm, address), last = index_of(vm, address + bytes);
+    bool fail = fails(vm, FAKE_UNMAP);
+
+    vm->violations += chunk_bytes != FAKE_GRANULE;
+    if (vm->unmap_fails) {
+        *ret_done = 0;
+        return SPW_E_DRIVER - 999;
+    }
+    if (fail) {
+        last = first + (last - first) / 2;
+        *ret_done = (uint64_t)(last - first) * FAKE_GRANULE;
+    }
+    for (size_t i = first; i < last; i++) {
+        if (vm->mapped[i] == 0) {
+            vm->violations++;
+            continue;
+        }
+        vm->chunk_used[vm->mapped[i] - 1] = 1;
+        vm->mapped[i] = 0;
+        vm->accessible[i] = false;
+    }
+    return fail ? SPW_E_DRIVER - 999 : SPW_OK;
+}
+
+static enum spw_err fence(struct fake_vm *vm, const struct spw_stream *stream, void **ret_fence)
+{
+    struct fake_fence fence = {.stream = stream->id % FAKE_STREAMS};
+
+    if (fails(vm, FAKE_FENCE) || vm->capturing) {
+        return SPW_E_AGAIN;
+    }
+    vm->violations += vm->stream_gone[stream->id % FAKE_STREAMS];
+    fence.time = ++vm->clock;
+    vm->fenced_stream = stream->id;
+    if (vm->immediate) {
+        vm->finished = vm->clock;
+    }
+    vm->live_fences++;
+    *ret_fence = pack(fence);
+    return SPW_OK;
+}
+
+static enum spw_err query(struct fake_vm *vm, const void *fence)
+{
+    if (fails(vm, FAKE_QUERY) || vm->capturing) {
+        return SPW_E_AGAIN;
+    }
+    return is_complete(vm, unpack(fence)) ? SPW_OK : SPW_E_AGAIN;
+}
+
+static enum spw_err wait_host(struct fake_vm *vm, const void *fence)
+{
+    if (fails(vm, FAKE_WAIT_HOST) || vm->capturing) {
+        return SPW_E_AGAIN;
+    }
+    vm->waiters++;
+    pthread_cond_broadcast(&vm->changed);
+    while (vm->holding) {
+        pthread_cond_wait(&vm->changed, &vm->lock);
+    }
+    vm->waiters--;
+    if (unpack(fence).time > vm->finished) {
+        vm->finished = unpack(fence).time;
+    }
+    return SPW_OK;
+}
+
+static enum spw_err wait_stream(struct fake_vm *vm, const struct spw_stream *stream,
+                                const void *fence)
+{
+    if (fails(vm, FAKE_WAIT_STREAM)) {
+        return SPW_E_DRIVER - 999;
+    }
+    vm->violations += vm->stream_gone[stream->id % FAKE_STREAMS];
+    vm->waiting_stream = stream->id;
+    vm->waited_stream = unpack(fence).stream;
+    return SPW_OK;
+}
+
+/* ---- the same, locked ---- */
+
+#define FAKE_LOCKED(parameters, name, arguments)                                                   \
+    static enum spw_err fake_##name parameters                                                     \
+    {                                                                                              \
+        struct fake_vm *vm = cookie;                                                               \
+        enum spw_err err;                                                                          \
+                                                                                                   \
+        pthread_mutex_lock(&vm->lock);                                                             \
+        err = name arguments;                                                                      \
+        pthread_mutex_unlock(&vm->lock);                                                           \
+        return err;                                                                                \
+    }
+
+FAKE_LOCKED((void *cookie, uint64_t bytes, uint64_t *ret_address), reserve,
+            (vm, bytes, ret_address))
+FAKE_LOCKED((void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk), create,
+            (vm, tier, bytes, ret_chunk))
+FAKE_LOCKED((void *cookie, uint64_t chunk), release, (vm, chunk))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk), map,
+            (vm, address, bytes, chunk))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), set_access, (vm, address, bytes))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
+             uint64_t *ret_done),
+            unmap, (vm, address, bytes, chunk_bytes, ret_done))
+FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void **ret_fence), fence,
+            (vm, stream, ret_fence))
+FAKE_LOCKED((void *cookie, void *asked), query, (vm, asked))
+FAKE_LOCKED((void *cookie, void *awaited), wait_host, (vm, awaited))
+FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void *awaited), wait_stream,
+            (vm, stream, awaited))
+#undef FAKE_LOCKED
+
+static void fake_unreserve(void *cookie, uint64_t address, uint64_t bytes)
+{
+    struct fake_vm *vm = cookie;
+
+    pthread_mutex_lock(&vm->lock);
+    unreserve(vm, address, bytes);
+    pthread_mutex_unlock(&vm->lock);
+}
+
+static void fake_drop(void *cookie, void *dropped)
+{
+    struct fake_vm *vm = cookie;
+
+    pthread_mutex_lock(&vm->lock);
+    vm->live_fences--;
+    pthread_mutex_unlock(&vm->lock);
+}
+
+const struct spw_vm_ops fake_vm_ops = {
+    .reserve = fake_reserve,
+    .unreserve = fake_unreserve,
+    .create = fake_create,
+    .release = fake_release,
+    .map = fake_map,
+    .set_access = fake_set_access,
+    .unmap = fake_unmap,
+    .fence = fake_fence,
+    .query = fake_query,
+    .wait_host = fake_wait_host,
+    .wait_stream = fake_wait_stream,
+    .drop = fake_drop,
+};

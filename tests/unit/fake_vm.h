@@ -1,0 +1,71 @@
+/* A device in plain memory for tests of the pool: granules, chunks, streams and fences.
+ *
+ * Fences complete when the test says so (fake_vm_complete), at once (`immediate`) or after a random
+ * while (`seed`); those of one stream in order. Mapping over a mapping, unmapping what is not
+ * mapped, releasing a mapped chunk, naming a stream that is gone: all are counted as violations.
+ * Calls may come from several threads. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool/vm_ops.h"
+
+enum { FAKE_GRANULE = 2 << 20, FAKE_STREAMS = 64 };
+
+enum fake_call {
+    FAKE_RESERVE, FAKE_CREATE, FAKE_RELEASE, FAKE_MAP, FAKE_ACCESS, FAKE_UNMAP, FAKE_FENCE,
+    FAKE_QUERY, FAKE_WAIT_HOST, FAKE_WAIT_STREAM, FAKE_CALLS
+};
+
+struct fake_vm {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool holding;               /* host waits do not return */
+    size_t waiters;             /* host waits that are held */
+    uint64_t base, bytes;
+    uint64_t *mapped;           /* chunk + 1 per granule */
+    bool *accessible;
+    size_t granules;
+    size_t chunks, most_chunks; /* created now, and the device's size (0: no limit) */
+    uint8_t *chunk_used;        /* per chunk number: 1 created, 2 mapped */
+    size_t chunk_numbers;
+    uint64_t clock, finished;   /* fences recorded, and completed up to, on any stream */
+    uint64_t stream_finished[FAKE_STREAMS]; /* the same of the streams with these ids */
+    bool stream_gone[FAKE_STREAMS];         /* naming it is a violation */
+    bool immediate;             /* every fence completes when it is recorded */
+    uint64_t seed;              /* not 0: fences complete after a random number of calls */
+    bool capturing;             /* fences can be neither recorded, asked nor waited for */
+    uint64_t fenced_stream;     /* id that the newest fence was recorded on */
+    uint64_t waiting_stream;    /* id that was last made to wait */
+    uint64_t waited_stream;     /* id, below FAKE_STREAMS, that it waits for */
+    size_t live_fences;
+    size_t violations;
+    size_t calls[FAKE_CALLS];
+    bool unmap_fails;           /* every unmap fails and does nothing */
+    int fail_call;              /* enum fake_call that fails once; -1: none */
+    size_t fail_after;          /* that many calls of it from now succeed before */
+};
+
+extern const struct spw_vm_ops fake_vm_ops;
+
+void fake_vm_init(struct fake_vm *vm);
+void fake_vm_fini(struct fake_vm *vm);
+
+/* Lets everything submitted so far complete, or everything on one stream. */
+void fake_vm_complete(struct fake_vm *vm);
+void fake_vm_complete_stream(struct fake_vm *vm, uint64_t stream_id);
+
+/* Lets host waits block until it is called again with false; blocks until one does. */
+void fake_vm_hold_waits(struct fake_vm *vm, bool hold);
+void fake_vm_await_waiter(struct fake_vm *vm);
+
+/* Calls that touch memory: create, release, map, access, unmap. */
+size_t fake_vm_memory_calls(const struct fake_vm *vm);
+/* All calls. */
+size_t fake_vm_calls(const struct fake_vm *vm);
+
+/* Whether every granule of a range is mapped and accessible. */
+bool fake_vm_usable(const struct fake_vm *vm, uint64_t address, uint64_t bytes);

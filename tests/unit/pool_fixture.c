@@ -1,0 +1,95 @@
+#include "pool_fixture.h"
+
+#include <string.h>
+
+static char handles[3];
+const struct spw_stream stream_a = {.id = 1, .handle = &handles[0]};
+const struct spw_stream stream_b = {.id = 2, .handle = &handles[1]};
+const struct spw_stream stream_c = {.id = 3, .handle = &handles[2]};
+
+static void create(struct pool_fixture *fixture, const struct spw_pool_config *config)
+{
+    memset(fixture, 0, sizeof(*fixture));
+    fake_vm_init(&fixture->vm);
+    assert_int_equal(spw_pool_create(config, &fake_vm_ops, &fixture->vm, &fixture->counters,
+                                     &fixture->pool),
+                     SPW_OK);
+    pool_check(fixture);
+}
+
+void pool_open(struct pool_fixture *fixture, uint32_t growth)
+{
+    create(fixture, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                              .arena_bytes = 64ull << 30,
+                                              .limit_bytes = 1ull << 40,
+                                              .growth_permille = growth});
+}
+
+void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules,
+                     uint64_t limit_granules, uint32_t growth)
+{
+    create(fixture, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                              .arena_bytes = arena_granules * GRANULE,
+                                              .limit_bytes = limit_granules * GRANULE,
+                                              .growth_permille = growth});
+}
+
+void pool_close(struct pool_fixture *fixture)
+{
+    pool_check(fixture);
+    spw_pool_destroy(fixture->pool);
+    assert_int_equal(fixture->vm.chunks, 0);
+    assert_int_equal(fixture->vm.live_fences, 0);
+    assert_int_equal(fixture->vm.violations, 0);
+    fake_vm_fini(&fixture->vm);
+}
+
+void pool_check(struct pool_fixture *fixture)
+{
+    const char *broken = spw_pool_check(fixture->pool);
+
+    if (broken != NULL) {
+        fail_msg("%s", broken);
+    }
+    assert_int_equal(fixture->vm.violations, 0);
+}
+
+uint64_t pool_alloc(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream)
+{
+    uint64_t address = 0;
+
+    assert_int_equal(spw_pool_alloc(fixture->pool, bytes, stream, NULL, &address), SPW_OK);
+    pool_check(fixture);
+    assert_int_equal(address % 512, 0);
+    assert_true(fake_vm_usable(&fixture->vm, address, bytes));
+    return address;
+}
+
+void pool_refuse(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream,
+                 enum spw_err expected)
+{
+    uint64_t live = spw_counter_get(&fixture->counters.live_bytes), address = 4711;
+    uint64_t allocs = spw_counter_get(&fixture->counters.allocs);
+
+    assert_int_equal(spw_pool_alloc(fixture->pool, bytes, stream, NULL, &address), expected);
+    pool_check(fixture);
+    assert_int_equal(address, 4711);
+    assert_int_equal(spw_counter_get(&fixture->counters.live_bytes), live);
+    assert_int_equal(spw_counter_get(&fixture->counters.allocs), allocs);
+}
+
+void pool_free(struct pool_fixture *fixture, uint64_t address, const struct spw_stream *stream)
+{
+    assert_int_equal(spw_pool_free(fixture->pool, address, stream), SPW_OK);
+    pool_check(fixture);
+}
+
+size_t pool_memory_calls(struct pool_fixture *fixture)
+{
+    size_t calls = fake_vm_memory_calls(&fixture->vm);
+
+    for (int i = FAKE_CREATE; i <= FAKE_UNMAP; i++) {
+        fixture->vm.calls[i] = 0;
+    }
+    return calls;
+}

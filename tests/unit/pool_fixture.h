@@ -1,0 +1,42 @@
+/* A pool on the device in plain memory, and allocations that check its invariants each time. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fake_vm.h"
+#include "pool/pool.h"
+
+enum { MIB = 1 << 20, GRANULE = FAKE_GRANULE };
+
+struct pool_fixture {
+    struct fake_vm vm;
+    struct spw_counters counters;
+    struct spw_pool *pool;
+};
+
+/* Streams with the ids 1 and up; handles differ from ids and may be given another id. */
+extern const struct spw_stream stream_a, stream_b, stream_c;
+
+/* A pool without a practical limit, of 64 GiB of addresses; `growth` as in the configuration. */
+void pool_open(struct pool_fixture *fixture, uint32_t growth);
+/* A pool of an arena and a limit counted in granules. */
+void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules,
+                     uint64_t limit_granules, uint32_t growth);
+/* Destroys the pool and checks that nothing is left on the device. */
+void pool_close(struct pool_fixture *fixture);
+
+/* Allocates on a stream (NULL: without one) and checks alignment, backing and invariants. */
+uint64_t pool_alloc(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream);
+/* The same, and it must fail with `expected`, holding nothing. */
+void pool_refuse(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream,
+                 enum spw_err expected);
+void pool_free(struct pool_fixture *fixture, uint64_t address, const struct spw_stream *stream);
+void pool_check(struct pool_fixture *fixture);
+
+/* Memory calls to the device since the last call of this function. */
+size_t pool_memory_calls(struct pool_fixture *fixture);

@@ -1,0 +1,170 @@
+#include "base/log.h"
+
+#include "child.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char folder[] = "/tmp/spillway-log-XXXXXX";
+static char errors[64];
+static char log_file[64];
+static const char *log_setting;
+static void (*log_body)(void);
+
+static void set_up_and_log(void)
+{
+    redirect_errors(errors);
+    setenv("SPILLWAY_LOG", log_setting, 1);
+    spw_log_init();
+    log_body();
+}
+
+/* Runs `body` with the log set up as `setting` says, which is done once per process. */
+static void with_log(const char *setting, void (*body)(void))
+{
+    unlink(log_file);
+    log_setting = setting;
+    log_body = body;
+    in_child(set_up_and_log);
+}
+
+static void say_all(void)
+{
+    spw_log(SPW_LOG_ERROR, "an error %d", 1);
+    spw_log(SPW_LOG_INFO, "news %s", "two");
+    spw_log(SPW_LOG_DEBUG, "details");
+    spw_say("announced");
+}
+
+static void test_levels(void **state)
+{
+    with_log("", say_all);
+    assert_string_equal(content(errors), "spillway: an error 1\nspillway: announced\n");
+    with_log("info", say_all);
+    assert_string_equal(content(errors),
+                        "spillway: an error 1\nspillway: news two\nspillway: announced\n");
+    with_log("debug", say_all);
+    assert_string_equal(content(errors), "spillway: an error 1\nspillway: news two\n"
+                                         "spillway: details\nspillway: announced\n");
+}
+
+static void test_file(void **state)
+{
+    char setting[128];
+
+    snprintf(setting, sizeof(setting), "info:%s", log_file);
+    with_log(setting, say_all);
+    assert_string_equal(content(log_file), "spillway: an error 1\nspillway: news two\n");
+    assert_string_equal(content(errors), "spillway: announced\n");
+}
+
+static void nothing(void)
+{
+}
+
+static void test_trouble_is_reported(void **state)
+{
+    with_log("info:/does/not/exist", nothing);
+    assert_string_equal(content(errors),
+                        "spillway: SPILLWAY_LOG: cannot open /does/not/exist: No such file or "
+                        "directory; logging to stderr\n");
+    with_log("loud", nothing);
+    assert_string_equal(content(errors),
+                        "spillway: SPILLWAY_LOG=loud: not one of error, info, debug, with an "
+                        "optional :PATH; using the default\n");
+}
+
+static void close_everything_then_say(void)
+{
+    char path[64];
+    int fds[300];
+
+    closefrom(3);
+    snprintf(path, sizeof(path), "%s/other", folder);
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        fds[i] = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    }
+    spw_log(SPW_LOG_ERROR, "still here");
+}
+
+/* The number of our log file may by now belong to a file of the program. */
+static void test_recycled_descriptor_is_not_written_to(void **state)
+{
+    char setting[128];
+    char path[64];
+
+    snprintf(setting, sizeof(setting), "error:%s", log_file);
+    with_log(setting, close_everything_then_say);
+    snprintf(path, sizeof(path), "%s/other", folder);
+    assert_string_equal(content(path), "");
+    assert_string_equal(content(errors), "spillway: still here\n");
+    unlink(path);
+}
+
+static void say_too_much(void)
+{
+    char much[5000];
+
+    memset(much, 'x', sizeof(much) - 1);
+    much[sizeof(much) - 1] = '\0';
+    spw_say("%s", much);
+    spw_say("next");
+}
+
+static void test_long_line_is_cut(void **state)
+{
+    const char *text;
+
+    with_log("", say_too_much);
+    text = content(errors);
+    assert_int_equal(strcspn(text, "\n"), 1023);
+    assert_string_equal(strchr(text, '\n'), "\nspillway: next\n");
+}
+
+static void say_and_keep_errno(void)
+{
+    errno = ENOTTY;
+    close(STDERR_FILENO);
+    spw_say("into the void");
+    spw_log(SPW_LOG_ERROR, "into the void");
+    if (errno != ENOTTY) {
+        _exit(1);
+    }
+}
+
+static void test_errno_is_kept(void **state)
+{
+    with_log("", say_and_keep_errno);
+}
+
+static int set_up(void **state)
+{
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    snprintf(errors, sizeof(errors), "%s/errors", folder);
+    snprintf(log_file, sizeof(log_file), "%s/log", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    unlink(errors);
+    unlink(log_file);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_trouble_is_reported),
+        cmocka_unit_test(test_recycled_descriptor_is_not_written_to),
+        cmocka_unit_test(test_long_line_is_cut),
+        cmocka_unit_test(test_errno_is_kept),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
