@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Fails each driver call that spillway makes, one after the other.
+
+The 1st, the 2nd, ... call of every function, until the program makes no further one. The program
+must see success or a clean error, its memory must be good, the pool's invariants must hold
+(SPILLWAY_CHECK), and all that the driver gave must be given back or still be in the books.
+"""
+import concurrent.futures
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+import harness
+
+FAULTY = harness.ROOT / "tests/fault/faulty"
+OPTIONS = {"SIM_MEMORY": "56MiB", "SIM_SEED": 3, "CHECK": "on", "GROWTH": "0%"}
+# What may be said: out of memory, and where a fault made spillway step aside.
+MAY_SAY = [r"."]
+# Events are kept for the next time; a run may need a few more at once than another.
+SPARE_EVENTS = 3
+# After these the driver's own memory is in a state that only it knows.
+UNRELIABLE = ("cuMemRelease", "cuMemUnmap")
+PROBE_BYTES = 4 * harness.MIB  # of the trial at the start, which is in no books
+
+
+class Log:
+    """What a log of the simulated driver says: how often each function was called and succeeded,
+    and the chunks that were created and not released."""
+
+    def __init__(self, path):
+        self.called, self.succeeded, self.chunks = {}, {}, {}
+        for name, code, notes in re.findall(r"^\d+ \d+ \d+ (\w+) = (\d+)(.*)$", path.read_text(),
+                                            re.MULTILINE):
+            self.called[name] = self.called.get(name, 0) + 1
+            self.succeeded[name] = self.succeeded.get(name, 0) + (code == "0")
+            if name == "cuMemCreate" and code == "0":
+                size, handle = re.search(r"size=(\d+) .*-> (\w+)", notes).groups()
+                self.chunks[handle] = int(size)
+            elif name == "cuMemRelease" and code == "0":
+                del self.chunks[notes.strip()]
+
+    def kept_events(self):
+        return self.succeeded.get("cuEventCreate", 0) - self.succeeded.get("cuEventDestroy_v2", 0)
+
+
+class Faults(harness.Case):
+    def run_faulty(self, fault=None):
+        path = self.folder / f"log-{fault}"
+        options = OPTIONS | {"SIM_LOG": path, "STATS": self.folder / f"stats-{fault}.json"}
+        if fault is not None:
+            options["SIM_FAIL"] = fault
+        result = self.run_program(FAULTY, status=None, allow=MAY_SAY, **options)
+        log = Log(path)
+        path.unlink()
+        return result, log
+
+    def check(self, fault, result, log):
+        what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
+        self.assertEqual(result.status, 0, what)
+        self.assertNotRegex(result.stdout, "wrong|ILLEGAL|UNKNOWN|LAUNCH|INVALID|UNSUPPORTED", what)
+        self.assertNotRegex(result.stderr, "invariant", what)
+        if result.stats is None:
+            self.assertEqual(log.chunks, {}, what)
+            return
+        self.assertEqual(result.device()["live_bytes"], 0, what)
+        unreliable = str(fault).startswith(UNRELIABLE)
+        self.assertLessEqual(
+            abs(sum(log.chunks.values()) - result.device()["committed_bytes"]),
+            PROBE_BYTES if unreliable else 0, f"the books are wrong: {what}")
+        if "+" not in str(fault) and not unreliable:
+            self.assertEqual(log.chunks, {}, f"chunks kept: {what}")
+            self.assertLessEqual(log.kept_events(), self.kept_events + SPARE_EVENTS,
+                                 f"events leaked: {what}")
+
+    def sweep(self, name):
+        """Fails the n-th call of one function for every n there is, then all of them, and all but
+        the first few; returns how many single faults there were."""
+        for fault in (f"{name}:1+", f"{name}:5+"):
+            self.check(fault, *self.run_faulty(fault))
+        number = 1
+        while True:
+            fault = f"{name}:{number}"
+            result, log = self.run_faulty(fault)
+            self.check(fault, result, log)
+            if log.called.get(name, 0) <= number:
+                return number
+            number += 1
+
+    def test_every_call(self):
+        result, log = self.run_faulty()
+        own = result.device()["driver_calls"]
+        for name in ("cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
+                     "cuEventRecord"):
+            self.assertIn(name, own, "the program does not reach what it is made for")
+        self.assertGreater(result.device()["steals"], 0)
+        self.kept_events = log.kept_events()
+        self.check(None, result, log)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            sweeps = {name: pool.submit(self.sweep, name) for name in own}
+        for name, sweep in sweeps.items():
+            with self.subTest(name):
+                print(f"{name}: {sweep.result()} faults")
+
+
+if __name__ == "__main__":
+    harness.main()

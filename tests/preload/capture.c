@@ -1,0 +1,71 @@
+/* One thread captures a graph in global mode while another allocates memory that no pool can have
+ * ready, so that the driver has to be asked for it. The capture must stay valid, the memory good.
+ * The other thread waits for nothing: that would be forbidden during the capture. */
+#include <cuda_runtime_api.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { BLOCK_BYTES = 64 << 20, BLOCKS = 4, PINNED_BYTES = 4096 };
+
+static cudaStream_t other_stream;
+static unsigned char *pinned; /* the end of the last block, read back */
+
+static void *allocate(void *unused)
+{
+    void *blocks[BLOCKS];
+
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST(cudaMallocAsync(&blocks[i], BLOCK_BYTES, other_stream));
+        MUST(cudaMemsetAsync(blocks[i], 7, BLOCK_BYTES, other_stream));
+    }
+    MUST(cudaMemcpyAsync(pinned, (char *)blocks[BLOCKS - 1] + BLOCK_BYTES - PINNED_BYTES,
+                         PINNED_BYTES, cudaMemcpyDeviceToHost, other_stream));
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST(cudaFreeAsync(blocks[i], other_stream));
+    }
+    return unused;
+}
+
+static void check_other(void)
+{
+    MUST(cudaStreamSynchronize(other_stream));
+    HOLD(pinned[0] == 7 && memcmp(pinned, pinned + 1, PINNED_BYTES - 1) == 0);
+}
+
+int main(void)
+{
+    enum cudaStreamCaptureStatus status;
+    cudaGraphExec_t executable = NULL;
+    cudaGraph_t graph = NULL;
+    cudaStream_t stream = NULL;
+    pthread_t thread;
+    void *block = NULL;
+    unsigned char byte = 0;
+
+    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    MUST(cudaStreamCreateWithFlags(&other_stream, cudaStreamNonBlocking));
+    MUST(cudaHostAlloc((void **)&pinned, PINNED_BYTES, cudaHostAllocDefault));
+    MUST(cudaMalloc(&block, 4096));
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    MUST(cudaMemsetAsync(block, 9, 4096, stream));
+
+    MUST(pthread_create(&thread, NULL, allocate, NULL));
+    MUST(pthread_join(thread, NULL));
+
+    MUST(cudaStreamIsCapturing(stream, &status));
+    HOLD(status == cudaStreamCaptureStatusActive);
+    MUST(cudaStreamEndCapture(stream, &graph));
+    check_other();
+    MUST(cudaGraphInstantiate(&executable, graph, 0));
+    MUST(cudaGraphLaunch(executable, stream));
+    MUST(cudaStreamSynchronize(stream));
+    MUST(cudaMemcpy(&byte, block, 1, cudaMemcpyDeviceToHost));
+    HOLD(byte == 9);
+    MUST(cudaGraphExecDestroy(executable));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaFree(block));
+    puts("capture valid");
+    return 0;
+}

@@ -1,0 +1,70 @@
+/* One thread begins captures in global mode again and again, while another allocates memory that
+ * the driver has to be asked for, slowly: between its decision to make a call and the call itself a
+ * capture may begin. Every capture must be valid. */
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { BLOCKS = 400, BLOCK_BYTES = 2 << 20, PAUSE_US = 20 };
+
+static _Thread_local bool slow;
+static cudaStream_t other_stream;
+static atomic_bool done;
+
+/* Stands in for the C library's, which the simulated driver calls at the beginning of each call. */
+__attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    static int (*_Atomic real)(pthread_mutex_t * mutex);
+
+    if (atomic_load(&real) == NULL) {
+        int (*found)(pthread_mutex_t * mutex);
+
+        *(void **)&found = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+        atomic_store(&real, found);
+    }
+    if (slow) {
+        (void)usleep(PAUSE_US);
+    }
+    return atomic_load(&real)(mutex);
+}
+
+static void *allocate(void *unused)
+{
+    void *block;
+
+    slow = true;
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST(cudaMallocAsync(&block, BLOCK_BYTES, other_stream));
+    }
+    slow = false;
+    atomic_store(&done, true);
+    return unused;
+}
+
+int main(void)
+{
+    cudaStream_t stream = NULL;
+    pthread_t thread;
+    void *block = NULL;
+
+    MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    MUST(cudaStreamCreateWithFlags(&other_stream, cudaStreamNonBlocking));
+    MUST(cudaMalloc(&block, 4096));
+    MUST(pthread_create(&thread, NULL, allocate, NULL));
+    while (!atomic_load(&done)) {
+        cudaGraph_t graph = NULL;
+
+        MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        MUST(cudaMemsetAsync(block, 9, 4096, stream));
+        MUST(cudaStreamEndCapture(stream, &graph));
+        MUST(cudaGraphDestroy(graph));
+    }
+    MUST(pthread_join(thread, NULL));
+    puts("captures valid");
+    return 0;
+}

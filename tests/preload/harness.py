@@ -1,0 +1,110 @@
+"""Runs the test programs on the simulated GPU, bare or under spillway, and reads what comes out.
+
+The build folder is in the environment as BUILD_ROOT; set by meson.build. Whatever spillway writes
+to stderr must be expected: a line that a test did not allow fails it.
+"""
+import dataclasses
+import itertools
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+OBJECT = ROOT / "libspillway.so"
+COMMAND = ROOT / "spillway"
+SIM = ROOT / "sim"
+REPLAY = ROOT / "tests/tools/replay"
+TRACES = SOURCE / "tests/traces"
+PROGRAMS = ROOT / "tests/preload"
+SANITIZED = os.environ.get("BUILD_SANITIZED", "none") != "none"
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+@dataclasses.dataclass
+class Result:
+    """What a program left behind."""
+    status: int        # as subprocess has it: -n when it died of signal n
+    stdout: str
+    stderr: str
+    stats: dict | None  # the statistics file; None when there is none
+
+    def said(self):
+        """The lines that spillway, or the simulator, wrote to stderr."""
+        return [line for line in self.stderr.splitlines() if re.match(r"spillway\b", line)]
+
+    def device(self, ordinal=0):
+        return self.stats["devices"][ordinal]
+
+
+def environment(preload=True, sim=True, **options):
+    """A clean environment; options are names of variables without the prefix SPILLWAY_, the empty
+    name is SPILLWAY itself."""
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith("SPILLWAY") and key not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+    if preload:
+        env["LD_PRELOAD"] = str(OBJECT)
+    if sim:
+        env["LD_LIBRARY_PATH"] = str(SIM)
+    for name, value in options.items():
+        env["SPILLWAY_" + name if name else "SPILLWAY"] = str(value)
+    return env
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own for statistics files."""
+    maxDiff = None
+    numbers = itertools.count()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_command(self, command, env, timeout=300):
+        """Runs a command line as it is; no expectation but that it ends."""
+        done = subprocess.run([str(word) for word in command], env=env, capture_output=True,
+                              text=True, errors="replace", timeout=timeout, cwd=self.folder)
+        return Result(done.returncode, done.stdout, done.stderr, None)
+
+    def run_program(self, *command, preload=True, sim=True, status=0, allow=(), **options):
+        """Runs a program on the simulated GPU. Each pattern of `allow` is a line that spillway may
+        write; the summary is off unless it was asked for."""
+        path = options.get("STATS", self.folder / f"stats-{next(self.numbers)}.json")
+        if preload:
+            options = {"SUMMARY": "off", "STATS": path, **options}
+        result = self.run_command(command, environment(preload, sim, **options))
+        if path != "" and os.path.exists(path):
+            result.stats = json.loads(pathlib.Path(path).read_text())
+        what = f"{command} {options}\n{result.stdout}{result.stderr}"
+        if status is not None:
+            self.assertEqual(result.status, status, what)
+        for line in result.said():
+            self.assertTrue(any(re.search(pattern, line) for pattern in allow),
+                            f"unexpected: {line}\n{what}")
+        return result
+
+    def run_both(self, *command, status=0, allow=(), **options):
+        """Runs a program bare and under spillway: its output must be the same. Returns the second
+        result."""
+        sim_options = {key: value for key, value in options.items() if key.startswith("SIM_")}
+        bare = self.run_program(*command, preload=False, status=status, **sim_options)
+        pool = self.run_program(*command, status=status, allow=allow, **options)
+        self.assertEqual(bare.stdout, pool.stdout)
+        return pool
+
+
+def main():
+    """unittest's runner with Meson's exit codes: 77 when every test was skipped."""
+    program = unittest.main(module="__main__", exit=False, argv=sys.argv[:1] + sys.argv[1:])
+    result = program.result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    sys.exit(77 if result.testsRun > 0 and len(result.skipped) == result.testsRun else 0)

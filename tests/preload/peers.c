@@ -1,0 +1,68 @@
+/* A kernel on device 1 reads and writes memory of device 0 that was allocated before and after
+ * access was enabled. Needs two devices and the simulator's built-in kernels. */
+#include <cuda.h>
+
+#include "check.h"
+
+enum { WORDS = 3 << 20, VALUE = 1234 };
+
+static CUfunction kernel(CUmodule module, const char *name)
+{
+    CUfunction function = NULL;
+
+    MUST(cuModuleGetFunction(&function, module, name));
+    return function;
+}
+
+static CUcontext primary(CUdevice device)
+{
+    CUcontext context = NULL;
+
+    MUST(cuDevicePrimaryCtxRetain(&context, device));
+    MUST(cuCtxSetCurrent(context));
+    return context;
+}
+
+/* Fills the block from the current device and reads it back from its own. */
+static void use(CUmodule module, CUdeviceptr block)
+{
+    unsigned int value = VALUE;
+    unsigned int last = 0;
+    size_t words = WORDS;
+    void *arguments[] = {&block, &words, &value};
+
+    MUST(cuLaunchKernel(kernel(module, "spw_fill"), 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    MUST(cuCtxSynchronize());
+    MUST(cuMemcpyDtoH(&last, block + (WORDS - 1) * sizeof(last), sizeof(last)));
+    HOLD(last == VALUE);
+}
+
+int main(void)
+{
+    CUcontext contexts[2];
+    CUdeviceptr before = 0;
+    CUdeviceptr after = 0;
+    CUmodule module = NULL;
+
+    MUST(cuInit(0));
+    contexts[1] = primary(1);
+    MUST(cuModuleLoadData(&module, "built-in"));
+    contexts[0] = primary(0);
+    MUST(cuMemAlloc(&before, WORDS * sizeof(int)));
+
+    MUST(cuCtxSetCurrent(contexts[1]));
+    printf("enable: %d\n", cuCtxEnablePeerAccess(contexts[0], 0));
+    printf("enable again: %d\n", cuCtxEnablePeerAccess(contexts[0], 0));
+    use(module, before);
+
+    MUST(cuCtxSetCurrent(contexts[0]));
+    MUST(cuMemAlloc(&after, WORDS * sizeof(int)));
+    MUST(cuCtxSetCurrent(contexts[1]));
+    use(module, after);
+
+    printf("disable: %d\n", cuCtxDisablePeerAccess(contexts[0]));
+    printf("disable again: %d\n", cuCtxDisablePeerAccess(contexts[0]));
+    MUST(cuMemFree(before));
+    MUST(cuMemFree(after));
+    return 0;
+}

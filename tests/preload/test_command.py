@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The command: exit codes, statistics however the program ends, and bad input."""
+import json
+import os
+import signal
+import sys
+import unittest
+
+import harness
+from harness import COMMAND, MIB, PROGRAMS
+
+ANNOUNCEMENT = r"simulated GPU"
+
+
+class Command(harness.Case):
+    def sim(self, *words, status=0, allow=(), sim_flags=(), **options):
+        """`spillway sim`, with the statistics it leaves."""
+        path = self.folder / "stats.json"
+        command = [COMMAND, "sim", *sim_flags, "--stats", path, "--summary", "off", "--", *words]
+        result = self.run_command(command, harness.environment(False, False, **options))
+        self.assertEqual(result.status, status, result.stderr)
+        self.check_said(result, [ANNOUNCEMENT, *allow])
+        if path.exists():
+            result.stats = json.loads(path.read_text())
+        return result
+
+    def check_said(self, result, patterns):
+        for line in result.said():
+            self.assertTrue(any(pattern in line for pattern in patterns),
+                            f"unexpected: {line}\n{result.stderr}")
+
+    def command(self, *words, **options):
+        return self.run_command([COMMAND, *words], harness.environment(False, False, **options))
+
+
+class ExitCodes(Command):
+    def test_statistics_and_exit_code_however_it_ends(self):
+        for way, status in (("return", 5), ("exit", 3), ("_exit", 4),
+                            ("abort", 128 + signal.SIGABRT), ("kill", 128 + signal.SIGKILL)):
+            with self.subTest(way):
+                result = self.sim(PROGRAMS / "exits", way, status=status)
+                self.assertIsNotNone(result.stats, "no statistics")
+                self.assertEqual(result.device()["live_bytes"], 3 * MIB)
+                self.assertEqual(result.device()["allocs"], 1)
+                os.unlink(self.folder / "stats.json")
+
+    @unittest.skipIf(harness.SANITIZED, "Python is not built with the sanitizer")
+    def test_python_that_calls_os_exit(self):
+        script = ("import ctypes, os\n"
+                  "cudart = ctypes.CDLL('libcudart.so.13')\n"
+                  "block = ctypes.c_void_p()\n"
+                  "assert cudart.cudaMalloc(ctypes.byref(block), ctypes.c_size_t(1 << 20)) == 0\n"
+                  "os._exit(7)\n")
+        result = self.sim(sys.executable, "-c", script, status=7)
+        self.assertEqual(result.device()["live_bytes"], MIB)
+
+    def test_preloaded_without_the_command(self):
+        for way, status in (("return", 5), ("exit", 3)):
+            result = self.run_program(PROGRAMS / "exits", way, status=status)
+            self.assertEqual(result.device()["live_bytes"], 3 * MIB)
+
+    def test_not_found(self):
+        result = self.sim("no-such-command-here", status=127, allow=["no-such-command-here"])
+        self.assertEqual(len(result.said()), 2, result.stderr)
+
+    def test_cannot_be_started(self):
+        path = self.folder / "not-executable"
+        path.write_text("x")
+        self.sim(path, status=125, allow=["not-executable"])
+
+    def test_bad_usage(self):
+        for words in (["sim"], ["sim", "--memory", "much", "--", "true"], ["sim", "--no-such-flag"],
+                      ["sim", "--memory"], ["sim", "--devices", "-1", "--", "true"],
+                      ["sim", "--no-pool", "--limit", "1GiB", "--", "true"],
+                      ["run"], ["run", "--memory", "1GiB", "--", "true"],
+                      ["no-such-subcommand"], []):
+            with self.subTest(words):
+                result = self.command(*words)
+                self.assertEqual(result.status, 2, result.stderr)
+                self.assertEqual(result.stdout, "")
+                if words:
+                    self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+                    self.assertTrue(any(word in result.stderr for word in words), result.stderr)
+
+    def test_help_and_version(self):
+        for words in (["--help"], ["sim", "--help"], ["run", "--help"], ["options", "--help"],
+                      ["doctor", "--help"], ["--version"]):
+            with self.subTest(words):
+                result = self.command(*words)
+                self.assertEqual(result.status, 0)
+                self.assertNotEqual(result.stdout, "")
+                self.assertEqual(result.stderr, "")
+
+    @unittest.skipIf(os.path.exists("/dev/nvidia0"), "this machine has a GPU")
+    def test_run_without_a_driver(self):
+        result = self.command("run", "--", "true")
+        self.assertEqual(result.status, 125)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertIn("spillway sim", result.stderr)
+
+    def test_missing_library(self):
+        """A copy of the command without the object and the simulated GPU beside it."""
+        lone = self.folder / "bin" / "spillway"
+        lone.parent.mkdir()
+        lone.write_bytes(COMMAND.read_bytes())
+        lone.chmod(0o755)
+        result = self.run_command([lone, "sim", "--", "true"], harness.environment(False, False))
+        self.assertEqual(result.status, 125)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertRegex(result.stderr, r"libspillway\.so|libcuda\.so")
+
+    @unittest.skipIf(harness.SANITIZED, "the shell is not built with the sanitizer")
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_signals_reach_the_program(self):
+        script = "trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"
+        self.sim("sh", "-c", script, status=9)
+
+    def test_bare_environment(self):
+        """--no-pool leaves the environment alone but for the simulated libraries."""
+        result = self.command("sim", "--no-pool", "--", "sh", "-c", "echo $LD_PRELOAD")
+        self.assertNotIn("libspillway", result.stdout)
+
+
+class BadInput(Command):
+    """One clear line naming what is wrong; the program goes on with the default."""
+    PROGRAM = (PROGRAMS / "door_runtime",)
+
+    def check_line(self, names, **options):
+        result = self.run_program(*self.PROGRAM, allow=[r"out of memory", *names], **options)
+        lines = [line for line in result.said() if "out of memory" not in line]
+        self.assertEqual(len(lines), 1, result.stderr)
+        for name in names:
+            self.assertIn(name, lines[0])
+        self.assertEqual(result.device()["allocs"], 6)
+        return lines[0]
+
+    def test_unknown_variable(self):
+        self.assertIn("SPILLWAY_LIMIT", self.check_line(["SPILLWAY_LIMITT"], LIMITT="1GiB"))
+
+    def test_bad_sizes(self):
+        for size in ("much", "-1", "1GiBB", "1e3", "99999999999999999999", "8 parsecs"):
+            with self.subTest(size):
+                self.check_line(["SPILLWAY_LIMIT", size], LIMIT=size)
+
+    def test_limit_above_the_device(self):
+        self.check_line(["SPILLWAY_LIMIT", "9GiB"], LIMIT="9GiB", SIM_MEMORY="4GiB")
+
+    def test_bad_words(self):
+        self.check_line(["SPILLWAY_MODE", "sensor", "tensor"], MODE="sensor")
+        self.check_line(["SPILLWAY_SPILL", "maybe"], SPILL="maybe")
+        self.check_line(["SPILLWAY_LOG", "loud"], LOG="loud")
+
+    def test_statistics_that_cannot_be_written(self):
+        result = self.run_program(*self.PROGRAM, allow=["out of memory", "/no/such/folder"],
+                                  STATS="/no/such/folder/stats.json")
+        self.assertTrue(any("/no/such/folder/stats.json" in line for line in result.said()))
+
+    def test_bad_option_of_the_simulator(self):
+        for name, value in (("SIM_MEMORY", "much"), ("SIM_PROFILE", "abacus"),
+                            ("SIM_FAIL", "nonsense")):
+            with self.subTest(name):
+                result = self.run_program(*self.PROGRAM, preload=False,
+                                          allow=["SPILLWAY_" + name], **{name: value})
+                self.assertEqual(len(result.said()), 1, result.stderr)
+
+    def test_trace_that_is_none(self):
+        path = self.folder / "no-trace.csv"
+        for text, line in (("", 1), ("hello\n", 1), ("id,lower,upper,size\n1,2,1,5\n", 2),
+                           ("id,lower,upper,size\n1,2,3,4\nx\n", 3)):
+            with self.subTest(text):
+                path.write_text(text)
+                result = self.run_program(harness.REPLAY, path, status=2)
+                self.assertEqual(result.stderr, f"{path}: line {line}: not a trace: "
+                                                "expected id,lower,upper,size\n")
+
+    def test_program_that_uses_no_cuda_says_nothing(self):
+        result = self.run_program("true", LIMITT="1", LIMIT="much", STATS=self.folder / "none",
+                                  SUMMARY="on") if not harness.SANITIZED else None
+        if result is not None:
+            self.assertEqual(result.stdout + result.stderr, "")
+            self.assertFalse((self.folder / "none").exists())
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Small programs, bare and under spillway: the same output, and the counters that go with it."""
+import re
+import unittest
+
+import harness
+from harness import GIB, MIB, PROGRAMS
+
+OOM_LINE = r"out of memory"
+
+
+class Programs(harness.Case):
+    def test_odd_questions_to_the_resolver(self):
+        self.run_both(PROGRAMS / "resolver")
+
+    def test_answers_about_blocks(self):
+        """Equal but for what concerns IPC and handles, which a block of the pool has not."""
+        bare = self.run_program(PROGRAMS / "answers", preload=False)
+        pool = self.run_program(PROGRAMS / "answers", allow=[r"observe"])
+        on_purpose = re.compile(r"^(ipc|retain|range handle).*\n", re.MULTILINE)
+        self.assertEqual(on_purpose.sub("", bare.stdout), on_purpose.sub("", pool.stdout))
+        answers = on_purpose.finditer(pool.stdout)
+        for answer in (match.group().strip() for match in answers):
+            name, _, value = answer.rpartition(" ")
+            if name in ("ipc capable", "ipc handle types"):
+                self.assertEqual(value, "0", answer)
+            else:
+                self.assertNotEqual(value, "0", answer)
+        self.assertEqual(sum("observe" in line for line in pool.said()), 1, pool.stderr)
+
+    def test_memory_pools(self):
+        result = self.run_both(PROGRAMS / "pools")
+        self.assertEqual(result.device()["allocs"], 6)
+        self.assertEqual(result.device()["passed_allocs"], 6)
+        self.assertEqual(result.device()["committed_bytes"], 0)
+
+    def test_virtual_memory_of_the_program(self):
+        result = self.run_both(PROGRAMS / "vmm")
+        device = result.device()
+        self.assertEqual(device["live_peak_bytes"], 32 * MIB)
+        self.assertEqual(device["committed_peak_bytes"], 32 * MIB)
+        self.assertEqual(device["live_bytes"], 0)
+        self.assertEqual(device["pinned_bytes"], 3 * MIB)
+        self.assertEqual(device["allocs"], 0)
+
+    def test_spare_memory_yields_to_the_program(self):
+        self.run_program(PROGRAMS / "vmm", "retry", SIM_MEMORY="4GiB")
+
+    def test_capture_on_another_thread_stays_valid(self):
+        self.run_program(PROGRAMS / "capture", SIM_SEED=1)
+        result = self.run_program(PROGRAMS / "capture")
+        self.assertEqual(result.stdout, "capture valid\n")
+        self.assertGreater(result.device()["driver_calls"]["cuMemCreate"], 0)
+
+    @unittest.skipIf(harness.SANITIZED, "sanitizers have a pthread_mutex_lock of their own")
+    def test_capture_that_begins_meanwhile(self):
+        result = self.run_program(PROGRAMS / "capture_race")
+        self.assertEqual(result.stdout, "captures valid\n")
+
+    def test_thread_without_context(self):
+        result = self.run_program(PROGRAMS / "no_context", SIM_MEMORY="1GiB")
+        self.assertEqual(result.stdout, "waited\n")
+        self.assertGreater(result.device()["host_waits"], 0)
+
+    def test_memory_of_a_graph_passes(self):
+        result = self.run_both(PROGRAMS / "graph_memory")
+        self.assertEqual(result.device()["passed_allocs"], 1)
+        self.assertEqual(result.device()["allocs"], 1)
+
+    def test_fork_before_cuda(self):
+        result = self.run_both(PROGRAMS / "forks", "before")
+        self.assertEqual(len(list(self.folder.glob("stats-*"))), 2, "one file for each process")
+        self.assertEqual(result.device()["passed_allocs"], 0)
+
+    def test_fork_after_cuda(self):
+        result = self.run_both(PROGRAMS / "forks", "after")
+        self.assertEqual(len(list(self.folder.glob("stats-*"))), 1, "the child used no CUDA")
+        self.assertEqual(result.device()["allocs"], 2)
+
+    def test_fork_by_the_driver(self):
+        """Within a call of ours, whose locks are held."""
+        self.run_both(PROGRAMS / "forks", "inside")
+
+    def test_context_that_ends_at_exit(self):
+        """Nothing is torn down any more."""
+        result = self.run_program(PROGRAMS / "exits", "reset", status=5)
+        self.assertEqual(result.stdout, "memory calls: 0\n")
+
+    def test_peer_access(self):
+        result = self.run_both(PROGRAMS / "peers", SIM_DEVICES=2)
+        self.assertEqual(result.device(0)["allocs"], 2)
+
+    def test_observe_mode_serves_nothing(self):
+        result = self.run_both(PROGRAMS / "door_runtime", MODE="observe",
+                               allow=["mode observe", OOM_LINE])
+        self.assertEqual(result.stats["mode"], "observe")
+        self.assertEqual(result.device()["allocs"], 0)
+        self.assertEqual(result.device()["passed_allocs"], 6)
+        self.assertEqual(result.device()["passed_bytes"], 0)
+
+
+class Limits(harness.Case):
+    def fill(self, **options):
+        result = self.run_program(PROGRAMS / "limits", allow=[OOM_LINE, "more than device 0 has"],
+                                  **options)
+        return result, dict(re.findall(r"^(\w+): (.*)$", result.stdout, re.MULTILINE))
+
+    def test_whole_device(self):
+        """The simulator hides nothing: all of the memory can be had, twice."""
+        result, said = self.fill(SIM_MEMORY="4GiB")
+        self.assertEqual(said["before"], f"{4 * GIB} free of {4 * GIB}")
+        self.assertEqual(said["blocks"], "16")
+        self.assertEqual(said["after"], f"{4 * GIB} free of {4 * GIB}")
+        self.assertEqual(result.device()["ooms"], 2)
+        self.assertEqual(result.device()["live_peak_bytes"], 4 * GIB)
+
+    def test_limit(self):
+        for limit in ("1GiB", "25%", str(GIB)):
+            result, said = self.fill(SIM_MEMORY="4GiB", LIMIT=limit)
+            self.assertEqual(said["before"], f"{GIB} free of {GIB}")
+            self.assertEqual(said["blocks"], "4")
+            self.assertEqual(said["after"], f"{GIB} free of {GIB}")
+            self.assertLessEqual(result.device()["committed_peak_bytes"], GIB)
+
+    def test_line_at_out_of_memory(self):
+        """Says how much was asked, held, committed, and what the limit was."""
+        result, _ = self.fill(SIM_MEMORY="4GiB", LIMIT="1GiB")
+        lines = [line for line in result.said() if "out of memory" in line]
+        self.assertEqual(len(lines), 2, result.stderr)
+        self.assertIn("256 MiB", lines[0])
+        self.assertGreaterEqual(lines[0].count("1 GiB") + lines[0].count("1.00 GiB"), 3, lines[0])
+
+    def test_limit_above_the_device(self):
+        result, said = self.fill(SIM_MEMORY="4GiB", LIMIT="8GiB")
+        self.assertEqual(said["blocks"], "16")
+
+    def test_odd_memory_size(self):
+        _, said = self.fill(SIM_MEMORY=str(3 * GIB + 12345))
+        self.assertEqual(said["before"], f"{3 * GIB + 12345} free of {3 * GIB + 12345}")
+        self.assertEqual(said["blocks"], "12")
+
+
+if __name__ == "__main__":
+    harness.main()
