@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Breaks the pool in one place, for a stress test that must notice.
+
+    mutate.py NAME SOURCE_DIR OUTPUT    writes the broken file
+    mutate.py --list                    prints a line `NAME FILE` for each
+
+A mutant is a file and texts in it, each there exactly once, with their replacements.
+"""
+import pathlib
+import sys
+
+MUTANTS = {
+    # Reuse before the fence: whatever is asked is said to be complete.
+    'fence_not_awaited': ('lane.c', [
+        ('lanes->ops->query(lanes->vm, oldest(lane)->fence) == SPW_OK', 'true')]),
+    # A fence that was recorded before a free is taken to cover it.
+    'fence_too_old': ('lane.c', [
+        ('lane->number == SPW_LANE_IDLE || lane->fenced == lane->seq',
+         'lane->number == SPW_LANE_IDLE || lane->count > 0')]),
+    # A host wait that was refused counts as one that succeeded.
+    'wait_not_waited': ('pool.c', [
+        ('spw_lane_waited(&pool->lanes, lane, record, err == SPW_OK)',
+         'spw_lane_waited(&pool->lanes, lane, record, true)')]),
+    # Unmapping before the work that uses the granule is complete.
+    'unmap_too_early': ('backing.c', [
+        ('!granule->broken &&\n'
+         '           spw_lane_passed(backing->lanes, granule->lane, granule->seq)',
+         '!granule->broken')]),
+    # Of two streams that freed in one granule only the later one is remembered.
+    'granule_of_one_lane': ('backing.c', [
+        ('granule->lane == SPW_LANE_IDLE ||', 'true ||')]),
+    # ... or both, by a number that a wait which began before the free may reach.
+    'granule_of_old_number': ('backing.c', [
+        ('all->seq = backing->lanes->clock;',
+         'all->seq = all->fenced == all->seq ? backing->lanes->clock : all->seq;')]),
+    # A wait of the program is taken to cover what was freed while it waited.
+    'wait_covers_too_much': ('lane.c', [('clock < lane->seq ? clock : lane->seq', 'lane->seq')]),
+    # The wrong stream is made to wait.
+    'wait_on_wrong_stream': ('pool.c', [
+        ('wait_stream(pool->vm, request->stream,',
+         'wait_stream(pool->vm, lane->number == SPW_LANE_ALL || lane->retired ? request->stream\n'
+         '                                       : &lane->stream,')]),
+    # No stream is made to wait at all.
+    'no_stream_wait': ('pool.c', [
+        ('pool->ops->wait_stream(pool->vm, request->stream, spw_lane_newest(lane)) != SPW_OK',
+         'false')]),
+    # The order of what was freed on a stream is lost when the stream goes.
+    'fence_lost_at_destroy': ('pool.c', [
+        ('(void)spw_lane_fence(&pool->lanes, lane);\n        lane->retired',
+         'lane->fenced = lane->done = lane->seq;\n        lane->retired')]),
+    # The stream's handle is used when it is gone.
+    'handle_after_destroy': ('lane.c', [
+        ('lane->number == SPW_LANE_ALL || lane->retired', 'lane->number == SPW_LANE_ALL')]),
+    # Streams are known by their handles, which are used again.
+    'stream_by_handle': ('lane.c', [
+        ('    lane = spw_lane_known(lanes, stream->id);\n',
+         '    lane = NULL;\n'
+         '    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < lanes->count; i++) {\n'
+         '        if (lanes->by_number[i]->stream.handle == stream->handle) {\n'
+         '            lane = lanes->by_number[i];\n'
+         '        }\n'
+         '    }\n')]),
+    # A lane is handed to another stream while work is pending on it.
+    'lane_vacated_early': ('lane.c', [
+        ('lane->count > 0 || lane->done < lane->seq ||\n        lane->extents.oldest != NULL',
+         'false')]),
+    # What cuMemFree gives back has the order of some stream.
+    'free_in_some_order': ('pool.c', [
+        ('lane = spw_lane_all(&pool->lanes);\n    }\n',
+         'lane = pool->lanes.by_number[pool->lanes.count - 1];\n    }\n')]),
+    # cuMemAlloc takes at once what cuMemFree gave back.
+    'alloc_without_order': ('pool.c', [
+        ('spw_space_best(&pool->space, request->heap, request->bytes, request->lane)',
+         'spw_space_best(&pool->space, request->heap, request->bytes,\n'
+         '        request->lane != NULL ? request->lane : spw_lane_all(&pool->lanes))')]),
+    # The free pieces of a window that was given up have lost their order.
+    'claim_without_order': ('space.c', [('claim->seq = lane->seq;', 'claim->seq = 0;')]),
+    # Two frees that join are as old as the older one.
+    'join_keeps_older': ('space.c', [
+        ('other->seq > extent->seq', 'other->seq < extent->seq')]),
+    # Memory of other lanes joins too.
+    'join_any_lane': ('space.c', [('other->lane == extent->lane) {', 'true) {')]),
+}
+
+
+def main():
+    if sys.argv[1] == '--list':
+        for name, (file, _) in MUTANTS.items():
+            print(name, file)
+        return
+    name, folder, output = sys.argv[1:]
+    file, edits = MUTANTS[name]
+    text = (pathlib.Path(folder) / file).read_text()
+    for old, new in edits:
+        if text.count(old) != 1:
+            sys.exit(f'mutate.py: {name}: {old!r} is {text.count(old)} times in {file}')
+        text = text.replace(old, new)
+    pathlib.Path(output).write_text(text)
+
+
+main()

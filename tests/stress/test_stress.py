@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The stress program, bare and under spillway, with room and without."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+import harness
+
+STRESS = harness.ROOT / "tests/stress/stress"
+ROUNDS = 300 if harness.SANITIZED else 1500
+
+
+class Stress(harness.Case):
+    def stress(self, seed, **options):
+        result = self.run_program(STRESS, seed, ROUNDS, allow=[r"out of memory"],
+                                  SIM_SEED=seed, **options)
+        device = result.device()
+        self.assertEqual(device["live_bytes"], 0)
+        self.assertEqual(device["committed_bytes"], 0)
+        self.assertEqual(device["allocs"], device["frees"])
+        self.assertEqual(device["passed_allocs"], 0)
+        return result
+
+    def test_bare(self):
+        """The program itself is right, and so is the simulated GPU."""
+        self.run_program(STRESS, 1, ROUNDS, preload=False, SIM_SEED=1)
+
+    def test_with_room(self):
+        for seed in (1, 2, 3):
+            self.stress(seed)
+
+    def test_without_room(self):
+        """Hardly more memory than is live: blocks are moved about and some are refused."""
+        results = [self.stress(seed, SIM_MEMORY="64MiB") for seed in (1, 2, 3)]
+        self.assertGreater(sum(result.device()["steals"] for result in results), 0)
+
+    def test_with_invariants_checked(self):
+        self.stress(4, CHECK="on", SIM_MEMORY="96MiB")
+
+    def test_seeds_of_the_driver_choices(self):
+        """The undocumented choices of the driver, the other way round."""
+        self.stress(5, SIM_UNMAP="chunk", SIM_MEMORY="64MiB")
+
+
+if __name__ == "__main__":
+    harness.main()
