@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""What the documents say is so: options, paths, lists that are generated from NVIDIA's headers."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import tree
+
+BUILD = pathlib.Path(os.environ["BUILD_ROOT"])
+CUDA = os.environ["BUILD_CUDA_HEADERS"]
+DOCUMENTS = [path for path in tree.files() if path.suffix == ".md"]
+
+
+class Documents(unittest.TestCase):
+    maxDiff = None
+
+    @unittest.skipUnless((BUILD / "spillway").exists(), "the command is not built")
+    def test_readme_lists_the_options(self):
+        """The table of the README is what `spillway options` prints, and that is options.def."""
+        done = subprocess.run([BUILD / "spillway", "options"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = re.findall(r"^SPW_OPTION\((\w+),",
+                          tree.text(pathlib.PurePath("src/base/options.def")), re.MULTILINE)
+        self.assertEqual(rows, re.findall(r"^\| (SPILLWAY\w*)", done.stdout, re.MULTILINE))
+        readme = tree.text(pathlib.PurePath("README.md"))
+        missing = [line for line in done.stdout.splitlines() if line not in readme]
+        self.assertEqual(missing, [], "the README must hold the output of `spillway options`")
+        self.assertIn(done.stdout, readme)
+
+    def test_paths_exist(self):
+        """Paths of the tree, in backticks or links, that the documents name."""
+        wrong = []
+        for document in DOCUMENTS:
+            named = re.findall(r"`((?:\.?[\w-]+/)+[\w.*-]*)`|\]\(([\w./-]+)\)",
+                               tree.text(document))
+            for path in (quoted or linked for quoted, linked in named):
+                if path.startswith(("build/", "dist/")):
+                    continue
+                here = (tree.ROOT / document).parent
+                if not (list(tree.ROOT.glob(path.rstrip("/"))) or list(here.glob(path))):
+                    wrong.append(f"{document}: {path}")
+        self.assertEqual(wrong, [])
+
+    def test_no_submitting_function_is_missing(self):
+        done = subprocess.run(
+            [sys.executable, tree.ROOT / "src/driver/submit_rows.py", CUDA, "--check",
+             tree.ROOT / "src/driver/functions.def", tree.ROOT / "src/driver/submit.def"],
+            capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

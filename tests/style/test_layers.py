@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Includes point one way, and each layer keeps to what it may do."""
+import re
+import unittest
+
+import tree
+
+# What each layer may include, besides itself and include/spillway.h. All that the rows of a layer
+# name is below it; src/preload.c alone knows every layer.
+BELOW = {
+    "base": "",
+    "pool": "base",
+    "driver": "base",
+    "stats": "base pool",
+    "policy": "base pool",
+    "site": "base pool",
+    "tier": "base pool",
+    "vm": "base pool driver",
+    "hook": "base pool driver stats policy site tier",
+    "preload": "base pool driver stats policy site tier vm hook",
+    "cli": "base stats policy driver vm pool",
+    "sim": "",
+}
+# Linked into libspillway.so, where the process is somebody else's.
+PRELOADED = set(BELOW) - {"cli", "sim"}
+SOURCES = tree.matching("src", ".c", ".h", ".def")
+
+
+def preloaded(path):
+    return tree.layer(path) in PRELOADED
+
+
+class Layers(unittest.TestCase):
+    maxDiff = None
+
+    def test_includes_point_down(self):
+        wrong = []
+        for path in SOURCES:
+            allowed = set(BELOW[tree.layer(path)].split()) | {tree.layer(path)}
+            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', tree.text(path), re.MULTILINE):
+                if name == "spillway.h":
+                    continue
+                if "/" not in name or name.split("/")[0] not in allowed:
+                    wrong.append(f"{path} includes {name}")
+        self.assertEqual(wrong, [])
+
+    def find(self, pattern, where):
+        """Occurrences of a pattern in the code of the files that `where` chooses."""
+        found = []
+        for path in filter(where, SOURCES):
+            for match in re.finditer(pattern, tree.code(path)):
+                line = tree.line_of(tree.code(path), match.start())
+                found.append(f"{path}:{line}: {match.group()}")
+        return found
+
+    def test_pool_is_pure(self):
+        """No CUDA, no loader, no environment, no clock."""
+        self.assertEqual(self.find(r"#\s*include\s+<(cuda|dlfcn|time|sys/time)\S*>|\bgetenv\b|"
+                                   r"\bclock_gettime\b",
+                                   lambda path: tree.layer(path) == "pool"), [])
+
+    def test_environment_is_read_in_one_place(self):
+        allowed = {"src/base/options.c", "src/hook/getenv.c"}
+        self.assertEqual(self.find(r"\b(secure_)?getenv\s*\(|\benviron\b",
+                                   lambda path: preloaded(path) and str(path) not in allowed), [])
+
+    def test_nothing_ends_the_process(self):
+        self.assertEqual(self.find(r"(?<![\w.>])(abort|exit|_exit|quick_exit|_Exit|assert|raise)"
+                                   r"\s*\(|__builtin_trap", preloaded), [])
+
+    def test_driver_symbols_come_from_a_handle(self):
+        """Only the real dlsym, getenv and runtime are looked up in the order of the libraries."""
+        allowed = {"src/driver/dl.c", "src/hook/dlsym.c", "src/hook/getenv.c",
+                   "src/hook/runtime.c"}
+        self.assertEqual(self.find(r"\bRTLD_(NEXT|DEFAULT)\b",
+                                   lambda path: preloaded(path) and str(path) not in allowed), [])
+
+    def test_no_line_comments_and_no_leftovers(self):
+        found = []
+        for path in tree.matching("src include tests", ".c", ".h", ".def", ".cu", ".cpp"):
+            stripped = re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', "", tree.text(path), flags=re.S)
+            if re.search(r"//", stripped):
+                found.append(f"{path}: a // comment")
+            if re.search(r"\b(TODO|FIXME|XXX)\b", tree.text(path)):
+                found.append(f"{path}: an unfinished place")
+            if re.search(r"\btypedef\s+(struct|union|enum)\b", stripped):
+                found.append(f"{path}: a struct typedef")
+        self.assertEqual(found, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
