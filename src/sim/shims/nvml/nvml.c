@@ -1,0 +1,250 @@
+/* The simulated NVML: identity and memory of the simulated devices.
+ *
+ * It asks the simulated driver beside it, without initialising CUDA, as programs expect of NVML.
+ *
+ * Locking: the table of devices is filled once; everything else is read-only. */
+#include <nvml.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cuda.h>
+
+#include "sim/driver/control.h"
+
+#define EXPORT      __attribute__((visibility("default")))
+#define MAX_DEVICES 64
+
+struct nvmlDevice_st {
+    unsigned int index;
+    struct spillway_sim_device facts;
+};
+
+static struct nvmlDevice_st devices[MAX_DEVICES];
+static unsigned int device_count;
+static int (*ask)(int ordinal, struct spillway_sim_device *ret_device);
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+
+    if (driver != NULL) {
+        *(void **)&ask = dlsym(driver, "spillway_sim_device");
+    }
+    while (ask != NULL && device_count < MAX_DEVICES &&
+           ask((int)device_count, &devices[device_count].facts) == 0) {
+        devices[device_count].index = device_count;
+        device_count++;
+    }
+}
+
+EXPORT nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
+{
+    (void)pthread_once(&once, load);
+    return ask != NULL ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
+}
+
+EXPORT nvmlReturn_t nvmlInit_v2(void)
+{
+    return nvmlInitWithFlags(0);
+}
+
+EXPORT nvmlReturn_t nvmlInit(void)
+{
+    return nvmlInitWithFlags(0);
+}
+
+EXPORT nvmlReturn_t nvmlShutdown(void)
+{
+    return NVML_SUCCESS;
+}
+
+EXPORT const char *nvmlErrorString(nvmlReturn_t result)
+{
+    switch ((int)result) {
+    case NVML_SUCCESS:
+        return "Success";
+    case NVML_ERROR_INVALID_ARGUMENT:
+        return "Invalid Argument";
+    case NVML_ERROR_NOT_SUPPORTED:
+        return "Not Supported";
+    case NVML_ERROR_NOT_FOUND:
+        return "Not Found";
+    case NVML_ERROR_INSUFFICIENT_SIZE:
+        return "Insufficient Size";
+    case NVML_ERROR_DRIVER_NOT_LOADED:
+        return "Driver Not Loaded";
+    default:
+        return "Unknown Error";
+    }
+}
+
+EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
+{
+    *cudaDriverVersion = CUDA_VERSION;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *cudaDriverVersion)
+{
+    return nvmlSystemGetCudaDriverVersion_v2(cudaDriverVersion);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *deviceCount)
+{
+    *deviceCount = device_count;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
+{
+    if (index >= device_count || device == NULL) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    *device = &devices[index];
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *pciBusId, nvmlDevice_t *device)
+{
+    unsigned int domain = 0;
+    unsigned int bus;
+    unsigned int slot;
+
+    if (sscanf(pciBusId, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
+        sscanf(pciBusId, "%x:%x", &bus, &slot) != 2) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    for (unsigned int i = 0; i < device_count; i++) {
+        if (domain == 0 && slot == 0 && bus == (unsigned int)devices[i].facts.pci_bus) {
+            *device = &devices[i];
+            return NVML_SUCCESS;
+        }
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
+{
+    const unsigned char *b = device->facts.uuid;
+    int written = snprintf(uuid, length,
+                           "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x"
+                           "%02x",
+                           b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10],
+                           b[11], b[12], b[13], b[14], b[15]);
+
+    return written < (int)length ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
+{
+    for (unsigned int i = 0; i < device_count; i++) {
+        char own[NVML_DEVICE_UUID_BUFFER_SIZE];
+
+        if (nvmlDeviceGetUUID(&devices[i], own, sizeof(own)) == NVML_SUCCESS &&
+            strcmp(own, uuid) == 0) {
+            *device = &devices[i];
+            return NVML_SUCCESS;
+        }
+    }
+    return NVML_ERROR_NOT_FOUND;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
+{
+    *index = device->index;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
+{
+    return snprintf(name, length, "%s", device->facts.name) < (int)length
+               ? NVML_SUCCESS
+               : NVML_ERROR_INSUFFICIENT_SIZE;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
+{
+    *major = device->facts.major;
+    *minor = device->facts.minor;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+{
+    memset(pci, 0, sizeof(*pci));
+    pci->bus = (unsigned int)device->facts.pci_bus;
+    pci->pciDeviceId = (unsigned int)device->facts.pci_device_id << 16 | 0x10de;
+    snprintf(pci->busId, sizeof(pci->busId), "00000000:%02X:00.0", pci->bus);
+    snprintf(pci->busIdLegacy, sizeof(pci->busIdLegacy), "0000:%02X:00.0", pci->bus);
+    return NVML_SUCCESS;
+}
+
+/* Memory is asked for anew: it changes. Other processes have their own simulated devices. */
+EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+    struct spillway_sim_device now;
+
+    if (ask((int)device->index, &now) != 0) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    memory->total = now.total_bytes;
+    memory->used = now.used_bytes;
+    memory->free = now.total_bytes - now.used_bytes;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+    nvmlMemory_t plain;
+    nvmlReturn_t result = nvmlDeviceGetMemoryInfo(device, &plain);
+
+    if (result == NVML_SUCCESS) {
+        memory->total = plain.total;
+        memory->reserved = 0;
+        memory->free = plain.free;
+        memory->used = plain.used;
+    }
+    return result;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
+                                                            unsigned int *infoCount,
+                                                            nvmlProcessInfo_t *infos)
+{
+    *infoCount = 0;
+    return NVML_SUCCESS;
+}
+
+/* Without NVLink, devices reach each other over PCI Express. */
+EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t device2,
+                                           nvmlGpuP2PCapsIndex_t p2pIndex,
+                                           nvmlGpuP2PStatus_t *p2pStatus)
+{
+    *p2pStatus = p2pIndex == NVML_P2P_CAPS_INDEX_NVLINK ? NVML_P2P_STATUS_NOT_SUPPORTED
+                                                        : NVML_P2P_STATUS_OK;
+    return NVML_SUCCESS;
+}
+
+/* These are asked as a matter of course, and answered for good: no need to name them. */
+EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link,
+                                                        nvmlIntNvLinkDeviceType_t *type)
+{
+    return NVML_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link,
+                                                        nvmlPciInfo_t *pci)
+{
+    return NVML_ERROR_NOT_SUPPORTED;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
+                                                nvmlGpuFabricInfoV_t *gpuFabricInfo)
+{
+    return NVML_ERROR_NOT_SUPPORTED;
+}
