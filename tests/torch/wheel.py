@@ -1,0 +1,47 @@
+"""The PyTorch that the simulated GPU can serve: where it is, or why there is none."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+CUDA_MAJOR = 13
+QUESTION = """
+import json, torch
+print(json.dumps([torch.__version__, torch.version.cuda]))
+"""
+
+
+def interpreters():
+    """SPILLWAY_TEST_TORCH names the Python to use; else .venv of this tree, else our own."""
+    named = os.environ.get("SPILLWAY_TEST_TORCH")
+    return [named] if named else [str(SOURCE / ".venv/bin/python"), sys.executable]
+
+
+def judge(interpreter):
+    """None if its torch will do, else what was found."""
+    try:
+        done = subprocess.run([interpreter, "-c", QUESTION], text=True, capture_output=True)
+    except OSError:
+        return f"{interpreter} is not there"
+    if done.returncode != 0:
+        return f"{interpreter} has no torch"
+    version, cuda = json.loads(done.stdout)
+    if cuda is None:
+        return f"{interpreter} has torch {version}, which is for the CPU only"
+    if int(cuda.split(".")[0]) != CUDA_MAJOR:
+        return f"{interpreter} has torch {version}, which is for CUDA {cuda}"
+    return None
+
+
+def find():
+    """(interpreter, None), or (None, a line that says what was found and what is needed)."""
+    findings = []
+    for interpreter in interpreters():
+        finding = judge(interpreter)
+        if finding is None:
+            return interpreter, None
+        findings.append(finding)
+    return None, (f"skipped: needs a torch for CUDA {CUDA_MAJOR} (scripts/setup --torch gets one); "
+                  f"{'; '.join(findings)}")
