@@ -48,6 +48,7 @@ __attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t off
 int main(int argc, char **argv)
 {
     int after = argc > 1 && strcmp(argv[1], "after") == 0;
+    void *held = NULL; /* across the fork: the child must leave the parent's figures alone */
     int status = 0;
 
     if (argc > 1 && strcmp(argv[1], "inside") == 0) {
@@ -59,6 +60,7 @@ int main(int argc, char **argv)
     }
     if (after) {
         use_memory("parent");
+        MUST(cudaMalloc(&held, 1 << 20));
     }
 
     /* The kernel tells a process's start to 10 ms; the child's file shall not look older. */
@@ -74,5 +76,8 @@ int main(int argc, char **argv)
     HOLD(waitpid(child, &status, 0) == child);
     HOLD(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     use_memory("parent");
+    if (after) {
+        MUST(cudaFree(held));
+    }
     return 0;
 }

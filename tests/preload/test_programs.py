@@ -75,7 +75,9 @@ class Programs(harness.Case):
     def test_fork_after_cuda(self):
         result = self.run_both(PROGRAMS / "forks", "after")
         self.assertEqual(len(list(self.folder.glob("stats-*"))), 1, "the child used no CUDA")
-        self.assertEqual(result.device()["allocs"], 2)
+        self.assertEqual(result.device()["allocs"], 3)
+        self.assertEqual(result.device()["live_bytes"], 0)
+        self.assertEqual(result.device()["live_peak_bytes"], 2 * MIB)
 
     def test_fork_by_the_driver(self):
         """Within a call of ours, whose locks are held."""
