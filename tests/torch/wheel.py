@@ -1,4 +1,8 @@
-"""The PyTorch that the simulated GPU can serve: where it is, or why there is none."""
+#!/usr/bin/env python3
+"""The PyTorch that the simulated GPU can serve: where it is, or why there is none.
+
+As a command: prints its interpreter, or with status 77 the reason.
+"""
 import json
 import os
 import pathlib
@@ -45,3 +49,9 @@ def find():
         findings.append(finding)
     return None, (f"skipped: needs a torch for CUDA {CUDA_MAJOR} (scripts/setup --torch gets one); "
                   f"{'; '.join(findings)}")
+
+
+if __name__ == "__main__":
+    found, why = find()
+    print(why or found)
+    sys.exit(77 if why else 0)

@@ -6,10 +6,12 @@
 #include <nvml.h>
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cuda.h>
 
@@ -212,12 +214,53 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v
     return result;
 }
 
+/* The memory this process has on the device, if there is room for an entry; *infoCount is the room
+ * on entry and the number of entries on return. Other processes have their own simulated devices.
+ */
+static nvmlReturn_t own_memory(nvmlDevice_t device, unsigned int *infoCount,
+                               unsigned long long *ret_bytes)
+{
+    struct spillway_sim_device now;
+    unsigned int room = *infoCount;
+
+    if (ask((int)device->index, &now) != 0) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    *infoCount = now.used_bytes > 0;
+    *ret_bytes = now.used_bytes;
+    return room < *infoCount ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
+/* The first version, which PyTorch asks when it reports that memory has run out. */
+EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
+                                                         unsigned int *infoCount,
+                                                         nvmlProcessInfo_v1_t *infos)
+{
+    unsigned long long bytes;
+    nvmlReturn_t result = own_memory(device, infoCount, &bytes);
+
+    if (result == NVML_SUCCESS && *infoCount > 0) {
+        infos[0] = (nvmlProcessInfo_v1_t){.pid = (unsigned int)getpid(), .usedGpuMemory = bytes};
+    }
+    return result;
+}
+
 EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
                                                             unsigned int *infoCount,
                                                             nvmlProcessInfo_t *infos)
 {
-    *infoCount = 0;
-    return NVML_SUCCESS;
+    unsigned long long bytes;
+    nvmlReturn_t result = own_memory(device, infoCount, &bytes);
+
+    if (result == NVML_SUCCESS && *infoCount > 0) {
+        infos[0] = (nvmlProcessInfo_t){
+            .pid = (unsigned int)getpid(),
+            .usedGpuMemory = bytes,
+            .gpuInstanceId = UINT_MAX, /* no MIG */
+            .computeInstanceId = UINT_MAX,
+        };
+    }
+    return result;
 }
 
 /* Without NVLink, devices reach each other over PCI Express. */
