@@ -525,6 +525,7 @@ int main(void)
     };
 
     setenv("SPILLWAY_SIM_MEMORY", "64MiB", 1);
+    setenv("SPILLWAY_SIM_CAPTURE_VMM", "unsafe", 1);
     setenv("SPILLWAY_SIM_HOST_MEMORY", "8MiB", 1);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) != 0) {
         return 1;

@@ -4,6 +4,7 @@
 
 #include "sim/driver/context.h"
 #include "sim/driver/entry.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/heap.h"
 #include "sim/driver/memory.h"
 #include "sim/driver/region.h"
@@ -54,6 +55,7 @@ CUresult sim_alloc_create(struct sim_device *device, size_t size, enum sim_block
     CUresult result;
 
     if (size > device->total_bytes) {
+        sim_fit_lacked(device, size, size - (device->total_bytes - device->used_bytes));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (size >= SIM_GRANULE) {
@@ -77,6 +79,9 @@ CUresult sim_alloc_create(struct sim_device *device, size_t size, enum sim_block
     block->span = span;
     block->device = device;
     block->region = region;
+    if (kind == SIM_BLOCK_ALLOC) {
+        sim_fit_held(device, (int64_t)block->range.size);
+    }
     *ret_block = block;
     return CUDA_SUCCESS;
 
@@ -121,12 +126,16 @@ err_refund:
 
 void sim_alloc_destroy(struct sim_block *block)
 {
+    if (block->kind == SIM_BLOCK_ALLOC) {
+        sim_fit_held(block->device, -(int64_t)block->range.size);
+    }
     if (block->kind == SIM_BLOCK_MANAGED) {
         munmap((void *)(uintptr_t)block->range.start, (size_t)block->span);
         sim_host_budget_refund((size_t)block->span);
     } else if (block->region != NULL) {
         sim_region_destroy(block->region);
     } else {
+        sim_mem_discard(block->range.start, (size_t)block->span);
         give_to_slabs(block->device, block->range.start, block->span);
     }
     sim_block_delete(block);

@@ -21,7 +21,7 @@
 #define WINDOW_COUNT     512
 #define ISOLATED_WINDOWS 16
 
-/* From this size on it pays to ask the file where its holes are. */
+/* From this size on it pays to ask the file where its holes are, and to look for zeros. */
 #define SPARSE_BYTES ((size_t)64 << 10)
 
 struct window {
@@ -36,7 +36,10 @@ struct sim_backing {
     uint64_t fresh;            /* the next offset never used */
     unsigned int window_count; /* a power of two */
     struct window *windows;    /* direct-mapped by offset */
+    struct sim_backing *next;  /* of all */
 };
+
+static struct sim_backing *backings;
 
 static struct sim_backing *device_backings[SIM_MAX_DEVICES];
 static struct sim_backing *host_backings[SIM_MAX_HOST_NODES];
@@ -56,6 +59,8 @@ static struct sim_backing *wrap_file(int fd, unsigned int window_count)
     backing->fd = fd;
     backing->fresh = FRESH_FIRST;
     backing->window_count = window_count;
+    backing->next = backings;
+    backings = backing;
     return backing;
 }
 
@@ -84,6 +89,12 @@ err_close:
 
 static void free_backing(struct sim_backing *backing)
 {
+    struct sim_backing **link = &backings;
+
+    while (*link != backing) {
+        link = &(*link)->next;
+    }
+    *link = backing->next;
     for (unsigned int i = 0; i < backing->window_count; i++) {
         if (backing->windows[i].address != NULL) {
             munmap(backing->windows[i].address, WINDOW_BYTES);
@@ -113,6 +124,19 @@ struct sim_backing *sim_backing_of_device(int ordinal)
 struct sim_backing *sim_backing_of_host(int node)
 {
     return shared_backing(&host_backings[node], "host", node);
+}
+
+uint64_t sim_backing_bytes(void)
+{
+    uint64_t bytes = 0;
+    struct stat status;
+
+    for (const struct sim_backing *backing = backings; backing != NULL; backing = backing->next) {
+        if (fstat(backing->fd, &status) == 0) {
+            bytes += (uint64_t)status.st_blocks * 512;
+        }
+    }
+    return bytes;
 }
 
 static bool is_free(const struct sim_backing *backing, uint64_t offset, uint64_t size)
@@ -193,28 +217,19 @@ static char *window_at(const struct sim_backing *backing, uint64_t offset, size_
     return window->address + (offset - start);
 }
 
-/* Reads or writes every byte, holes too. */
+/* Reads every byte. Not through a window: there a hole that is only read takes memory too. */
 static void read_bytes(const struct sim_backing *backing, uint64_t offset, char *dst, size_t size)
 {
     while (size > 0) {
-        size_t piece = 0;
-        const char *from = window_at(backing, offset, &piece);
+        ssize_t done = pread(backing->fd, dst, size, (off_t)offset);
 
-        piece = piece < size ? piece : size;
-        if (from != NULL) {
-            memcpy(dst, from, piece);
-        } else {
-            ssize_t done = pread(backing->fd, dst, size, (off_t)offset);
-
-            if (done <= 0) {
-                memset(dst, 0, size);
-                return;
-            }
-            piece = (size_t)done;
+        if (done <= 0) {
+            memset(dst, 0, size);
+            return;
         }
-        offset += piece;
-        dst += piece;
-        size -= piece;
+        offset += (uint64_t)done;
+        dst += done;
+        size -= (size_t)done;
     }
 }
 
@@ -285,10 +300,30 @@ void sim_extent_read(const struct sim_extent *extent, uint64_t at, void *dst, si
     memset(out, 0, (size_t)(end - offset));
 }
 
-void sim_extent_write(struct sim_extent *extent, uint64_t at, const void *src, size_t size)
+bool sim_extent_data(const struct sim_extent *extent, uint64_t at, size_t size, size_t *ret_skip,
+                     size_t *ret_size)
 {
-    extent->touched = true;
-    write_bytes(extent->backing, extent->range.start + at, src, size);
+    uint64_t offset = extent->range.start + at, start, stop;
+
+    if (!extent->touched || !next_data(extent->backing, offset, offset + size, &start, &stop)) {
+        return false;
+    }
+    *ret_skip = (size_t)(start - offset);
+    *ret_size = (size_t)(stop - start);
+    return true;
+}
+
+uint64_t sim_extent_content(const struct sim_extent *extent, uint64_t at, size_t size)
+{
+    size_t skip, data;
+    uint64_t bytes = 0;
+
+    while (size > 0 && sim_extent_data(extent, at, size, &skip, &data)) {
+        bytes += data;
+        at += skip + data;
+        size -= skip + data;
+    }
+    return bytes;
 }
 
 static void zero_bytes(const struct sim_backing *backing, uint64_t offset, size_t size)
@@ -321,6 +356,32 @@ void sim_extent_zero(struct sim_extent *extent, uint64_t at, size_t size)
     zero_bytes(extent->backing, last_page, (size_t)(end - last_page));
 }
 
+static bool is_zero(const char *bytes, size_t size)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
+}
+
+void sim_extent_write(struct sim_extent *extent, uint64_t at, const void *src, size_t size)
+{
+    const char *in = src;
+
+    while (size >= SPARSE_BYTES) {
+        if (is_zero(in, SPARSE_BYTES)) {
+            sim_extent_zero(extent, at, SPARSE_BYTES);
+        } else {
+            extent->touched = true;
+            write_bytes(extent->backing, extent->range.start + at, in, SPARSE_BYTES);
+        }
+        at += SPARSE_BYTES;
+        in += SPARSE_BYTES;
+        size -= SPARSE_BYTES;
+    }
+    if (size > 0) {
+        extent->touched = true;
+        write_bytes(extent->backing, extent->range.start + at, in, size);
+    }
+}
+
 void sim_extent_fill(struct sim_extent *extent, uint64_t at, uint32_t pattern, unsigned int width,
                      size_t size)
 {
@@ -347,7 +408,7 @@ void sim_extent_fill(struct sim_extent *extent, uint64_t at, uint32_t pattern, u
     }
 }
 
-/* Copies bytes that are data, through the windows of both sides or a buffer. */
+/* Copies bytes that are data, through a buffer. */
 static void copy_bytes(const struct sim_backing *dst, uint64_t to, const struct sim_backing *src,
                        uint64_t from, size_t size)
 {

@@ -1,9 +1,9 @@
 /* Where the content of simulated memory lives: one huge sparse memfd per device and host node.
  *
  * Nothing is committed until it is written: untouched memory reads as zeros from a hole, and
- * freeing or zeroing punches a hole again. Content is reached through windows, mappings of pieces
- * of the file, so it does not matter whether the chunk is mapped in the process; where no window
- * can be mapped, by pread and pwrite.
+ * freeing or zeroing punches a hole again. Content is read by pread and written through windows,
+ * mappings of pieces of the file, so it does not matter whether the chunk is mapped in the process;
+ * where no window can be mapped, by pwrite.
  *
  * Locking: the simulator's lock (entry.h) is held. */
 #pragma once
@@ -27,6 +27,9 @@ struct sim_extent {
  * to make it. */
 struct sim_backing *sim_backing_of_device(int ordinal);
 struct sim_backing *sim_backing_of_host(int node);
+
+/* Host memory that the content of all backings takes. */
+uint64_t sim_backing_bytes(void);
 
 #define SIM_EXTENT_ANYWHERE UINT64_MAX
 
@@ -52,10 +55,19 @@ void sim_extent_release(struct sim_extent *extent);
 /* The descriptor to map the extent's range from. */
 int sim_extent_fd(const struct sim_extent *extent);
 
-/* Content, at `at` bytes into the extent. All ranges lie within it. */
+/* Content, at `at` bytes into the extent. All ranges lie within it. Zeros in a large write stay
+ * holes. */
 void sim_extent_read(const struct sim_extent *extent, uint64_t at, void *dst, size_t size);
 void sim_extent_write(struct sim_extent *extent, uint64_t at, const void *src, size_t size);
 void sim_extent_zero(struct sim_extent *extent, uint64_t at, size_t size);
+
+/* The first stretch of a range that is not a hole: how far it is and how long. False if the whole
+ * range is one. */
+bool sim_extent_data(const struct sim_extent *extent, uint64_t at, size_t size, size_t *ret_skip,
+                     size_t *ret_size);
+
+/* How much of a range is not a hole. */
+uint64_t sim_extent_content(const struct sim_extent *extent, uint64_t at, size_t size);
 
 /* Repeats a pattern of 1, 2 or 4 bytes; `size` is a multiple of `width`, `at` need not be. */
 void sim_extent_fill(struct sim_extent *extent, uint64_t at, uint32_t pattern, unsigned int width,

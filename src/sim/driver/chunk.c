@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "sim/driver/fit.h"
 #include "sim/driver/mapping.h"
 
 #define LABEL_MAGIC UINT64_C(0x676e6c6c69707373)
@@ -10,7 +11,7 @@
 struct label {
     uint64_t magic;
     int32_t location_type;
-    int32_t location_id;
+    int32_t location_id; /* of a device: its index on the machine */
 };
 
 struct slot {
@@ -86,7 +87,7 @@ struct sim_chunk *sim_chunk_find(CUmemGenericAllocationHandle handle)
 
 static CUresult charge(const struct sim_chunk *chunk)
 {
-    return chunk->device != NULL ? sim_budget_charge(chunk->device, chunk->size)
+    return chunk->device != NULL ? sim_budget_charge(chunk->device, chunk->size, SIM_USE_MEMORY)
                                  : sim_host_budget_charge(chunk->size);
 }
 
@@ -96,7 +97,10 @@ static void refund(const struct sim_chunk *chunk)
         return;
     }
     if (chunk->device != NULL) {
-        sim_budget_refund(chunk->device, chunk->size);
+        sim_budget_refund(chunk->device, chunk->size, SIM_USE_MEMORY);
+        if (chunk->is_held) {
+            sim_fit_held(chunk->device, -(int64_t)chunk->size);
+        }
     } else {
         sim_host_budget_refund(chunk->size);
     }
@@ -138,6 +142,10 @@ CUresult sim_chunk_create(const CUmemAllocationProp *prop, size_t size, bool wit
         if (result != CUDA_SUCCESS) {
             goto err_refund;
         }
+    }
+    if (with_handle && chunk->device != NULL) {
+        chunk->is_held = true;
+        sim_fit_held(chunk->device, (int64_t)size);
     }
     *ret_chunk = chunk;
     return CUDA_SUCCESS;
@@ -208,7 +216,7 @@ int sim_chunk_export(struct sim_chunk *chunk)
     struct label label = {
         .magic = LABEL_MAGIC,
         .location_type = (int32_t)chunk->prop.location.type,
-        .location_id = chunk->prop.location.id,
+        .location_id = chunk->device != NULL ? chunk->device->index : chunk->prop.location.id,
     };
 
     if (!sim_chunk_place(chunk, SIM_EXTENT_ANYWHERE) ||
@@ -235,7 +243,7 @@ static bool label_is_valid(const struct label *label)
         return false;
     }
     return label->location_type != CU_MEM_LOCATION_TYPE_DEVICE ||
-           sim_device_get(label->location_id) != NULL;
+           sim_device_of_index(label->location_id) != NULL;
 }
 
 /* A chunk of another process: charged there, not here. */
@@ -258,6 +266,9 @@ static CUresult adopt(int fd, struct sim_chunk **ret_chunk)
     }
     prop.location.type = (CUmemLocationType)label.location_type;
     prop.location.id = label.location_id;
+    if (prop.location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+        prop.location.id = sim_device_of_index(label.location_id)->ordinal;
+    }
     chunk = new_chunk(&prop, (size_t)extent.range.size);
     if (chunk == NULL || sim_chunk_retain(chunk) != CUDA_SUCCESS) {
         free(chunk);

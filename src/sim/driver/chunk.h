@@ -26,6 +26,7 @@ struct sim_chunk {
     uint64_t handle;       /* 0: none */
     unsigned int handle_refs;
     bool imported; /* charged where it was created */
+    bool is_held;  /* counted as held by the program: cuMemCreate on a device */
     struct sim_mapping *mappings;
     struct sim_extent extent; /* placed at the first mapping */
 };

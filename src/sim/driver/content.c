@@ -2,10 +2,16 @@
 #include "sim/driver/memory.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "sim/driver/block.h"
 #include "sim/driver/mapping.h"
+#include "sim/driver/payload.h"
 #include "sim/driver/space.h"
+
+/* From this size on it pays to give content back page by page. */
+#define DISCARD_BYTES ((size_t)64 << 10)
+#define PAGE          ((uintptr_t)4096)
 
 enum sim_mem_kind sim_mem_kind(CUdeviceptr address)
 {
@@ -124,10 +130,60 @@ void sim_mem_read(void *dst, CUdeviceptr src, size_t size)
     }
 }
 
+size_t sim_mem_content(CUdeviceptr address, size_t size)
+{
+    size_t bytes = 0;
+
+    while (size > 0) {
+        struct piece piece = piece_at(address, size);
+
+        if (piece.extent != NULL) {
+            bytes += sim_extent_content(piece.extent, piece.at, piece.size);
+        }
+        address += piece.size;
+        size -= piece.size;
+    }
+    return bytes;
+}
+
+/* Zeros, which take no memory. */
+static void clear(CUdeviceptr address, size_t size)
+{
+    while (size > 0) {
+        struct piece piece = piece_at(address, size);
+
+        if (piece.extent != NULL) {
+            sim_extent_zero(piece.extent, piece.at, piece.size);
+        }
+        address += piece.size;
+        size -= piece.size;
+    }
+}
+
+void sim_mem_discard(CUdeviceptr address, size_t size)
+{
+    if (size >= DISCARD_BYTES) {
+        clear(address, size);
+    }
+}
+
+/* Whether data may be written; if not, the destination, device memory, was cleared. */
+static bool admit(CUdeviceptr dst, size_t size)
+{
+    if (sim_space_find(dst) == NULL || sim_payload_admits(dst, size)) {
+        return true;
+    }
+    clear(dst, size);
+    return false;
+}
+
 void sim_mem_write(CUdeviceptr dst, const void *src, size_t size)
 {
     const char *in = src;
 
+    if (!admit(dst, size)) {
+        return;
+    }
     while (size > 0) {
         struct piece piece = piece_at(dst, size);
 
@@ -142,12 +198,57 @@ void sim_mem_write(CUdeviceptr dst, const void *src, size_t size)
     }
 }
 
+/* Whether host memory of that address is the simulator's own mapping, private and anonymous, all
+ * of [address, address + size). */
+static bool is_own_host(const char *address, size_t size)
+{
+    const struct sim_block *block = sim_block_find((uintptr_t)address);
+
+    return block != NULL && (block->kind == SIM_BLOCK_HOST || block->kind == SIM_BLOCK_MANAGED) &&
+           (uintptr_t)address + size <= sim_range_end(&block->range);
+}
+
+/* Zeros host memory of the simulator's own: whole pages are given back to the system. */
+static void zero_own_host(char *address, size_t size)
+{
+    char *first = address + (-(uintptr_t)address & (PAGE - 1));
+    char *last = address + size - ((uintptr_t)(address + size) & (PAGE - 1));
+
+    if (first >= last || madvise(first, (size_t)(last - first), MADV_DONTNEED) != 0) {
+        memset(address, 0, size);
+        return;
+    }
+    memset(address, 0, (size_t)(first - address));
+    memset(last, 0, (size_t)(address + size - last));
+}
+
+/* What no kernel has computed takes no memory on its way to the host either: a page-locked block
+ * that tensors are moved out to stays as empty as they are. */
+static void read_to_host(char *dst, const struct piece *src, size_t size)
+{
+    uint64_t at = src->at;
+    size_t skip, data;
+
+    if (size < DISCARD_BYTES || !is_own_host(dst, size)) {
+        sim_extent_read(src->extent, at, dst, size);
+        return;
+    }
+    while (size > 0 && sim_extent_data(src->extent, at, size, &skip, &data)) {
+        zero_own_host(dst, skip);
+        sim_extent_read(src->extent, at + skip, dst + skip, data);
+        at += skip + data;
+        dst += skip + data;
+        size -= skip + data;
+    }
+    zero_own_host(dst, size);
+}
+
 static void copy_piece(struct piece *dst, const struct piece *src, size_t size)
 {
     if (src->extent != NULL && dst->extent != NULL) {
         sim_extent_copy(dst->extent, dst->at, src->extent, src->at, size);
     } else if (src->extent != NULL && dst->direct != NULL) {
-        sim_extent_read(src->extent, src->at, dst->direct, size);
+        read_to_host(dst->direct, src, size);
     } else if (src->direct != NULL && dst->extent != NULL) {
         sim_extent_write(dst->extent, dst->at, src->direct, size);
     } else if (src->direct != NULL && dst->direct != NULL) {
@@ -161,6 +262,9 @@ static void copy_piece(struct piece *dst, const struct piece *src, size_t size)
 
 void sim_mem_copy(CUdeviceptr dst, CUdeviceptr src, size_t size)
 {
+    if (!admit(dst, size)) {
+        return;
+    }
     while (size > 0) {
         struct piece to = piece_at(dst, size), from = piece_at(src, size);
         size_t piece = to.size < from.size ? to.size : from.size;
@@ -185,6 +289,9 @@ static void fill_direct(char *dst, uint32_t pattern, unsigned int width, size_t 
 
 void sim_mem_fill(CUdeviceptr dst, uint32_t pattern, unsigned int width, size_t size)
 {
+    if (pattern != 0 && !admit(dst, size)) {
+        return;
+    }
     while (size > 0) {
         struct piece piece = piece_at(dst, size);
 

@@ -21,7 +21,24 @@ int spillway_sim_fail(const char *rules);
  * addresses were checked. */
 unsigned long long spillway_sim_launches(unsigned long long *ret_checked);
 
-/* A device as the machine's monitoring shows it. */
+/* Launches by where the layout of their arguments was known from. */
+struct spillway_sim_layouts {
+    unsigned long long unknown;
+    unsigned long long builtin; /* built-in kernels, and what the libraries above the runtime
+                                 * launch: with the extents that are touched */
+    unsigned long long ptx;     /* the module was PTX: 64-bit parameters */
+    unsigned long long name;    /* the C++ types in the kernel's name: pointers, not in structs */
+};
+
+/* The same by where the layout was known from. */
+void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches);
+
+/* Host memory that the content of simulated memory takes now; if asked, the bytes of copies and
+ * fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
+unsigned long long spillway_sim_payload(unsigned long long *ret_dropped);
+
+/* A device as the machine's monitoring shows it, whether this process may see it or not
+ * (CUDA_VISIBLE_DEVICES). */
 struct spillway_sim_device {
     const char *name;
     unsigned char uuid[16];
@@ -32,5 +49,5 @@ struct spillway_sim_device {
     unsigned long long used_bytes; /* by this process */
 };
 
-/* The device of that ordinal; 0, or -1 if there is none. */
-int spillway_sim_device(int ordinal, struct spillway_sim_device *ret_device);
+/* The device of that index; 0, or -1 if there is none. */
+int spillway_sim_device(int index, struct spillway_sim_device *ret_device);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/driver/capture.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/memory.h"
 #include "sim/driver/schedule.h"
 #include "sim/driver/submit.h"
@@ -151,6 +152,11 @@ static bool is_device_side(const struct sim_place *place)
     return kind == SIM_MEM_DEVICE || kind == SIM_MEM_MANAGED;
 }
 
+static bool is_read_by_host(const struct sim_copy *copy)
+{
+    return is_device_side(&copy->src) && !is_device_side(&copy->dst);
+}
+
 /* Whether the call returns only when the copy is done. Asynchronous copies wait for nothing but a
  * pageable destination; synchronous ones do not wait within device memory, nor for the second half
  * of a copy from pageable memory, which is staged. */
@@ -202,6 +208,9 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
         return result;
     }
     wait = !sim_stream_is_capturing(stream) && must_wait(copy, mode);
+    if (!sim_stream_is_capturing(stream) && is_read_by_host(copy)) {
+        sim_fit_read(sim_stream_device(stream), copy->width * copy->height * copy->depth);
+    }
     result = submit_staged(stream, (struct copy_op *)op);
     sim_op_unref(op);
     return result == CUDA_SUCCESS && wait ? sim_submit_wait(stream) : result;

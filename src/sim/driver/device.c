@@ -1,73 +1,75 @@
 #include "sim/driver/device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sim/driver/control.h"
 #include "sim/driver/entry.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/options.h"
+#include "sim/driver/visible.h"
 
-static const struct sim_profile profiles[] = {
-#define SIM_PROFILE(...) {__VA_ARGS__},
-#include "sim/driver/profiles.def"
-#undef SIM_PROFILE
-};
-
-#define PROFILE_COUNT (sizeof(profiles) / sizeof(profiles[0]))
-
-static struct sim_device devices[SIM_MAX_DEVICES];
-static int device_count; /* 0: not yet set up */
+static struct sim_device devices[SIM_MAX_DEVICES];  /* by index; profile NULL: not yet set up */
+static struct sim_device *visible[SIM_MAX_DEVICES]; /* by ordinal */
+static int visible_count = -1;                      /* -1: not yet decided */
 static size_t host_used_bytes;
-
-const struct sim_profile *sim_profile_find(const char *id)
-{
-    for (size_t i = 0; i < PROFILE_COUNT; i++) {
-        if (strcmp(profiles[i].id, id) == 0) {
-            return &profiles[i];
-        }
-    }
-    return NULL;
-}
-
-const char *sim_profile_names(void)
-{
-    static const char names[] = "one of"
-#define SIM_PROFILE(id, ...) " " id
-#include "sim/driver/profiles.def"
-#undef SIM_PROFILE
-        ;
-
-    return names;
-}
 
 static size_t total_bytes(const struct sim_profile *profile, const struct sim_options *options)
 {
     size_t own = profile->memory_mib << 20;
+    size_t wanted = sim_size_of(&options->memory, own);
 
-    if (options->memory_percent != 0) {
-        return own / 100 * options->memory_percent;
+    return wanted != 0 ? wanted : own;
+}
+
+/* The machine's device of that index, whether the process sees it or not; NULL if it has none. */
+static struct sim_device *machine_device(int index)
+{
+    const struct sim_options *options = sim_options();
+    struct sim_device *device;
+
+    if (index < 0 || index >= (int)options->devices) {
+        return NULL;
     }
-    return options->memory_bytes != 0 ? options->memory_bytes : own;
+    device = &devices[index];
+    if (device->profile == NULL) {
+        device->index = index;
+        device->profile = sim_profile_find(options->profile);
+        device->total_bytes = total_bytes(device->profile, options);
+    }
+    return device;
 }
 
 int sim_device_count(void)
 {
-    const struct sim_options *options = sim_options();
+    int indices[SIM_MAX_DEVICES];
 
-    if (device_count == 0) {
-        for (unsigned int i = 0; i < options->devices; i++) {
-            devices[i].ordinal = (int)i;
-            devices[i].profile = sim_profile_find(options->profile);
-            devices[i].total_bytes = total_bytes(devices[i].profile, options);
+    if (visible_count < 0) {
+        visible_count = sim_visible_devices(getenv("CUDA_VISIBLE_DEVICES"),
+                                            (int)sim_options()->devices, indices);
+        for (int i = 0; i < visible_count; i++) {
+            visible[i] = machine_device(indices[i]);
+            visible[i]->ordinal = i;
         }
-        device_count = (int)options->devices;
     }
-    return device_count;
+    return visible_count;
 }
 
 struct sim_device *sim_device_get(CUdevice ordinal)
 {
-    return ordinal >= 0 && ordinal < sim_device_count() ? &devices[ordinal] : NULL;
+    return ordinal >= 0 && ordinal < sim_device_count() ? visible[ordinal] : NULL;
+}
+
+struct sim_device *sim_device_of_index(int index)
+{
+    for (int i = 0; i < sim_device_count(); i++) {
+        if (visible[i]->index == index) {
+            return visible[i];
+        }
+    }
+    return NULL;
 }
 
 bool sim_device_can_access(const struct sim_device *device, const struct sim_device *owner)
@@ -75,23 +77,39 @@ bool sim_device_can_access(const struct sim_device *device, const struct sim_dev
     return device == owner || sim_options()->peers;
 }
 
-CUresult sim_budget_charge(struct sim_device *device, size_t bytes)
+CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use use)
 {
-    if (bytes > device->total_bytes - device->used_bytes) {
+    size_t free_bytes = device->total_bytes - device->used_bytes;
+
+    if (bytes > free_bytes) {
+        sim_fit_lacked(device, bytes, bytes - free_bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     device->used_bytes += bytes;
+    sim_fit_used(device, use == SIM_USE_OWN ? (int64_t)bytes : 0);
     return CUDA_SUCCESS;
 }
 
-void sim_budget_refund(struct sim_device *device, size_t bytes)
+void sim_budget_refund(struct sim_device *device, size_t bytes, enum sim_use use)
 {
     device->used_bytes -= bytes;
+    sim_fit_used(device, use == SIM_USE_OWN ? -(int64_t)bytes : 0);
+}
+
+/* Host memory that may be locked. */
+static size_t host_total_bytes(void)
+{
+    uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return sim_size_of(&sim_options()->host_memory, machine);
 }
 
 CUresult sim_host_budget_charge(size_t bytes)
 {
-    if (bytes > sim_options()->host_memory_bytes - host_used_bytes) {
+    size_t free_bytes = host_total_bytes() - host_used_bytes;
+
+    if (bytes > free_bytes) {
+        sim_fit_lacked(NULL, bytes, bytes - free_bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     host_used_bytes += bytes;
@@ -106,7 +124,7 @@ void sim_host_budget_refund(size_t bytes)
 /* Bus numbers are arbitrary but stable; domain and device are 0. */
 static int sim_device_pci_bus(const struct sim_device *device)
 {
-    return 0x10 + device->ordinal;
+    return 0x10 + device->index;
 }
 
 static CUresult attribute(const struct sim_device *device, CUdevice_attribute attrib, int *ret)
@@ -167,16 +185,15 @@ SIM_API(cuDeviceGetName, SIM_INITIALIZED, (char *name, int len, CUdevice dev), (
 
 static CUresult device_uuid(CUuuid *uuid, CUdevice dev)
 {
-    static const char made_up[16] = "spillway-sim-gpu";
+    const struct sim_device *device = sim_device_get(dev);
 
     if (uuid == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (sim_device_get(dev) == NULL) {
+    if (device == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    memcpy(uuid->bytes, made_up, sizeof(made_up));
-    uuid->bytes[15] = (char)dev;
+    sim_uuid_of(device->index, (unsigned char *)uuid->bytes);
     return CUDA_SUCCESS;
 }
 
@@ -292,7 +309,7 @@ SIM_API(cuDeviceGetByPCIBusId, SIM_INITIALIZED, (CUdevice *dev, const char *pciB
         }
     }
     for (int i = 0; i < sim_device_count(); i++) {
-        if (domain == 0 && slot == 0 && bus == (unsigned int)sim_device_pci_bus(&devices[i])) {
+        if (domain == 0 && slot == 0 && bus == (unsigned int)sim_device_pci_bus(visible[i])) {
             *dev = i;
             return CUDA_SUCCESS;
         }
@@ -368,17 +385,15 @@ SIM_API(cuDeviceGetExecAffinitySupport, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-SIM_EXPORT int spillway_sim_device(int ordinal, struct spillway_sim_device *ret_device)
+SIM_EXPORT int spillway_sim_device(int index, struct spillway_sim_device *ret_device)
 {
     const struct sim_device *device;
-    CUuuid uuid;
 
     sim_lock();
-    device = sim_device_get(ordinal);
+    device = machine_device(index);
     if (device != NULL) {
-        (void)device_uuid(&uuid, ordinal);
         ret_device->name = device->profile->name;
-        memcpy(ret_device->uuid, uuid.bytes, sizeof(ret_device->uuid));
+        sim_uuid_of(index, ret_device->uuid);
         ret_device->pci_bus = sim_device_pci_bus(device);
         ret_device->pci_device_id = device->profile->pci_device;
         ret_device->major = device->profile->major;

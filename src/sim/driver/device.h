@@ -32,7 +32,8 @@ struct sim_profile {
 };
 
 struct sim_device {
-    int ordinal;
+    int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
+    int index;   /* as the machine does */
     const struct sim_profile *profile;
     size_t total_bytes; /* what cuMemGetInfo and cuDeviceTotalMem report */
     size_t used_bytes;  /* charged so far; free = total - used */
@@ -44,25 +45,37 @@ struct sim_device {
     struct sim_work_device *work; /* the work side's own state, NULL until it sets it */
 };
 
-/* The profile of an id, or NULL; all ids, for messages. Both may be called without the lock. */
+/* The profile of an id, or NULL; all ids, for messages; the id most like a text, or NULL if none
+ * is. They may be called without the lock. */
 const struct sim_profile *sim_profile_find(const char *id);
 const char *sim_profile_names(void);
+const char *sim_profile_nearest(const char *text);
 
-/* Number of devices (SPILLWAY_SIM_DEVICES). */
+/* Number of devices that the process sees: SPILLWAY_SIM_DEVICES, less what CUDA_VISIBLE_DEVICES
+ * hides when this is asked first. */
 int sim_device_count(void);
 
 /* The device of an ordinal, or NULL if there is none. */
 struct sim_device *sim_device_get(CUdevice ordinal);
 
+/* The device of that index on the machine, or NULL if the process does not see it. */
+struct sim_device *sim_device_of_index(int index);
+
 /* Whether kernels of `device` may be given access to memory of `owner`. */
 bool sim_device_can_access(const struct sim_device *device, const struct sim_device *owner);
 
+/* What device memory is taken for. */
+enum sim_use {
+    SIM_USE_MEMORY, /* allocations */
+    SIM_USE_OWN,    /* code, local memory and graphs, which the driver takes by itself */
+};
+
 /* Takes `bytes` of the device's memory, exactly; CUDA_ERROR_OUT_OF_MEMORY and no change if fewer
- * are free. Used for all that costs device memory: allocations, modules, local memory, graphs. */
-CUresult sim_budget_charge(struct sim_device *device, size_t bytes);
+ * are free. Used for all that costs device memory. */
+CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use use);
 
 /* Gives `bytes` back. */
-void sim_budget_refund(struct sim_device *device, size_t bytes);
+void sim_budget_refund(struct sim_device *device, size_t bytes, enum sim_use use);
 
 /* The same for the host memory the driver may lock (SPILLWAY_SIM_HOST_MEMORY): page-locked memory,
  * chunks at host locations, managed memory. */

@@ -8,6 +8,8 @@
 #include "sim/driver/calls.h"
 #include "sim/driver/context.h"
 #include "sim/driver/device.h"
+#include "sim/driver/fit.h"
+#include "sim/driver/neighbours.h"
 #include "sim/driver/tables.h"
 #include "sim/driver/work.h"
 
@@ -42,7 +44,21 @@ void sim_notify_progress(void)
     }
 }
 
-static CUresult check_need(enum sim_need need)
+/* A thread's questions about its own context take no step of the scheduler: runtimes ask dozens of
+ * times between two launches, and what is queued would always be done by the second. */
+static bool takes_step(enum sim_fn fn)
+{
+    switch ((int)fn) {
+    case SIM_FN_cuCtxGetDevice:
+    case SIM_FN_cuDevicePrimaryCtxGetState:
+    case SIM_FN_cuKernelGetFunction:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static CUresult check_need(enum sim_fn fn, enum sim_need need)
 {
     CUcontext ctx = sim_ctx_current();
 
@@ -55,7 +71,9 @@ static CUresult check_need(enum sim_need need)
     if (sim_callback_is_thread()) {
         return CUDA_ERROR_NOT_PERMITTED; /* cuda.h, cuLaunchHostFunc */
     }
-    sim_work_step();
+    if (takes_step(fn)) {
+        sim_work_step();
+    }
     if (need == SIM_INITIALIZED) {
         return CUDA_SUCCESS;
     }
@@ -69,15 +87,18 @@ CUresult sim_enter(enum sim_fn fn, enum sim_need need)
 {
     CUresult injected, result;
 
+    sim_neighbours_look(fn);
     sim_lock();
     injected = sim_calls_begin(fn);
-    result = check_need(need);
+    sim_fit_begin();
+    result = check_need(fn, need);
     return result != CUDA_SUCCESS ? result : injected;
 }
 
 CUresult sim_leave(enum sim_fn fn, CUresult result)
 {
     sim_calls_end(fn, result);
+    sim_fit_end(fn, result);
     sim_notify_progress();
     sim_unlock();
     return result;
@@ -91,6 +112,7 @@ CUresult sim_unmodelled(enum sim_fn fn)
 
     sim_lock();
     injected = sim_calls_begin(fn);
+    sim_fit_begin();
     if (!named[fn]) {
         named[fn] = true;
         snprintf(line, sizeof(line), "%s is not modelled", sim_fn_names[fn]);
@@ -127,6 +149,7 @@ static void forget_in_child(void)
     pthread_cond_init(&progress, NULL);
     waiting = 0;
     forked = initialized;
+    sim_fit_forget();
 }
 
 SIM_API(cuInit, SIM_NOTHING, (unsigned int Flags), (Flags))
@@ -143,7 +166,10 @@ SIM_API(cuInit, SIM_NOTHING, (unsigned int Flags), (Flags))
         watching = true;
         pthread_atfork(NULL, NULL, forget_in_child);
     }
-    sim_device_count();
+    if (sim_device_count() == 0) {
+        return CUDA_ERROR_NO_DEVICE;
+    }
+    sim_fit_start();
     initialized = true;
     return CUDA_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/driver/handle.h"
+#include "sim/driver/memory.h"
 #include "sim/driver/schedule.h"
 #include "sim/driver/work_context.h"
 
@@ -253,4 +254,19 @@ struct sim_op *sim_event_wait_op_new(struct sim_event *event, int device)
 struct sim_event *sim_event_of_op(const struct sim_op *op)
 {
     return ((const struct event_op *)op)->event;
+}
+
+CUresult sim_event_settle(struct sim_event *event)
+{
+    struct sim_fences fences = {0};
+    CUcontext ctx = event->ctx;
+    CUresult result = sim_event_add_fence(event, &fences);
+
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    sim_schedule_wait_all(&fences);
+    sim_fences_fini(&fences);
+    sim_mempool_synchronized(ctx->device);
+    return sim_ctx_is_live(ctx) ? ctx->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }

@@ -24,6 +24,7 @@ struct sim_event {
     unsigned int refs;
     unsigned int flags;        /* CUevent_flags */
     struct sim_record *record; /* NULL: never recorded */
+    bool shared;               /* with another process (ipc_event.c): complete once recorded */
 
     /* Last recorded in a capturing stream: the capture, and its nodes that the event stands for.
      * They may be looked at only while that capture is open. */
@@ -53,6 +54,10 @@ bool sim_event_is_done(const struct sim_event *event);
 
 /* When a recorded event was reached, in virtual time. */
 uint64_t sim_event_time(const struct sim_event *event);
+
+/* Waits until what the event stands for is complete. The lock may be released meanwhile, and the
+ * event go. The context's error. */
+CUresult sim_event_settle(struct sim_event *event);
 
 /* Adds what the event stands for. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_event_add_fence(const struct sim_event *event, struct sim_fences *fences);

@@ -73,7 +73,8 @@ static CUresult record(bool ptsz, CUevent hEvent, CUstream hStream, unsigned int
         return result;
     }
     if (!sim_stream_is_capturing(stream)) {
-        return sim_event_record(event, stream);
+        result = sim_event_record(event, stream);
+        return result == CUDA_SUCCESS && event->shared ? sim_event_settle(event) : result;
     }
     if (flags != 0) {
         return sim_submit_new(stream, sim_event_record_op_new(event, sim_stream_device(stream)));
@@ -138,25 +139,13 @@ SIM_API(cuEventQuery, SIM_HEALTHY, (CUevent hEvent), (hEvent))
 
 SIM_API(cuEventSynchronize, SIM_CONTEXT, (CUevent hEvent), (hEvent))
 {
-    struct sim_fences fences = {0};
     struct sim_event *event;
     CUresult result = sim_event_resolve(hEvent, &event);
-    CUcontext ctx;
 
     if (result == CUDA_SUCCESS) {
         result = sim_capture_forbids_event(event);
     }
-    if (result == CUDA_SUCCESS) {
-        result = sim_event_add_fence(event, &fences);
-    }
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    ctx = event->ctx;
-    sim_schedule_wait_all(&fences);
-    sim_fences_fini(&fences);
-    sim_mempool_synchronized(ctx->device);
-    return sim_ctx_is_live(ctx) ? ctx->sticky : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return result == CUDA_SUCCESS ? sim_event_settle(event) : result;
 }
 
 static CUresult elapsed(float *ret_ms, CUevent hStart, CUevent hEnd)

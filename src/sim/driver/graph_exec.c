@@ -45,7 +45,7 @@ static void exec_unref(struct sim_exec *exec)
         place = &(*place)->next;
     }
     *place = exec->next;
-    sim_budget_refund(exec->device, exec->bytes);
+    sim_budget_refund(exec->device, exec->bytes, SIM_USE_OWN);
     sim_fences_fini(&exec->last);
     sim_graph_unref(exec->graph);
     free(exec);
@@ -98,7 +98,7 @@ static CUresult exec_new(const struct sim_graph *graph, CUcontext ctx, unsigned 
     exec->device = ctx->device;
     exec->bytes = sim_graph_node_count(graph) * NODE_BYTES + EXEC_PIECE - 1;
     exec->bytes -= exec->bytes % EXEC_PIECE;
-    result = sim_budget_charge(exec->device, exec->bytes);
+    result = sim_budget_charge(exec->device, exec->bytes, SIM_USE_OWN);
     if (result != CUDA_SUCCESS) {
         goto err_free;
     }
@@ -122,7 +122,7 @@ static CUresult exec_new(const struct sim_graph *graph, CUcontext ctx, unsigned 
 err_clone:
     sim_graph_unref(exec->graph);
 err_refund:
-    sim_budget_refund(exec->device, exec->bytes);
+    sim_budget_refund(exec->device, exec->bytes, SIM_USE_OWN);
 err_free:
     free(exec);
     return result;

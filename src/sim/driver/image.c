@@ -57,6 +57,7 @@ void sim_image_unref(struct sim_image *image)
         if (kernel->info.builtin == NULL) {
             free(kernel->info.params);
         }
+        free(kernel->info.declared);
         free(kernel);
     }
     free(image);
@@ -93,10 +94,13 @@ struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char
     info->max_threads = MAX_THREADS;
     info->builtin = sim_builtin_find(info->name);
     if (info->builtin != NULL) {
+        info->layout = SIM_LAYOUT_BUILTIN;
         info->params_known = true;
         info->params = (struct sim_param *)info->builtin->params;
         info->param_count = info->builtin->param_count;
         info->param_bytes = info->builtin->param_bytes;
+    } else if (sim_declaration_read(info->name, &info->declared, &info->declared_count)) {
+        info->layout = SIM_LAYOUT_NAME;
     }
     while (*end != NULL) {
         end = &(*end)->next;

@@ -246,3 +246,8 @@ const struct sim_builtin *sim_builtin_find(const char *name)
     }
     return NULL;
 }
+
+bool sim_builtin_computes(const struct sim_builtin *builtin)
+{
+    return builtin != NULL && builtin != &touch;
+}

@@ -11,6 +11,7 @@
 
 #include <cuda.h>
 
+#include "sim/driver/declaration.h"
 #include "sim/driver/op.h"
 #include "sim/driver/schedule.h"
 
@@ -36,14 +37,30 @@ struct sim_builtin {
 /* The built-in kernel of that name, or NULL. */
 const struct sim_builtin *sim_builtin_find(const char *name);
 
+/* Whether it writes what a kernel of that name would: not the one that libraries are stood for by,
+ * nor no built-in at all (NULL). */
+bool sim_builtin_computes(const struct sim_builtin *builtin);
+
+/* Where the layout of a kernel's arguments is known from. */
+enum sim_layout {
+    SIM_LAYOUT_UNKNOWN,
+    SIM_LAYOUT_BUILTIN, /* a built-in kernel: with the extents that it touches */
+    SIM_LAYOUT_PTX,     /* the module is PTX: every 64-bit parameter may be an address */
+    SIM_LAYOUT_NAME,    /* the C++ types in the name: pointers, not what is in structs */
+    SIM_LAYOUT_COUNT
+};
+
 /* What is known of one kernel. */
 struct sim_kernel_info {
     char *name;
     const struct sim_builtin *builtin; /* NULL: does nothing */
-    bool params_known;
+    enum sim_layout layout;
+    bool params_known; /* all of them: SIM_LAYOUT_BUILTIN, SIM_LAYOUT_PTX */
     struct sim_param *params;
     size_t param_count;
-    size_t param_bytes;       /* of the parameter buffer */
+    size_t param_bytes;            /* of the parameter buffer */
+    struct sim_declared *declared; /* SIM_LAYOUT_NAME: the parameters that are addresses */
+    size_t declared_count;
     size_t local_bytes;       /* per thread */
     size_t shared_bytes;      /* static, per block */
     unsigned int max_threads; /* per block */

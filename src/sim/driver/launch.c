@@ -7,6 +7,7 @@
 #include "sim/driver/control.h"
 #include "sim/driver/entry.h"
 #include "sim/driver/event.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/memory.h"
 #include "sim/driver/submit.h"
 #include "sim/driver/work_context.h"
@@ -24,23 +25,31 @@ struct launch_op {
     unsigned char *args;               /* the parameter buffer; NULL: not known */
     void **arg_pointers;               /* to each parameter in it */
     char *name;
+    enum sim_layout layout; /* by which its addresses were found */
 };
 
-/* Launches so far, and those whose memory could be checked. */
-static unsigned long long launches;
-static unsigned long long checked_launches;
+/* Launches so far. */
+static unsigned long long launches[SIM_LAYOUT_COUNT];
 
 SIM_EXPORT unsigned long long spillway_sim_launches(unsigned long long *ret_checked)
 {
-    unsigned long long count;
+    struct spillway_sim_layouts by_layout;
 
-    sim_lock();
-    count = launches;
+    spillway_sim_layouts(&by_layout);
     if (ret_checked != NULL) {
-        *ret_checked = checked_launches;
+        *ret_checked = by_layout.builtin + by_layout.ptx + by_layout.name;
     }
+    return by_layout.unknown + by_layout.builtin + by_layout.ptx + by_layout.name;
+}
+
+SIM_EXPORT void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches)
+{
+    sim_lock();
+    ret_launches->unknown = launches[SIM_LAYOUT_UNKNOWN];
+    ret_launches->builtin = launches[SIM_LAYOUT_BUILTIN];
+    ret_launches->ptx = launches[SIM_LAYOUT_PTX];
+    ret_launches->name = launches[SIM_LAYOUT_NAME];
     sim_unlock();
-    return count;
 }
 
 static enum sim_outcome launch_run(struct sim_op *op, struct sim_item *item)
@@ -116,7 +125,7 @@ static CUresult take_local_memory(const struct sim_function *function)
     if (bytes <= ctx->work->local_bytes) {
         return CUDA_SUCCESS;
     }
-    result = sim_budget_charge(ctx->device, bytes - ctx->work->local_bytes);
+    result = sim_budget_charge(ctx->device, bytes - ctx->work->local_bytes, SIM_USE_OWN);
     if (result == CUDA_SUCCESS) {
         ctx->work->local_bytes = bytes;
     }
@@ -190,18 +199,15 @@ static CUresult copy_params(struct launch_op *self, const struct sim_kernel_info
     return CUDA_SUCCESS;
 }
 
-/* Names what 64-bit parameters point to in device memory. The end of an array is no address that a
- * kernel would use. */
-static CUresult name_pointers(struct launch_op *self, const struct sim_kernel_info *info)
+/* Names what words point to in device memory. The end of an array is no address that a kernel would
+ * use. */
+static CUresult name_pointers(struct launch_op *self, const void *words, size_t count)
 {
-    for (size_t i = 0; i < info->param_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         CUdeviceptr address;
         CUresult result;
 
-        if (!info->params[i].is_word) {
-            continue;
-        }
-        memcpy(&address, self->arg_pointers[i], sizeof(address));
+        memcpy(&address, (const CUdeviceptr *)words + i, sizeof(address));
         if (!sim_mem_is_device(address) ||
             (sim_mem_check(address, 1, self->op.device, false) != CUDA_SUCCESS &&
              sim_mem_check(address - 1, 1, self->op.device, false) == CUDA_SUCCESS)) {
@@ -215,9 +221,35 @@ static CUresult name_pointers(struct launch_op *self, const struct sim_kernel_in
     return CUDA_SUCCESS;
 }
 
+/* Those of 64-bit parameters. */
+static CUresult name_words(struct launch_op *self, const struct sim_kernel_info *info)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < info->param_count && result == CUDA_SUCCESS; i++) {
+        if (info->params[i].is_word) {
+            result = name_pointers(self, self->arg_pointers[i], 1);
+        }
+    }
+    return result;
+}
+
+/* Those of parameters that are declared as addresses. */
+static CUresult name_declared(struct launch_op *self, const struct sim_kernel_info *info,
+                              void **given)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < info->declared_count && result == CUDA_SUCCESS; i++) {
+        result = name_pointers(self, given[info->declared[i].param], info->declared[i].words);
+    }
+    return result;
+}
+
 static CUresult fill_in(struct launch_op *self, const struct sim_function *function)
 {
     const struct sim_kernel_info *info = function->info;
+    void **given = self->params.kernelParams;
     CUresult result = copy_params(self, info);
 
     if (result != CUDA_SUCCESS) {
@@ -229,10 +261,18 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
     self->name = strdup(info->name);
     self->op.label = self->name;
     self->builtin = info->builtin;
+    self->layout = info->layout;
     if (self->builtin != NULL) {
         return self->builtin->name_memory(&self->op, self->args);
     }
-    return info->params_known ? name_pointers(self, info) : CUDA_SUCCESS;
+    if (info->params_known) {
+        return name_words(self, info);
+    }
+    if (info->layout == SIM_LAYOUT_NAME && given != NULL) {
+        return name_declared(self, info, given);
+    }
+    self->layout = SIM_LAYOUT_UNKNOWN;
+    return CUDA_SUCCESS;
 }
 
 CUresult sim_launch_op_new(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext ctx, bool cooperative,
@@ -296,8 +336,9 @@ static CUresult launch(struct sim_stream *stream, const CUDA_KERNEL_NODE_PARAMS 
         return result;
     }
     sim_note("kernel=%s", op->label);
-    launches++;
-    checked_launches += ((const struct launch_op *)op)->args != NULL;
+    launches[((const struct launch_op *)op)->layout]++;
+    sim_fit_launched(stream->ctx->device, ((const struct launch_op *)op)->layout,
+                     sim_builtin_computes(((const struct launch_op *)op)->builtin));
     if (!sim_stream_is_capturing(stream) && sim_op_check(op) != CUDA_SUCCESS) {
         sim_ctx_fail(stream->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
     }

@@ -5,6 +5,7 @@
 #include "sim/driver/block.h"
 #include "sim/driver/context.h"
 #include "sim/driver/entry.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/ipc.h"
 #include "sim/driver/mempool.h"
 #include "sim/driver/options.h"
@@ -23,6 +24,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size)
     if (dptr == NULL || size == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    sim_fit_asked(ctx->device, size);
     result = sim_capture_unsafe();
     if (result == CUDA_SUCCESS) {
         result = sim_alloc_create(ctx->device, size, SIM_BLOCK_ALLOC, &block);
@@ -76,6 +78,7 @@ SIM_API(cuMemAllocManaged, SIM_CONTEXT, (CUdeviceptr *dptr, size_t bytesize, uns
         (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    sim_fit_asked(NULL, bytesize);
     result = sim_capture_unsafe();
     if (result == CUDA_SUCCESS) {
         result = sim_alloc_managed(ctx->device, bytesize, &block);

@@ -40,7 +40,9 @@ int sim_mem_device(CUdeviceptr address);
 CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write);
 
 /* Content. The ranges were checked by the caller; a hole is read as zeros and not written. Pageable
- * addresses are accessed directly. sim_mem_copy() allows overlap only within one direct range. */
+ * addresses are accessed directly. sim_mem_copy() allows overlap only within one direct range.
+ * Large ranges of device memory are zeroed instead when content takes too much of the host's memory
+ * (payload.h). */
 void sim_mem_read(void *dst, CUdeviceptr src, size_t size);
 void sim_mem_write(CUdeviceptr dst, const void *src, size_t size);
 void sim_mem_copy(CUdeviceptr dst, CUdeviceptr src, size_t size);
@@ -48,6 +50,12 @@ void sim_mem_copy(CUdeviceptr dst, CUdeviceptr src, size_t size);
 /* Repeats the low `width` (1, 2 or 4) bytes of `pattern` over `size` bytes (a multiple of width).
  * Zeros on untouched memory commit no host memory. */
 void sim_mem_fill(CUdeviceptr dst, uint32_t pattern, unsigned int width, size_t size);
+
+/* How much of a range takes memory of the host as content of device memory. */
+size_t sim_mem_content(CUdeviceptr address, size_t size);
+
+/* Lets go of the content of a range of device memory that was freed but stays mapped. */
+void sim_mem_discard(CUdeviceptr address, size_t size);
 
 /* Device memory that belongs to the driver itself: modules' globals and the allocations of a
  * captured graph. Charged, mapped and accessible for the device; not a block of cuMemAlloc, so

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/driver/alloc.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/memory.h"
 #include "sim/driver/region.h"
 #include "sim/driver/work.h"
@@ -180,6 +181,7 @@ static struct sim_block *new_block(CUmemoryPool pool, uint64_t address, size_t s
     block->pool = pool;
     pool->blocks++;
     pool->used += span;
+    sim_fit_held(pool->device, (int64_t)span);
     if (pool->used > pool->used_high) {
         pool->used_high = pool->used;
     }
@@ -258,6 +260,7 @@ static void give(struct sim_block *block)
 {
     CUmemoryPool pool = block->pool;
 
+    sim_mem_discard(block->range.start, (size_t)block->span);
     sim_heap_give(&pool->heap, block->range.start, block->span);
     sim_block_delete(block);
     pool->blocks--;
@@ -268,6 +271,7 @@ void sim_mempool_free_now(struct sim_block *block)
     CUmemoryPool pool = block->pool;
 
     pool->used -= block->span;
+    sim_fit_held(pool->device, -(int64_t)block->span);
     give(block);
     settle(pool);
 }
@@ -308,9 +312,11 @@ CUresult sim_mempool_free_async(struct sim_block *block, struct sim_stream *stre
     pool->queued_end = &queued->next;
     block->queued = queued;
     pool->used -= block->span;
+    sim_fit_held(pool->device, -(int64_t)block->span);
     result = sim_work_enqueue_call(stream, execute_free, queued);
     if (result != CUDA_SUCCESS) {
         pool->used += block->span;
+        sim_fit_held(pool->device, (int64_t)block->span);
         block->queued = NULL;
         queued->block = NULL;
         execute_free(queued);

@@ -6,6 +6,7 @@
 #include "sim/driver/alloc.h"
 #include "sim/driver/context.h"
 #include "sim/driver/entry.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/options.h"
 #include "sim/driver/work.h"
 
@@ -24,6 +25,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUst
         return result;
     }
     if (sim_stream_is_capturing(stream)) {
+        sim_fit_asked(sim_stream_ctx(stream)->device, size);
         return sim_capture_mem_alloc(stream, size, dptr);
     }
     if (pool == NULL) {
@@ -32,6 +34,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUst
             return CUDA_ERROR_OUT_OF_MEMORY;
         }
     }
+    sim_fit_asked(pool->device, size);
     result = sim_mempool_alloc(pool, size, stream, &block);
     if (result != CUDA_SUCCESS) {
         sim_note("size=%zu", size);

@@ -22,13 +22,13 @@ static CUresult take_memory(struct sim_module *module)
     CUresult result;
 
     module->code_bytes = (module->image->code_bytes + CODE_PIECE - 1) / CODE_PIECE * CODE_PIECE;
-    result = sim_budget_charge(device, module->code_bytes);
+    result = sim_budget_charge(device, module->code_bytes, SIM_USE_OWN);
     if (result != CUDA_SUCCESS || module->image->data_bytes == 0) {
         return result;
     }
     result = sim_mem_driver_alloc(device, module->image->data_bytes, &module->data);
     if (result != CUDA_SUCCESS) {
-        sim_budget_refund(device, module->code_bytes);
+        sim_budget_refund(device, module->code_bytes, SIM_USE_OWN);
         return result;
     }
     sim_mem_fill(module->data, 0, 1, module->image->data_bytes);
@@ -97,7 +97,7 @@ void sim_module_unload(struct sim_module *module)
     if (module->data != 0) {
         sim_mem_driver_free(module->data);
     }
-    sim_budget_refund(module->ctx->device, module->code_bytes);
+    sim_budget_refund(module->ctx->device, module->code_bytes, SIM_USE_OWN);
     sim_handle_destroy(SIM_HANDLE_MODULE, module->handle);
     sim_image_unref(module->image);
     free(module);

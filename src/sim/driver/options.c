@@ -1,6 +1,5 @@
 #include "sim/driver/options.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +12,15 @@
 static struct sim_options options = {
     .profile = "h100-80g",
     .devices = 1,
-    .host_memory_bytes = (size_t)64 << 30,
+    .host_memory = {.bytes = UINT64_C(64) << 30},
     .host_nodes = 1,
     .unmap = SIM_PER_RANGE,
     .set_access = SIM_PER_RANGE,
     .free_syncs = true,
-    .vmm_unsafe = true,
     .host_numa = true,
     .peers = true,
     .host_map = true,
+    .payload = {.permille = 250},
 };
 
 static pthread_once_t options_once = PTHREAD_ONCE_INIT;
@@ -39,85 +38,52 @@ static const char *given(const char *name)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static bool parse_number(const char *text, unsigned long long *ret_value, const char **ret_rest)
-{
-    char *end;
-
-    if (text[0] < '0' || text[0] > '9') {
-        return false;
-    }
-    errno = 0;
-    *ret_value = strtoull(text, &end, 10);
-    *ret_rest = end;
-    return errno == 0;
-}
-
-/* 8GiB, 512MiB, 4KiB, 700G, 1048576: all units are powers of 1024. */
-static bool parse_size(const char *text, size_t *ret_bytes)
-{
-    static const struct {
-        const char *suffix;
-        unsigned int shift;
-    } units[] = {{"", 0},     {"B", 0},  {"K", 10},   {"KiB", 10}, {"M", 20},
-                 {"MiB", 20}, {"G", 30}, {"GiB", 30}, {"T", 40},   {"TiB", 40}};
-    unsigned long long number;
-    const char *rest;
-
-    if (!parse_number(text, &number, &rest)) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (strcasecmp(rest, units[i].suffix) == 0) {
-            if (number > (SIZE_MAX >> units[i].shift)) {
-                return false;
-            }
-            *ret_bytes = (size_t)number << units[i].shift;
-            return true;
-        }
-    }
-    return false;
-}
-
+/* A size in bytes; a share of something is none here. */
 static void read_size(const char *name, size_t *value)
 {
     const char *text = given(name);
-
-    if (text != NULL && !parse_size(text, value)) {
-        complain(name, text, "a size such as 8GiB, 512MiB or bytes");
-    }
-}
-
-static void read_memory(const char *name)
-{
-    const char *text = given(name);
-    unsigned long long number;
-    const char *rest;
+    struct sim_size size;
 
     if (text == NULL) {
         return;
     }
-    if (parse_number(text, &number, &rest) && strcmp(rest, "%") == 0 && number > 0 &&
-        number <= 1000) {
-        options.memory_percent = (unsigned int)number;
-    } else if (!parse_size(text, &options.memory_bytes) || options.memory_bytes == 0) {
-        options.memory_bytes = 0;
-        complain(name, text,
-                 "a size such as 8GiB, 512MiB, bytes, or a percentage of the profile's");
+    if (sim_parse_size(text, &size) && size.permille == 0) {
+        *value = size.bytes;
+    } else {
+        complain(name, text, "a size such as 8GiB, 1.5GiB, 512MiB or bytes");
+    }
+}
+
+/* A size that may be a share of `whole`. */
+static void read_share(const char *name, const char *whole, bool zero_is_valid,
+                       struct sim_size *value)
+{
+    const char *text = given(name);
+    struct sim_size size;
+    char expected[96];
+
+    if (text == NULL) {
+        return;
+    }
+    if (sim_parse_size(text, &size) && (zero_is_valid || size.permille != 0 || size.bytes != 0)) {
+        *value = size;
+    } else {
+        snprintf(expected, sizeof(expected),
+                 "a size such as 8GiB, 512MiB, bytes, or a percentage of %s", whole);
+        complain(name, text, expected);
     }
 }
 
 static void read_count(const char *name, unsigned int *value, unsigned int least, unsigned int most)
 {
     const char *text = given(name);
-    unsigned long long number;
-    const char *rest;
+    uint64_t number;
     char expected[64];
 
     if (text == NULL) {
         return;
     }
-    if (parse_number(text, &number, &rest) && rest[0] == '\0' && number >= least &&
-        number <= most) {
+    if (sim_parse_number(text, &number) && number >= least && number <= most) {
         *value = (unsigned int)number;
         return;
     }
@@ -125,18 +91,11 @@ static void read_count(const char *name, unsigned int *value, unsigned int least
     complain(name, text, expected);
 }
 
-static void read_seed(const char *name)
+static void read_number(const char *name, uint64_t *value)
 {
     const char *text = given(name);
-    unsigned long long number;
-    const char *rest;
 
-    if (text == NULL) {
-        return;
-    }
-    if (parse_number(text, &number, &rest) && rest[0] == '\0') {
-        options.seed = number;
-    } else {
+    if (text != NULL && !sim_parse_number(text, value)) {
         complain(name, text, "a whole number");
     }
 }
@@ -186,20 +145,31 @@ static void read_per(const char *name, enum sim_per *value)
     *value = range ? SIM_PER_RANGE : SIM_PER_CHUNK;
 }
 
+static void read_profile(const char *name)
+{
+    const char *text = given(name);
+    const char *nearest;
+    char expected[256];
+
+    if (text == NULL || sim_profile_find(text) != NULL) {
+        options.profile = text != NULL ? text : options.profile;
+        return;
+    }
+    nearest = sim_profile_nearest(text);
+    snprintf(expected, sizeof(expected), "%s%s%s%s", sim_profile_names(),
+             nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
+             nearest != NULL ? "?)" : "");
+    complain(name, text, expected);
+}
+
 static void read_environment(void)
 {
-    const char *profile = given("SPILLWAY_SIM_PROFILE");
-
-    if (profile != NULL && sim_profile_find(profile) == NULL) {
-        complain("SPILLWAY_SIM_PROFILE", profile, sim_profile_names());
-    } else if (profile != NULL) {
-        options.profile = profile;
-    }
-    read_memory("SPILLWAY_SIM_MEMORY");
+    read_profile("SPILLWAY_SIM_PROFILE");
+    read_share("SPILLWAY_SIM_MEMORY", "the profile's", false, &options.memory);
     read_count("SPILLWAY_SIM_DEVICES", &options.devices, 1, SIM_MAX_DEVICES);
-    read_size("SPILLWAY_SIM_HOST_MEMORY", &options.host_memory_bytes);
+    read_share("SPILLWAY_SIM_HOST_MEMORY", "the machine's memory", true, &options.host_memory);
     read_count("SPILLWAY_SIM_HOST_NODES", &options.host_nodes, 1, SIM_MAX_HOST_NODES);
-    read_seed("SPILLWAY_SIM_SEED");
+    read_number("SPILLWAY_SIM_SEED", &options.seed);
     options.log_path = given("SPILLWAY_SIM_LOG");
     options.fail = given("SPILLWAY_SIM_FAIL");
     read_per("SPILLWAY_SIM_UNMAP", &options.unmap);
@@ -211,7 +181,8 @@ static void read_environment(void)
     read_switch("SPILLWAY_SIM_PEERS", &options.peers);
     read_switch("SPILLWAY_SIM_HOST_MAP", &options.host_map);
     read_size("SPILLWAY_SIM_VA_MAX", &options.va_max_bytes);
-    read_size("SPILLWAY_SIM_MAP_MAX", &options.map_max);
+    read_number("SPILLWAY_SIM_MAP_MAX", &options.map_max);
+    read_share("SPILLWAY_SIM_PAYLOAD", "the host's available memory", true, &options.payload);
 }
 
 const struct sim_options *sim_options(void)

@@ -5,6 +5,7 @@
 #include "sim/driver/alloc.h"
 #include "sim/driver/context.h"
 #include "sim/driver/entry.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/options.h"
 #include "sim/driver/space.h"
 #include "sim/driver/work.h"
@@ -30,6 +31,7 @@ static CUresult allocate(void **pp, size_t size, unsigned int flags)
     if (result != CUDA_SUCCESS) {
         return result;
     }
+    sim_fit_asked(NULL, size);
     if (span < size || sim_host_budget_charge(span) != CUDA_SUCCESS) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

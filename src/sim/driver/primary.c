@@ -1,6 +1,6 @@
-/* Primary contexts. */
-#include "sim/driver/context.h"
+#include "sim/driver/primary.h"
 
+#include "sim/driver/context.h"
 #include "sim/driver/entry.h"
 
 /* Of the three scheduling bits at most one may be set; the others are those of CUctx_flags. */
@@ -11,17 +11,10 @@ static bool flags_are_valid(unsigned int flags)
     return (flags & ~(unsigned int)CU_CTX_FLAGS_MASK) == 0 && (schedule & (schedule - 1)) == 0;
 }
 
-SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext *pctx, CUdevice dev), (pctx, dev))
+CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx)
 {
-    struct sim_device *device = sim_device_get(dev);
     CUresult result;
 
-    if (pctx == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
-    }
     while (device->primary != NULL && device->primary->ending) {
         sim_wait_progress(); /* its last user has just released it, on another thread */
     }
@@ -32,17 +25,22 @@ SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext *pctx, CUdevice de
         }
     }
     device->primary_refs++;
-    *pctx = device->primary;
+    *ret_ctx = device->primary;
     return CUDA_SUCCESS;
 }
 
-static CUresult release(CUdevice dev)
+SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext *pctx, CUdevice dev), (pctx, dev))
 {
     struct sim_device *device = sim_device_get(dev);
 
-    if (device == NULL) {
-        return CUDA_ERROR_INVALID_DEVICE;
+    if (pctx == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
+    return device != NULL ? sim_primary_retain(device, pctx) : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult sim_primary_release(struct sim_device *device)
+{
     if (device->primary_refs == 0) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
@@ -51,6 +49,13 @@ static CUresult release(CUdevice dev)
         sim_ctx_end(device->primary);
     }
     return CUDA_SUCCESS;
+}
+
+static CUresult release(CUdevice dev)
+{
+    struct sim_device *device = sim_device_get(dev);
+
+    return device != NULL ? sim_primary_release(device) : CUDA_ERROR_INVALID_DEVICE;
 }
 
 SIM_API(cuDevicePrimaryCtxRelease, SIM_INITIALIZED, (CUdevice dev), (dev))

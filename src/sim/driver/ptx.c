@@ -263,6 +263,7 @@ static CUresult read_entry(struct reader *reader)
     reader->image->declared_count++;
     next(reader);
     info->params_known = true;
+    info->layout = info->builtin != NULL ? SIM_LAYOUT_BUILTIN : SIM_LAYOUT_PTX;
     if (is(reader, "(")) {
         result = read_params(reader, info);
     }

@@ -1,11 +1,12 @@
 /* The scheduler: when pending items run, in virtual time.
  *
- * The clock advances by one step with every API call. An item may run when the item before it in
- * its stream and all its fences are complete; it runs a delay later, drawn from SPILLWAY_SIM_SEED
- * when it is submitted, and is complete at once. Seed 0 means no delays: what can run, runs before
- * the submitting call returns. Nothing here looks at real time, so for a single-threaded program
- * seed and call sequence fix the order in which everything happens; host functions, which run on a
- * thread, are given a moment to return at the next call (callback.h).
+ * The clock advances by one step with every API call but a thread's questions about its own context
+ * (entry.c). An item may run when the item before it in its stream and all its fences are complete;
+ * it runs a delay later, drawn from SPILLWAY_SIM_SEED when it is submitted, and is then complete.
+ * Seed 0 means no delays: what can run, runs before the submitting call returns. Nothing here looks
+ * at real time, so for a single-threaded program seed and call sequence fix the order in which
+ * everything happens; host functions, which run on a thread, are given a moment to return at the
+ * next call (callback.h).
  *
  * Locking: the simulator's lock (entry.h) is held. */
 #pragma once

@@ -63,6 +63,10 @@ struct sim_stream {
  * when host memory is out. */
 struct sim_stream *sim_stream_new(CUcontext ctx, enum sim_stream_role role, unsigned int flags);
 
+/* cuStreamCreateWithPriority in a context: the priority is clamped. CUDA_ERROR_INVALID_VALUE,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_stream_create(CUcontext ctx, unsigned int flags, int priority, CUstream *ret_stream);
+
 /* Takes a reference; drops one, and frees the stream with the last. */
 struct sim_stream *sim_stream_ref(struct sim_stream *stream);
 void sim_stream_unref(struct sim_stream *stream);

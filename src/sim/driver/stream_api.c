@@ -10,12 +10,11 @@
 #define PRIORITY_GREATEST (-5)
 #define PRIORITY_LEAST    0
 
-static CUresult create(CUstream *phStream, unsigned int flags, int priority)
+CUresult sim_stream_create(CUcontext ctx, unsigned int flags, int priority, CUstream *ret_stream)
 {
     struct sim_stream *stream;
-    CUcontext ctx = sim_ctx_current();
 
-    if (phStream == NULL || (flags & ~(unsigned int)CU_STREAM_NON_BLOCKING) != 0) {
+    if (ret_stream == NULL || (flags & ~(unsigned int)CU_STREAM_NON_BLOCKING) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     stream = sim_stream_new(ctx, SIM_STREAM_USER, flags);
@@ -31,19 +30,19 @@ static CUresult create(CUstream *phStream, unsigned int flags, int priority)
                        : priority > PRIORITY_LEAST  ? PRIORITY_LEAST
                                                     : priority;
     sim_note("stream=%llu", stream->id);
-    *phStream = stream->handle;
+    *ret_stream = stream->handle;
     return CUDA_SUCCESS;
 }
 
 SIM_API(cuStreamCreate, SIM_CONTEXT, (CUstream *phStream, unsigned int Flags), (phStream, Flags))
 {
-    return create(phStream, Flags, PRIORITY_LEAST);
+    return sim_stream_create(sim_ctx_current(), Flags, PRIORITY_LEAST, phStream);
 }
 
 SIM_API(cuStreamCreateWithPriority, SIM_CONTEXT,
         (CUstream *phStream, unsigned int flags, int priority), (phStream, flags, priority))
 {
-    return create(phStream, flags, priority);
+    return sim_stream_create(sim_ctx_current(), flags, priority, phStream);
 }
 
 static CUresult destroy(CUstream hStream)

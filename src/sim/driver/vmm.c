@@ -5,6 +5,7 @@
 #include "sim/driver/chunk.h"
 #include "sim/driver/context.h"
 #include "sim/driver/entry.h"
+#include "sim/driver/fit.h"
 #include "sim/driver/mapping.h"
 #include "sim/driver/options.h"
 #include "sim/driver/space.h"
@@ -20,7 +21,8 @@ static bool is_granular(uint64_t value)
     return (value & (SIM_GRANULE - 1)) == 0;
 }
 
-/* Whether VMM functions count as unsafe during capture is not documented. */
+/* Whether VMM functions count as unsafe during capture is not documented. PyTorch's expandable
+ * segments call them while they capture in the global mode, without leaving it. */
 static CUresult check_capture(void)
 {
     return sim_options()->vmm_unsafe ? sim_capture_unsafe() : CUDA_SUCCESS;
@@ -116,6 +118,10 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
         result = check_capture();
     }
     if (result == CUDA_SUCCESS) {
+        sim_fit_asked(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                          ? sim_device_get(prop->location.id)
+                          : NULL,
+                      size);
         result = sim_chunk_create(prop, size, /* with handle */ true, &chunk);
     }
     if (result != CUDA_SUCCESS) {

@@ -51,7 +51,7 @@ void sim_work_ctx_destroy(CUcontext ctx)
         sim_stream_retire(work->streams);
     }
     sim_fences_fini(&work->waits);
-    sim_budget_refund(ctx->device, work->local_bytes);
+    sim_budget_refund(ctx->device, work->local_bytes, SIM_USE_OWN);
     while (*place != work) {
         place = &(*place)->next;
     }

@@ -91,12 +91,10 @@ static int chosen_device(void)
 
 cudaError_t simrt_device_current(int *ret_ordinal)
 {
-    CUcontext context = NULL;
     CUdevice handle;
 
-    /* A context that another thread has reset cannot say whose it was. */
-    if (simrt_driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == NULL ||
-        simrt_driver.cuCtxGetDevice(&handle) != CUDA_SUCCESS) {
+    /* None is current, or one that another thread has reset and that cannot say whose it was. */
+    if (simrt_driver.cuCtxGetDevice(&handle) != CUDA_SUCCESS) {
         *ret_ordinal = chosen_device();
         return cudaSuccess;
     }

@@ -3,29 +3,40 @@
 
     gen_stubs.py OUT_C LIBRARY STATUS PREFIX[,PREFIX...] HINT HEADER... -- CC [ARGS...]
 
-A stub names itself and HINT once on stderr and returns STATUS, a number. CC preprocesses the
-headers, so that a later version of the library brings its own names.
+A stub names itself and HINT once on stderr and returns STATUS, a number; functions that return no
+status return 0. CC preprocesses the headers, each alone, so that a later version of the library
+brings its own names; as C++ as well, where it can, because some functions are declared only there.
 """
 import re
 import subprocess
 import sys
 
+STATUS = r"\w+(Status|Status_t|Return_t|Result|Result_t)"
 
-def declared(headers, prefixes, compiler):
-    """Names that the headers declare as functions, without those they define inline."""
-    text = "".join(f"#include <{header}>\n" for header in headers)
-    done = subprocess.run([*compiler, "-E", "-P", "-x", "c", "-"], input=text, text=True,
-                          stdout=subprocess.PIPE, check=True)
+
+def preprocess(header, language, compiler):
+    return subprocess.run([*compiler, "-E", "-P", "-x", language, "-"], text=True,
+                          input=f"#include <{header}>\n", stdout=subprocess.PIPE,
+                          stderr=None if language == "c" else subprocess.DEVNULL,
+                          check=language == "c").stdout
+
+
+def declared(header, prefixes, compiler):
+    """{name: whether it returns a status} of the functions that the header declares."""
     start = "|".join(prefixes)
-    pattern = rf"\b(\w+)[\s*]+((?:{start})[A-Z]\w*)\s*\([^;{{}}]*\)\s*(?:__attribute__[^;]*)?;"
-    return sorted({name for kind, name in re.findall(pattern, done.stdout)
-                   if kind not in ("return", "typedef")})
+    pattern = rf"\b(\w+)([\s*]+)((?:{start})[A-Z]\w*)\s*\([^;{{}}]*\)\s*(?:__attribute__[^;]*)?;"
+    text = "".join(preprocess(header, language, compiler) for language in ("c", "c++"))
+    return {name: re.fullmatch(STATUS, kind) is not None and "*" not in space
+            for kind, space, name in re.findall(pattern, text)
+            if kind not in ("return", "typedef")}
 
 
 def main(argv):
     end = argv.index("--")
     out_c, library, status, prefixes, hint = argv[1:6]
-    names = declared(argv[6:end], prefixes.split(","), argv[end + 1:])
+    names = {}
+    for header in argv[6:end]:
+        names.update(declared(header, prefixes.split(","), argv[end + 1:]))
     if len(names) < 10:
         sys.exit(f"gen_stubs: only {len(names)} functions of {library} found")
 
@@ -36,15 +47,15 @@ def main(argv):
                   " * they are declared without the library's headers. */\n"
                   "void sim_shim_not_modelled(const char *name, const char *library,\n"
                   "                           const char *hint, bool *told);\n\n"
-                  "#define STUB(name)                                                       \\\n"
-                  "    int name(void);                                                      \\\n"
-                  "    __attribute__((weak, visibility(\"default\"))) int name(void)        \\\n"
+                  "#define STUB(name, result)                                               \\\n"
+                  "    long name(void);                                                     \\\n"
+                  "    __attribute__((weak, visibility(\"default\"))) long name(void)       \\\n"
                   "    {                                                                    \\\n"
                   "        static bool told;                                                \\\n"
                   f"        sim_shim_not_modelled(#name, \"{library}\", \"{hint}\", &told); \\\n"
-                  f"        return {status};                                                \\\n"
+                  "        return result;                                                   \\\n"
                   "    }\n\n")
-        out.writelines(f"STUB({name})\n" for name in names)
+        out.writelines(f"STUB({name}, {status if names[name] else 0})\n" for name in sorted(names))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ static void load(void)
     complete = look_up(resolve, #name, version, (void **)&driver.name) && complete;
 #include "sim/shims/common/driver.def"
 #undef SIM_SHIM_FUNCTION
+    complete = complete && driver.cuInit(0) == CUDA_SUCCESS;
 }
 
 const struct sim_shim_driver *sim_shim_driver(void)

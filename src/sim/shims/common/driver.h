@@ -13,7 +13,7 @@ struct sim_shim_driver {
 #undef SIM_SHIM_FUNCTION
 };
 
-/* NULL without a driver that has all of it. */
+/* Initialised; NULL without a driver that has all of it, or without a device. */
 const struct sim_shim_driver *sim_shim_driver(void);
 
 /* The kernel of that name in a code image of the shim's own, good in every context. */

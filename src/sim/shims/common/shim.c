@@ -34,21 +34,32 @@ void sim_shim_writes(struct sim_shim_work *work, const void *address, size_t byt
     add(work, address, bytes, true);
 }
 
+struct copy_args {
+    CUdeviceptr to;
+    CUdeviceptr from;
+    size_t words;
+};
+
+static CUresult launch(CUkernel kernel, void *args, size_t size, CUstream stream)
+{
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, args, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+
+    return sim_shim_driver()->cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL,
+                                             extra);
+}
+
 static CUresult launch_part(CUkernel kernel, const struct sim_shim_range *ranges, size_t count,
                             CUstream stream)
 {
     struct launch_args args = {0};
-    size_t size = sizeof(args);
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &args, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-                     CU_LAUNCH_PARAM_END};
 
     for (size_t i = 0; i < count; i++) {
         args.ranges[i].address = ranges[i].address;
         args.ranges[i].bytes = ranges[i].bytes;
         args.written |= (uint64_t)ranges[i].written << i;
     }
-    return sim_shim_driver()->cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL,
-                                             extra);
+    return launch(kernel, &args, sizeof(args), stream);
 }
 
 CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, CUstream stream)
@@ -70,6 +81,18 @@ CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, C
         done += count;
     }
     return result;
+}
+
+CUresult sim_shim_copy_words(CUdeviceptr to, CUdeviceptr from, size_t words, CUstream stream)
+{
+    struct copy_args args = {to, from, words};
+    CUkernel found;
+    CUresult result = sim_shim_context();
+
+    if (result == CUDA_SUCCESS) {
+        result = sim_shim_kernel("spw_copy", &found);
+    }
+    return result == CUDA_SUCCESS ? launch(found, &args, sizeof(args), stream) : result;
 }
 
 CUresult sim_shim_context(void)

@@ -39,6 +39,10 @@ void sim_shim_writes(struct sim_shim_work *work, const void *address, size_t byt
  * CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, CUstream stream);
 
+/* Launches a copy of 32-bit words that has real effects, which nobody takes for the host reading
+ * results. Both addresses are the device's. Errors as above. */
+CUresult sim_shim_copy_words(CUdeviceptr to, CUdeviceptr from, size_t words, CUstream stream);
+
 /* Makes sure that the calling thread has a context: the primary one of the first device, if none.
  * CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_context(void);

@@ -1,5 +1,6 @@
 /* The product of cuBLASLt, and the heuristics that choose how it is done: always in the one way
- * that there is, which needs no workspace. */
+ * that there is, which needs no workspace. What NVIDIA's need is not documented, but is bounded by
+ * the caller's preference; PyTorch allocates that bound whatever the heuristics say. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -227,5 +227,5 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     sim_shim_writes(&work, workspace,
                     (size_t)sim_descriptor_integer(
                         plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
-    return sim_cudnn_launch(handle, "graph", &work);
+    return sim_cudnn_launch(handle, sim_graph_kernel(graph_of(plan)), &work);
 }

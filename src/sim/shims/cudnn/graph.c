@@ -148,6 +148,28 @@ cudnnStatus_t sim_graph_name(const struct sim_descriptor *graph, const struct si
     return status;
 }
 
+const char *sim_graph_kernel(const struct sim_descriptor *graph)
+{
+    const struct sim_attribute *operations =
+        sim_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+
+    for (int64_t i = 0; operations != NULL && i < operations->count; i++) {
+        const struct sim_descriptor *operation = sim_descriptor_child(operations, i);
+
+        switch (operation == NULL ? 0 : (int)operation->kind) {
+        case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+            return "convolution_forward";
+        case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+            return "convolution_backward_data";
+        case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+            return "convolution_backward_filter";
+        default:
+            break;
+        }
+    }
+    return "graph";
+}
+
 static bool add_copy(const struct sim_descriptor *operation, const struct sim_descriptor *tensor,
                      bool is_output, void *arg)
 {

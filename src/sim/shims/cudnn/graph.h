@@ -10,6 +10,9 @@
 cudnnStatus_t sim_graph_name(const struct sim_descriptor *graph, const struct sim_descriptor *pack,
                              struct sim_shim_work *work);
 
+/* What a launch of the graph is called: its first convolution, else "graph". Never freed. */
+const char *sim_graph_kernel(const struct sim_descriptor *graph);
+
 /* Workspace that executing the graph asks for. A guess, until it is calibrated on GPUs: a second
  * copy of every tensor of a convolution whose channels are not last, because the fast kernels want
  * them last; nothing for others. */

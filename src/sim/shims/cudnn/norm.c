@@ -1,5 +1,6 @@
 /* Batch normalisation, as the older functions do it: no workspace, and a bit per element kept for
- * the backward pass where an activation follows. */
+ * the backward pass where an activation follows. Neither size is documented: guesses, until they
+ * are calibrated on GPUs. */
 #include "sim/shims/cudnn/tensor.h"
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(

@@ -1,0 +1,25 @@
+/* What the name of a C++ kernel says of its parameters.
+ *
+ * The code of a program of nvcc is in a form that is not public, but its kernels' names are: by
+ * the C++ ABI they contain the types of all parameters. So pointers and arrays of them can be
+ * looked at where they are given; the words of any other struct or class remain unknown. Names are
+ * turned into text by the C++ library that the program has loaded; without it they tell nothing.
+ *
+ * Locking: the simulator's lock (entry.h) is held, unless said otherwise. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A parameter that consists of addresses. */
+struct sim_declared {
+    size_t param; /* its number, from 0 */
+    size_t words; /* how many */
+};
+
+/* Finds the C++ library. Without the lock. */
+void sim_declaration_start(void);
+
+/* The parameters of a kernel that consist of addresses, to be freed by the caller. False if the
+ * name tells nothing, or of no address although there are parameters of unknown type. */
+bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, size_t *ret_count);

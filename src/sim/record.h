@@ -1,0 +1,85 @@
+/* What a process did on its simulated devices, told to the command that launched it.
+ *
+ * The simulated driver keeps it in a file of the folder that the launcher names in
+ * SPILLWAY_RUN_DIR, called "sim-" and the pid, mapped and shared, so that it outlives a process
+ * that is killed. Plain integers and short texts: this header belongs to both sides and includes
+ * nothing of either. A change of layout raises the version; readers refuse other versions.
+ *
+ * Written under the simulator's lock; read by the launcher when the process has ended. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 1 };
+enum { SIM_RECORD_DEVICES = 64, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
+enum { SIM_RECORD_COMMAND = 1024 };
+
+/* Where the layout of a launch's arguments was known from, so that addresses in them were checked.
+ */
+enum sim_record_layout {
+    SIM_RECORD_LAYOUT_UNKNOWN,
+    SIM_RECORD_LAYOUT_BUILTIN, /* a kernel of the simulator's own, or of its libraries */
+    SIM_RECORD_LAYOUT_PTX,
+    SIM_RECORD_LAYOUT_NAME, /* the C++ types in the kernel's name */
+    SIM_RECORD_LAYOUTS,
+};
+
+/* What a request was refused for. */
+enum sim_record_lack {
+    SIM_RECORD_NOTHING, /* none of the below: an injected failure, or no address space */
+    SIM_RECORD_DEVICE,  /* memory of the device */
+    SIM_RECORD_HOST,    /* host memory that the driver may lock */
+};
+
+/* Calls are told apart by whether they may be those of a memory pool in front of the driver. */
+enum sim_record_kind {
+    SIM_RECORD_CHUNK, /* cuMemCreate */
+    SIM_RECORD_OTHER,
+    SIM_RECORD_KINDS,
+};
+
+/* The last call of a kind that was answered out of memory. */
+struct sim_record_refusal {
+    uint64_t number; /* among the allocations asked of the device, from 1; 0: no allocation */
+    uint64_t bytes;  /* that the call needed */
+    uint64_t missing_bytes; /* that the device, or the host, lacked of them */
+    uint64_t time_ns;       /* CLOCK_MONOTONIC */
+    int32_t lack;           /* enum sim_record_lack */
+    int32_t tid;
+    bool overcome;            /* the same was granted later */
+    char api[SIM_RECORD_API]; /* the driver's function, as exported */
+    char thread[SIM_RECORD_THREAD];
+};
+
+struct sim_record_device {
+    uint64_t total_bytes;
+    uint64_t used_bytes; /* taken from the device, now and at most */
+    uint64_t used_peak_bytes;
+    uint64_t own_bytes; /* of it: code, local memory and graphs, which no call asked for */
+    uint64_t own_peak_bytes;
+    uint64_t held_bytes; /* asked for by calls and not given back, in multiples of 512 bytes */
+    uint64_t held_peak_bytes;
+    uint64_t allocations;                  /* calls that asked for memory of the device */
+    uint64_t refusals[SIM_RECORD_KINDS];   /* calls answered out of memory */
+    uint64_t launches[SIM_RECORD_LAYOUTS]; /* of kernels */
+    uint64_t idle_launches;                /* of them, those that computed nothing */
+    uint64_t small_reads;                  /* by the host, after such a launch */
+    uint64_t bulk_reads;                   /* those of more than SIM_RECORD_SMALL bytes */
+    uint64_t bulk_read_bytes;
+    struct sim_record_refusal last[SIM_RECORD_KINDS]; /* of those */
+};
+
+/* A read of at most so many bytes may decide what the program does next: a size, a condition. */
+enum { SIM_RECORD_SMALL = 4096 };
+
+struct sim_record {
+    uint32_t magic;
+    uint32_t version;
+    uint64_t bytes; /* sizeof(struct sim_record) of the writer */
+    int32_t pid;
+    int32_t device_count;
+    uint32_t command_bytes;
+    char command[SIM_RECORD_COMMAND]; /* /proc/PID/cmdline, as far as it fits */
+    struct sim_record_device devices[SIM_RECORD_DEVICES];
+};
