@@ -9,12 +9,15 @@
 #include "driver/driver.h"
 #include "hook/hook.h"
 #include "pool/pool.h"
+#include "site/capture.h"
+#include "site/report.h"
 #include "stats/stats.h"
 #include "vm/vm.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
 static_assert((int)SPW_HOOK_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
@@ -70,19 +73,81 @@ static struct mode_text mode_text(enum spw_mode mode)
     }
 }
 
+/* Why this mode, and what it excludes: for the announcement, and for the summary, which repeats it.
+ */
+static void explain_mode(const struct mode_text *text, char *ret_why, size_t capacity)
+{
+    (void)snprintf(ret_why, capacity, "%s%s%s", text->why, text->without != NULL ? "; " : "",
+                   text->without != NULL ? text->without : "");
+}
+
 /* Said when the first pool is there, for only then anything depends on it. */
 static void announce_mode(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     struct mode_text text = mode_text(spw_hook.mode);
+    char why[SPW_STATS_PATH];
 
     if (atomic_flag_test_and_set(&said)) {
         return;
     }
+    explain_mode(&text, why, sizeof(why));
     if (text.without != NULL) {
-        spw_say("mode %s (%s); %s", text.name, text.why, text.without);
+        spw_say("mode %s (%s)", text.name, why);
     } else {
-        spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, text.why);
+        spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, why);
+    }
+}
+
+/* ---- call sites ---- */
+
+/* What each site holds of each device; they outlive the pools. */
+static struct spw_charges charges[SPW_HOOK_DEVICES];
+
+/* The charges of a device, with room for every site; NULL when sites are not captured or there are
+ * no addresses for them. */
+static struct spw_charges *charges_of(int ordinal)
+{
+    const size_t bytes = (SPW_SITE_MOST + 1) * sizeof(struct spw_charge);
+    struct spw_charges *own = &charges[ordinal];
+    void *sites;
+
+    if (spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word == SPW_SITES_OFF) {
+        return NULL;
+    }
+    if (own->sites == NULL) {
+        sites = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        own->most = SPW_SITE_MOST;
+        own->sites = sites != MAP_FAILED ? sites : NULL;
+    }
+    return own->sites != NULL ? own : NULL;
+}
+
+/* Gives the pages back, which makes them zero again, and costs a child nothing. */
+static void forget_charges(void)
+{
+    for (int i = 0; i < SPW_HOOK_DEVICES; i++) {
+        if (charges[i].sites != NULL) {
+            (void)madvise(charges[i].sites, (charges[i].most + 1) * sizeof(charges[i].sites[0]),
+                          MADV_DONTNEED);
+            atomic_store(&charges[i].peaks, 0);
+        }
+    }
+}
+
+static void report_sites(struct spw_writer *writer)
+{
+    spw_site_report(writer, charges, spw_hook.device_count);
+}
+
+static void start_sites(void)
+{
+    enum spw_sites mode = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
+
+    spw_site_start(mode);
+    if (mode != SPW_SITES_OFF) {
+        spw_stats_extend(report_sites);
     }
 }
 
@@ -134,12 +199,15 @@ static void start(struct spw_hook *hook)
 {
     struct spw_driver *driver = atomic_load(&hook->driver);
     struct mode_text text;
+    char why[SPW_STATS_PATH];
 
     spw_log_init();
     report_options();
     hook->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     text = mode_text(hook->mode);
+    explain_mode(&text, why, sizeof(why));
+    start_sites();
     stats = spw_stats_create();
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
@@ -147,10 +215,10 @@ static void start(struct spw_hook *hook)
     }
     for (int i = 0; i < hook->device_count; i++) {
         hook->devices[i].counters = &stats->devices[i].counters;
+        hook->devices[i].refusal = &stats->devices[i].refusal;
         driver->calls[i] = stats->devices[i].driver_calls;
     }
-    spw_stats_start(stats, text.name, text.why,
-                    spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
+    spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
                     spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, hook->device_count);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
             driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", hook->device_count,
@@ -165,6 +233,7 @@ static void report(void)
 static void forget(void)
 {
     spw_stats_forget();
+    forget_charges();
 }
 
 /* ---- the pool of a device ---- */
@@ -231,6 +300,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
         .granule_bytes = granule,
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
+        .charges = charges_of(device->ordinal),
     };
     enum spw_err err = SPW_E_NO_MEMORY;
 

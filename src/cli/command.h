@@ -20,6 +20,8 @@ enum spw_exit {
 int spw_command_run(int argc, char **argv);
 int spw_command_sim(int argc, char **argv);
 int spw_command_options(int argc, char **argv);
+int spw_command_policy(int argc, char **argv);
+int spw_command_sites(int argc, char **argv);
 int spw_command_doctor(int argc, char **argv);
 int spw_command_door(int argc, char **argv);
 

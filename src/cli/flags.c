@@ -12,13 +12,24 @@
 
 #define POOL_PREFIX "SPILLWAY_"
 #define SIM_PREFIX  "SPILLWAY_SIM_"
-#define NO_POOL     "no-pool"
+
+/* Switches of `sim` alone, which are no variables. */
+enum flag_switch { NO_POOL, COMPARE, SWITCH_COUNT };
+
+static const struct {
+    const char *name;
+    const char *help;
+} switches[SWITCH_COUNT] = {
+    [NO_POOL] = {"no-pool", "bare: without spillway, the environment left alone"},
+    [COMPARE] = {"compare", "run the command bare and under the pool, several times, and compare"},
+};
 
 static const char *const profiles[] = {
     "a100-40g", "a100-80g", "h100-80g", "h200-141g", "rtx4090-24g", "t4-16g",
 };
 
 enum { PROFILE_COUNT = sizeof(profiles) / sizeof(*profiles) };
+enum { MOST_DEVICES = 64 }; /* that the simulated driver makes */
 
 /* Whether the pool has an option of the same name as this one of the simulated GPU. */
 static bool collides(const char *sim_name)
@@ -69,14 +80,25 @@ static enum spw_option find_flag(const char *flag, bool sim)
     return SPW_OPT_COUNT;
 }
 
+/* Looks a switch up, without dashes; SWITCH_COUNT if there is none. */
+static enum flag_switch find_switch(const char *flag)
+{
+    int i = 0;
+
+    while (i < SWITCH_COUNT && strcmp(flag, switches[i].name) != 0) {
+        i++;
+    }
+    return (enum flag_switch)i;
+}
+
 static void complain_unknown(const char *subcommand, const char *flag, bool sim)
 {
-    char names[SPW_OPT_COUNT + 1][SPW_FLAG_NAME];
-    const char *candidates[SPW_OPT_COUNT + 1];
+    char names[SPW_OPT_COUNT][SPW_FLAG_NAME];
+    const char *candidates[SPW_OPT_COUNT + SWITCH_COUNT];
     const char *nearest;
     size_t count = 0;
 
-    if (!sim && (find_flag(flag, true) != SPW_OPT_COUNT || strcmp(flag, NO_POOL) == 0)) {
+    if (!sim && (find_flag(flag, true) != SPW_OPT_COUNT || find_switch(flag) != SWITCH_COUNT)) {
         spw_complain(subcommand, "--%s is not an option here (it is one of spillway sim)", flag);
         return;
     }
@@ -86,8 +108,8 @@ static void complain_unknown(const char *subcommand, const char *flag, bool sim)
             count++;
         }
     }
-    if (sim) {
-        candidates[count++] = NO_POOL;
+    for (int i = 0; sim && i < SWITCH_COUNT; i++) {
+        candidates[count++] = switches[i].name;
     }
     nearest = spw_nearest(flag, 0, candidates, count);
     if (nearest != NULL) {
@@ -165,8 +187,9 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
         snprintf(complaint, capacity, "not NAME:N[+][:CODE] (expected cuMemCreate:3)");
         return false;
     }
-    if (option == SPW_OPT_SPILLWAY_SIM_DEVICES && value.bytes == 0) {
-        snprintf(complaint, capacity, "not a number of devices (expected 1, 2, ...)");
+    if (option == SPW_OPT_SPILLWAY_SIM_DEVICES &&
+        (value.bytes == 0 || value.bytes > MOST_DEVICES)) {
+        snprintf(complaint, capacity, "not a number of devices (expected 1 to %d)", MOST_DEVICES);
         return false;
     }
     return true;
@@ -239,11 +262,12 @@ bool spw_flags_parse(int argc, char **argv, bool sim, struct spw_flags *ret_flag
 
         if (spw_is_help(argv[i])) {
             flags.help = true;
-        } else if (sim && strcmp(argv[i], "--" NO_POOL) == 0) {
-            flags.no_pool = true;
         } else if (strncmp(argv[i], "--", 2) != 0) {
             spw_complain(subcommand, "%s is not an option (options begin with --)", argv[i]);
             return false;
+        } else if (sim && find_switch(argv[i] + 2) != SWITCH_COUNT) {
+            flags.no_pool |= find_switch(argv[i] + 2) == NO_POOL;
+            flags.compare |= find_switch(argv[i] + 2) == COMPARE;
         } else if ((taken = take_flag(argv + i, sim, &flags, subcommand)) == 0) {
             return false;
         }
@@ -267,8 +291,7 @@ void spw_flags_print(FILE *out, bool sim)
                     *row->fallback != '\0' ? "]" : "");
         }
     }
-    if (sim) {
-        fprintf(out, "  --%-13s %s\n", NO_POOL,
-                "bare: without spillway, the environment left alone");
+    for (int i = 0; sim && i < SWITCH_COUNT; i++) {
+        fprintf(out, "  --%-13s %s\n", switches[i].name, switches[i].help);
     }
 }

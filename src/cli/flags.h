@@ -20,6 +20,7 @@ struct spw_flags {
     char **command;              /* the program and its arguments; NULL when there is none */
     enum spw_option pool_option; /* the last flag that was one of the pool's, else SPW_OPT_COUNT */
     bool no_pool;
+    bool compare;
     bool help;
 };
 

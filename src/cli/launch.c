@@ -90,15 +90,19 @@ static int explain(const char *subcommand, const char *program, int error)
     return SPW_EXIT_CANNOT_START;
 }
 
-int spw_launch(const char *subcommand, char **command)
+int spw_launch(const char *subcommand, char **command, bool *ret_started)
 {
     sigset_t signals;
     ssize_t length;
     int report[2];
     int error = 0;
+    bool started;
     pid_t pid;
     int code;
 
+    if (ret_started != NULL) {
+        *ret_started = false;
+    }
     if (pipe2(report, O_CLOEXEC) != 0) {
         spw_complain(subcommand, "cannot make a pipe: %s", strerror(errno));
         return SPW_EXIT_CANNOT_START;
@@ -122,5 +126,9 @@ int spw_launch(const char *subcommand, char **command)
     } while (length < 0 && errno == EINTR);
     close(report[0]);
     code = wait_for(pid);
-    return length == (ssize_t)sizeof(error) ? explain(subcommand, command[0], error) : code;
+    started = length != (ssize_t)sizeof(error);
+    if (ret_started != NULL) {
+        *ret_started = started;
+    }
+    return started ? code : explain(subcommand, command[0], error);
 }

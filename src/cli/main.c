@@ -15,6 +15,8 @@ static const struct command commands[] = {
     {"run", spw_command_run, "run a program on the GPU under the memory pool"},
     {"sim", spw_command_sim, "run a program on a simulated GPU of any size"},
     {"options", spw_command_options, "list the options, their defaults and meaning"},
+    {"sites", spw_command_sites, "say which lines of a program held its memory"},
+    {"policy", spw_command_policy, "check a policy file, or say how it decides"},
     {"doctor", spw_command_doctor, "say what spillway finds on this machine, and measure it"},
     {"_door", spw_command_door, NULL},
 };

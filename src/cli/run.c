@@ -4,6 +4,7 @@
 #include "cli/flags.h"
 #include "cli/launch.h"
 #include "cli/locate.h"
+#include "cli/policy_file.h"
 #include "cli/preload.h"
 #include "cli/rundir.h"
 
@@ -39,6 +40,9 @@ int spw_command_run(int argc, char **argv)
         spw_complain(argv[0], "no command given (expected spillway run [options] -- COMMAND)");
         return SPW_EXIT_USAGE;
     }
+    if (!spw_policy_prepare(argv[0])) {
+        return SPW_EXIT_CANNOT_START;
+    }
     if (!spw_driver_check(reason, sizeof(reason))) {
         spw_complain(argv[0],
                      "no GPU to run on: %s; spillway sim runs a command on a simulated GPU",
@@ -49,8 +53,9 @@ int spw_command_run(int argc, char **argv)
         return SPW_EXIT_CANNOT_START;
     }
     spw_preload_add((const char *[]){library}, 1);
-    spw_rundir_create(argv[0]);
-    code = spw_launch(argv[0], flags.command);
+    (void)spw_rundir_create(argv[0]);
+    code = spw_launch(argv[0], flags.command, NULL);
     spw_rundir_finish();
+    spw_rundir_remove();
     return code;
 }

@@ -25,20 +25,21 @@ static bool make_folder(const char *parent)
     return true;
 }
 
-void spw_rundir_create(const char *subcommand)
+bool spw_rundir_create(const char *subcommand)
 {
     const char *temporary = getenv("TMPDIR");
 
     temporary = temporary != NULL && *temporary == '/' ? temporary : "/tmp";
     if (make_folder("/dev/shm") || make_folder(temporary)) {
         setenv("SPILLWAY_RUN_DIR", run_folder, 1);
-        return;
+        return true;
     }
     unsetenv("SPILLWAY_RUN_DIR");
     spw_complain(subcommand,
                  "no folder can be made in /dev/shm or %s (%s): statistics of a program that is "
                  "killed will be lost",
                  temporary, strerror(errno));
+    return false;
 }
 
 /* A zombie is dead; a process that began at another moment has only inherited the number. */
@@ -54,14 +55,27 @@ static bool is_running(const struct spw_stats *stats)
            (state != 'Z' && state != 'X' && start == stats->start);
 }
 
-static void finish_one(const char *path)
+static void finish_one(const char *folder, const char *name, void *context)
 {
-    struct spw_stats *stats = spw_stats_open(path);
+    char path[PATH_MAX + 256];
+    struct spw_stats *stats;
 
+    (void)context;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    stats = spw_stats_open(path);
     if (stats != NULL && !is_running(stats)) {
         spw_stats_finish(stats);
     }
     spw_stats_close(stats);
+}
+
+static void unlink_one(const char *folder, const char *name, void *context)
+{
+    char path[PATH_MAX + 256];
+
+    (void)context;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    unlink(path);
 }
 
 static int is_visible(const struct dirent *entry)
@@ -69,29 +83,29 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-void spw_rundir_finish(void)
+void spw_rundir_each(void (*visit)(const char *folder, const char *name, void *context),
+                     void *context)
 {
     struct dirent **entries = NULL;
-    int count;
+    int count = run_folder[0] != '\0' ? scandir(run_folder, &entries, is_visible, versionsort) : -1;
 
-    if (run_folder[0] == '\0') {
-        return;
-    }
-    count = scandir(run_folder, &entries, is_visible, versionsort);
     for (int i = 0; i < count; i++) {
-        char path[PATH_MAX + 256];
-
-        snprintf(path, sizeof(path), "%s/%s", run_folder, entries[i]->d_name);
-        finish_one(path);
-    }
-    /* All are read before the first is removed: they tell which files are of this run. */
-    for (int i = 0; i < count; i++) {
-        char path[PATH_MAX + 256];
-
-        snprintf(path, sizeof(path), "%s/%s", run_folder, entries[i]->d_name);
-        unlink(path);
+        visit(run_folder, entries[i]->d_name, context);
         free(entries[i]);
     }
     free(entries);
-    rmdir(run_folder);
+}
+
+void spw_rundir_finish(void)
+{
+    spw_rundir_each(finish_one, NULL);
+}
+
+void spw_rundir_remove(void)
+{
+    if (run_folder[0] != '\0') {
+        spw_rundir_each(unlink_one, NULL);
+        rmdir(run_folder);
+        run_folder[0] = '\0';
+    }
 }

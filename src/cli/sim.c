@@ -2,11 +2,15 @@
 
 #include "base/options.h"
 #include "base/size.h"
+#include "cli/compare.h"
+#include "cli/fit.h"
 #include "cli/flags.h"
 #include "cli/launch.h"
 #include "cli/locate.h"
+#include "cli/policy_file.h"
 #include "cli/preload.h"
 #include "cli/rundir.h"
+#include "cli/verdict.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -24,7 +28,9 @@ static const char *const libraries[LIBRARY_COUNT] = {
 };
 
 /* The libraries above them, beside the driver; each is there if its header was at build time. */
-static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9"};
+static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9",
+                                    "libcufft.so.12",  "libcusolver.so.12", "libcusparse.so.12",
+                                    "libnccl.so.2"};
 
 #define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
 
@@ -34,7 +40,8 @@ static void print_help(void)
         "usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
         "Runs COMMAND on a simulated GPU, under spillway's memory pool: kernels do nothing, so\n"
         "the numbers it prints mean nothing, but memory behaves exactly as on a GPU of that size.\n"
-        "Exit codes are those of spillway run.\n\n"
+        "When it has ended, a verdict says whether it fits and what it took. Exit codes are those\n"
+        "of spillway run; with --compare, of the run under the pool.\n\n"
         "Options (--name VALUE or --name=VALUE; each is a variable as well, spillway options\n"
         "lists them). Options that only the simulated GPU has lose their SIM_, but for --sim-log:\n"
         "--log is the pool's.\n",
@@ -103,10 +110,31 @@ static void announce(void)
             spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text, size);
 }
 
+/* Runs the command and says how it came out. */
+static int run_once(const char *subcommand, char **command)
+{
+    struct spw_fit fit;
+    bool started;
+    int code;
+
+    if (!spw_rundir_create(subcommand)) {
+        spw_complain(subcommand, "without that folder there is no verdict either");
+        return spw_launch(subcommand, command, NULL);
+    }
+    code = spw_launch(subcommand, command, &started);
+    spw_rundir_finish();
+    if (started) {
+        spw_fit_read(&fit);
+        spw_verdict_print(&fit, code);
+        spw_fit_fini(&fit);
+    }
+    spw_rundir_remove();
+    return code;
+}
+
 int spw_command_sim(int argc, char **argv)
 {
     struct spw_flags flags;
-    int code;
 
     if (!spw_flags_parse(argc, argv, true, &flags)) {
         return SPW_EXIT_USAGE;
@@ -126,14 +154,21 @@ int spw_command_sim(int argc, char **argv)
         spw_complain(argv[0], "no command given (expected spillway sim [options] -- COMMAND)");
         return SPW_EXIT_USAGE;
     }
+    if (flags.no_pool && flags.compare) {
+        spw_complain(argv[0],
+                     "--compare runs the command under the pool too, and --no-pool forbids it");
+        return SPW_EXIT_USAGE;
+    }
+    if (!flags.no_pool && !spw_policy_prepare(argv[0])) {
+        return SPW_EXIT_CANNOT_START;
+    }
+    if (flags.compare) {
+        announce();
+        return spw_compare_run(argv[0], flags.command, set_up_libraries);
+    }
     if (!set_up_libraries(argv[0], !flags.no_pool)) {
         return SPW_EXIT_CANNOT_START;
     }
     announce();
-    if (!flags.no_pool) {
-        spw_rundir_create(argv[0]);
-    }
-    code = spw_launch(argv[0], flags.command);
-    spw_rundir_finish();
-    return code;
+    return run_once(argv[0], flags.command);
 }

@@ -26,7 +26,7 @@ bool spw_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret_entry
     move(ret_entry, false);
     pool = spw_device_opened(&spw_hook.devices[ret_entry->ordinal]);
     if (ret_entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        spw_pool_discharge(pool, ret_entry->bytes);
+        spw_pool_discharge_for(pool, ret_entry->bytes, ret_entry->site);
     }
     return true;
 }
@@ -36,35 +36,61 @@ void spw_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *e
     struct spw_pool *pool = spw_device_opened(&spw_hook.devices[entry->ordinal]);
 
     if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        (void)spw_pool_charge(pool, entry->bytes);
+        (void)spw_pool_charge_for(pool, entry->bytes, entry->site);
     }
     move(entry, true);
-    spw_ledger_add(address, entry->kind, entry->ordinal, entry->bytes);
+    spw_ledger_add(address, entry);
 }
 
 void spw_account_allocated(struct spw_device *device, CUdeviceptr address,
-                           enum spw_ledger_kind kind, uint64_t bytes)
+                           enum spw_ledger_kind kind, uint64_t bytes, uint32_t site)
 {
     struct spw_ledger_entry entry;
 
     /* Memory of a graph comes back at its address without having been freed by a call. */
     (void)spw_account_freeing(address, &entry);
-    entry = (struct spw_ledger_entry){kind, device->ordinal, bytes};
+    entry = (struct spw_ledger_entry){kind, device->ordinal, bytes, site};
     move(&entry, true);
-    spw_ledger_add(address, kind, device->ordinal, bytes);
+    spw_ledger_add(address, &entry);
     if (kind != SPW_LEDGER_PINNED) {
         spw_counter_add(&device->counters->passed_allocs, 1);
     }
 }
 
-CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, uint64_t bytes,
-                         enum spw_err err)
+/* What there was too little of: below the limit or, when the device is full before that, of what
+ * it gave. 0 when enough was free, but in pieces that could not be joined. */
+static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum spw_err err)
+{
+    uint64_t most = err == SPW_E_LIMIT ? usage->limit : usage->committed;
+    uint64_t room = most > usage->live ? most - usage->live : 0;
+    uint64_t wanted = bytes < UINT64_MAX - 511 ? spw_account_round(bytes) : bytes;
+
+    return wanted > room ? wanted - room : 0;
+}
+
+static void note_refusal(const struct spw_device *device, const char *api, uint64_t bytes,
+                         uint64_t missing_bytes)
+{
+    const struct spw_counters *counters = device->counters;
+    uint64_t number = spw_counter_get(&counters->allocs) +
+                      spw_counter_get(&counters->passed_allocs) +
+                      spw_counter_get(&counters->vmm_creates) + spw_counter_get(&counters->ooms);
+
+    if (spw_note.fn != SPW_FN_COUNT) {
+        api = spw_driver_symbol(spw_note.fn);
+    }
+    spw_stats_refuse(device->refusal, api, number, bytes, missing_bytes);
+}
+
+CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
+                         uint64_t bytes, enum spw_err err)
 {
     char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     struct spw_pool_usage usage;
 
     spw_pool_usage(pool, &usage);
     spw_counter_add(&device->counters->ooms, 1);
+    note_refusal(device, api, bytes, missing(&usage, bytes, err));
     spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)",
             device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
             spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),

@@ -9,7 +9,7 @@
 
 /* Enters an allocation of the real driver in the ledger and the counters. */
 void spw_account_allocated(struct spw_device *device, CUdeviceptr address,
-                           enum spw_ledger_kind kind, uint64_t bytes);
+                           enum spw_ledger_kind kind, uint64_t bytes, uint32_t site);
 
 /* Strikes it out before the real driver frees it, so that nobody who gets the address next is
  * confused; false when it was never entered. Puts it back when the free failed after all. */
@@ -29,10 +29,11 @@ void spw_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *e
         return result;                                                                             \
     } while (0)
 
-/* An allocation is refused: counts it, tells the user, writes the statistics file. Returns
- * CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, uint64_t bytes,
-                         enum spw_err err);
+/* An allocation is refused: counts it, notes what was missing, tells the user, writes the
+ * statistics file. `api` is the driver's function; the runtime's is named instead where the call
+ * came from there. Returns CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
+                         uint64_t bytes, enum spw_err err);
 
 /* The size that is accounted for an allocation of `bytes`. */
 static inline uint64_t spw_account_round(uint64_t bytes)

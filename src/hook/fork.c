@@ -3,6 +3,7 @@
 #include "hook/capture.h"
 #include "hook/device.h"
 #include "hook/ledger.h"
+#include "hook/site.h"
 #include "hook/stream.h"
 #include "hook/vmm.h"
 
@@ -25,6 +26,7 @@ static void prepare(void)
     spw_capture_lock();
     spw_ledger_lock();
     spw_vmm_lock();
+    spw_site_lock();
     for (int i = 0; i < spw_hook.device_count; i++) {
         struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
 
@@ -46,6 +48,7 @@ static void release(void)
             spw_pool_unlock(pool);
         }
     }
+    spw_site_unlock();
     spw_vmm_unlock();
     spw_ledger_unlock();
     spw_capture_unlock();

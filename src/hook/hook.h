@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "driver/driver.h"
 #include "pool/pool.h"
+#include "stats/stats.h"
 
 /* An entry that programs find under its own name. */
 #define SPW_EXPORT              __attribute__((visibility("default")))
@@ -51,6 +52,7 @@ struct spw_device {
     int ordinal;
     CUdevice handle;
     struct spw_counters *counters;      /* in the statistics */
+    struct spw_stats_refusal *refusal;  /* there too */
     CUmemoryPool default_pool;          /* of the driver, NULL when it has none */
     _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
     _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */

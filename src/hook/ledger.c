@@ -10,19 +10,19 @@ static struct {
     struct spw_map entries; /* by address */
 } ledger = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void spw_ledger_add(uint64_t address, enum spw_ledger_kind kind, int ordinal, uint64_t bytes)
+void spw_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
 {
-    struct spw_ledger_entry *entry = malloc(sizeof(*entry));
+    struct spw_ledger_entry *copy = malloc(sizeof(*copy));
     struct spw_ledger_entry *stale;
 
-    if (entry == NULL) {
+    if (copy == NULL) {
         return;
     }
-    *entry = (struct spw_ledger_entry){kind, ordinal, bytes};
+    *copy = *entry;
     pthread_mutex_lock(&ledger.lock);
     stale = spw_map_take(&ledger.entries, address);
-    if (!spw_map_put(&ledger.entries, address, entry)) {
-        free(entry);
+    if (!spw_map_put(&ledger.entries, address, copy)) {
+        free(copy);
     }
     pthread_mutex_unlock(&ledger.lock);
     free(stale);

@@ -17,10 +17,11 @@ struct spw_ledger_entry {
     enum spw_ledger_kind kind;
     int ordinal;
     uint64_t bytes;
+    uint32_t site; /* who is charged, where anybody is */
 };
 
 /* Enters an allocation. Without memory for the entry it stays unaccounted. */
-void spw_ledger_add(uint64_t address, enum spw_ledger_kind kind, int ordinal, uint64_t bytes);
+void spw_ledger_add(uint64_t address, const struct spw_ledger_entry *entry);
 
 /* Strikes out the allocation at `address`; false when it is not entered. */
 bool spw_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry);

@@ -3,6 +3,7 @@
 #include "hook/capture.h"
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/site.h"
 #include "hook/stream.h"
 
 /* What became of a request: ours, refused for good, or the real driver's. */
@@ -14,7 +15,9 @@ struct request {
     const struct spw_stream *stream; /* NULL: without a stream */
     CUcontext context;
     uint64_t bytes;
+    const char *api; /* the function asked, without its version */
     enum spw_ledger_kind kind;
+    uint32_t site;
 };
 
 /* Passes one on because of spillway's own trouble. */
@@ -27,10 +30,11 @@ static enum outcome fail_open(const struct request *request)
 /* Observe mode: the real driver allocates what the limit allows. */
 static enum outcome charge(struct spw_pool *pool, struct request *request)
 {
-    enum spw_err err = spw_pool_charge(pool, spw_account_round(request->bytes));
+    enum spw_err err =
+        spw_pool_charge_for(pool, spw_account_round(request->bytes), request->site);
 
     if (err == SPW_E_LIMIT) {
-        (void)spw_account_oom(request->device, pool, request->bytes, err);
+        (void)spw_account_oom(request->device, pool, request->api, request->bytes, err);
         return REFUSED;
     }
     if (err == SPW_OK) {
@@ -48,10 +52,12 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
     if (pool == NULL) {
         return fail_open(request);
     }
+    request->site = spw_hook_site(request->api);
     if (SPW_UNLIKELY(spw_hook.mode == SPW_MODE_OBSERVE)) {
         return charge(pool, request);
     }
-    err = spw_pool_alloc(pool, request->bytes, request->stream, request->context, &address);
+    err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context,
+                             request->site, &address);
     if (SPW_UNLIKELY(spw_hook.check)) {
         spw_device_check(request->device, pool);
     }
@@ -60,7 +66,7 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
         return TAKEN;
     }
     if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) {
-        (void)spw_account_oom(request->device, pool, request->bytes, err);
+        (void)spw_account_oom(request->device, pool, request->api, request->bytes, err);
         return REFUSED;
     }
     return fail_open(request);
@@ -74,9 +80,9 @@ static CUresult settle(const struct request *request, CUresult result, const CUd
     uint64_t bytes = spw_account_round(request->bytes);
 
     if (result == CUDA_SUCCESS) {
-        spw_account_allocated(request->device, *address, request->kind, bytes);
+        spw_account_allocated(request->device, *address, request->kind, bytes, request->site);
     } else if (request->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        spw_pool_discharge(pool, bytes);
+        spw_pool_discharge_for(pool, bytes, request->site);
     }
     return result;
 }
@@ -110,7 +116,8 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     }
     request = (struct request){.device = &spw_hook.devices[here->ordinal],
                                .context = here->stream.context,
-                               .bytes = bytesize};
+                               .bytes = bytesize,
+                               .api = "cuMemAlloc"};
     outcome = take(&request, dptr);
     if (SPW_LIKELY(outcome != PASSED)) {
         return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -140,7 +147,8 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
     }
     request = (struct request){.device = &spw_hook.devices[here->ordinal],
                                .context = here->stream.context,
-                               .bytes = pitch * Height};
+                               .bytes = pitch * Height,
+                               .api = "cuMemAllocPitch"};
     outcome = take(&request, dptr);
     if (outcome == TAKEN) {
         *pPitch = pitch;
@@ -156,12 +164,13 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
 
 /* ---- on a stream ---- */
 
-/* Decides on a stream-ordered request. `pool`: the memory pool it names, NULL: the current one of
+/* Decides on a stream-ordered request. `named`: the memory pool it names, NULL: the current one of
  * the stream's device. The request's device stays NULL when the stream cannot be told. */
-static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool,
+static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
                                  CUstream handle, bool per_thread, struct request *ret_request)
 {
     const struct spw_stream_info *info = spw_stream_get(handle, per_thread);
+    CUmemoryPool pool = named;
     struct spw_device *device;
     bool capturing = false;
 
@@ -180,7 +189,12 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool p
         device = other != NULL ? other : device;
     }
     *ret_request = (struct request){
-        .device = device, .stream = &info->stream, .context = info->stream.context, .bytes = bytes};
+        .device = device,
+        .stream = &info->stream,
+        .context = info->stream.context,
+        .bytes = bytes,
+        .api = named == NULL ? "cuMemAllocAsync" : "cuMemAllocFromPoolAsync",
+    };
     if (SPW_UNLIKELY(pool == NULL || pool != device->default_pool)) {
         spw_counter_add(&device->counters->foreign_pool_allocs, 1);
         return PASSED;

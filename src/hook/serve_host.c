@@ -9,7 +9,7 @@ static CUresult pinned(CUresult result, void *const *address, size_t bytes)
 
     if (here != NULL) {
         spw_account_allocated(&spw_hook.devices[here->ordinal], (CUdeviceptr)(uintptr_t)*address,
-                              SPW_LEDGER_PINNED, bytes);
+                              SPW_LEDGER_PINNED, bytes, /* site */ 0);
     }
     return result;
 }

@@ -50,6 +50,8 @@ CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute 
     if (result == CUDA_SUCCESS && ours != NULL) {
         /* A peak can be set to zero only, and begins again at the present value. */
         if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
+            spw_counter_peak(&device->counters->async_live_top_bytes,
+                             &device->counters->async_live_peak_bytes);
             spw_pool_reset_ordered_peak(ours);
         } else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH) {
             spw_pool_reset_reserved_peak(ours);

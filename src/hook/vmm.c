@@ -4,6 +4,7 @@
 #include "hook/device.h"
 #include "hook/entry.h"
 #include "hook/map.h"
+#include "hook/site.h"
 #include "hook/stream.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@ struct piece {
     uint64_t bytes;
     int ordinal; /* of the device that is charged, or whose pinned memory it counts as */
     bool host;
+    uint32_t site;       /* who is charged */
     unsigned references; /* handles not released yet */
     unsigned mappings;
 };
@@ -43,7 +45,7 @@ static enum spw_err charge(const struct piece *piece)
         return SPW_OK;
     }
     pool = spw_device_pool(device);
-    return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge(pool, piece->bytes);
+    return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge_for(pool, piece->bytes, piece->site);
 }
 
 static void discharge(const struct piece *piece)
@@ -57,7 +59,7 @@ static void discharge(const struct piece *piece)
     }
     pool = spw_device_opened(device);
     if (pool != NULL) {
-        spw_pool_discharge(pool, piece->bytes);
+        spw_pool_discharge_for(pool, piece->bytes, piece->site);
     }
 }
 
@@ -94,6 +96,25 @@ static bool enter(CUmemGenericAllocationHandle handle, struct piece *piece)
     return done;
 }
 
+/* The real driver answered for a piece that was charged. */
+static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *handle,
+                       CUresult result)
+{
+    struct spw_device *device = piece->host ? NULL : &spw_hook.devices[piece->ordinal];
+    uint64_t bytes = piece->bytes;
+
+    if (result != CUDA_SUCCESS || !enter(*handle, piece)) {
+        bury(piece);
+    } else if (device != NULL) {
+        spw_counter_add(&device->counters->vmm_creates, 1);
+    }
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && device != NULL) {
+        (void)spw_account_oom(device, spw_device_pool(device), "cuMemCreate", bytes,
+                              SPW_E_NO_MEMORY);
+    }
+    return result;
+}
+
 CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                                const CUmemAllocationProp *prop, unsigned long long flags)
 {
@@ -110,11 +131,13 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     if (piece != NULL) {
         enum spw_err err;
 
-        *piece = (struct piece){size, device->ordinal, host, .references = 1};
+        *piece = (struct piece){size, device->ordinal, host,
+                                .site = host ? 0 : spw_hook_site("cuMemCreate"),
+                                .references = 1};
         err = charge(piece);
         if (err == SPW_E_LIMIT) {
             free(piece);
-            return spw_account_oom(device, spw_device_pool(device), size, err);
+            return spw_account_oom(device, spw_device_pool(device), "cuMemCreate", size, err);
         }
         if (err != SPW_OK) {
             free(piece);
@@ -122,10 +145,7 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         }
     }
     SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
-    if (piece != NULL && (result != CUDA_SUCCESS || !enter(*handle, piece))) {
-        bury(piece);
-    }
-    return result;
+    return piece == NULL ? result : settle(piece, handle, result);
 }
 
 /* Gives up one reference of a handle. Before the real call, which may hand the same number to

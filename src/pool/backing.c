@@ -170,6 +170,17 @@ static bool can_steal(const struct spw_backing *backing, size_t index)
            spw_lane_passed(backing->lanes, granule->lane, granule->seq);
 }
 
+size_t spw_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    uint64_t low = spw_backing_up(backing, address), high = spw_backing_down(backing, end);
+    size_t count = 0;
+
+    for (; low < high; low += backing->granule_bytes) {
+        count += can_steal(backing, spw_backing_index(backing, low));
+    }
+    return count;
+}
+
 size_t spw_backing_steal(struct spw_backing *backing, uint64_t address, uint64_t end, size_t most)
 {
     uint64_t low = spw_backing_up(backing, address), high = spw_backing_down(backing, end);

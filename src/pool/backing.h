@@ -72,6 +72,9 @@ void spw_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t e
 /* Creates one chunk and keeps it as spare. */
 enum spw_err spw_backing_create(struct spw_backing *backing);
 
+/* How many chunks spw_backing_steal could take from [address, end). */
+size_t spw_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end);
+
 /* Makes spare the chunks of whole granules inside [address, end) whose pending work has completed,
  * at most `most` of them, from the high end down. Returns how many were taken. */
 size_t spw_backing_steal(struct spw_backing *backing, uint64_t address, uint64_t end, size_t most);

@@ -18,6 +18,7 @@ struct request {
     const struct spw_stream *stream;
     struct spw_lane *lane; /* of the stream; NULL without one */
     enum spw_heap_class heap;
+    uint32_t site;
     bool device_full;  /* the driver refused to create more */
     bool wait_refused; /* the host may not wait now */
 };
@@ -60,8 +61,21 @@ err_pool:
     return err;
 }
 
+/* What is live still goes with the pool. */
+static void uncharge_all(struct spw_pool *pool)
+{
+    for (int i = 0; i < SPW_HEAP_COUNT && pool->config.charges != NULL; i++) {
+        for (const struct spw_extent *e = pool->space.heaps[i].first; e != NULL; e = e->next) {
+            if (e->kind == SPW_EXTENT_BLOCK) {
+                spw_charges_move(pool->config.charges, e->site, -(int64_t)e->bytes);
+            }
+        }
+    }
+}
+
 static void pool_free(struct spw_pool *pool, bool release)
 {
+    uncharge_all(pool);
     spw_lanes_fini(&pool->lanes, release);
     spw_backing_fini(&pool->backing, release);
     /* The counters outlive the pool and may serve another. */
@@ -390,11 +404,17 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
     }
 }
 
-static void count_live(struct spw_pool *pool, int64_t change, bool ordered)
+static void count_live(struct spw_pool *pool, int64_t change, bool ordered, uint32_t site)
 {
     struct spw_counters *counters = pool->counters;
 
     spw_counter_shift(&counters->live_bytes, change);
+    if (pool->config.charges != NULL) {
+        spw_charges_move(pool->config.charges, site, change);
+        if (spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes)) {
+            spw_charges_peak(pool->config.charges);
+        }
+    }
     spw_counter_peak(&counters->live_peak_bytes, &counters->live_bytes);
     if (ordered) {
         spw_counter_shift(&counters->async_live_bytes, change);
@@ -427,18 +447,20 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     block->stream_id = request->stream != NULL ? request->stream->id : 0;
     block->context = context;
     block->ordered = request->stream != NULL;
+    block->site = request->site;
     spw_address_map_put(&pool->blocks, block);
     pool->own_live_bytes += block->bytes;
-    count_live(pool, (int64_t)block->bytes, block->ordered);
+    count_live(pool, (int64_t)block->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->allocs, 1);
     *ret_address = block->address;
     return SPW_OK;
 }
 
-enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
-                            void *context, uint64_t *ret_address)
+enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
+                                const struct spw_stream *stream, void *context, uint32_t site,
+                                uint64_t *ret_address)
 {
-    struct request request = {.stream = stream};
+    struct request request = {.stream = stream, .site = site};
     enum spw_err err;
 
     if (bytes == 0) {
@@ -469,7 +491,7 @@ static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
 static void give_block(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
 {
     pool->own_live_bytes -= block->bytes;
-    count_live(pool, -(int64_t)block->bytes, block->ordered);
+    count_live(pool, -(int64_t)block->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->frees, 1);
     spw_space_free(&pool->space, block, lane);
 }
@@ -656,7 +678,7 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     return released * pool->config.granule_bytes;
 }
 
-enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes)
+enum spw_err spw_pool_charge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
     struct spw_counters *counters = pool->counters;
     uint64_t wanted;
@@ -677,18 +699,18 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes)
         spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);
         spw_counter_shift(&counters->committed_bytes, (int64_t)bytes);
         spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
-        count_live(pool, (int64_t)bytes, false);
+        count_live(pool, (int64_t)bytes, false, site);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
-void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes)
+void spw_pool_discharge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
     pthread_mutex_lock(&pool->lock);
     spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
     spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
-    count_live(pool, -(int64_t)bytes, false);
+    count_live(pool, -(int64_t)bytes, false, site);
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/counters.h"
 #include "base/err.h"
+#include "pool/charges.h"
 #include "pool/vm_ops.h"
 
 struct spw_pool;
@@ -29,6 +30,7 @@ struct spw_pool_config {
     uint64_t arena_bytes;        /* address space to reserve, a multiple of the granule */
     uint64_t limit_bytes;        /* most device memory in chunks, foreign charges included */
     uint32_t growth_permille;    /* growth allowance: free but backed memory, of the live peak */
+    struct spw_charges *charges; /* by site, not owned, outlives the pool; NULL: none are kept */
 };
 
 /* One block, as it is answered to questions about an address inside it. */
@@ -62,12 +64,22 @@ void spw_pool_destroy(struct spw_pool *pool);
 /* Forgets the pool without any call to the device (after fork, or when the context is gone). */
 void spw_pool_abandon(struct spw_pool *pool);
 
-/* Allocates a block of `bytes` (more than 0), aligned to 512 bytes. `stream` NULL: without a
- * stream. Errors: SPW_E_LIMIT when the limit refuses, SPW_E_NO_MEMORY when the device is full,
- * SPW_E_NO_HOST, or a driver error; nothing is held then. May wait on the host for pending
- * fences, but only when the memory cannot be had otherwise. */
-enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
-                            void *context, uint64_t *ret_address);
+/* Allocates a block of `bytes` (more than 0), aligned to 512 bytes, and charges it to `site` as
+ * long as it lives (see charges.h). `stream` NULL: without a stream. Errors: SPW_E_LIMIT when the
+ * limit refuses, SPW_E_NO_MEMORY when the device is full, SPW_E_NO_HOST, or a driver error; nothing
+ * is held then. May wait on the host for pending fences, but only when the memory cannot be had
+ * otherwise. */
+enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
+                                const struct spw_stream *stream, void *context, uint32_t site,
+                                uint64_t *ret_address);
+
+/* The same for nobody in particular. */
+static inline enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes,
+                                          const struct spw_stream *stream, void *context,
+                                          uint64_t *ret_address)
+{
+    return spw_pool_alloc_for(pool, bytes, stream, context, 0, ret_address);
+}
 
 /* Frees the block that starts exactly at `address`, ordered after the work in `stream`;
  * `stream` NULL means after everything submitted to the device so far. SPW_E_NOT_OURS when no
@@ -95,10 +107,21 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
  * it. */
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream);
 
-/* Accounts device memory that is the program's own (its cuMemCreate) against the limit.
- * SPW_E_LIMIT when it does not fit even after trimming; discharge gives it back. */
-enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes);
-void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes);
+/* Accounts device memory that is the program's own (its cuMemCreate) against the limit, and charges
+ * it to `site`. SPW_E_LIMIT when it does not fit even after trimming; discharge gives it back. */
+enum spw_err spw_pool_charge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site);
+void spw_pool_discharge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site);
+
+/* The same for nobody in particular. */
+static inline enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes)
+{
+    return spw_pool_charge_for(pool, bytes, 0);
+}
+
+static inline void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes)
+{
+    spw_pool_discharge_for(pool, bytes, 0);
+}
 
 /* A context is going, and its work is complete: frees its blocks that are not of the default memory
  * pool, whose blocks outlive contexts (cuda.h, cuCtxDestroy). */

@@ -2,6 +2,18 @@
 
 #include <string.h>
 
+/* Blocks of so many granules are cut from the high end of what is free, smaller ones from the low
+ * end. So the small ones gather, and seldom pin a granule each between large ones: on the traces
+ * the capacity with no allowance rose from 96.6 to 98.0 % and nothing else got worse (eight was the
+ * best of 2 to 16). Heaps of their own for sizes in between pack still better, but then the heaps
+ * take granules from each other all the time: hundreds of steals a step. */
+enum { HIGH_GRANULES = 8 };
+
+static bool goes_high(const struct spw_space *space, uint64_t bytes)
+{
+    return bytes >= HIGH_GRANULES * space->backing->granule_bytes;
+}
+
 /* ---- lists ---- */
 
 static struct spw_heap *heap_of(struct spw_space *space, const struct spw_extent *extent)
@@ -208,14 +220,15 @@ struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *ex
     if (extent->bytes > bytes) {
         /* The rest keeps its place by age; only its bin changes. */
         struct spw_extent *block = spw_extent_take(&space->store);
+        bool high = goes_high(space, bytes);
 
-        block->address = extent->address;
+        block->address = high ? spw_extent_end(extent) - bytes : extent->address;
         block->bytes = bytes;
         block->heap = extent->heap;
         block->kind = SPW_EXTENT_BLOCK;
-        extent->address += bytes;
+        extent->address += high ? 0 : bytes;
         spw_bins_resize(&extent->lane->bins[extent->heap], extent, extent->bytes - bytes);
-        link_after(heap_of(space, extent), extent->prev, block);
+        link_after(heap_of(space, extent), high ? extent : extent->prev, block);
         return block;
     }
     unindex(space, extent);
@@ -289,8 +302,8 @@ static void consider(const struct spw_space *space, struct window *best, struct 
     }
 }
 
-/* Weighs the run of usable extents that begins with `first`, at both of its ends. The run that
- * reaches the frontier may go on behind it. */
+/* Weighs the run of usable extents that begins with `first`, at both of its ends, the end that such
+ * blocks go to before the other. The run that reaches the frontier may go on behind it. */
 static void consider_run(const struct spw_space *space, const struct spw_heap *heap,
                          struct spw_extent *first, uint64_t bytes, const struct spw_lane *lane,
                          struct window *best)
@@ -307,10 +320,12 @@ static void consider_run(const struct spw_space *space, const struct spw_heap *h
             consider(space, best, (struct window){first->address, bytes, UINT64_MAX, 0, first});
         }
     } else if (end - first->address >= bytes) {
-        uint64_t slack = end - first->address - bytes, upper = end - bytes;
+        uint64_t slack = end - first->address - bytes;
+        uint64_t preferred = goes_high(space, bytes) ? end - bytes : first->address;
+        uint64_t other = goes_high(space, bytes) ? first->address : end - bytes;
 
-        consider(space, best, (struct window){first->address, bytes, slack, 0, first});
-        consider(space, best, (struct window){upper, bytes, slack, 0, first});
+        consider(space, best, (struct window){preferred, bytes, slack, 0, first});
+        consider(space, best, (struct window){other, bytes, slack, 0, first});
     }
 }
 
@@ -459,41 +474,66 @@ static size_t steal_from(struct spw_space *space, struct spw_extent *extent, siz
     taken = spw_backing_steal(space->backing, extent->address, spw_extent_end(extent), count);
     if (taken > 0) {
         unindex(space, extent);
-        extent->kind = SPW_EXTENT_CLAIM; /* no piece joins one that is yet to be looked at */
+        extent->kind = SPW_EXTENT_CLAIM; /* no piece joins the rest before its turn */
         rebuild(space, extent);
     }
     return taken;
 }
 
-/* From the high end: what is backed drifts to low addresses and the holes gather behind it, so that
- * the layout of a program that repeats itself settles. Taking the oldest extents first instead left
- * holes everywhere, and a periodic program stole in every step (tests/bench, measured on the
- * traces). */
-static size_t steal_from_heap(struct spw_space *space, struct spw_heap *heap, size_t count)
+/* Whether an extent with `has` chunks to take is a better choice than one with `best`, for `count`:
+ * the smallest that has enough, else the largest. So few extents are broken up, in few ranges. */
+static bool is_better(size_t has, size_t best, size_t count)
 {
-    struct spw_extent *e = heap->last;
+    return best < count ? has > best : has >= count && has < best;
+}
+
+static struct spw_extent *best_victim(const struct spw_space *space, enum spw_heap_class class,
+                                      size_t count)
+{
+    const struct spw_backing *backing = space->backing;
+    struct spw_extent *victim = NULL;
+    size_t best = 0;
+
+    for (uint32_t i = 0; i < space->lanes->count; i++) {
+        for (struct spw_extent *e = space->lanes->by_number[i]->extents.oldest; e != NULL;
+             e = e->age.next) {
+            size_t most = (size_t)(e->bytes >> backing->granule_shift), has;
+
+            if (e->heap != class || (most < count ? most <= best : best == count)) {
+                continue; /* not to be counted in vain */
+            }
+            has = spw_backing_stealable(backing, e->address, spw_extent_end(e));
+            if (is_better(has, best, count)) {
+                victim = e;
+                best = has;
+            }
+        }
+    }
+    return victim;
+}
+
+static size_t steal_from_heap(struct spw_space *space, enum spw_heap_class class, size_t count)
+{
     size_t taken = 0;
 
-    while (e != NULL && taken < count) {
-        uint64_t address = e->address;
+    while (taken < count) {
+        struct spw_extent *victim = best_victim(space, class, count - taken);
+        size_t got = victim != NULL ? steal_from(space, victim, count - taken) : 0;
 
-        if (e->kind == SPW_EXTENT_FREE) {
-            taken += steal_from(space, e, count - taken);
+        if (got == 0) {
+            break;
         }
-        /* What is left of it may have joined the extent below: then that is yet to be looked at. */
-        if (e->address == address) {
-            e = e->prev;
-        }
+        taken += got;
     }
     return taken;
 }
 
 size_t spw_space_steal(struct spw_space *space, size_t count)
 {
-    size_t taken = steal_from_heap(space, &space->heaps[SPW_HEAP_LARGE], count);
+    size_t taken = steal_from_heap(space, SPW_HEAP_LARGE, count);
 
     if (taken < count) {
-        taken += steal_from_heap(space, &space->heaps[SPW_HEAP_SMALL], count - taken);
+        taken += steal_from_heap(space, SPW_HEAP_SMALL, count - taken);
     }
     return taken;
 }

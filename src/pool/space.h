@@ -62,8 +62,8 @@ void spw_space_unclaim(struct spw_space *space, struct spw_extent *claim);
 struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
                                           uint64_t bytes);
 
-/* Makes spare at least `count` chunks if so many can be taken from inside free extents without
- * waiting, from the high end of the heaps. Returns how many. */
+/* Makes `count` chunks spare if so many can be taken from inside free extents without waiting.
+ * Returns how many. */
 size_t spw_space_steal(struct spw_space *space, size_t count);
 
 /* The extent that contains `address`, or NULL. */

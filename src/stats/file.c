@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/writer.h"
 #include "stats/path.h"
 
 #include <errno.h>
@@ -14,158 +15,106 @@
 
 enum { FILE_PATH = SPW_STATS_PATH + 32 };
 
-/* Text on its way to a file, through a buffer on the stack. */
-struct writer {
-    int fd;
-    bool failed;
-    size_t used;
-    char buffer[4096];
-};
+/* Adds keys to the file; see spw_stats_extend. */
+static void (*_Atomic extension)(struct spw_writer *writer);
 
-static void flush(struct writer *writer)
+void spw_stats_extend(void (*put)(struct spw_writer *writer))
 {
-    if (!spw_fd_write(writer->fd, writer->buffer, writer->used)) {
-        writer->failed = true;
-    }
-    writer->used = 0;
+    atomic_store(&extension, put);
 }
 
-static void put(struct writer *writer, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (writer->used == sizeof(writer->buffer)) {
-            flush(writer);
-        }
-        writer->buffer[writer->used++] = *text;
-    }
-}
-
-static void put_number(struct writer *writer, uint64_t number)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), "%" PRIu64, number);
-    put(writer, text);
-}
-
-/* The length of the well-formed UTF-8 sequence at `text`, 0 when there is none. */
-static size_t utf8_length(const unsigned char *text)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : 4;
-    uint32_t code;
-
-    if (length == 1) {
-        return 1;
-    }
-    if (length == 4 && text[0] >> 3 != 30) {
-        return 0;
-    }
-    code = text[0] & (0x7FU >> length);
-    for (size_t i = 1; i < length; i++) {
-        if (text[i] >> 6 != 2) {
-            return 0;
-        }
-        code = code << 6 | (text[i] & 0x3FU);
-    }
-    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
-        return 0;
-    }
-    return length;
-}
-
-/* A JSON string. Bytes that are no UTF-8 (names of files may be anything) become U+FFFD. */
-static void put_string(struct writer *writer, const char *text)
-{
-    put(writer, "\"");
-    while (*text != '\0') {
-        unsigned char byte = (unsigned char)*text;
-        size_t length = utf8_length((const unsigned char *)text);
-        char piece[8] = "\\ufffd";
-
-        if (byte == '"' || byte == '\\') {
-            snprintf(piece, sizeof(piece), "\\%c", byte);
-        } else if (byte < 0x20) {
-            snprintf(piece, sizeof(piece), "\\u%04x", byte);
-        } else if (length > 0) {
-            memcpy(piece, text, length);
-            piece[length] = '\0';
-        }
-        put(writer, piece);
-        text += length > 0 ? length : 1;
-    }
-    put(writer, "\"");
-}
-
-static void put_key(struct writer *writer, const char *key)
-{
-    put(writer, ", ");
-    put_string(writer, key);
-    put(writer, ": ");
-}
-
-static void put_driver_calls(struct writer *writer, const struct spw_stats *stats,
+static void put_driver_calls(struct spw_writer *writer, const struct spw_stats *stats,
                              const struct spw_stats_device *device)
 {
     bool first = true;
 
-    put(writer, ", \"driver_calls\": {");
+    spw_write(writer, ", \"driver_calls\": {");
     for (int i = 0; i < SPW_STATS_CALLS && stats->call_names[i][0] != '\0'; i++) {
         uint64_t count = spw_counter_get(&device->driver_calls[i]);
 
         if (count == 0) {
             continue;
         }
-        put(writer, first ? "" : ", ");
-        put_string(writer, stats->call_names[i]);
-        put(writer, ": ");
-        put_number(writer, count);
+        spw_write(writer, first ? "" : ", ");
+        spw_write_string(writer, stats->call_names[i]);
+        spw_write(writer, ": ");
+        spw_write_number(writer, count);
         first = false;
     }
-    put(writer, "}");
+    spw_write(writer, "}");
 }
 
-static void put_device(struct writer *writer, const struct spw_stats *stats, int ordinal)
+static void put_refusal(struct spw_writer *writer, const struct spw_stats_refusal *refusal)
+{
+    spw_write_key(writer, "last_oom");
+    if (atomic_load(&refusal->count) == 0) {
+        spw_write(writer, "null");
+        return;
+    }
+    spw_write(writer, "{\"allocation\": ");
+    spw_write_number(writer, refusal->number);
+    spw_write_key(writer, "bytes");
+    spw_write_number(writer, refusal->bytes);
+    spw_write_key(writer, "missing_bytes");
+    spw_write_number(writer, refusal->missing_bytes);
+    spw_write_key(writer, "api");
+    spw_write_string(writer, refusal->api);
+    spw_write_key(writer, "thread");
+    spw_write_string(writer, refusal->thread);
+    spw_write_key(writer, "tid");
+    spw_write_number(writer, (uint64_t)refusal->tid);
+    spw_write(writer, "}");
+}
+
+static void put_device(struct spw_writer *writer, const struct spw_stats *stats, int ordinal)
 {
     const struct spw_stats_device *device = &stats->devices[ordinal];
 
-    put(writer, "{\"ordinal\": ");
-    put_number(writer, (uint64_t)ordinal);
+    spw_write(writer, "{\"ordinal\": ");
+    spw_write_number(writer, (uint64_t)ordinal);
 #define SPW_COUNTER(name, kind, help)                                                              \
-    put_key(writer, #name);                                                                        \
-    put_number(writer, spw_counter_get(&device->counters.name));
+    spw_write_key(writer, #name);                                                                  \
+    spw_write_number(writer, spw_counter_get(&device->counters.name));
 #include "base/counters.def"
 #undef SPW_COUNTER
     put_driver_calls(writer, stats, device);
-    put(writer, "}");
+    put_refusal(writer, &device->refusal);
+    spw_write(writer, "}");
 }
 
 /* The first bytes are what spw_stats_path_owner recognises. */
-static void put_stats(struct writer *writer, const struct spw_stats *stats)
+static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
 {
-    put(writer, "{\"schema\": 1, \"pid\": ");
-    put_number(writer, (uint64_t)stats->pid);
-    put_key(writer, "mode");
-    put_string(writer, stats->mode);
-    put_key(writer, "why");
-    put_string(writer, stats->why);
-    put_key(writer, "process");
-    put_string(writer, stats->process);
-    put(writer, ", \"devices\": [");
+    void (*put_extension)(struct spw_writer *);
+
+    spw_write(writer, "{\"schema\": 1, \"pid\": ");
+    spw_write_number(writer, (uint64_t)stats->pid);
+    spw_write_key(writer, "mode");
+    spw_write_string(writer, stats->mode);
+    spw_write_key(writer, "why");
+    spw_write_string(writer, stats->why);
+    spw_write_key(writer, "process");
+    spw_write_string(writer, stats->process);
+    spw_write(writer, ", \"devices\": [");
     for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
-        put(writer, i == 0 ? "\n  " : ",\n  ");
+        spw_write(writer, i == 0 ? "\n  " : ",\n  ");
         put_device(writer, stats, i);
     }
-    put(writer, "\n]}\n");
+    spw_write(writer, "\n]");
+    put_extension = atomic_load(&extension);
+    if (put_extension != NULL) {
+        put_extension(writer);
+    }
+    spw_write(writer, "}\n");
 }
 
 /* Writes and closes; false with errno set when it went wrong. */
 static bool write_to(int fd, const struct spw_stats *stats)
 {
-    struct writer writer = {.fd = fd};
+    struct spw_writer writer = {.fd = fd};
 
     put_stats(&writer, stats);
-    flush(&writer);
+    spw_writer_flush(&writer);
     return close(fd) == 0 && !writer.failed;
 }
 

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_IMAGES = 16 }; /* a process may execute one program after the other */
@@ -132,6 +135,26 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
     if (!process.exit_registered && stats == atomic_load(&process.stats)) {
         process.exit_registered = atexit(at_exit) == 0;
     }
+}
+
+void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
+                      uint64_t bytes, uint64_t missing_bytes)
+{
+    struct timespec now;
+
+    if (atomic_flag_test_and_set(&refusal->busy)) {
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    refusal->number = number;
+    refusal->bytes = bytes;
+    refusal->missing_bytes = missing_bytes;
+    refusal->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    refusal->tid = (int)syscall(SYS_gettid);
+    snprintf(refusal->api, sizeof(refusal->api), "%s", api);
+    prctl(PR_GET_NAME, refusal->thread);
+    atomic_fetch_add(&refusal->count, 1);
+    atomic_flag_clear(&refusal->busy);
 }
 
 void spw_stats_forget(void)

@@ -13,17 +13,33 @@
 #include <stdint.h>
 
 #include "base/counters.h"
+#include "base/writer.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 1 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 2 };
 enum { SPW_STATS_DEVICES = 64, SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
+enum { SPW_STATS_THREAD = 16 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
 
 /* Under which name this process has written its statistics file. */
 enum spw_stats_file { SPW_STATS_FILE_NONE, SPW_STATS_FILE_PLAIN, SPW_STATS_FILE_PID };
 
+/* The last allocation on a device that was answered out of memory. */
+struct spw_stats_refusal {
+    atomic_flag busy;       /* one writes, others leave it be */
+    _Atomic uint64_t count; /* refusals noted; 0: the rest means nothing */
+    uint64_t number;        /* of the allocation, among all that were asked of the device, from 1 */
+    uint64_t bytes;         /* asked for */
+    uint64_t missing_bytes; /* what there was too little; 0: enough was free, but not to be had */
+    uint64_t time_ns;       /* CLOCK_MONOTONIC */
+    int tid;
+    char api[SPW_STATS_NAME]; /* the function that the program called */
+    char thread[SPW_STATS_THREAD];
+};
+
 struct spw_stats_device {
     struct spw_counters counters;
     _Atomic uint64_t driver_calls[SPW_STATS_CALLS]; /* made by spillway for itself */
+    struct spw_stats_refusal refusal;
 };
 
 struct spw_stats {
@@ -55,6 +71,11 @@ struct spw_stats *spw_stats_create(void);
 void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
                      bool summary, int device_count);
 
+/* Notes that the calling thread's allocation was answered out of memory; the arguments are as in
+ * struct spw_stats_refusal. Any thread; when two do so at once one of them is lost. */
+void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
+                      uint64_t bytes, uint64_t missing_bytes);
+
 /* In a child after fork: the parent's mapping is not ours any more. What the process still holds of
  * it becomes private memory at the same address, so that stale pointers stay harmless. Only
  * async-signal-safe calls. */
@@ -77,6 +98,10 @@ void spw_stats_close(struct spw_stats *stats);
  * the path that is not a regular file
  * (/dev/stderr, a pipe) is written to in place. */
 bool spw_stats_write(struct spw_stats *stats);
+
+/* From now on `put` adds keys of its own to the file of this process, behind the devices: each with
+ * a comma before it. It may be called on any thread, and at the end of the process. */
+void spw_stats_extend(void (*put)(struct spw_writer *writer));
 
 /* Writes the summary, a few lines, to file descriptor `fd`; nothing when no device was used. */
 void spw_stats_summary(const struct spw_stats *stats, int fd);

@@ -46,13 +46,15 @@ class Result:
 
 def environment(preload=True, sim=True, **options):
     """A clean environment; options are names of variables without the prefix SPILLWAY_, the empty
-    name is SPILLWAY itself."""
+    name is SPILLWAY itself. The driver gives the strict answer to captures: what spillway does
+    while one is open must not depend on the lenient one."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith("SPILLWAY") and key not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
     if preload:
         env["LD_PRELOAD"] = str(OBJECT)
     if sim:
         env["LD_LIBRARY_PATH"] = str(SIM)
+        env["SPILLWAY_SIM_CAPTURE_VMM"] = "unsafe"
     for name, value in options.items():
         env["SPILLWAY_" + name if name else "SPILLWAY"] = str(value)
     return env

@@ -1,11 +1,12 @@
 /* A random program with many streams on the pool, judged by the happens-before oracle.
  *
- *     stream_order [--operations N] [--seed S] [--runs R] [--finding]
+ *     stream_order [--operations N] [--seed S] [--runs R] [--check N] [--finding]
  *
  * Streams come and go and their handles are used again; blocks are allocated and freed with and
  * without a stream, used on others behind events, while the device falls behind, captures forbid
  * every question, calls fail, and limits, charges and trims move. A run that is refused memory
- * which could have been had is a finding too. Exit code 0: no finding, 1: one, with its seed; with
+ * which could have been had is a finding too. The pool's invariants are checked after every
+ * operation, or every N. Exit code 0: no finding, 1: one, with its seed; with
  * --finding the other way round, for pools that are broken on purpose. */
 #include "oracle.h"
 
@@ -20,7 +21,6 @@
 enum {
     BLOCKS_MOST = 512,
     ARENA_GRANULES = 2048,
-    CHECK_EVERY = 64, /* operations between two checks of the pool's invariants */
 };
 
 struct block {
@@ -393,7 +393,7 @@ static void operate(struct program *program)
 static void start(struct program *program, uint64_t seed)
 {
     struct oracle *oracle = &program->oracle;
-    struct spw_pool_config config = {.growth_permille = seed % 5 == 0 ? 0 : 100};
+    struct spw_pool_config config = {.growth_permille = seed % 5 == 0 ? 0 : 150};
 
     memset(program, 0, sizeof(*program));
     /* Odd seeds: small granules, so that blocks of every size share and span them. Even ones: the
@@ -444,7 +444,8 @@ static void finish(struct program *program)
     oracle_fini(oracle);
 }
 
-static size_t run(struct program *program, uint64_t seed, uint64_t operations)
+static size_t run(struct program *program, uint64_t seed, uint64_t operations,
+                  uint64_t check_every)
 {
     struct oracle *oracle = &program->oracle;
     uint64_t i;
@@ -452,7 +453,7 @@ static size_t run(struct program *program, uint64_t seed, uint64_t operations)
     start(program, seed);
     for (i = 0; i < operations && oracle->findings == 0; i++) {
         operate(program);
-        if (i % CHECK_EVERY == 0) {
+        if (i % check_every == 0) {
             const char *broken = spw_pool_check(program->pool);
 
             if (broken != NULL) {
@@ -476,7 +477,7 @@ static size_t run(struct program *program, uint64_t seed, uint64_t operations)
 
 int main(int argc, char **argv)
 {
-    uint64_t operations = 100000, seed = (uint64_t)time(NULL), runs = 1;
+    uint64_t operations = 100000, seed = (uint64_t)time(NULL), runs = 1, check_every = 1;
     bool finding = false, found = false;
     struct program *program = malloc(sizeof(*program));
 
@@ -487,6 +488,8 @@ int main(int argc, char **argv)
             operations = strtoull(argv[++i], NULL, 0);
         } else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(argv[++i], NULL, 0);
+        } else if (i + 1 < argc && strcmp(argv[i], "--check") == 0) {
+            check_every = strtoull(argv[++i], NULL, 0);
         } else if (i + 1 < argc && strcmp(argv[i], "--runs") == 0) {
             runs = strtoull(argv[++i], NULL, 0);
         } else {
@@ -495,7 +498,7 @@ int main(int argc, char **argv)
         }
     }
     for (uint64_t i = 0; i < runs && !found; i++) {
-        found = run(program, seed + i, operations) != 0;
+        found = run(program, seed + i, operations, check_every) != 0;
     }
     free(program);
     return found == finding ? 0 : 1;

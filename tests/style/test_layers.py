@@ -21,6 +21,9 @@ BELOW = {
     "cli": "base stats policy driver vm pool",
     "sim": "",
 }
+# The launcher reads what the simulated driver has written down in a mapped file; the file's layout,
+# a header without includes, is all they share.
+EXCEPTIONS = {("src/cli/fit.c", "sim/record.h")}
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"cli", "sim"}
 SOURCES = tree.matching("src", ".c", ".h", ".def")
@@ -38,7 +41,7 @@ class Layers(unittest.TestCase):
         for path in SOURCES:
             allowed = set(BELOW[tree.layer(path)].split()) | {tree.layer(path)}
             for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', tree.text(path), re.MULTILINE):
-                if name == "spillway.h":
+                if name == "spillway.h" or (str(path), name) in EXCEPTIONS:
                     continue
                 if "/" not in name or name.split("/")[0] not in allowed:
                     wrong.append(f"{path} includes {name}")

@@ -14,7 +14,7 @@
 static char folder[] = "/tmp/spillway-launch-XXXXXX";
 static char errors[64];
 
-#define LAUNCH(...) spw_launch("run", (char *[]){__VA_ARGS__, NULL})
+#define LAUNCH(...) spw_launch("run", (char *[]){__VA_ARGS__, NULL}, NULL)
 
 /* What an exit code of spw_launch and a complaint are together. */
 static void expect(int code, int expected_code, const char *expected_errors)
@@ -133,7 +133,7 @@ static void finish(bool exits)
     CHECK(chdir(folder) == 0);
     redirect_errors(errors);
     unlink("s.json");
-    spw_rundir_create("run");
+    CHECK(spw_rundir_create("run"));
     snprintf(run_folder, sizeof(run_folder), "%s", getenv("SPILLWAY_RUN_DIR"));
     CHECK(access(run_folder, W_OK) == 0);
     child = fork();
@@ -143,6 +143,7 @@ static void finish(bool exits)
     waitpid(child, NULL, 0);
     CHECK(exits == (access("s.json", F_OK) == 0));
     spw_rundir_finish();
+    spw_rundir_remove();
     CHECK(access(run_folder, F_OK) != 0);
     CHECK(strstr(content("s.json"), "\"allocs\": 3") != NULL);
     text = content(errors);
@@ -176,7 +177,7 @@ static void leave_running(void)
 
     CHECK(chdir(folder) == 0);
     redirect_errors(errors);
-    spw_rundir_create("run");
+    CHECK(spw_rundir_create("run"));
     CHECK(pipe(ready) == 0);
     child = fork();
     if (child == 0) {
@@ -191,6 +192,7 @@ static void leave_running(void)
     spw_rundir_finish();
     CHECK(access("s.json", F_OK) != 0);
     CHECK(strcmp(content(errors), "") == 0);
+    spw_rundir_remove();
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
 }

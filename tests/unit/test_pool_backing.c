@@ -155,6 +155,31 @@ static void test_steals_from_joined_extents(void **state)
     pool_close(&f);
 }
 
+/* A steal takes the largest extents until one has all that is missing, then the smallest such. */
+static void test_steals_from_few_extents(void **state)
+{
+    struct pool_fixture f;
+    uint64_t five, two, three;
+
+    pool_open_small(&f, 64, 64, 0);
+    five = pool_alloc(&f, 5 * GRANULE, &stream_a);
+    pool_alloc(&f, GRANULE, &stream_a);
+    two = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    pool_alloc(&f, GRANULE, &stream_a);
+    three = pool_alloc(&f, 3 * GRANULE, &stream_a);
+    pool_alloc(&f, GRANULE, &stream_a);
+    pool_free(&f, five, &stream_a);
+    pool_free(&f, three, &stream_a);
+    pool_free(&f, two, &stream_a);
+    f.vm.immediate = true;
+    pool_alloc(&f, 7 * GRANULE, &stream_a);
+    assert_int_equal(f.vm.calls[FAKE_UNMAP], 2);
+    pool_memory_calls(&f);
+    assert_int_equal(pool_alloc(&f, 3 * GRANULE, &stream_a), three);
+    assert_int_equal(pool_memory_calls(&f), 0);
+    pool_close(&f);
+}
+
 /* ---- limits ---- */
 
 static void test_limit_is_exact(void **state)
@@ -434,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_granule_of_two_streams),
         cmocka_unit_test(test_granule_of_two_streams_joined),
         cmocka_unit_test(test_steals_from_joined_extents),
+        cmocka_unit_test(test_steals_from_few_extents),
         cmocka_unit_test(test_limit_is_exact),
         cmocka_unit_test(test_limit_with_pinned_granules),
         cmocka_unit_test(test_lowered_limit),

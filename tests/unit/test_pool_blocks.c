@@ -171,6 +171,20 @@ static void test_small_blocks_live_apart(void **state)
     pool_close(&f);
 }
 
+static void test_large_blocks_at_the_high_end(void **state)
+{
+    struct pool_fixture f;
+    uint64_t whole;
+
+    pool_open(&f, 0);
+    whole = pool_alloc(&f, 32 * GRANULE, &stream_a);
+    pool_free(&f, whole, &stream_a);
+    assert_int_equal(pool_alloc(&f, GRANULE / 2, &stream_a), whole);
+    assert_int_equal(pool_alloc(&f, 8 * GRANULE, &stream_a), whole + 24 * GRANULE);
+    assert_int_equal(pool_alloc(&f, GRANULE, &stream_a), whole + GRANULE / 2);
+    pool_close(&f);
+}
+
 static void test_best_fit(void **state)
 {
     struct pool_fixture f;
@@ -342,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_impossible_sizes),
         cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_small_blocks_live_apart),
+        cmocka_unit_test(test_large_blocks_at_the_high_end),
         cmocka_unit_test(test_best_fit),
         cmocka_unit_test(test_arena_runs_out),
         cmocka_unit_test(test_arena_waits_for_both),

@@ -1,0 +1,73 @@
+/* What is known of one allocation's call site, as plain strings and numbers, and its one-line text
+ * form: SITE, which `spillway sites` prints and `spillway policy explain --site` reads.
+ *
+ *     python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; thread:python3;
+ * size:12MiB
+ *
+ * Entries KEY:VALUE are separated by semicolons, with blanks around them as one likes; frames stand
+ * innermost first. `python` is FILE:FUNCTION:LINE, `native` LIBRARY:SYMBOL, an unknown part is
+ * empty. A backslash takes the next character as it is, \xNN is a byte. Nothing here locks or
+ * allocates; the strings are the caller's and are only borrowed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SPW_SITE_FRAMES = 128,       /* most frames of each kind that a text may name */
+    SPW_SITE_STORAGE = 256 * 1024 /* most bytes of all names in a text */
+};
+
+/* One frame of the interpreter. NULL: not known; line 0: not known. */
+struct spw_python_frame {
+    const char *file; /* as the code object has it, often absolute */
+    const char *function;
+    uint32_t line;
+};
+
+/* One native frame. NULL: not known. */
+struct spw_native_frame {
+    const char *library; /* a path or a file name */
+    const char *symbol;  /* demangled where it was mangled */
+};
+
+/* What all allocations of one site have in common. */
+struct spw_site_facts {
+    const struct spw_python_frame *python; /* innermost first, without spillway's own frames */
+    size_t python_count;
+    const struct spw_native_frame *native; /* innermost first, likewise */
+    size_t native_count;
+    const char *thread;  /* the thread's name, pt_autograd_0; NULL: not known */
+    const char *node;    /* the autograd node that runs, AddmmBackward0; NULL: none */
+    const char *process; /* the program's file name, or that of the script it runs; NULL: unknown */
+    int64_t rank;        /* of a distributed job; -1: none */
+};
+
+/* What differs from one allocation of a site to the next. */
+struct spw_request_facts {
+    uint64_t size;   /* bytes; 0: not known */
+    int device;      /* ordinal; -1: not known */
+    const char *api; /* the function that was called, cuMemAllocAsync; NULL: not known */
+    uint64_t nth;    /* which allocation of its site this is, from 1; 0: not known */
+};
+
+/* A text that was read: the facts point into the struct itself, which must not be copied. */
+struct spw_site_text {
+    struct spw_site_facts site;
+    struct spw_request_facts request;
+    struct spw_python_frame python[SPW_SITE_FRAMES];
+    struct spw_native_frame native[SPW_SITE_FRAMES];
+    char storage[SPW_SITE_STORAGE];
+    size_t used;
+};
+
+/* Writes the text of a site, zero-terminated and cut at `capacity`, and returns its whole length,
+ * as snprintf does. `request` may be NULL. */
+size_t spw_site_print(const struct spw_site_facts *site, const struct spw_request_facts *request,
+                      char *buffer, size_t capacity);
+
+/* Reads a text. False, with one sentence in `complaint` (character, what, expected), when it is not
+ * the text of a site. */
+bool spw_site_parse(const char *text, struct spw_site_text *ret_site, char *complaint,
+                    size_t capacity);

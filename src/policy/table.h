@@ -1,0 +1,103 @@
+/* The language of policy files as tables, expanded from keys.def: for the parser, and for those who
+ * print the schema and the grammar. Constants only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum spw_policy_object {
+#define SPW_POLICY_OBJECT(name, title) SPW_POLICY_OBJECT_##name,
+#include "policy/keys.def"
+    SPW_POLICY_OBJECT_COUNT
+};
+
+enum spw_policy_key {
+#define SPW_POLICY_KEY(object, member, key, type, of, need, low, high, help)                       \
+    SPW_POLICY_KEY_##object##_##member,
+#include "policy/keys.def"
+    SPW_POLICY_KEY_COUNT
+};
+
+enum spw_policy_type {
+    SPW_POLICY_TEXT,
+    SPW_POLICY_NAME,
+    SPW_POLICY_VERSION,
+    SPW_POLICY_OBJECT,
+    SPW_POLICY_OBJECTS,
+    SPW_POLICY_LIST,
+    SPW_POLICY_GLOBS,
+    SPW_POLICY_RANGES,
+    SPW_POLICY_SIZE,
+    SPW_POLICY_SHARE,
+    SPW_POLICY_PERCENT,
+    SPW_POLICY_WORD,
+    SPW_POLICY_SWITCH,
+    SPW_POLICY_NUMBER,
+    SPW_POLICY_TYPE_COUNT
+};
+
+enum spw_policy_need { SPW_POLICY_OPTIONAL, SPW_POLICY_REQUIRED };
+
+enum spw_policy_words {
+    SPW_WORDS_FRAME,
+    SPW_WORDS_PLACEMENT,
+    SPW_WORDS_THEN,
+    SPW_WORDS_COMMIT,
+    SPW_WORDS_COUNT
+};
+
+/* The words of the lists. A value that the file does not give is 0 in all of them, so each list
+ * begins at 1. */
+enum spw_policy_frame_word { SPW_FRAME_ANY = 1, SPW_FRAME_TOP };
+enum spw_policy_placement { SPW_PLACEMENT_DEVICE = 1, SPW_PLACEMENT_HOST, SPW_PLACEMENT_AUTO };
+enum spw_policy_then { SPW_THEN_SPILL = 1, SPW_THEN_FAIL, SPW_THEN_WARN };
+enum spw_policy_commit { SPW_COMMIT_EAGER = 1, SPW_COMMIT_LAZY };
+enum spw_policy_switch { SPW_SWITCH_OFF = 1, SPW_SWITCH_ON };
+
+enum { SPW_POLICY_EXPECTED = 256 }; /* room for every text of spw_policy_expected */
+
+/* One row of the table of keys. */
+struct spw_policy_row {
+    enum spw_policy_object object;
+    const char *key;
+    enum spw_policy_type type;
+    int of;
+    enum spw_policy_need need;
+    int64_t low;
+    int64_t high;
+    const char *help;
+    size_t offset; /* of the member in the object's struct */
+};
+
+/* One word of a list. */
+struct spw_policy_word_row {
+    enum spw_policy_words list;
+    int value; /* 1 for the first of its list */
+    const char *text;
+    const char *help;
+};
+
+extern const struct spw_policy_row spw_policy_rows[SPW_POLICY_KEY_COUNT];
+extern const struct spw_policy_word_row spw_policy_word_rows[];
+extern const size_t spw_policy_word_count;
+extern const char *const spw_policy_apis[];
+extern const size_t spw_policy_api_count;
+extern const char *const spw_policy_titles[SPW_POLICY_OBJECT_COUNT];
+extern const size_t spw_policy_object_sizes[SPW_POLICY_OBJECT_COUNT];
+
+/* What a value of this row looks like, in words: "a size such as "16MiB" or a number of bytes".
+ * Written to `text`, which is returned. */
+const char *spw_policy_expected(const struct spw_policy_row *row, char text[SPW_POLICY_EXPECTED]);
+
+/* Whether the key is only checked, and has no effect in this version. */
+bool spw_policy_is_later(const struct spw_policy_row *row);
+
+/* Whether the member of `object`, the struct of this row's object, was given by the file. */
+bool spw_policy_is_set(const struct spw_policy_row *row, const void *object);
+
+/* Whether any member of the struct of this kind of object was. */
+bool spw_policy_any_set(enum spw_policy_object kind, const void *object);
+
+/* The word of a list that has this value; "" when there is none. */
+const char *spw_policy_word(enum spw_policy_words list, int value);

@@ -1,0 +1,28 @@
+/* Mixing of words into hashes for the tables of this layer. Values only. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint64_t spw_hash_mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* The hash of any bytes. */
+static inline uint64_t spw_hash_bytes(const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    uint64_t hash = length;
+    uint64_t word;
+
+    for (; length >= sizeof(word); length -= sizeof(word), at += sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        hash = spw_hash_mix(hash, word);
+    }
+    word = 0;
+    memcpy(&word, at, length);
+    return spw_hash_mix(hash, word);
+}

@@ -1,0 +1,76 @@
+/* The table of sites: every stack that ever asked for memory, once, named by a small number.
+ *
+ * The whole stack identifies a site: entry by entry, not by a hash. Bounded: when it is full, new
+ * stacks become site 0, which stands for "not known". Sites never move or go.
+ * Locking: adding is the caller's to serialise; the other functions take no lock and may run
+ * beside it. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SPW_SITE_NATIVE = 64, SPW_SITE_PYTHON = 64 };
+
+/* A Python frame; file and function are numbers of interned strings. */
+struct spw_site_line {
+    uint32_t file;
+    uint32_t function;
+    uint32_t line; /* 0: not known */
+};
+
+/* What a site is: both stacks from the innermost frame on. */
+struct spw_stack {
+    const char *api; /* the function that was called; static storage */
+    uint32_t thread; /* name of the thread, interned: its role */
+    uint16_t native_count;
+    uint16_t python_count;
+    bool cut;                         /* a stack has more frames than are kept */
+    uint64_t native[SPW_SITE_NATIVE]; /* return addresses */
+    struct spw_site_line python[SPW_SITE_PYTHON];
+};
+
+/* The same as it is kept. */
+struct spw_site {
+    uint64_t hash;
+    const char *api;
+    uint32_t thread;
+    uint16_t native_count;
+    uint16_t python_count;
+    bool cut;
+    uint64_t native[]; /* then the Python frames */
+};
+
+struct spw_site_table {
+    char *base;            /* of the sites */
+    uint32_t *offsets;     /* by number, in units of 8 bytes */
+    uint32_t *slots;       /* numbers, by hash; 0 is free */
+    size_t used, capacity; /* bytes */
+    uint32_t most;         /* sites; a power of two, half the slots */
+    _Atomic uint32_t count;
+    _Atomic uint64_t refused; /* stacks that found no room */
+};
+
+/* Room for `most` sites (a power of two) and `bytes` of them; pages are taken when they are
+ * touched. False when the addresses cannot be had. */
+bool spw_site_table_init(struct spw_site_table *sites, uint32_t most, size_t bytes);
+void spw_site_table_fini(struct spw_site_table *sites);
+
+/* The number of the site with this stack, from 1 on; 0 when it is new and there is no room. */
+uint32_t spw_site_table_intern(struct spw_site_table *sites, const struct spw_stack *stack);
+
+/* The site of a number that spw_site_table_intern returned; NULL for 0 and for others. */
+const struct spw_site *spw_site_table_get(const struct spw_site_table *sites, uint32_t number);
+
+/* How many sites there are; they are numbered from 1. */
+static inline uint32_t spw_site_table_count(const struct spw_site_table *sites)
+{
+    return atomic_load_explicit(&sites->count, memory_order_acquire);
+}
+
+/* The Python frames of a site. */
+static inline const struct spw_site_line *spw_site_lines(const struct spw_site *site)
+{
+    return (const struct spw_site_line *)(site->native + site->native_count);
+}

@@ -1,0 +1,26 @@
+/* The driver calls that the benchmarks count, where the driver is the simulated one. */
+#pragma once
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+static const char *const counted[] = {
+    "cuMemAlloc",         "cuMemFree",         "cuMemCreate",      "cuMemMap",
+    "cuMemSetAccess",     "cuMemUnmap",        "cuMemRelease",     "cuEventRecord",
+    "cuEventQuery",       "cuEventSynchronize", "cuStreamWaitEvent", "cuCtxSynchronize",
+    "cuStreamSynchronize", "cuCtxGetCurrent",
+};
+
+enum { COUNTED = sizeof(counted) / sizeof(counted[0]) };
+
+/* Says how often a function was called, by whomever. */
+typedef unsigned long long counted_calls(const char *name);
+
+/* NULL when the driver is not the simulated one. */
+static inline counted_calls *counted_find(void)
+{
+    counted_calls *calls = NULL;
+
+    *(void **)&calls = dlsym(RTLD_DEFAULT, "spillway_sim_calls");
+    return calls;
+}

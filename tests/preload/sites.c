@@ -1,0 +1,109 @@
+/* Allocates from functions whose names are known, for test_sites.py.
+ *
+ *     sites COMMAND...     take: what stays; peak: what is gone again; map: memory of its own;
+ *                          thread: on another thread */
+#include "check.h"
+
+#include <cuda.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#define EXPORTED __attribute__((visibility("default"), noinline))
+#define HIDDEN   static __attribute__((noinline))
+
+enum { MIB = 1 << 20 };
+
+EXPORTED CUdeviceptr take_exported(size_t bytes);
+EXPORTED CUdeviceptr take_in_order(size_t bytes);
+EXPORTED void map_own(size_t bytes);
+
+CUdeviceptr take_exported(size_t bytes)
+{
+    CUdeviceptr block;
+
+    MUST(cuMemAlloc(&block, bytes));
+    return block;
+}
+
+CUdeviceptr take_in_order(size_t bytes)
+{
+    CUdeviceptr block;
+
+    MUST(cuMemAllocAsync(&block, bytes, NULL));
+    return block;
+}
+
+/* Has a symbol in the file only. */
+HIDDEN CUdeviceptr take_hidden(size_t bytes)
+{
+    CUdeviceptr block;
+
+    MUST(cuMemAlloc(&block, bytes));
+    return block;
+}
+
+void map_own(size_t bytes)
+{
+    CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemGenericAllocationHandle handle;
+
+    MUST(cuMemCreate(&handle, bytes, &prop, 0));
+}
+
+HIDDEN void peak(void)
+{
+    CUdeviceptr blocks[8];
+
+    for (int i = 0; i < 8; i++) {
+        blocks[i] = take_in_order(8 * MIB);
+    }
+    for (int i = 0; i < 8; i++) {
+        MUST(cuMemFreeAsync(blocks[i], NULL));
+    }
+    MUST(cuCtxSynchronize());
+}
+
+static CUcontext context;
+
+static void *on_thread(void *unused)
+{
+    MUST(prctl(PR_SET_NAME, "pt_autograd_7"));
+    MUST(cuCtxSetCurrent(context));
+    (void)take_exported(4 * MIB);
+    return NULL;
+}
+
+static void begin(void)
+{
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+}
+
+static void run(const char *command)
+{
+    pthread_t thread;
+
+    if (strcmp(command, "take") == 0) {
+        (void)take_exported(3 * MIB);
+        (void)take_hidden(5 * MIB);
+    } else if (strcmp(command, "peak") == 0) {
+        peak();
+    } else if (strcmp(command, "map") == 0) {
+        map_own(16 * MIB);
+    } else if (strcmp(command, "thread") == 0) {
+        MUST(pthread_create(&thread, NULL, on_thread, NULL));
+        MUST(pthread_join(thread, NULL));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    begin();
+    for (int i = 1; i < argc; i++) {
+        run(argv[i]);
+    }
+    return 0;
+}

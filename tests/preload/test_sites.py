@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Native call sites: what a program holds is charged to its functions, and the command says so."""
+import json
+import pathlib
+
+import harness
+from harness import COMMAND, MIB, PROGRAMS
+
+PROGRAM = PROGRAMS / "sites"
+
+
+class Sites(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder / "stats"
+
+    def run_sites(self, *words, status=0, **options):
+        """The statistics of the program."""
+        command = [COMMAND, "sim", "--memory", "1GiB", "--stats", self.path, "--", PROGRAM, *words]
+        env = harness.environment(False, False, SUMMARY="off", **options)
+        result = self.run_command(command, env)
+        self.assertEqual(result.status, status, result.stderr)
+        return json.loads(self.path.read_text())
+
+    def sites(self, *arguments, status=0, path=None):
+        result = self.run_command([COMMAND, "sites", path or self.path, *arguments],
+                                  harness.environment(False, False))
+        self.assertEqual(result.status, status, result.stderr)
+        return result
+
+    def assert_adds_up(self, stats):
+        device = stats["devices"][0]
+        for key, counter in {"live_bytes": "live_bytes",
+                             "device_peak_bytes": "live_peak_bytes"}.items():
+            self.assertEqual(sum(site[key] for site in stats["sites"]), device[counter])
+
+    def by_function(self, key="at_peak"):
+        """Bytes by the innermost function of each row that the command shows, and its thread."""
+        shown = json.loads(self.sites("--json").stdout)["devices"][0][key]
+        held = {}
+        for row in shown:
+            # The innermost frame is the first.
+            parts = [entry.strip().split(":", 1) for entry in row["site"].split(";")]
+            entries = dict(reversed(parts))
+            # The compiler adds to the names of functions that it changed.
+            function = entries["native"].split(":", 1)[1].split(".")[0]
+            place = function, entries["thread"], entries["api"]
+            held[place] = held.get(place, 0) + row["bytes"]
+        return held
+
+    def test_functions_hold_what_they_took(self):
+        stats = self.run_sites("take", "peak", "map", "thread", "take")
+        self.assert_adds_up(stats)
+        kept = {("take_exported", "main", "cuMemAlloc"): 3 * MIB,
+                ("take_hidden", "main", "cuMemAlloc"): 5 * MIB}
+        self.assertEqual(self.by_function("at_peak"),
+                         {**kept, ("take_in_order", "main", "cuMemAllocAsync"): 64 * MIB})
+        self.assertEqual(self.by_function("at_exit"),
+                         {**{place: 2 * held for place, held in kept.items()},
+                          ("map_own", "main", "cuMemCreate"): 16 * MIB,
+                          ("take_exported", "pt_autograd_7", "cuMemAlloc"): 4 * MIB})
+
+    def test_observed_memory_is_charged_too(self):
+        stats = self.run_sites("take", "map", "peak", MODE="observe")
+        self.assert_adds_up(stats)
+        self.assertEqual(self.by_function("at_exit"),
+                         {("take_exported", "main", "cuMemAlloc"): 3 * MIB,
+                          ("take_hidden", "main", "cuMemAlloc"): 5 * MIB,
+                          ("map_own", "main", "cuMemCreate"): 16 * MIB})
+
+    def test_own_frames_are_left_out(self):
+        stats = self.run_sites("take")
+        for site in stats["sites"]:
+            libraries = {pathlib.Path(frame["library"]).name for frame in site["native"]}
+            self.assertNotIn("libspillway.so", libraries)
+            self.assertEqual(pathlib.Path(site["native"][0]["library"]).name, "sites")
+            self.assertEqual(site["python"], [])
+            self.assertIsNone(site["node"])
+        paths = {module["path"]: module["build_id"] for module in stats["modules"]}
+        self.assertRegex(paths[str(PROGRAM)], r"^[0-9a-f]{40}$")
+
+    def test_off(self):
+        stats = self.run_sites("take", SITES="off")
+        self.assertNotIn("sites", stats)
+        self.assertIn("no call sites in it", self.sites(status=1).stderr)
+
+    def test_table(self):
+        self.run_sites("take", "peak")
+        lines = self.sites("--top", "2").stdout.splitlines()
+        self.assertIn("device 0 at the peak: 72 MiB", lines)
+        row = next(line for line in lines if "take_in_order" in line)
+        self.assertRegex(row, r"^ +64 MiB +88\.8 % +8  take_in_order in sites$")
+        self.assertIn("in 1 more (--top 3 shows them)", "\n".join(lines))
+        self.assertIn("; api:cuMemAllocAsync", self.sites("--full").stdout)
+
+    def test_bad_usage(self):
+        for arguments, status, said in (
+                ((self.path,), 2, "not expected"), (("--top",), 2, "--top"),
+                (("--top", "x"), 2, "--top"), (("--what",), 2, "--what: not expected"),
+                ((), 1, "No such file")):
+            with self.subTest(arguments):
+                result = self.sites(*arguments, status=status)
+                self.assertIn("spillway: sites: ", result.stderr)
+                self.assertIn(said, result.stderr)
+        self.path.write_text("{")
+        self.assertIn("not a statistics file", self.sites(status=1).stderr)
+        self.assertIn("usage: spillway sites", self.sites(path="--help").stdout)
+
+
+if __name__ == "__main__":
+    harness.main()

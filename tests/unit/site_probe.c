@@ -1,0 +1,77 @@
+#include "site_probe.h"
+
+#include "site/capture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+void probe_start(int mode)
+{
+    spw_site_start((enum spw_sites)mode);
+}
+
+uint32_t probe_capture(void)
+{
+    return spw_site_capture("probe");
+}
+
+static double now_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+double probe_repeat(int count, uint32_t *ret_site)
+{
+    double begin = now_ns();
+
+    for (int i = 0; i < count; i++) {
+        *ret_site = spw_site_capture("probe");
+    }
+    return (now_ns() - begin) / count;
+}
+
+unsigned probe_walks(void)
+{
+    return spw_site_walks();
+}
+
+int probe_native(uint32_t site, uint64_t *ret_addresses)
+{
+    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
+
+    if (known == NULL) {
+        return -1;
+    }
+    memcpy(ret_addresses, known->native, known->native_count * sizeof(known->native[0]));
+    return known->native_count;
+}
+
+int probe_python(uint32_t site, char *ret_text, size_t capacity)
+{
+    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
+    size_t used = 0;
+
+    if (known == NULL) {
+        return -1;
+    }
+    *ret_text = '\0';
+    for (int i = 0; i < known->python_count; i++) {
+        const struct spw_site_line *line = &spw_site_lines(known)[i];
+
+        used += (size_t)snprintf(ret_text + used, used < capacity ? capacity - used : 0,
+                                 "%s:%s:%u\n", spw_strings_text(spw_site_texts(), line->file),
+                                 spw_strings_text(spw_site_texts(), line->function), line->line);
+    }
+    return known->python_count;
+}
+
+const char *probe_thread(uint32_t site)
+{
+    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
+
+    return known == NULL ? "" : spw_strings_text(spw_site_texts(), known->thread);
+}

@@ -1,0 +1,29 @@
+/* Call sites, reachable from a program or an interpreter that loads this object. What the object
+ * itself does is left out of the stacks, as it is of libspillway.so's. No locking. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROBE __attribute__((visibility("default")))
+
+/* Begins to capture; `mode` is an enum spw_sites. */
+PROBE void probe_start(int mode);
+
+/* The site of the caller. */
+PROBE uint32_t probe_capture(void);
+
+/* The same `count` times: the mean time in ns; *ret_site is the last site. */
+PROBE double probe_repeat(int count, uint32_t *ret_site);
+
+/* How many stacks could not be recognised and were walked, on this thread. */
+PROBE unsigned probe_walks(void);
+
+/* The native frames of a site: their number. */
+PROBE int probe_native(uint32_t site, uint64_t *ret_addresses);
+
+/* The Python frames of a site, innermost first: "file:function:line" lines. Returns how many. */
+PROBE int probe_python(uint32_t site, char *ret_text, size_t capacity);
+
+/* The name of the site's thread. */
+PROBE const char *probe_thread(uint32_t site);

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Python call sites against what the interpreter says itself; run by test_site_python.py.
+
+    site_python.py LIBRARY
+
+Every case captures a site and asks for the frames in one line of code; they must be the same.
+"""
+import asyncio
+import atexit
+import ctypes
+import gc
+import os
+import sys
+import threading
+import warnings
+
+PATH = sys.argv[1]
+BOTH, MOST = 3, 64
+
+released = ctypes.CDLL(PATH)   # the lock of the interpreter is released during the call
+held = ctypes.PyDLL(PATH)      # and here it is not
+cases = 0
+
+
+def frames_of(frame):
+    found = []
+    while frame is not None:
+        found.append((frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+def here():
+    """The stack of the caller, as it is now."""
+    return frames_of(sys._getframe(1))
+
+
+def check(site, frames):
+    """The Python frames of a site are these."""
+    global cases
+    text = ctypes.create_string_buffer(1 << 16)
+    count = released.probe_python(site, text, len(text))
+    expected = frames[:MOST]
+    found = []
+    for line in text.value.decode().splitlines():
+        name, function, number = line.rsplit(":", 2)
+        found.append((name, function, int(number)))
+    assert count == len(found), (count, found)
+    assert found == expected, f"\nfound    {found}\nexpected {expected}"
+    cases += 1
+    return site
+
+
+def plain(library):
+    return check(library.probe_capture(), here())
+
+
+def nested(depth, library=released):
+    return plain(library) if depth == 0 else nested(depth - 1, library)
+
+
+class Größe:
+    """Names in one, two and four bytes a character."""
+    def ähnlich(self):
+        return check(released.probe_capture(), here())
+
+    def 测量(self):
+        return check(released.probe_capture(), here())
+
+    def 𝔪𝔢𝔱𝔥𝔬𝔡(self):
+        return check(released.probe_capture(), here())
+
+    @property
+    def value(self):
+        return check(released.probe_capture(), here())
+
+    def __del__(self):
+        check(released.probe_capture(), here())
+
+
+def generator(count):
+    for _ in range(count):
+        yield check(released.probe_capture(), here())
+        yield from (check(released.probe_capture(), here()) for _ in range(2))
+
+
+async def coroutine(depth):
+    await asyncio.sleep(0)
+    if depth:
+        return await coroutine(depth - 1)
+    return check(released.probe_capture(), here())
+
+
+def comprehensions():
+    [check(released.probe_capture(), here()) for _ in range(3)]
+    {check(released.probe_capture(), here()) for _ in range(3)}
+    {i: check(released.probe_capture(), here()) for i in range(3)}
+    (lambda: check(released.probe_capture(), here()))()
+    sorted([3, 1, 2], key=lambda x: check(released.probe_capture(), here()))
+    list(map(lambda x: check(released.probe_capture(), here()), range(3)))
+
+
+def several_lines():
+    return check(
+        released.probe_capture(), here())
+
+
+def generated():
+    """Code objects that come and go at the same address and differ in one thing only; each is seen
+    so often that it is recognised the next time."""
+    call = "check(released.probe_capture(), here())"
+    for vary in (lambda i: ("\n" * (i % 7) + call, "text.py"), lambda i: (call, f"file{i % 5}.py"),
+                 lambda i: (call, f"{i:040d}.py"), lambda i: (call, chr(0x100 + i) + ".py")):
+        for i in range(200):
+            code = compile(*vary(i), "exec")
+            for _ in range(4):
+                exec(code)
+            del code
+    for i in range(200):
+        name = f"f{i:05d}"
+        space = {"check": check, "released": released, "here": here}
+        exec(compile(f"def {name}():\n  {call}", "same.py", "exec"), space)
+        function = space.pop(name)
+        for _ in range(4):
+            function()
+        del function, space, name
+
+
+def shortcut():
+    """One generator, resumed in turns by way of another function and straight: what the function's
+    frame left behind is no part of the stack."""
+    def forever():
+        while True:
+            yield check(released.probe_capture(), here())
+
+    def by_way_of(steps):
+        return next(steps)
+
+    steps = forever()
+    for i in range(60):
+        (by_way_of, next)[i % 6 > 3](steps)
+
+
+def collected():
+    """A collection that runs while memory is asked for, and objects that ask when they go."""
+    old = gc.get_threshold()
+    gc.set_threshold(1)
+    for _ in range(50):
+        ring = [Größe()]
+        ring.append(ring)
+        del ring
+        plain(released)
+    gc.set_threshold(*old)
+    gc.collect()
+
+
+def deep(depth):
+    return plain(released) if depth == 0 else deep(depth - 1)
+
+
+def repeated():
+    """What is recognised is not walked again, and is the same."""
+    site = ctypes.c_uint()
+    for library in released, held:
+        library.probe_repeat(10, ctypes.byref(site))
+        walks = library.probe_walks()
+        first = site.value
+        for _ in range(20):
+            library.probe_repeat(10, ctypes.byref(site))
+            walks = library.probe_walks() if _ < 5 else walks
+            assert site.value != 0
+        assert library.probe_walks() - walks <= 1, library.probe_walks() - walks
+        assert first != 0
+
+
+def alternating():
+    """Two callers of one function in turns: the same inner frames, other outer ones."""
+    def one():
+        return nested(3)
+
+    def two():
+        return nested(3)
+
+    sites = [(one(), two()) for _ in range(50)]
+    assert all(a != b for a, b in sites)
+    assert len({a for a, _ in sites}) == 1, sites
+    assert len({b for _, b in sites}) == 1, sites
+
+
+def threads():
+    errors = []
+
+    def work(number):
+        try:
+            for i in range(300):
+                nested(i % 9, held if number % 2 else released)
+        except BaseException as error:
+            errors.append(error)
+
+    running = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    assert not errors, errors
+
+
+def forked():
+    warnings.simplefilter("ignore", DeprecationWarning)  # that threads were running
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            nested(4)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def main():
+    released.probe_start(BOTH)
+    for _ in range(4):
+        nested(5)
+        nested(5, held)
+        thing = Größe()
+        thing.ähnlich()
+        thing.测量()
+        thing.𝔪𝔢𝔱𝔥𝔬𝔡()
+        thing.value
+        del thing
+        list(generator(3))
+        comprehensions()
+        several_lines()
+        asyncio.run(coroutine(3))
+        eval(compile("\n\ncheck(released.probe_capture(), here())", "<text>", "eval"))
+    generated()
+    shortcut()
+    collected()
+    sys.setrecursionlimit(5000)
+    deep(900)
+    deep(900)
+    repeated()
+    alternating()
+    threads()
+    forked()
+    print(cases)
+
+
+@atexit.register
+def at_exit():
+    released.probe_capture()
+
+
+class AtTheEnd:
+    def __del__(self):
+        released.probe_capture()
+
+
+keep = AtTheEnd()
+main()

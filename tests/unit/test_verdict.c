@@ -1,0 +1,188 @@
+/* What the launcher makes of the files in its run folder, with figures that no program has today:
+ * memory on the host, and files that are not what they seem. */
+#include "cli/verdict.h"
+
+#include "cli/rundir.h"
+#include "sim/record.h"
+#include "stats/stats.h"
+
+#include "child.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static char errors[] = "/tmp/spillway-verdict-XXXXXX";
+
+/* A file of the run folder with the first `bytes` of a record. */
+static void write_record(const char *name, const struct sim_record *record, size_t bytes)
+{
+    char path[4096];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s", getenv("SPILLWAY_RUN_DIR"), name);
+    file = fopen(path, "w");
+    CHECK(file != NULL);
+    CHECK(fwrite(record, bytes, 1, file) == 1);
+    fclose(file);
+}
+
+static struct sim_record some_record(void)
+{
+    static const char command[] = "/usr/bin/python3\0-u\0train.py\0--epochs\0"
+                                  "3";
+    struct sim_record record = {
+        .magic = SIM_RECORD_MAGIC,
+        .version = SIM_RECORD_VERSION,
+        .bytes = sizeof(record),
+        .pid = (int32_t)getpid(),
+        .device_count = 1,
+        .command_bytes = sizeof(command),
+        .devices = {{
+            .total_bytes = 1 << 30,
+            .used_peak_bytes = 1 << 30,
+            .held_peak_bytes = 1 << 29,
+            .launches = {6, 2, 0, 1},
+        }},
+    };
+
+    memcpy(record.command, command, sizeof(command));
+    return record;
+}
+
+/* Statistics of this process, as the pool would leave them. */
+static struct spw_stats *some_stats(void)
+{
+    struct spw_stats *stats = spw_stats_create();
+    struct spw_counters *counters = &stats->devices[0].counters;
+
+    spw_stats_start(stats, "tensor", "a test", NULL, false, 1);
+    spw_counter_set(&counters->limit_bytes, 1 << 30);
+    spw_counter_set(&counters->live_peak_bytes, UINT64_C(3) << 29);
+    spw_counter_set(&counters->host_peak_bytes, 1 << 29);
+    spw_counter_set(&counters->async_live_peak_bytes, 1 << 20);
+    spw_counter_set(&counters->async_live_top_bytes, 1 << 29);
+    return stats;
+}
+
+static const char *verdict(int code)
+{
+    struct spw_fit fit;
+
+    redirect_errors(errors);
+    spw_fit_read(&fit);
+    spw_verdict_print(&fit, code);
+    spw_fit_fini(&fit);
+    return content(errors);
+}
+
+#define HAS(text, part) CHECK(strstr((text), (part)) != NULL)
+
+static void on_the_host(void)
+{
+    struct sim_record record = some_record();
+    char name[32];
+    const char *text;
+
+    CHECK(spw_rundir_create("sim"));
+    snprintf(name, sizeof(name), "sim-%d", (int)getpid());
+    write_record(name, &record, sizeof(record));
+    (void)some_stats();
+    text = verdict(0);
+    HAS(text, "spillway: verdict: fits with 512 MiB on the host\n");
+    HAS(text, "python3 train.py (pid ");
+    HAS(text, "on device 0 (1 GiB): peak live 1.50 GiB, of it PyTorch's tensors at most 512 MiB;");
+    HAS(text, "addresses were checked in 3 of 9 launches (33.3 %)");
+    HAS(text, "2 of the simulated libraries, 1 known from the types in the kernel's name\n");
+    spw_rundir_remove();
+}
+
+static void test_fits_with_memory_on_the_host(void **state)
+{
+    in_child(on_the_host);
+}
+
+/* The later of what the pool refused and what the driver did is what ended the program. */
+static void latest(void)
+{
+    struct sim_record record = some_record();
+    struct sim_record_refusal *refusal = &record.devices[0].last[SIM_RECORD_OTHER];
+    struct spw_stats *stats;
+    char name[32];
+
+    CHECK(spw_rundir_create("sim"));
+    snprintf(name, sizeof(name), "sim-%d", (int)getpid());
+    record.devices[0].refusals[SIM_RECORD_OTHER] = 1;
+    *refusal = (struct sim_record_refusal){.bytes = 3 << 20,
+                                           .missing_bytes = 1 << 20,
+                                           .time_ns = 1,
+                                           .lack = SIM_RECORD_DEVICE,
+                                           .api = "cuLaunchKernel_ptsz",
+                                           .thread = "worker"};
+    write_record(name, &record, sizeof(record));
+    HAS(verdict(1),
+        "does not fit: cuLaunchKernel on device 0, which needed 3 MiB for code or data");
+    stats = some_stats();
+    spw_counter_set(&stats->devices[0].counters.ooms, 1);
+    spw_stats_refuse(&stats->devices[0].refusal, "cudaMalloc", 7, 5 << 20, 0);
+    HAS(verdict(1), "does not fit: allocation 7 on device 0, 5 MiB by cudaMalloc (thread ");
+    HAS(verdict(1), "was refused: enough was free, but in pieces that could not be joined");
+    HAS(verdict(0), "2 requests were refused, and the program went on");
+    refusal->time_ns = UINT64_MAX;
+    write_record(name, &record, sizeof(record));
+    HAS(verdict(1), "does not fit: cuLaunchKernel on device 0");
+    refusal->overcome = true;
+    write_record(name, &record, sizeof(record));
+    HAS(verdict(1), "does not fit: allocation 7 on device 0");
+    spw_rundir_remove();
+}
+
+static void test_the_latest_refusal_counts(void **state)
+{
+    in_child(latest);
+}
+
+static void strange_files(void)
+{
+    struct sim_record record = some_record();
+
+    CHECK(spw_rundir_create("sim"));
+    write_record("sim-1", &record, 100);
+    record.version++;
+    write_record("sim-2", &record, sizeof(record));
+    write_record("unlike", &record, 10);
+    HAS(verdict(0), "spillway: verdict: none: no process used a simulated device\n");
+    CHECK(strchr(content(errors), '\n') == strrchr(content(errors), '\n'));
+    spw_rundir_remove();
+    CHECK(access(getenv("SPILLWAY_RUN_DIR"), F_OK) != 0);
+}
+
+static void test_strange_files_are_left_out(void **state)
+{
+    in_child(strange_files);
+}
+
+static int set_up(void **state)
+{
+    int fd = mkstemp(errors);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    return unlink(errors);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fits_with_memory_on_the_host),
+        cmocka_unit_test(test_the_latest_refusal_counts),
+        cmocka_unit_test(test_strange_files_are_left_out),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
