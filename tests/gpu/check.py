@@ -7,6 +7,7 @@ Programs are compiled here with nvcc, so the bundle is enough; without nvcc thos
 taken. Every row is: what was done, the result, figures. A row that fails does not stop the next.
 """
 import argparse
+import concurrent.futures
 import datetime
 import json
 import os
@@ -23,6 +24,8 @@ PRELOAD = SOURCE / "tests/preload"
 TOOLS = SOURCE / "tests/tools"
 SECONDS = 560  # for everything together
 TORCH = SOURCE / "tests/torch/gpt2_like.py"
+CORPUS = SOURCE / "tests/torch"
+AT_ONCE = 6  # scripts of the corpus, whose times mean nothing
 LATER = (("spilled blocks: content, limits, speed", "issue of the host tier"),
          ("call sites of PyTorch tensors", "issue of the call sites"),
          ("policy files", "issue of the policies"))
@@ -227,6 +230,54 @@ def check_torch(check):
             check.row(f"PyTorch {version.strip()} {label}, {way}", result, figures)
 
 
+def can_import(module):
+    return subprocess.run([sys.executable, "-c", f"import {module}"],
+                          capture_output=True).returncode == 0
+
+
+def check_corpus(check):
+    """Every script of tests/torch in all modes: each exits well, its figures agree."""
+    count = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.device_count())"],
+                           capture_output=True, text=True).stdout.strip()
+    devices = int(count) if count.isdigit() else 0
+    if devices == 0:
+        check.row("PyTorch corpus", "not run", f"{sys.executable} has no PyTorch with a GPU")
+        return
+    sys.path.insert(0, str(CORPUS))
+    from corpus import SCRIPTS
+
+    has_transformers = can_import("transformers")
+
+    def run(name):
+        if SCRIPTS[name].processes > devices:
+            return "not run", f"needs {SCRIPTS[name].processes} GPUs"
+        if name.startswith("hf_") and not has_transformers:
+            return "not run", f"{sys.executable} has no transformers"
+        left = check.deadline - time.monotonic()
+        if left < 1:
+            return "not run", "no time left"
+        try:
+            done = subprocess.run([sys.executable, str(CORPUS / "test_script.py"), "--gpu", name],
+                                  env=os.environ | {"BUILD_ROOT": str(check.root)},
+                                  capture_output=True, text=True, timeout=left)
+        except subprocess.TimeoutExpired:
+            return "FAILED", "no time left"
+        failures = re.findall(r"^(?:FAIL|ERROR): (\w+).*", done.stderr, re.MULTILINE)
+        reasons = re.findall(r"^\w*(?:Error|Exception)\b.*", done.stderr, re.MULTILINE)
+        figures = re.findall(r"^exempt: .*", done.stdout, re.MULTILINE)[-1:]
+        return ("ok" if done.returncode == 0 else "FAILED",
+                "; ".join([*sorted(set(failures)), *reasons[:2], *figures]))
+
+    # What takes all the memory it can find must be alone.
+    alone = [name for name, row in SCRIPTS.items() if row.exempt == "peaks"]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        others = [name for name in SCRIPTS if name not in alone]
+        found = dict(zip(others, pool.map(run, others)))
+    found.update((name, run(name)) for name in alone)
+    for name in SCRIPTS:
+        check.row(f"PyTorch corpus, all modes: {name}", *found[name])
+
+
 def doctor(check):
     status, out, err, _, _ = check.run([check.root / "spillway", "doctor", "--measure"],
                                        timeout=180)
@@ -254,6 +305,7 @@ def main():
         measured = doctor(check)
         check_replay(check)
         check_torch(check)
+        check_corpus(check)
         for what, issue in LATER:
             check.row(what, "not yet", issue)
     finally:

@@ -16,7 +16,8 @@ def bert():
 
 def gpt2():
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(
-        vocab_size=WORDS, n_positions=LENGTH, n_embd=128, n_layer=3, n_head=4, use_cache=False))
+        vocab_size=WORDS, n_positions=LENGTH, n_embd=128, n_layer=3, n_head=4, use_cache=False,
+        bos_token_id=0, eos_token_id=0))
 
 
 def llama():

@@ -19,7 +19,8 @@ class Text(torch.utils.data.Dataset):
 
 def main():
     model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
-        vocab_size=WORDS, n_positions=LENGTH, n_embd=128, n_layer=2, n_head=4, use_cache=False))
+        vocab_size=WORDS, n_positions=LENGTH, n_embd=128, n_layer=2, n_head=4, use_cache=False,
+        bos_token_id=0, eos_token_id=0))
     with tempfile.TemporaryDirectory() as folder:
         arguments = transformers.TrainingArguments(
             output_dir=folder, max_steps=4, per_device_train_batch_size=4, report_to=[],

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """Run a training script as it is, and note PyTorch's memory figures after each optimizer step.
 
-    steps.py OUTPUT SCRIPT [ARGUMENTS...]
+    steps.py SCRIPT [ARGUMENTS...]
 
-OUTPUT gets one JSON object a line: the figures of a step, and at the end those of the whole run.
+The file that STEPS_OUTPUT names (%r is the rank) gets one JSON object a line: the figures of a
+step, and at the end those of the whole run. Fails if the device does: a kernel or copy that used
+memory it must not shows at the latest then.
 """
+import ctypes
 import json
+import os
 import runpy
 import sys
 
@@ -13,30 +17,66 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 
+class PoolStats(ctypes.Structure):
+    """struct spillway_stats of include/spillway.h."""
+    _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
+        "limit_bytes", "live_bytes", "live_peak_bytes", "committed_bytes", "committed_peak_bytes",
+        "host_bytes", "allocs", "frees", "steals", "ooms")]
+
+
+def pool():
+    """What spillway itself says of the current device: committed and host bytes; None without."""
+    ask = getattr(ctypes.CDLL(None), "spillway_stats", None)
+    stats = PoolStats(size=ctypes.sizeof(PoolStats))
+    if ask is None or ask(torch.cuda.current_device(), ctypes.byref(stats)) != 0:
+        return None
+    return stats.committed_bytes + stats.host_bytes
+
+
 def figures():
     stats = torch.cuda.memory_stats()
     return {
+        "capturing": torch.cuda.is_current_stream_capturing(),
         "allocated": torch.cuda.memory_allocated(),
         "allocated_peak": torch.cuda.max_memory_allocated(),
         "reserved": torch.cuda.memory_reserved(),
         "reserved_peak": torch.cuda.max_memory_reserved(),
+        "pool": pool(),
         # These exist on PyTorch's own allocator only.
         "requested": stats.get("requested_bytes.all.current"),
         "requested_peak": stats.get("requested_bytes.all.peak"),
+        "active": stats.get("active_bytes.all.current"),
         "blocks": stats.get("active.all.current"),
         "blocks_peak": stats.get("active.all.peak"),
     }
 
 
+class Layouts(ctypes.Structure):
+    """struct spillway_sim_layouts of src/sim/driver/control.h."""
+    _fields_ = [(name, ctypes.c_ulonglong) for name in ("unknown", "builtin", "ptx", "name")]
+
+
+def launches():
+    """Kernels launched so far, by where the simulated driver knows their arguments from."""
+    layouts = Layouts()
+    ask = getattr(ctypes.CDLL("libcuda.so.1"), "spillway_sim_layouts", None)
+    if ask is None:
+        return {}  # a real driver
+    ask(ctypes.byref(layouts))
+    return {"launches": {name: getattr(layouts, name) for name, _ in Layouts._fields_}}
+
+
 def main(argv):
-    with open(argv[1], "w") as output:
-        def note(*_):
-            print(json.dumps(figures()), file=output, flush=True)
+    path = os.environ["STEPS_OUTPUT"].replace("%r", os.environ.get("RANK", "0"))
+    with open(path, "w") as output:
+        def note(*_, **more):
+            print(json.dumps({**figures(), **more}), file=output, flush=True)
 
         register_optimizer_step_post_hook(note)
-        sys.argv = argv[2:]
-        runpy.run_path(argv[2], run_name="__main__")
-        note()
+        sys.argv = argv[1:]
+        runpy.run_path(argv[1], run_name="__main__")
+        torch.cuda.synchronize()
+        note(**launches())
 
 
 if __name__ == "__main__":

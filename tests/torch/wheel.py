@@ -12,8 +12,10 @@ import sys
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CUDA_MAJOR = 13
 QUESTION = """
-import json, torch
-print(json.dumps([torch.__version__, torch.version.cuda]))
+import importlib.util, json, pathlib, runpy
+folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent
+version = runpy.run_path(folder / "version.py")  # to import all of it takes seconds
+print(json.dumps([version["__version__"], version["cuda"]]))
 """
 
 

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""The training scripts that are run in all modes. As a command: prints their names."""
+
+
+class Row:
+    """A script with its arguments; how many processes torchrun starts (1: none), and which figures
+    may differ from a plain run: see test_script.py."""
+
+    def __init__(self, *command, processes=1, exempt=None):
+        self.command = list(command)
+        self.processes = processes
+        self.exempt = exempt
+
+
+SCRIPTS = {
+    "gpt2_like": Row("gpt2_like.py", "--layers", "2", "--width", "256", "--heads", "4",
+                     "--vocabulary", "5000", "--context", "256", "--batch", "4", "--steps", "4"),
+    "accumulation": Row("accumulation.py"),
+    "checkpointing": Row("checkpointing.py"),
+    "compile_eager": Row("compile_eager.py"),
+    "convolution": Row("convolution.py"),
+    "convolution_benchmark": Row("convolution.py", "--benchmark", exempt="peaks"),
+    "data_loader": Row("data_loader.py"),
+    "data_parallel_nccl": Row("data_parallel_nccl.py", processes=2, exempt="threads"),
+    "data_parallel_sharded": Row("data_parallel_nccl.py", "--sharded", processes=2,
+                                 exempt="threads"),
+    "efficient_transformer": Row("efficient_transformer.py"),
+    "empty_cache": Row("empty_cache.py"),
+    "graph_capture": Row("graph_capture.py", exempt="captured"),
+    "growing_batches": Row("growing_batches.py"),
+    "gru_packed": Row("lstm.py", "--cell", "GRU", "--packed"),
+    "hf_bert": Row("hf_models.py", "bert"),
+    "hf_gpt2": Row("hf_models.py", "gpt2", "--checkpointing"),
+    "hf_llama": Row("hf_models.py", "llama"),
+    "hf_resnet": Row("hf_models.py", "resnet"),
+    "hf_resnet_benchmark": Row("hf_models.py", "resnet", "--benchmark", exempt="peaks"),
+    "hf_trainer": Row("hf_trainer.py"),
+    "lazy_parameters": Row("lazy_parameters.py"),
+    "lstm": Row("lstm.py"),
+    "mixed_precision": Row("mixed_precision.py"),
+    "monitoring": Row("monitoring.py"),
+    "offload_module": Row("offload_module.py"),
+    "other_libraries": Row("other_libraries.py"),
+    "save_on_cpu": Row("save_on_cpu.py"),
+    "side_streams": Row("side_streams.py"),
+    "two_processes": Row("two_processes.py", processes=2),
+    "variable_length": Row("variable_length.py"),
+}
+
+if __name__ == "__main__":
+    print("\n".join(SCRIPTS))

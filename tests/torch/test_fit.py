@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""The verdict of `spillway sim` on a real training script agrees with what PyTorch counts.
+
+Exits with 77 when there is no PyTorch that the simulated GPU can serve.
+"""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import running
+import wheel
+
+SCRIPT = running.steps_of("gpt2_like.py", "--layers", "2", "--width", "256", "--heads", "4",
+                          "--vocabulary", "5000", "--context", "256", "--batch", "4",
+                          "--steps", "2")
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+def size(number, unit):
+    return float(number) * UNITS[unit]
+
+
+class Fit(unittest.TestCase):
+    interpreter = None
+
+    def run_script(self, *flags, settings=None):
+        return running.Run([self.interpreter, *SCRIPT], flags, settings)
+
+    def verdict(self, run):
+        lines = [line for line in run.said() if line.startswith(("spillway: verdict: ",
+                                                                 "spillway:   "))]
+        self.assertTrue(lines and lines[0].startswith("spillway: verdict: "), run.stderr)
+        return "\n".join(lines)
+
+    def figure(self, pattern, text):
+        match = re.search(pattern + r" ([\d.]+) (\w+)", text)
+        self.assertIsNotNone(match, text)
+        return size(*match.groups())
+
+    def test_agrees_with_the_plain_run(self):
+        plain = self.run_script("--no-pool")
+        pooled = self.run_script()
+        last = plain.steps["0"][-1]
+        for run in (plain, pooled):
+            self.assertEqual(run.status, 0, run.stderr)
+            self.assertIn("spillway: verdict: fits\n", self.verdict(run))
+            self.assertRegex(self.verdict(run), r"addresses were checked in \d+ of \d+ launches")
+            self.assertRegex(self.verdict(run), r"read results that no kernel computed: [2-9]\d* ")
+        tensors = self.figure("PyTorch's tensors at most", self.verdict(pooled))
+        self.assertAlmostEqual(tensors, pooled.steps["0"][-1]["allocated_peak"],
+                               delta=0.01 * UNITS["MiB"])
+        self.assertGreaterEqual(tensors, last["requested_peak"] - 0.01 * UNITS["MiB"])
+        self.assertLessEqual(tensors, last["allocated_peak"] + 512 * last["blocks_peak"])
+        self.assertGreaterEqual(self.figure("peak live", self.verdict(plain)),
+                                last["reserved_peak"] - 0.01 * UNITS["MiB"])
+
+        memory = str(int(0.6 * last["allocated_peak"]))
+        for flags in (["--no-pool"], ["--spill", "off"]):
+            with self.subTest(flags):
+                run = self.run_script(*flags, "--memory", memory)
+                self.assertEqual(run.status, 1)
+                self.assertRegex(self.verdict(run), r"does not fit: allocation \d+ on device 0, .* "
+                                                    r"by cu(da)?M\w+ \(thread \w+, \d+\), was ref")
+                self.assertGreater(self.figure("was refused:(?: at least)?", self.verdict(run)), 0)
+
+    def test_very_little_memory(self):
+        """Whether an allocation fails first or the code of the next kernel, it is named."""
+        run = self.run_script("--memory", "100MiB")
+        self.assertNotEqual(run.status, 0)
+        self.assertRegex(self.verdict(run), r"does not fit: .* on device 0, .* was refused: .* "
+                                            r"were missing of 100 MiB")
+
+    def test_processes(self):
+        """One line for each process of torchrun; torchrun itself and the workers use no device."""
+        torchrun = [self.interpreter, "-m", "torch.distributed.run", "--nproc_per_node", "2",
+                    str(running.HERE / "two_processes.py")]
+        verdict = self.verdict(running.Run(torchrun, ["--devices", "2"]))
+        self.assertEqual(re.findall(r"two_processes\.py \(pid \d+\) on device (\d)", verdict),
+                         ["0", "1"])
+        self.assertIn("verdict: fits", verdict)
+        loader = running.Run([self.interpreter, str(running.HERE / "data_loader.py")])
+        self.assertEqual(len(re.findall(r"\(pid \d+\) on device", self.verdict(loader))), 1)
+
+    def test_compare(self):
+        done = subprocess.run([str(running.ROOT / "spillway"), "sim", "--compare", "--memory",
+                               "1GiB", "--", self.interpreter, *SCRIPT],
+                              env={**os.environ, "STEPS_OUTPUT": "/dev/null"}, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.count("step 2: "), 2)
+        for side in ("bare", "under the pool"):
+            line = re.search(rf"^spillway: {side}: peak live .*", done.stderr, re.MULTILINE)
+            self.assertIsNotNone(line, done.stderr)
+            enough = self.figure("smallest device that did:", line.group())
+            self.assertGreaterEqual(enough, self.figure("peak live", line.group()))
+            self.assertLessEqual(enough, 1.05 * self.figure("taken from the device", line.group()))
+
+
+def main(argv):
+    Fit.interpreter, reason = wheel.find()
+    if reason:
+        print(reason)
+        return 77
+    return not unittest.main(argv=argv[:1], exit=False, verbosity=2).result.wasSuccessful()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
