@@ -34,16 +34,28 @@ static const char *last_part(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
-/* The first argument that is no option; NULL when there is none, or only code (-c). */
+static bool is_script(const char *word)
+{
+    size_t length = strlen(word);
+
+    return length > 3 && strcmp(word + length - 3, ".py") == 0;
+}
+
+/* What an interpreter was given to run: its first argument, or one behind its options that is a
+ * script or a module (-m). NULL when there is none, or only code (-c). */
 static const char *find_script(const char *command, const char *end)
 {
-    for (const char *word = command + strlen(command) + 1; word < end; word += strlen(word) + 1) {
+    const char *first = command + strlen(command) + 1;
+    bool module = false;
+
+    for (const char *word = first; word < end; word += strlen(word) + 1) {
         if (strcmp(word, "-c") == 0) {
             return NULL;
         }
-        if (*word != '-' && *word != '\0') {
+        if (*word != '-' && *word != '\0' && (word == first || module || is_script(word))) {
             return word;
         }
+        module = strcmp(word, "-m") == 0;
     }
     return NULL;
 }
