@@ -26,6 +26,7 @@ struct spw_extent {
     uint8_t kind;                   /* enum spw_extent_kind */
     uint8_t heap;                   /* enum spw_heap_class */
     bool ordered;                   /* BLOCK: allocated on a stream */
+    bool host;                      /* FREE: in part on the host, so in no bin */
     union {
         struct {                        /* FREE; HOLE uses age only */
             struct spw_lane *lane;      /* whose pending work may still touch it */

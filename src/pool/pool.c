@@ -18,6 +18,7 @@ struct request {
     const struct spw_stream *stream;
     struct spw_lane *lane; /* of the stream; NULL without one */
     enum spw_heap_class heap;
+    bool spilling;     /* may be on the host */
     bool device_full;  /* the driver refused to create more */
     bool wait_refused; /* the host may not wait now */
 };
@@ -115,7 +116,7 @@ static void settle(struct spw_pool *pool, struct spw_lane *lane, bool record)
     }
 }
 
-static void settle_others(struct spw_pool *pool, const struct spw_lane *except, bool record)
+void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record)
 {
     for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
         if (pool->lanes.by_number[i] != except) {
@@ -142,7 +143,9 @@ static enum spw_err wait_for_one(struct spw_pool *pool)
     pool->lanes.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
     pthread_mutex_unlock(&pool->lock);
-    err = pool->ops->wait_host(pool->vm, record.fence);
+    /* With a host tier there is another way than to wait for ever. */
+    err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon : pool->ops->wait_host)(
+        pool->vm, record.fence);
     pthread_mutex_lock(&pool->lock);
     pool->lanes.waiters--;
     spw_lane_waited(&pool->lanes, lane, record, err == SPW_OK);
@@ -166,9 +169,9 @@ static bool may_create(const struct spw_pool *pool, uint64_t most_bytes)
 static enum spw_err grow(struct spw_pool *pool, struct request *request, size_t count,
                          uint64_t most_bytes)
 {
-    while (pool->backing.spare_count < count && !request->device_full &&
+    while (spw_backing_spare(&pool->backing) < count && !request->device_full &&
            may_create(pool, most_bytes)) {
-        enum spw_err err = spw_backing_create(&pool->backing);
+        enum spw_err err = spw_backing_create(&pool->backing, SPW_TIER_DEVICE);
 
         if (err == SPW_E_NO_MEMORY) {
             request->device_full = true;
@@ -198,15 +201,15 @@ static uint64_t growth_bound(const struct spw_pool *pool, const struct request *
 
 static void steal(struct spw_pool *pool, size_t count)
 {
-    size_t spare = pool->backing.spare_count, taken;
+    size_t spare = spw_backing_spare(&pool->backing), taken;
 
     if (spare >= count) {
         return;
     }
-    settle_others(pool, NULL, false);
+    spw_pool_settle(pool, NULL, false);
     taken = spw_space_steal(&pool->space, count - spare);
     if (taken < count - spare) {
-        settle_others(pool, NULL, true);
+        spw_pool_settle(pool, NULL, true);
         taken += spw_space_steal(&pool->space, count - spare - taken);
     }
     if (taken > 0) {
@@ -233,7 +236,7 @@ static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_
     enum spw_err err;
 
     steal(pool, count);
-    if (pool->backing.spare_count >= count) {
+    if (spw_backing_spare(&pool->backing) >= count) {
         return SPW_OK;
     }
     /* cuMemFree may have waited for the device on a bare driver, so waiting for it here is no
@@ -242,13 +245,38 @@ static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_
         return SPW_E_AGAIN;
     }
     err = grow(pool, request, count, UINT64_MAX);
-    if (err != SPW_OK || pool->backing.spare_count >= count) {
+    if (err != SPW_OK || spw_backing_spare(&pool->backing) >= count) {
         return err;
     }
     if (anything_pending(pool)) {
         return SPW_E_AGAIN;
     }
     return request->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
+}
+
+/* Whether the device has no memory, with nothing left to wait for. */
+static bool is_short(const struct request *request, enum spw_err err)
+{
+    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ||
+           (err == SPW_E_AGAIN && request->wait_refused);
+}
+
+/* Gets chunks on the host for what `count` granules lack on the device. */
+static enum spw_err add_host(struct spw_pool *pool, size_t count)
+{
+    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+    size_t most = (size_t)(pool->config.host_limit_bytes / pool->config.granule_bytes);
+
+    while (spw_backing_spare(&pool->backing) + host->spare_count < count) {
+        enum spw_err err = host->chunk_count < most
+                               ? spw_backing_create(&pool->backing, SPW_TIER_HOST)
+                               : SPW_E_NO_MEMORY;
+
+        if (err != SPW_OK) {
+            return err;
+        }
+    }
+    return SPW_OK;
 }
 
 /* Backs a claim and makes it a block. On failure the claim is given back. */
@@ -318,7 +346,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
     struct spw_extent *claim;
     size_t missing;
     enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
-                                       &claim);
+                                       request->spilling, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
@@ -326,9 +354,12 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
     missing = spw_backing_missing(&pool->backing, claim->address, spw_extent_end(claim));
     if (scraping) {
         err = scrape(pool, request, missing);
+        if (request->spilling && is_short(request, err) && add_host(pool, missing) == SPW_OK) {
+            err = SPW_OK;
+        }
     } else {
         err = grow(pool, request, missing, growth_bound(pool, request));
-        if (err == SPW_OK && pool->backing.spare_count < missing) {
+        if (err == SPW_OK && spw_backing_spare(&pool->backing) < missing) {
             err = SPW_E_AGAIN;
         }
     }
@@ -346,7 +377,11 @@ static enum spw_err miss(struct spw_pool *pool, struct request *request,
 {
     enum spw_err err;
 
-    settle_others(pool, request->lane, true);
+    spw_pool_settle(pool, request->lane, true);
+    if (pool->space.host_extents > 0 && request->lane != NULL) {
+        settle(pool, request->lane, true);
+    }
+    spw_space_shed(&pool->space);
     *ret_block = try_hit(pool, request);
     if (*ret_block != NULL) {
         return SPW_OK;
@@ -409,7 +444,8 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     enum spw_err err;
 
     /* Before any chunk is created for a block that can never be had. */
-    if (spw_counter_get(&pool->counters->live_bytes) + request->bytes > pool->config.limit_bytes) {
+    if (spw_counter_get(&pool->counters->live_bytes) + request->bytes >
+        pool->config.limit_bytes + (request->spilling ? pool->config.host_limit_bytes : 0)) {
         return SPW_E_LIMIT;
     }
     if (request->stream != NULL) {
@@ -435,10 +471,10 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     return SPW_OK;
 }
 
-enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
-                            void *context, uint64_t *ret_address)
+static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
+                          void *context, bool spilling, uint64_t *ret_address)
 {
-    struct request request = {.stream = stream};
+    struct request request = {.stream = stream, .spilling = spilling};
     enum spw_err err;
 
     if (bytes == 0) {
@@ -453,6 +489,19 @@ enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct 
     err = alloc_locked(pool, &request, bytes, context, ret_address);
     pthread_mutex_unlock(&pool->lock);
     return err;
+}
+
+enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
+                            void *context, uint64_t *ret_address)
+{
+    return alloc(pool, bytes, stream, context, /* spilling */ false, ret_address);
+}
+
+enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
+                                     const struct spw_stream *stream, void *context,
+                                     uint64_t *ret_address)
+{
+    return alloc(pool, bytes, stream, context, /* spilling */ true, ret_address);
 }
 
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
@@ -599,7 +648,7 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
 
 static uint64_t own_committed(const struct spw_pool *pool)
 {
-    return pool->backing.chunk_count * pool->config.granule_bytes;
+    return pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * pool->config.granule_bytes;
 }
 
 static uint64_t largest_free(const struct spw_pool *pool)
@@ -618,13 +667,19 @@ static uint64_t largest_free(const struct spw_pool *pool)
 
 void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
 {
+    uint64_t host, backed;
+
     pthread_mutex_lock(&pool->lock);
+    host = spw_counter_get(&pool->counters->host_used_bytes);
+    backed = own_committed(pool) + host;
     *ret_usage = (struct spw_pool_usage){
         .limit = pool->config.limit_bytes,
         .live = spw_counter_get(&pool->counters->live_bytes),
         .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
         .committed = spw_counter_get(&pool->counters->committed_bytes),
-        .spare = own_committed(pool) - pool->own_live_bytes,
+        .host = host,
+        .host_limit = pool->config.host_limit_bytes,
+        .spare = backed - pool->own_live_bytes,
         .largest_free = largest_free(pool),
     };
     pthread_mutex_unlock(&pool->lock);
@@ -636,11 +691,12 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
 static size_t give_back(struct spw_pool *pool, size_t count)
 {
     /* A fence of an idle stream that was recorded just now has completed at the second look. */
-    for (int look = 0; look < TRIM_LOOKS && pool->backing.spare_count < count; look++) {
-        settle_others(pool, NULL, true);
-        (void)spw_space_steal(&pool->space, count - pool->backing.spare_count);
+    for (int look = 0; look < TRIM_LOOKS && spw_backing_spare(&pool->backing) < count; look++) {
+        spw_pool_settle(pool, NULL, true);
+        spw_space_shed(&pool->space);
+        (void)spw_space_steal(&pool->space, count - spw_backing_spare(&pool->backing));
     }
-    return spw_backing_release(&pool->backing, count);
+    return spw_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
 }
 
 uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
@@ -718,14 +774,6 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
-}
-
-void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
-{
-    pthread_mutex_lock(&pool->lock);
-    pool->config.limit_bytes = limit_bytes;
-    spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
-    pthread_mutex_unlock(&pool->lock);
 }
 
 void spw_pool_reset_ordered_peak(struct spw_pool *pool)

@@ -24,3 +24,7 @@ struct spw_pool {
     uint64_t own_live_bytes; /* blocks only, without foreign charges */
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
 };
+
+/* Learns what the device has done on every lane but `except` and makes it idle. With `record`, work
+ * that no fence covers yet gets one first. Caller holds the lock. */
+void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record);

@@ -30,6 +30,7 @@ void fake_vm_init(struct fake_vm *vm)
     pthread_mutex_init(&vm->lock, NULL);
     pthread_cond_init(&vm->changed, NULL);
     vm->chunk_used = calloc(MOST_CHUNKS, 1);
+    vm->chunk_tier = calloc(MOST_CHUNKS, 1);
     vm->fail_call = -1;
 }
 
@@ -38,6 +39,7 @@ void fake_vm_fini(struct fake_vm *vm)
     free(vm->mapped);
     free(vm->accessible);
     free(vm->chunk_used);
+    free(vm->chunk_tier);
     pthread_cond_destroy(&vm->changed);
     pthread_mutex_destroy(&vm->lock);
 }
@@ -92,6 +94,16 @@ size_t fake_vm_calls(const struct fake_vm *vm)
 static size_t index_of(const struct fake_vm *vm, uint64_t address)
 {
     return (size_t)((address - vm->base) / FAKE_GRANULE);
+}
+
+size_t fake_vm_on_host(const struct fake_vm *vm, uint64_t address, uint64_t bytes)
+{
+    size_t count = 0;
+
+    for (size_t i = index_of(vm, address); i <= index_of(vm, address + bytes - 1); i++) {
+        count += vm->mapped[i] != 0 && vm->chunk_tier[vm->mapped[i] - 1] == SPW_TIER_HOST;
+    }
+    return count;
 }
 
 bool fake_vm_usable(const struct fake_vm *vm, uint64_t address, uint64_t bytes)
@@ -159,12 +171,16 @@ static void unreserve(struct fake_vm *vm, uint64_t address, uint64_t bytes)
 static enum spw_err create(struct fake_vm *vm, enum spw_tier tier, uint64_t bytes,
                            uint64_t *ret_chunk)
 {
-    if (fails(vm, FAKE_CREATE) || (vm->most_chunks != 0 && vm->chunks >= vm->most_chunks)) {
+    bool host = tier == SPW_TIER_HOST;
+
+    if (fails(vm, FAKE_CREATE) ||
+        (!host && vm->most_chunks != 0 && vm->chunks >= vm->most_chunks)) {
         return SPW_E_NO_MEMORY;
     }
-    vm->violations += bytes != FAKE_GRANULE || tier != SPW_TIER_DEVICE;
-    vm->chunks++;
+    vm->violations += bytes != FAKE_GRANULE;
+    *(host ? &vm->host_chunks : &vm->chunks) += 1;
     *ret_chunk = vm->chunk_numbers++;
+    vm->chunk_tier[*ret_chunk] = (uint8_t)tier;
     vm->chunk_used[*ret_chunk] = 1;
     return SPW_OK;
 }
@@ -176,7 +192,7 @@ static enum spw_err release(struct fake_vm *vm, uint64_t chunk)
     }
     vm->violations += vm->chunk_used[chunk] != 1;
     vm->chunk_used[chunk] = 0;
-    vm->chunks--;
+    *(vm->chunk_tier[chunk] == SPW_TIER_HOST ? &vm->host_chunks : &vm->chunks) -= 1;
     return SPW_OK;
 }
 
@@ -260,11 +276,8 @@ static enum spw_err query(struct fake_vm *vm, const void *fence)
     return is_complete(vm, unpack(fence)) ? SPW_OK : SPW_E_AGAIN;
 }
 
-static enum spw_err wait_host(struct fake_vm *vm, const void *fence)
+static enum spw_err await(struct fake_vm *vm, const void *fence)
 {
-    if (fails(vm, FAKE_WAIT_HOST) || vm->capturing) {
-        return SPW_E_AGAIN;
-    }
     vm->waiters++;
     pthread_cond_broadcast(&vm->changed);
     while (vm->holding) {
@@ -275,6 +288,21 @@ static enum spw_err wait_host(struct fake_vm *vm, const void *fence)
         vm->finished = unpack(fence).time;
     }
     return SPW_OK;
+}
+
+static enum spw_err wait_host(struct fake_vm *vm, const void *fence)
+{
+    return fails(vm, FAKE_WAIT_HOST) || vm->capturing ? SPW_E_AGAIN : await(vm, fence);
+}
+
+static enum spw_err wait_soon(struct fake_vm *vm, const void *fence)
+{
+    bool complete = is_complete(vm, unpack(fence));
+
+    if (fails(vm, FAKE_WAIT_SOON) || vm->capturing || (vm->impatient && !complete)) {
+        return SPW_E_AGAIN;
+    }
+    return await(vm, fence);
 }
 
 static enum spw_err wait_stream(struct fake_vm *vm, const struct spw_stream *stream,
@@ -318,6 +346,7 @@ FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void **ret_fence), f
             (vm, stream, ret_fence))
 FAKE_LOCKED((void *cookie, void *asked), query, (vm, asked))
 FAKE_LOCKED((void *cookie, void *awaited), wait_host, (vm, awaited))
+FAKE_LOCKED((void *cookie, void *awaited), wait_soon, (vm, awaited))
 FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void *awaited), wait_stream,
             (vm, stream, awaited))
 #undef FAKE_LOCKED
@@ -351,6 +380,7 @@ const struct spw_vm_ops fake_vm_ops = {
     .fence = fake_fence,
     .query = fake_query,
     .wait_host = fake_wait_host,
+    .wait_soon = fake_wait_soon,
     .wait_stream = fake_wait_stream,
     .drop = fake_drop,
 };
