@@ -10,6 +10,8 @@
 #include "hook/hook.h"
 #include "pool/pool.h"
 #include "stats/stats.h"
+#include "tier/host.h"
+#include "tier/tier.h"
 #include "vm/vm.h"
 
 #include <assert.h>
@@ -242,8 +244,84 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
     return err;
 }
 
+/* ---- the host tier of a device ---- */
+
+/* What there is of host memory. On the simulated GPU the machine is simulated as well. */
+static struct spw_host_memory ask_host(const struct spw_driver *driver)
+{
+    struct spw_host_memory memory;
+    struct spw_option_value simulated;
+
+    if (driver->simulated == NULL) {
+        spw_host_memory(&memory);
+        return memory;
+    }
+    simulated = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
+    return (struct spw_host_memory){.total = simulated.bytes, .available = simulated.bytes};
+}
+
+/* Says once that less host memory may be used than was asked for. */
+static void tell_host_limit(const struct spw_host_memory *memory, uint64_t limit)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    uint64_t most = memory->limited ? memory->group_limit : memory->total;
+    char there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
+
+    if (!atomic_flag_test_and_set(&told)) {
+        spw_say("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
+                spw_environment("SPILLWAY_HOST_LIMIT"), spw_size_text(most, there),
+                memory->limited ? "the control group allows" : "this machine has",
+                spw_size_text(limit, taken));
+    }
+}
+
+static uint64_t choose_host_limit(const struct spw_driver *driver)
+{
+    struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
+    struct spw_host_memory memory = ask_host(driver);
+    uint64_t most = memory.limited && memory.group_limit < memory.total ? memory.group_limit
+                                                                        : memory.total;
+    uint64_t limit = spw_option_bytes(&option, memory.total);
+
+    if (!option.set) {
+        return spw_host_memory_share(&memory);
+    }
+    if (most > 0 && limit > most) {
+        limit = spw_host_memory_share(&memory);
+        tell_host_limit(&memory, limit);
+    }
+    return limit;
+}
+
+/* NULL: nothing may go to the host. */
+static struct spw_host_tier *make_tier(const struct spw_driver *driver,
+                                       const struct spw_device *device, struct spw_vm *vm,
+                                       struct spw_pool *pool)
+{
+    enum { MILLION = 1000000, WAIT_FACTOR = 10 };
+    uint64_t wait_ns = spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
+    const struct spw_host_tier_config config = {
+        .pool = pool,
+        .counters = device->counters,
+        .ordinal = device->ordinal,
+        .limit_bytes = choose_host_limit(driver),
+        .move_wait_ns = wait_ns,
+        .overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).on,
+        .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
+    };
+    struct spw_host_tier *tier;
+
+    if (spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word == SPW_SPILL_OFF ||
+        spw_hook.mode == SPW_MODE_OBSERVE || config.limit_bytes == 0) {
+        return NULL;
+    }
+    spw_vm_set_patience(vm, wait_ns * WAIT_FACTOR);
+    return spw_host_tier_create(&config, &tier) == SPW_OK ? tier : NULL;
+}
+
 static enum spw_err open_device(struct spw_device *device, CUcontext context,
-                                struct spw_pool **ret_pool, void **ret_vm)
+                                struct spw_pool **ret_pool, void **ret_vm,
+                                struct spw_host_tier **ret_tier)
 {
     struct spw_driver *driver = atomic_load(&spw_hook.driver);
     uint64_t total, free;
@@ -264,6 +342,7 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
         return err;
     }
     *ret_vm = vm;
+    *ret_tier = make_tier(driver, device, vm, *ret_pool);
     announce_mode();
     return SPW_OK;
 }

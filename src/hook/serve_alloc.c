@@ -3,6 +3,7 @@
 #include "hook/capture.h"
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/spill.h"
 #include "hook/stream.h"
 
 /* What became of a request: ours, refused for good, or the real driver's. */
@@ -52,6 +53,10 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
         return charge(pool, request);
     }
     err = spw_pool_alloc(pool, request->bytes, request->stream, request->context, &address);
+    if (SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)) {
+        err = spw_spill_alloc(request->device, request->bytes, request->stream, request->context,
+                              err, &address);
+    }
     if (SPW_UNLIKELY(spw_hook.check)) {
         spw_device_check(request->device, pool);
     }

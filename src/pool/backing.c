@@ -160,6 +160,20 @@ bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, ui
     return false;
 }
 
+uint64_t spw_backing_host_bytes(const struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    uint64_t bytes = 0;
+
+    for (uint64_t at = address, next; spw_backing_uses_host(backing) && at < end; at = next) {
+        next = spw_backing_down(backing, at) + backing->granule_bytes;
+        next = next < end ? next : end;
+        if (backing->granules[spw_backing_index(backing, at)].tier == SPW_TIER_HOST) {
+            bytes += next - at;
+        }
+    }
+    return bytes;
+}
+
 size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end)
 {
     size_t last = spw_backing_index(backing, end - 1), missing = 0;

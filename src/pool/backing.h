@@ -83,8 +83,9 @@ static inline uint64_t spw_backing_up(const struct spw_backing *backing, uint64_
     return (address + backing->granule_bytes - 1) & ~(backing->granule_bytes - 1);
 }
 
-/* Whether a granule of [address, end) is on the host. */
+/* Whether a granule of [address, end) is on the host, and how many of its bytes are. */
 bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end);
+uint64_t spw_backing_host_bytes(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
 /* How many granules of [address, end) have no chunk. */
 size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end);

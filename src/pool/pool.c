@@ -8,7 +8,6 @@ enum {
     SMALL_MOST_BYTES = 4096, /* larger blocks live in the heap of large ones */
     PRESSURE_FREES = 256,        /* frees watched after a steal */
     PRESSURE_FENCE_BYTES = 64 << 20, /* freed between two fences while watched */
-    TRIM_LOOKS = 3,
     GROWTH_FLOOR_GRANULES = 16,  /* of any growth allowance above zero */
 };
 
@@ -21,6 +20,7 @@ struct request {
     bool spilling;     /* may be on the host */
     bool device_full;  /* the driver refused to create more */
     bool wait_refused; /* the host may not wait now */
+    uint64_t host_bytes; /* of the block that was had */
 };
 
 /* ---- life ---- */
@@ -425,7 +425,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
     }
 }
 
-static void count_live(struct spw_pool *pool, int64_t change, bool ordered)
+void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered)
 {
     struct spw_counters *counters = pool->counters;
 
@@ -465,16 +465,17 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     block->ordered = request->stream != NULL;
     spw_address_map_put(&pool->blocks, block);
     pool->own_live_bytes += block->bytes;
-    count_live(pool, (int64_t)block->bytes, block->ordered);
+    spw_pool_count_live(pool, (int64_t)block->bytes, block->ordered);
     spw_counter_shift(&pool->counters->allocs, 1);
     *ret_address = block->address;
+    request->host_bytes =
+        spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
     return SPW_OK;
 }
 
-static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
-                          void *context, bool spilling, uint64_t *ret_address)
+static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, struct request request,
+                          void *context, uint64_t *ret_address, uint64_t *ret_host_bytes)
 {
-    struct request request = {.stream = stream, .spilling = spilling};
     enum spw_err err;
 
     if (bytes == 0) {
@@ -488,20 +489,26 @@ static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, const struct sp
     pthread_mutex_lock(&pool->lock);
     err = alloc_locked(pool, &request, bytes, context, ret_address);
     pthread_mutex_unlock(&pool->lock);
+    *ret_host_bytes = request.host_bytes;
     return err;
 }
 
 enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
                             void *context, uint64_t *ret_address)
 {
-    return alloc(pool, bytes, stream, context, /* spilling */ false, ret_address);
+    const struct request request = {.stream = stream};
+    uint64_t host_bytes;
+
+    return alloc(pool, bytes, request, context, ret_address, &host_bytes);
 }
 
 enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
                                      const struct spw_stream *stream, void *context,
-                                     uint64_t *ret_address)
+                                     uint64_t *ret_address, uint64_t *ret_host_bytes)
 {
-    return alloc(pool, bytes, stream, context, /* spilling */ true, ret_address);
+    const struct request request = {.stream = stream, .spilling = true};
+
+    return alloc(pool, bytes, request, context, ret_address, ret_host_bytes);
 }
 
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
@@ -518,7 +525,7 @@ static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
 static void give_block(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
 {
     pool->own_live_bytes -= block->bytes;
-    count_live(pool, -(int64_t)block->bytes, block->ordered);
+    spw_pool_count_live(pool, -(int64_t)block->bytes, block->ordered);
     spw_counter_shift(&pool->counters->frees, 1);
     spw_space_free(&pool->space, block, lane);
 }
@@ -646,108 +653,6 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
     return found;
 }
 
-static uint64_t own_committed(const struct spw_pool *pool)
-{
-    return pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * pool->config.granule_bytes;
-}
-
-static uint64_t largest_free(const struct spw_pool *pool)
-{
-    uint64_t largest = 0;
-
-    for (uint32_t i = 0; i < pool->lanes.count; i++) {
-        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-            uint64_t bytes = spw_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
-
-            largest = bytes > largest ? bytes : largest;
-        }
-    }
-    return largest;
-}
-
-void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
-{
-    uint64_t host, backed;
-
-    pthread_mutex_lock(&pool->lock);
-    host = spw_counter_get(&pool->counters->host_used_bytes);
-    backed = own_committed(pool) + host;
-    *ret_usage = (struct spw_pool_usage){
-        .limit = pool->config.limit_bytes,
-        .live = spw_counter_get(&pool->counters->live_bytes),
-        .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
-        .committed = spw_counter_get(&pool->counters->committed_bytes),
-        .host = host,
-        .host_limit = pool->config.host_limit_bytes,
-        .spare = backed - pool->own_live_bytes,
-        .largest_free = largest_free(pool),
-    };
-    pthread_mutex_unlock(&pool->lock);
-}
-
-/* ---- limits and trimming ---- */
-
-/* Makes `count` chunks spare, if so many are free, and releases them. */
-static size_t give_back(struct spw_pool *pool, size_t count)
-{
-    /* A fence of an idle stream that was recorded just now has completed at the second look. */
-    for (int look = 0; look < TRIM_LOOKS && spw_backing_spare(&pool->backing) < count; look++) {
-        spw_pool_settle(pool, NULL, true);
-        spw_space_shed(&pool->space);
-        (void)spw_space_steal(&pool->space, count - spw_backing_spare(&pool->backing));
-    }
-    return spw_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
-}
-
-uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
-{
-    uint64_t committed, released = 0;
-
-    pthread_mutex_lock(&pool->lock);
-    committed = own_committed(pool);
-    if (committed > keep_bytes) {
-        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return released * pool->config.granule_bytes;
-}
-
-enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes)
-{
-    struct spw_counters *counters = pool->counters;
-    uint64_t wanted;
-    enum spw_err err = SPW_OK;
-
-    pthread_mutex_lock(&pool->lock);
-    wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
-        uint64_t excess = wanted - pool->config.limit_bytes;
-
-        (void)give_back(pool, (size_t)((excess + pool->config.granule_bytes - 1) /
-                                       pool->config.granule_bytes));
-        wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    }
-    if (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes) {
-        err = SPW_E_LIMIT;
-    } else {
-        spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);
-        spw_counter_shift(&counters->committed_bytes, (int64_t)bytes);
-        spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
-        count_live(pool, (int64_t)bytes, false);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return err;
-}
-
-void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
-    spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
-    count_live(pool, -(int64_t)bytes, false);
-    pthread_mutex_unlock(&pool->lock);
-}
-
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
 {
     struct spw_lane *lane;
@@ -774,20 +679,4 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
-}
-
-void spw_pool_reset_ordered_peak(struct spw_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_set(&pool->counters->async_live_peak_bytes,
-                    spw_counter_get(&pool->counters->async_live_bytes));
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void spw_pool_reset_reserved_peak(struct spw_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_set(&pool->counters->reserved_peak_bytes,
-                    spw_counter_get(&pool->counters->committed_bytes));
-    pthread_mutex_unlock(&pool->lock);
 }

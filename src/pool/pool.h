@@ -72,10 +72,11 @@ void spw_pool_abandon(struct spw_pool *pool);
 enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
                             void *context, uint64_t *ret_address);
 
-/* The same, and what the device has no room for is on the host, as far as the host's limit goes. */
+/* The same, and what the device has no room for is on the host, as far as the host's limit goes:
+ * *ret_host_bytes of the block. */
 enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
                                      const struct spw_stream *stream, void *context,
-                                     uint64_t *ret_address);
+                                     uint64_t *ret_address, uint64_t *ret_host_bytes);
 
 /* Frees the block that starts exactly at `address`, ordered after the work in `stream`;
  * `stream` NULL means after everything submitted to the device so far. SPW_E_NOT_OURS when no
@@ -118,7 +119,12 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
 /* Changes the limit; what is committed beyond a lower one stays until it is trimmed. */
 void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes);
 
-/* The same of the host. 0 ends the host tier: what is there stays until it is freed. */
+/* Finds out whether the device can use memory of the host, and lets blocks have up to
+ * `host_limit_bytes` of it; *ret_moves: whether blocks can be moved as well. SPW_E_AGAIN when it
+ * cannot be found out now. */
+enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves);
+
+/* Changes the host's limit. 0 ends the host tier: what is there stays until it is freed. */
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes);
 
 /* Releases every spare chunk of the host. Returns the bytes released. */

@@ -28,3 +28,6 @@ struct spw_pool {
 /* Learns what the device has done on every lane but `except` and makes it idle. With `record`, work
  * that no fence covers yet gets one first. Caller holds the lock. */
 void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record);
+
+/* Counts blocks, or charges, that begin or end. Caller holds the lock. */
+void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered);

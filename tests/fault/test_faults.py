@@ -21,7 +21,9 @@ MAY_SAY = [r"."]
 SPARE_EVENTS = 3
 # After these the driver's own memory is in a state that only it knows.
 UNRELIABLE = ("cuMemRelease", "cuMemUnmap")
-PROBE_BYTES = 4 * harness.MIB  # of the trial at the start, which is in no books
+# What the program calls itself, and rightly gives up when it fails.
+PROGRAMS_OWN = {"cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize"}
+PROBE_BYTES = 8 * harness.MIB  # of the trial at the start, which is in no books
 
 
 class Log:
@@ -66,7 +68,8 @@ class Faults(harness.Case):
         self.assertEqual(result.device()["live_bytes"], 0, what)
         unreliable = str(fault).startswith(UNRELIABLE)
         self.assertLessEqual(
-            abs(sum(log.chunks.values()) - result.device()["committed_bytes"]),
+            abs(sum(log.chunks.values()) - result.device()["committed_bytes"] -
+                result.device()["host_bytes"]),
             PROBE_BYTES if unreliable else 0, f"the books are wrong: {what}")
         if "+" not in str(fault) and not unreliable:
             self.assertEqual(log.chunks, {}, f"chunks kept: {what}")
@@ -89,7 +92,7 @@ class Faults(harness.Case):
 
     def test_every_call(self):
         result, log = self.run_faulty()
-        own = result.device()["driver_calls"]
+        own = set(result.device()["driver_calls"]) - PROGRAMS_OWN
         for name in ("cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease",
                      "cuEventRecord"):
             self.assertIn(name, own, "the program does not reach what it is made for")

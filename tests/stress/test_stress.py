@@ -12,11 +12,12 @@ ROUNDS = 300 if harness.SANITIZED else 1500
 
 class Stress(harness.Case):
     def stress(self, seed, **options):
-        result = self.run_program(STRESS, seed, ROUNDS, allow=[r"out of memory"],
-                                  SIM_SEED=seed, **options)
+        allow = [r"out of memory", r"is on the host now"]
+        result = self.run_program(STRESS, seed, ROUNDS, allow=allow, SIM_SEED=seed, **options)
         device = result.device()
         self.assertEqual(device["live_bytes"], 0)
         self.assertEqual(device["committed_bytes"], 0)
+        self.assertEqual(device["host_bytes"], 0)
         self.assertEqual(device["allocs"], device["frees"])
         self.assertEqual(device["passed_allocs"], 0)
         return result
@@ -31,8 +32,18 @@ class Stress(harness.Case):
 
     def test_without_room(self):
         """Hardly more memory than is live: blocks are moved about and some are refused."""
-        results = [self.stress(seed, SIM_MEMORY="64MiB") for seed in (1, 2, 3)]
+        results = [self.stress(seed, SIM_MEMORY="64MiB", SPILL="off") for seed in (1, 2, 3)]
         self.assertGreater(sum(result.device()["steals"] for result in results), 0)
+
+    def test_with_the_host(self):
+        """What has no room on the device is on the host, and nothing is refused."""
+        for seed in (1, 2):
+            device = self.stress(seed, SIM_MEMORY="48MiB").device()
+            self.assertGreater(device["spilled_bytes"], 0)
+            self.assertEqual(device["ooms"], 0)
+
+    def test_with_the_host_and_invariants_checked(self):
+        self.stress(4, CHECK="on", SIM_MEMORY="48MiB", HOST_LIMIT="32MiB")
 
     def test_with_invariants_checked(self):
         self.stress(4, CHECK="on", SIM_MEMORY="96MiB")

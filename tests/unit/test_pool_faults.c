@@ -17,6 +17,7 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
     const struct spw_stream *stream = streams[draw(random, 4)];
     uint64_t *block = &blocks[draw(random, BLOCKS)];
     uint64_t bytes = draw(random, draw(random, 4) == 0 ? 8 * GRANULE : GRANULE) + 1;
+    uint64_t host_bytes;
 
     if (*block != 0) {
         pool_free(f, *block, stream);
@@ -24,7 +25,7 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
         return;
     }
     if (spw_pool_alloc(f->pool, bytes, stream, NULL, block) != SPW_OK &&
-        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, block) != SPW_OK) {
+        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, block, &host_bytes) != SPW_OK) {
         assert_int_equal(*block, 0);
     } else if (!fake_vm_usable(&f->vm, *block, bytes)) {
         fail_msg("a block lies on memory that cannot be used");

@@ -12,9 +12,11 @@ static void open_tiers(struct pool_fixture *f)
 static uint64_t alloc_anywhere(struct pool_fixture *f, uint64_t bytes,
                                const struct spw_stream *stream)
 {
-    uint64_t address = 0;
+    uint64_t address = 0, host_bytes;
 
-    assert_int_equal(spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, &address), SPW_OK);
+    assert_int_equal(
+        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, &address, &host_bytes), SPW_OK);
+    assert_int_equal(host_bytes != 0, fake_vm_on_host(&f->vm, address, bytes) != 0);
     pool_check(f);
     assert_true(fake_vm_usable(&f->vm, address, bytes));
     return address;
@@ -22,9 +24,10 @@ static uint64_t alloc_anywhere(struct pool_fixture *f, uint64_t bytes,
 
 static void refuse_anywhere(struct pool_fixture *f, uint64_t bytes)
 {
-    uint64_t address = 4711;
+    uint64_t address = 4711, host_bytes;
 
-    assert_true(spw_pool_alloc_anywhere(f->pool, bytes, &stream_a, NULL, &address) < 0);
+    assert_true(
+        spw_pool_alloc_anywhere(f->pool, bytes, &stream_a, NULL, &address, &host_bytes) < 0);
     pool_check(f);
     assert_int_equal(address, 4711);
 }
@@ -117,7 +120,7 @@ static void test_free_host_memory_is_not_reused_as_device(void **state)
 static void test_host_chunks_come_back(void **state)
 {
     struct pool_fixture f;
-    uint64_t spilled, other;
+    uint64_t spilled, other, host_bytes;
 
     open_tiers(&f);
     (void)pool_alloc(&f, DEVICE * GRANULE, &stream_a);
@@ -127,7 +130,8 @@ static void test_host_chunks_come_back(void **state)
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), HOST * GRANULE);
     /* On its own stream it serves at once; another one has to wait for it. */
     refuse_anywhere(&f, HOST * GRANULE + 512);
-    assert_int_equal(spw_pool_alloc_anywhere(f.pool, 4 * GRANULE, &stream_b, NULL, &other),
+    assert_int_equal(spw_pool_alloc_anywhere(f.pool, 4 * GRANULE, &stream_b, NULL, &other,
+                                             &host_bytes),
                      SPW_E_LIMIT);
     fake_vm_complete(&f.vm);
     other = alloc_anywhere(&f, 4 * GRANULE, &stream_b);

@@ -1,0 +1,41 @@
+#include "hook/spill.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "tier/tier.h"
+
+/* The API, the thread and the library of the call that is under way, as far as they are known. */
+static void describe(char *text, size_t capacity)
+{
+    const char *api = "driver API", *library = NULL;
+    char thread[16 + 1] = "";
+    Dl_info info;
+
+    if (spw_note.fn != SPW_FN_COUNT) {
+        api = spw_driver_symbol(spw_note.fn);
+        if (dladdr(spw_note.caller, &info) != 0 && info.dli_fname != NULL) {
+            library = strrchr(info.dli_fname, '/');
+            library = library == NULL ? info.dli_fname : library + 1;
+        }
+    }
+    (void)prctl(PR_GET_NAME, thread);
+    (void)snprintf(text, capacity, "%s, thread %s%s%s", api, thread, library != NULL ? ", " : "",
+                   library != NULL ? library : "");
+}
+
+enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
+                             const struct spw_stream *stream, CUcontext context,
+                             enum spw_err refused, uint64_t *ret_address)
+{
+    const struct spw_host_tier_request request = {.bytes = bytes,
+                                             .stream = stream,
+                                             .context = context,
+                                             .err = refused,
+                                             .describe = describe};
+
+    return device->tier == NULL ? refused
+                                : spw_host_tier_alloc(device->tier, &request, ret_address);
+}
