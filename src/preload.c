@@ -10,6 +10,7 @@
 #include "hook/hook.h"
 #include "pool/pool.h"
 #include "stats/stats.h"
+#include "tier/gate.h"
 #include "tier/host.h"
 #include "tier/tier.h"
 #include "vm/vm.h"
@@ -132,6 +133,12 @@ static void report_options(void)
     spw_options_each_unknown(report_unknown, NULL);
 }
 
+static bool may_spill(void)
+{
+    return spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF &&
+           spw_hook.mode != SPW_MODE_OBSERVE;
+}
+
 static void start(struct spw_hook *hook)
 {
     struct spw_driver *driver = atomic_load(&hook->driver);
@@ -142,6 +149,9 @@ static void start(struct spw_hook *hook)
     hook->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     text = mode_text(hook->mode);
+    if (may_spill()) {
+        spw_gate_arm();
+    }
     stats = spw_stats_create();
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
@@ -311,8 +321,7 @@ static struct spw_host_tier *make_tier(const struct spw_driver *driver,
     };
     struct spw_host_tier *tier;
 
-    if (spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word == SPW_SPILL_OFF ||
-        spw_hook.mode == SPW_MODE_OBSERVE || config.limit_bytes == 0) {
+    if (!may_spill() || config.limit_bytes == 0) {
         return NULL;
     }
     spw_vm_set_patience(vm, wait_ns * WAIT_FACTOR);
