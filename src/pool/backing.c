@@ -15,6 +15,11 @@ static size_t table_bytes(const struct spw_backing *backing)
     return (size_t)(backing->bytes >> backing->granule_shift) * sizeof(struct spw_granule);
 }
 
+static uint64_t reserved_bytes(const struct spw_backing *backing)
+{
+    return backing->bytes + SPW_BACKING_STAGING * backing->granule_bytes;
+}
+
 enum spw_err spw_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops, void *vm,
                               struct spw_lanes *lanes, struct spw_counters *counters,
                               uint64_t arena_bytes, uint64_t granule_bytes)
@@ -35,12 +40,13 @@ enum spw_err spw_backing_init(struct spw_backing *backing, const struct spw_vm_o
     if (table == MAP_FAILED) {
         return SPW_E_NO_HOST;
     }
-    err = ops->reserve(vm, arena_bytes, &backing->base);
+    err = ops->reserve(vm, reserved_bytes(backing), &backing->base);
     if (err != SPW_OK) {
         munmap(table, table_bytes(backing));
         return err;
     }
     backing->granules = table;
+    backing->staging = backing->base + arena_bytes;
     return SPW_OK;
 }
 
@@ -112,7 +118,8 @@ static void unmap_everything(struct spw_backing *backing)
     size_t count = (size_t)(backing->bytes >> backing->granule_shift), left = 0;
 
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        left += backing->tiers[tier].chunk_count - backing->tiers[tier].spare_count;
+        left += backing->tiers[tier].chunk_count - backing->tiers[tier].spare_count -
+                backing->tiers[tier].held;
     }
     for (size_t i = 0, first; i < count && left > 0; i++) {
         if (backing->granules[i].chunk == 0) {
@@ -135,7 +142,7 @@ void spw_backing_fini(struct spw_backing *backing, bool release)
         for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
             (void)spw_backing_release(backing, tier, SIZE_MAX);
         }
-        backing->ops->unreserve(backing->vm, backing->base, backing->bytes);
+        backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         /* Those that could not be released. */
@@ -238,7 +245,7 @@ static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, siz
 {
     const struct spw_granule *granule = &backing->granules[index];
 
-    return granule->chunk != 0 && granule->tier == tier && !granule->broken &&
+    return granule->chunk != 0 && granule->tier == tier && !granule->pinned && !granule->broken &&
            spw_lane_passed(backing->lanes, granule->lane, granule->seq);
 }
 
@@ -348,6 +355,35 @@ size_t spw_backing_release(struct spw_backing *backing, enum spw_tier tier, size
         released++;
     }
     return released;
+}
+
+uint64_t spw_backing_hold(struct spw_backing *backing, enum spw_tier tier)
+{
+    struct spw_chunk_store *store = &backing->tiers[tier];
+
+    store->held++;
+    return store->spare[--store->spare_count];
+}
+
+void spw_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
+{
+    backing->tiers[tier].held--;
+    put_spare(backing, tier, chunk);
+}
+
+uint64_t spw_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                              uint64_t chunk)
+{
+    struct spw_granule *changed = &backing->granules[granule];
+    uint64_t old = changed->chunk;
+
+    backing->tiers[changed->tier].held++;
+    count_use(backing, changed->tier, -1);
+    changed->chunk = chunk;
+    changed->tier = (uint8_t)to;
+    backing->tiers[to].held--;
+    count_use(backing, to, 1);
+    return old;
 }
 
 enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,

@@ -21,18 +21,24 @@ struct spw_granule {
     uint32_t lane;  /* of that free */
     bool broken;    /* the seam failed half-way here: never used again */
     uint8_t tier;   /* enum spw_tier of the chunk */
+    bool pinned;    /* a move is reading it: not unmapped */
 };
 
 /* The chunks of one tier. */
 struct spw_chunk_store {
     uint64_t *spare; /* mapped nowhere */
     size_t spare_count, spare_capacity;
-    size_t chunk_count; /* mapped or spare */
+    size_t held;        /* in the hands of a move: neither mapped in the arena nor spare */
+    size_t chunk_count; /* mapped, spare or held */
 };
+
+/* Granules in the staging window. */
+enum { SPW_BACKING_STAGING = 256 };
 
 struct spw_backing {
     struct spw_granule *granules;
     uint64_t base, bytes, granule_bytes;
+    uint64_t staging; /* addresses behind the arena, where moves copy to */
     unsigned granule_shift;
     struct spw_chunk_store tiers[SPW_TIER_COUNT];
     const struct spw_vm_ops *ops;
@@ -70,7 +76,7 @@ static inline bool spw_backing_uses_host(const struct spw_backing *backing)
 {
     const struct spw_chunk_store *host = &backing->tiers[SPW_TIER_HOST];
 
-    return host->chunk_count > host->spare_count;
+    return host->chunk_count > host->spare_count + host->held;
 }
 
 static inline uint64_t spw_backing_down(const struct spw_backing *backing, uint64_t address)
@@ -110,6 +116,14 @@ enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uin
 
 /* Releases spare chunks of a tier, at most `most`. Returns how many. */
 size_t spw_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most);
+
+/* For moves: takes a spare chunk of a tier, which is held then; gives back one that was held; and
+ * puts a held chunk of tier `to` in the books as the granule's own, whose old chunk is held and
+ * returned. Nothing is mapped or unmapped here. */
+uint64_t spw_backing_hold(struct spw_backing *backing, enum spw_tier tier);
+void spw_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk);
+uint64_t spw_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                              uint64_t chunk);
 
 /* Applies the seam's present access list to everything mapped in [address, end). */
 enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,

@@ -132,7 +132,9 @@ static const char *check_figures(const struct spw_pool *pool, const struct censu
         }
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        if (mapped[tier] + backing->tiers[tier].spare_count != backing->tiers[tier].chunk_count) {
+        const struct spw_chunk_store *store = &backing->tiers[tier];
+
+        if (mapped[tier] + store->spare_count + store->held != store->chunk_count) {
             return "chunks are neither mapped nor spare";
         }
     }

@@ -36,6 +36,7 @@ struct spw_extent {
         };
         struct { /* BLOCK */
             uint64_t requested;
+            uint64_t used; /* the lanes' clock when it was last known to be used */
             uint64_t id;
             uint64_t stream_id;
             void *context;

@@ -63,6 +63,9 @@ err_pool:
 
 static void pool_free(struct spw_pool *pool, bool release)
 {
+    if (release) {
+        spw_move_drop(pool);
+    }
     spw_lanes_fini(&pool->lanes, release);
     spw_backing_fini(&pool->backing, release);
     /* The counters outlive the pool and may serve another. */
@@ -459,6 +462,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
         return err;
     }
     block->requested = requested;
+    block->used = pool->lanes.clock;
     block->id = ++pool->next_id;
     block->stream_id = request->stream != NULL ? request->stream->id : 0;
     block->context = context;

@@ -82,6 +82,23 @@ static void remove_extent(struct spw_space *space, struct spw_extent *extent)
     spw_extent_give(&space->store, extent);
 }
 
+void spw_space_rehost(struct spw_space *space, struct spw_extent *extent)
+{
+    bool host = is_on_host(space, extent);
+
+    if (host == extent->host) {
+        return;
+    }
+    if (host) {
+        spw_bins_remove(&extent->lane->bins[extent->heap], extent);
+        space->host_extents++;
+    } else {
+        space->host_extents--;
+        spw_bins_insert(&extent->lane->bins[extent->heap], extent);
+    }
+    extent->host = host;
+}
+
 /* ---- joining ---- */
 
 static bool is_stream(const struct spw_lane *lane)

@@ -73,5 +73,8 @@ size_t spw_space_steal(struct spw_space *space, size_t count);
 /* Makes spare the host's chunks inside free extents, as far as no work is pending there. */
 void spw_space_shed(struct spw_space *space);
 
+/* Looks again whether a free extent is on the host, when chunks under it were exchanged. */
+void spw_space_rehost(struct spw_space *space, struct spw_extent *extent);
+
 /* The extent that contains `address`, or NULL. */
 struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address);
