@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "hook/device.h"
 #include "tier/tier.h"
 
 /* The API, the thread and the library of the call that is under way, as far as they are known. */
@@ -24,6 +25,16 @@ static void describe(char *text, size_t capacity)
     (void)prctl(PR_GET_NAME, thread);
     (void)snprintf(text, capacity, "%s, thread %s%s%s", api, thread, library != NULL ? ", " : "",
                    library != NULL ? library : "");
+}
+
+void spw_spill_rest(struct spw_device *device)
+{
+    if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0) {
+        spw_host_tier_rest(device->tier);
+        if (SPW_UNLIKELY(spw_hook.check)) {
+            spw_device_check(device, spw_device_opened(device));
+        }
+    }
 }
 
 enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,

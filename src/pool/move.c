@@ -153,6 +153,10 @@ static void get_chunks(struct spw_pool *pool)
     const struct spw_chunk_store *store = &pool->backing.tiers[move->to];
     size_t had = 0;
 
+    if (move->to == SPW_TIER_DEVICE && store->spare_count < move->count) {
+        spw_pool_settle(pool, NULL, true);
+        (void)spw_space_steal(&pool->space, move->count - store->spare_count);
+    }
     while (had < move->count &&
            (store->spare_count > 0 || (may_create(pool, move->to) &&
                                        spw_backing_create(&pool->backing, move->to) == SPW_OK))) {

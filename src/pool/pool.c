@@ -448,7 +448,9 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
 
     /* Before any chunk is created for a block that can never be had. */
     if (spw_counter_get(&pool->counters->live_bytes) + request->bytes >
-        pool->config.limit_bytes + (request->spilling ? pool->config.host_limit_bytes : 0)) {
+        pool->config.limit_bytes + (request->spilling
+                                        ? pool->config.host_limit_bytes
+                                        : spw_counter_get(&pool->counters->host_used_bytes))) {
         return SPW_E_LIMIT;
     }
     if (request->stream != NULL) {

@@ -43,6 +43,10 @@ enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
 /* Frees the records. Takes NULL. Nobody else uses the tier any more. */
 void spw_host_tier_destroy(struct spw_host_tier *tier);
 
+/* The program has waited for the device: brings back from the host what has room on it. Cheap when
+ * nothing is on the host. */
+void spw_host_tier_rest(struct spw_host_tier *tier);
+
 /* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
  * request->err when there is none either. */
 enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,

@@ -15,7 +15,7 @@ import harness
 import test_replay
 from harness import GIB, MIB
 
-SPILL_LINE = r"device 0 is full: .* of a block of .* is on the host now; up to .* may be used"
+SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of .*, the machine has "
 
 

@@ -12,7 +12,7 @@ ROUNDS = 300 if harness.SANITIZED else 1500
 
 class Stress(harness.Case):
     def stress(self, seed, **options):
-        allow = [r"out of memory", r"is on the host now"]
+        allow = [r"out of memory", r"are on the host now"]
         result = self.run_program(STRESS, seed, ROUNDS, allow=allow, SIM_SEED=seed, **options)
         device = result.device()
         self.assertEqual(device["live_bytes"], 0)
