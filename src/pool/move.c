@@ -241,6 +241,7 @@ static bool end(struct spw_pool *pool)
 
 void spw_move_drop(struct spw_pool *pool)
 {
+    pool->move.over = false;
     drop_fence(pool, &pool->move.fence);
     if (!end(pool)) {
         /* The seam keeps the mapping, and with it the memory. */
@@ -251,12 +252,28 @@ void spw_move_drop(struct spw_pool *pool)
     }
 }
 
+enum spw_err spw_move_settle(struct spw_pool *pool)
+{
+    struct spw_move *move = &pool->move;
+
+    if (!move->over) {
+        return SPW_OK;
+    }
+    if (move->fence != NULL && pool->ops->query(pool->vm, move->fence) != SPW_OK) {
+        return SPW_E_AGAIN;
+    }
+    drop_fence(pool, &move->fence);
+    move->over = !end(pool);
+    return move->over ? SPW_E_AGAIN : SPW_OK;
+}
+
 enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish)
 {
     struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
+    (void)spw_move_settle(pool);
     if (move->count > 0) {
         pthread_mutex_unlock(&pool->lock);
         return SPW_E_AGAIN;
@@ -270,7 +287,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wi
         qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
         err = stage(pool);
         if (err != SPW_OK) {
-            (void)end(pool);
+            move->over = !end(pool);
         }
     }
     pthread_mutex_unlock(&pool->lock);
@@ -279,16 +296,11 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wi
 
 enum spw_err spw_pool_move_end(struct spw_pool *pool)
 {
-    struct spw_move *move = &pool->move;
-    enum spw_err err = SPW_OK;
+    enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    if (move->fence != NULL && pool->ops->query(pool->vm, move->fence) != SPW_OK) {
-        err = SPW_E_AGAIN;
-    } else {
-        drop_fence(pool, &move->fence);
-        err = end(pool) ? SPW_OK : SPW_E_AGAIN;
-    }
+    pool->move.over = pool->move.count > 0;
+    err = spw_move_settle(pool);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }

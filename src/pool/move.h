@@ -57,7 +57,8 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes);
 /* The first address whose content is not what its hash says; 0 when all is well. */
 uint64_t spw_pool_move_verify(struct spw_pool *pool);
 
-/* Gives back chunks and pins. SPW_E_AGAIN while copies are under way: to be called again. */
+/* Gives back chunks and pins; SPW_E_AGAIN while copies are under way: the pool does it later, when
+ * it looks what has completed, or at the next begin. */
 enum spw_err spw_pool_move_end(struct spw_pool *pool);
 
 /* Nothing that is allocated now is ever moved: its addresses are in a graph. */

@@ -26,6 +26,7 @@ struct spw_move {
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
     void *fence;   /* of the copies; NULL: none are under way */
     void *drained; /* of the whole device; NULL: none */
+    bool over;     /* it was ended, but its copies are still under way */
 };
 
 struct spw_pool {
@@ -52,6 +53,10 @@ void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool 
 
 /* Counts blocks, or charges, that begin or end. Caller holds the lock. */
 void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered);
+
+/* Ends a move that is over, when its copies are done; does nothing when none is. SPW_E_AGAIN when
+ * they are not. Caller holds the lock. */
+enum spw_err spw_move_settle(struct spw_pool *pool);
 
 /* Gives back what a move holds, whatever its state: all work is complete. Caller holds the lock, or
  * nobody else has the pool. */

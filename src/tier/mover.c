@@ -148,16 +148,13 @@ enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish 
         mover->skip--;
         return SPW_E_AGAIN;
     }
-    if (mover->lingering) {
-        mover->lingering = spw_pool_move_end(mover->pool) != SPW_OK;
-    }
-    err = mover->lingering ? SPW_E_AGAIN : spw_pool_move_begin(mover->pool, wish);
+    err = spw_pool_move_begin(mover->pool, wish);
     if (err != SPW_OK) {
         return err;
     }
     err = carry_out(mover, wish, patience_ns, ret_bytes);
     note_outcome(mover, err);
-    mover->lingering = spw_pool_move_end(mover->pool) != SPW_OK;
+    (void)spw_pool_move_end(mover->pool);
     spw_counter_add(&mover->counters->stall_ns, now_ns() - begin);
     return err;
 }

@@ -21,7 +21,6 @@ struct spw_mover {
     int ordinal;
     uint64_t wait_ns; /* how long the gate may be closed for the device to come to rest */
     bool overlap, verify;
-    bool lingering;   /* an abandoned move still has copies under way */
     uint32_t skip;    /* moves not to be tried, since the last ones were abandoned */
     uint32_t next_skip;
 };

@@ -7,6 +7,7 @@
  *     moves callback    a host function waits for a mutex that a thread at the gate holds
  *     moves copy        a thread is inside a blocking copy
  *     moves capture     memory that a graph names is used by it again and again
+ *     moves faults      the first, shorter, and an allocation may find no memory
  *
  * Made for a device of 64 MiB. Exit 0 when all content is right; it prints what it found. */
 #include <cuda.h>
@@ -28,6 +29,7 @@ static CUfunction add_kernel, spin_kernel;
 static CUstream main_stream, side_stream;
 static CUdeviceptr cold[COLD];
 static uint32_t expected[COLD];
+static bool may_fail;
 static int status;
 
 #define MUST(call)                                                                                 \
@@ -58,14 +60,26 @@ static void spin(CUstream stream, const uint32_t *flag)
     MUST(cuLaunchKernel(spin_kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
 }
 
+/* Leaves 0 when there is no memory and that may be. */
+static void allocate(CUdeviceptr *address, size_t bytes)
+{
+    CUresult result = cuMemAllocAsync(address, bytes, main_stream);
+
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || !may_fail) {
+        MUST(result);
+    }
+}
+
 /* Frees that make what is there old. */
 static void let_age(void)
 {
     for (int i = 0; i < AGE; i++) {
-        CUdeviceptr address;
+        CUdeviceptr address = 0;
 
-        MUST(cuMemAllocAsync(&address, 512, main_stream));
-        MUST(cuMemFreeAsync(address, main_stream));
+        allocate(&address, 512);
+        if (address != 0) {
+            MUST(cuMemFreeAsync(address, main_stream));
+        }
     }
 }
 
@@ -93,10 +107,12 @@ static void start(void)
 /* One that needs room; it is written to, and so shows if it lies where it must not. */
 static CUdeviceptr new_hot(void)
 {
-    CUdeviceptr address;
+    CUdeviceptr address = 0;
 
-    MUST(cuMemAllocAsync(&address, HOT_BYTES, main_stream));
-    MUST(cuMemsetD8Async(address, 0xaa, HOT_BYTES, main_stream));
+    allocate(&address, HOT_BYTES);
+    if (address != 0) {
+        MUST(cuMemsetD8Async(address, 0xaa, HOT_BYTES, main_stream));
+    }
     return address;
 }
 
@@ -131,16 +147,19 @@ static void finish(void)
     }
     MUST(cuCtxSynchronize());
     MUST(cuDeviceGetDefaultMemPool(&pool, 0));
-    MUST(cuMemPoolTrimTo(pool, 0));
+    /* Twice: what failed once must succeed when it is tried again. */
+    for (int i = 0; i < 2; i++) {
+        MUST(cuMemPoolTrimTo(pool, 0));
+    }
 }
 
 /* ---- use while it is moved ---- */
 
-static void writes(void)
+static void write_rounds(int rounds)
 {
     CUdeviceptr hot[4] = {0};
 
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         CUdeviceptr *slot = &hot[round % 4];
 
         for (int i = 0; i < COLD; i++) {
@@ -163,8 +182,21 @@ static void writes(void)
         }
     }
     for (int i = 0; i < 4; i++) {
-        MUST(cuMemFreeAsync(hot[i], main_stream));
+        if (hot[i] != 0) {
+            MUST(cuMemFreeAsync(hot[i], main_stream));
+        }
     }
+}
+
+static void writes(void)
+{
+    write_rounds(ROUNDS);
+}
+
+static void with_faults(void)
+{
+    may_fail = true;
+    write_rounds(6);
 }
 
 static _Atomic bool stop;
@@ -173,11 +205,13 @@ static _Atomic bool stop;
 static void *submit(void *cookie)
 {
     MUST(cuCtxSetCurrent(context));
-    while (!atomic_load(&stop)) {
+    for (int turn = 1; !atomic_load(&stop); turn++) {
         for (int i = 0; i < COLD; i += 2) {
             add(side_stream, i);
         }
-        MUST(cuStreamSynchronize(side_stream));
+        if (turn % 8 == 0) {
+            MUST(cuStreamSynchronize(side_stream));
+        }
     }
     return NULL;
 }
@@ -355,7 +389,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } modes[] = {{"writes", writes},          {"threads", with_threads}, {"spin", with_spin},
                  {"wait", with_wait},         {"callback", with_callback}, {"copy", with_copy},
-                 {"capture", with_capture}};
+                 {"capture", with_capture},   {"faults", with_faults}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (argc == 2 && strcmp(argv[1], modes[i].name) == 0) {

@@ -15,6 +15,7 @@ import harness
 import test_replay
 from harness import GIB, MIB
 
+MOVES = harness.ROOT / "tests/spill/moves"
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of .*, the machine has "
 
@@ -22,7 +23,8 @@ OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of .*, the 
 class Spill(test_replay.Replay):
     def spill(self, name, percent, allow=(), **options):
         memory = test_replay.peak_live(name) * percent // 100
-        return self.replay(name, allow=[SPILL_LINE, *allow], SIM_MEMORY=memory, **options)
+        return self.replay(name, "--touch", allow=[SPILL_LINE, *allow], SIM_MEMORY=memory,
+                           **options)
 
     def check_spill(self, name, percent, **options):
         with self.subTest(f"{name} at {percent} %: {options}"):
@@ -59,6 +61,49 @@ class Traces(Spill):
 
     def test_invariants(self):
         self.check_spill("resnet50", 75, seed=1, steps=1, CHECK="on")
+
+    def test_moved(self):
+        """Cold blocks make room for new ones, and content is proven right at each move."""
+        for overlap in ("on", "off"):
+            device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
+                                      OVERLAP=overlap)
+            self.assertGreater(device["moves"], 0)
+            self.assertGreater(device["spilled_bytes"], device["placed_bytes"])
+
+
+class Moves(harness.Case):
+    """The program that uses memory while it is moved."""
+    def moves(self, mode, seed=1, **options):
+        options = {"SIM_MEMORY": "64MiB", "SIM_SEED": seed, "CHECK": "on", **options}
+        result = self.run_program(MOVES, mode, allow=[SPILL_LINE], **options)
+        device = result.device()
+        self.assertEqual(device["ooms"], 0)
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes"):
+            self.assertEqual(device[gauge], 0, gauge)
+        return device
+
+    def test_writes_during_moves(self):
+        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"SIM_UNMAP": "chunk"}):
+            for mode in ("writes", "threads"):
+                for seed in (1, 2, 3):
+                    with self.subTest(mode, seed=seed, **options):
+                        device = self.moves(mode, seed, **options)
+                        self.assertGreater(device["moves"], 0)
+                        self.assertGreater(device["promoted_bytes"], 0)
+
+    def test_what_a_move_must_not_wait_for(self):
+        for mode in ("spin", "wait", "callback", "copy"):
+            for overlap in ("on", "off"):
+                with self.subTest(mode, overlap=overlap):
+                    device = self.moves(mode, OVERLAP=overlap, MOVE_WAIT=5)
+                    self.assertEqual(device["moves"], 0)
+                    self.assertGreaterEqual(device["abandoned_moves"], 1)
+                    self.assertGreater(device["placed_bytes"], 0)
+
+    def test_memory_of_a_graph_stays(self):
+        device = self.moves("capture")
+        self.assertEqual(device["moves"], 0)
+        self.assertGreater(device["placed_bytes"], 0)
 
 
 class Told(Spill):
