@@ -372,6 +372,11 @@ static bool grant(void *vm, int accessor, CUmemAccess_flags access)
                         access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
+static int host_node(void *vm)
+{
+    return spw_vm_host_node(vm);
+}
+
 static void note_context(void *vm, CUcontext context)
 {
     spw_vm_note_context(vm, context);
@@ -386,6 +391,7 @@ const struct spw_seam spw_seam = {
     .start = start,
     .open = open_device,
     .close = close_device,
+    .host_node = host_node,
     .grant = grant,
     .note_context = note_context,
     .forget_context = forget_context,

@@ -95,6 +95,8 @@ struct spw_seam {
                          void **ret_vm, struct spw_host_tier **ret_tier);
     /* Gives back what open made. No pool lock. */
     void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
+    /* The host node of the tier's chunks. No lock. */
+    int (*host_node)(void *vm);
     /* Lets device `accessor` reach what is mapped from now on, or not any more. True when that
      * changed something. */
     bool (*grant)(void *vm, int accessor, CUmemAccess_flags access);
@@ -151,7 +153,8 @@ bool spw_hook_off(void);
 void spw_hook_start(void);
 
 /* After an out of memory of the real driver: gives up the spare memory of every pool, for which
- * device was full is not known of every call. False when nothing could be freed. */
+ * device was full is not known of every call; where there is none, blocks go to the host. False
+ * when nothing could be freed. */
 bool spw_hook_make_room(void);
 
 /* Calls the real driver; after out of memory once more if room could be made meanwhile. */

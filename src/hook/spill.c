@@ -27,6 +27,26 @@ static void describe(char *text, size_t capacity)
                    library != NULL ? library : "");
 }
 
+bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool)
+{
+    return device->tier != NULL && spw_host_tier_yield(device->tier) && spw_pool_trim(pool, 0) > 0;
+}
+
+enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, enum spw_err refused,
+                              int *ret_node)
+{
+    const struct spw_host_tier_request request = {.bytes = bytes, .describe = describe};
+    struct spw_pool *pool = spw_device_opened(device);
+
+    if (pool == NULL || device->tier == NULL || !spw_host_tier_ready(device->tier) ||
+        spw_pool_charge_host(pool, bytes) != SPW_OK) {
+        return refused;
+    }
+    spw_host_tier_announce(device->tier, &request, bytes, /* moved */ false);
+    *ret_node = spw_seam.host_node(device->vm);
+    return SPW_OK;
+}
+
 void spw_spill_rest(struct spw_device *device)
 {
     if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0) {

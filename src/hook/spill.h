@@ -3,6 +3,15 @@
 
 #include "hook/hook.h"
 
+/* Gives memory of the device back to the driver by moving blocks to the host. False when none was.
+ */
+bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool);
+
+/* Charges `bytes` of the program's own physical memory, refused on the device, to the host: it is
+ * to be created on *ret_node then. Answers `refused` when there is no tier or no room. */
+enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, enum spw_err refused,
+                              int *ret_node);
+
 /* The program has waited for the device, or a stream of it: what has room there may come back. */
 void spw_spill_rest(struct spw_device *device);
 

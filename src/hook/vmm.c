@@ -4,6 +4,7 @@
 #include "hook/device.h"
 #include "hook/entry.h"
 #include "hook/map.h"
+#include "hook/spill.h"
 #include "hook/stream.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@ struct piece {
     uint64_t bytes;
     int ordinal; /* of the device that is charged, or whose pinned memory it counts as */
     bool host;
+    bool spilled; /* to the host, though asked of the device */
     unsigned references; /* handles not released yet */
     unsigned mappings;
 };
@@ -57,7 +59,7 @@ static void discharge(const struct piece *piece)
     }
     pool = spw_device_opened(device);
     if (pool != NULL) {
-        spw_pool_discharge(pool, piece->bytes);
+        (piece->spilled ? spw_pool_discharge_host : spw_pool_discharge)(pool, piece->bytes);
     }
 }
 
@@ -94,11 +96,49 @@ static bool enter(CUmemGenericAllocationHandle handle, struct piece *piece)
     return done;
 }
 
+/* Charges a piece that has no room on its device to the host, where *prop says it is to be created.
+ */
+static enum spw_err charge_host(struct spw_device *device, struct piece *piece, enum spw_err err,
+                                CUmemAllocationProp *prop)
+{
+    int node;
+
+    if (piece->host || piece->spilled ||
+        spw_spill_charge(device, piece->bytes, err, &node) != SPW_OK) {
+        return err;
+    }
+    piece->spilled = true;
+    prop->location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    prop->location.id = node;
+    prop->allocFlags.gpuDirectRDMACapable = 0;
+    prop->allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
+    return SPW_OK;
+}
+
+/* Creates a piece that was charged; when the device is full after all, on the host. */
+static CUresult create(struct spw_device *device, struct piece *piece,
+                       CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
+                       unsigned long long flags)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    struct piece refused = *piece;
+    CUresult result;
+
+    SPW_FORWARD(result, driver->cuMemCreate(handle, piece->bytes, prop, flags));
+    if (result == CUDA_ERROR_OUT_OF_MEMORY &&
+        charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
+        discharge(&refused);
+        result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
+    }
+    return result;
+}
+
 CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                                const CUmemAllocationProp *prop, unsigned long long flags)
 {
     struct spw_driver *driver = spw_hook_driver();
     struct spw_device *device = NULL;
+    CUmemAllocationProp placed;
     struct piece *piece = NULL;
     CUresult result;
     bool host;
@@ -110,8 +150,12 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     if (piece != NULL) {
         enum spw_err err;
 
+        placed = *prop;
         *piece = (struct piece){size, device->ordinal, host, .references = 1};
         err = charge(piece);
+        if (err == SPW_E_LIMIT) {
+            err = charge_host(device, piece, err, &placed);
+        }
         if (err == SPW_E_LIMIT) {
             free(piece);
             return spw_account_oom(device, spw_device_pool(device), size, err);
@@ -121,8 +165,12 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
             piece = NULL;
         }
     }
-    SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
-    if (piece != NULL && (result != CUDA_SUCCESS || !enter(*handle, piece))) {
+    if (piece == NULL) {
+        SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
+        return result;
+    }
+    result = create(device, piece, handle, &placed, flags);
+    if (result != CUDA_SUCCESS || !enter(*handle, piece)) {
         bury(piece);
     }
     return result;

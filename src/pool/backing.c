@@ -149,7 +149,8 @@ void spw_backing_fini(struct spw_backing *backing, bool release)
         count_chunks(backing, tier, -(int64_t)backing->tiers[tier].chunk_count);
         free(backing->tiers[tier].spare);
     }
-    spw_counter_set(&backing->counters->host_used_bytes, 0);
+    spw_counter_set(&backing->counters->host_used_bytes,
+                    spw_counter_get(&backing->counters->vmm_host_bytes));
     munmap(backing->granules, table_bytes(backing));
     memset(backing, 0, sizeof(*backing));
 }

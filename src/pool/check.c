@@ -121,6 +121,7 @@ static const char *check_figures(const struct spw_pool *pool, const struct censu
 {
     const struct spw_counters *counters = pool->counters;
     const struct spw_backing *backing = &pool->backing;
+    uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
     size_t mapped[SPW_TIER_COUNT] = {0};
 
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
@@ -143,15 +144,15 @@ static const char *check_figures(const struct spw_pool *pool, const struct censu
         backing->tiers[SPW_TIER_DEVICE].chunk_count * backing->granule_bytes) {
         return "committed_bytes is not what the chunks add up to";
     }
-    if (spw_counter_get(&counters->host_bytes) !=
+    if (spw_counter_get(&counters->host_bytes) - charged !=
             backing->tiers[SPW_TIER_HOST].chunk_count * backing->granule_bytes ||
-        spw_counter_get(&counters->host_used_bytes) !=
+        spw_counter_get(&counters->host_used_bytes) - charged !=
             mapped[SPW_TIER_HOST] * backing->granule_bytes) {
         return "host_bytes is not what the chunks add up to";
     }
     if (census->block_bytes != pool->own_live_bytes ||
-        spw_counter_get(&counters->live_bytes) - spw_counter_get(&counters->vmm_bytes) !=
-            pool->own_live_bytes) {
+        spw_counter_get(&counters->live_bytes) - spw_counter_get(&counters->vmm_bytes) -
+                charged != pool->own_live_bytes) {
         return "live_bytes is not what the blocks add up to";
     }
     if (census->host_count != pool->space.host_extents ||

@@ -29,7 +29,7 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
 
     pthread_mutex_lock(&pool->lock);
     host = spw_counter_get(&pool->counters->host_used_bytes);
-    backed = own_committed(pool) + host;
+    backed = own_committed(pool) + host - spw_counter_get(&pool->counters->vmm_host_bytes);
     *ret_usage = (struct spw_pool_usage){
         .limit = pool->config.limit_bytes,
         .live = spw_counter_get(&pool->counters->live_bytes),
@@ -101,6 +101,40 @@ void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes)
     spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
     spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
     spw_pool_count_live(pool, -(int64_t)bytes, false);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void count_host(struct spw_pool *pool, int64_t bytes)
+{
+    struct spw_counters *counters = pool->counters;
+
+    spw_counter_shift(&counters->vmm_host_bytes, bytes);
+    spw_counter_shift(&counters->host_bytes, bytes);
+    spw_counter_shift(&counters->host_used_bytes, bytes);
+    spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
+    spw_pool_count_live(pool, bytes, false);
+}
+
+enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes)
+{
+    enum spw_err err = SPW_E_LIMIT;
+
+    pthread_mutex_lock(&pool->lock);
+    if (bytes <= pool->config.host_limit_bytes &&
+        spw_counter_get(&pool->counters->host_bytes) + bytes <= pool->config.host_limit_bytes) {
+        count_host(pool, (int64_t)bytes);
+        spw_counter_add(&pool->counters->spilled_bytes, bytes);
+        spw_counter_add(&pool->counters->placed_bytes, bytes);
+        err = SPW_OK;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    count_host(pool, -(int64_t)bytes);
     pthread_mutex_unlock(&pool->lock);
 }
 

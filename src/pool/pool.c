@@ -269,7 +269,9 @@ static bool is_short(const struct request *request, enum spw_err err)
 static enum spw_err add_host(struct spw_pool *pool, size_t count)
 {
     const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
-    size_t most = (size_t)(pool->config.host_limit_bytes / pool->config.granule_bytes);
+    uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
+    uint64_t limit = pool->config.host_limit_bytes;
+    size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
 
     while (spw_backing_spare(&pool->backing) + host->spare_count < count) {
         enum spw_err err = host->chunk_count < most

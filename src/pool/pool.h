@@ -109,6 +109,10 @@ void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stre
 enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes);
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes);
 
+/* The same for such memory that is on the host, against the host's limit. */
+enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes);
+void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes);
+
 /* A context is going, and its work is complete: frees its blocks that are not of the default memory
  * pool, whose blocks outlive contexts (cuda.h, cuCtxDestroy). */
 void spw_pool_lose_context(struct spw_pool *pool, const void *context);

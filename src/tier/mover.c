@@ -55,7 +55,7 @@ static void report_mismatch(const struct spw_mover *mover, const struct spw_move
             spw_gate_submissions());
 }
 
-/* With the gate closed and the device at rest: makes sure of the copies and exchanges the chunks. */
+/* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
 static enum spw_err exchange(struct spw_mover *mover, const struct spw_move_wish *wish,
                              uint64_t submissions, uint64_t *ret_bytes)
 {

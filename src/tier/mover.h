@@ -25,8 +25,8 @@ struct spw_mover {
     uint32_t next_skip;
 };
 
-/* Moves what is wished, as far as it can be had in one go, waiting at most `patience_ns` with the gate
- * open. *ret_bytes have moved, also when an
+/* Moves what is wished, as far as it can be had in one go, waiting at most `patience_ns` with the
+ * gate open. *ret_bytes have moved, also when an
  * error is returned: SPW_E_NO_MEMORY when there is nothing to move or nowhere to move it to,
  * SPW_E_AGAIN when the move was abandoned or is not tried now. */
 enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,

@@ -1,6 +1,7 @@
 #include "tier/tier.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -11,6 +12,7 @@ enum state { UNOPENED, OPEN, CLOSED };
 
 enum {
     PATIENCE = 10,       /* times the wait that is set, for room that is needed */
+    YIELD_BYTES = 64 << 20, /* moved when somebody else needs memory */
     COLD_AGE = 64,       /* blocks freed since a block was last used that make it cold */
     SHARE_AT_ONCE = 64,  /* part of the limit that is moved at once, at least */
     SHARE_KEPT_FREE = 16 /* part of the limit that is not filled by promotion */
@@ -22,7 +24,7 @@ struct spw_host_tier {
     enum state state;
     bool moves;     /* memory can be moved, not only placed */
     struct spw_mover mover;
-    bool announced; /* the first spill was told */
+    atomic_flag announced; /* the first spill was told */
 };
 
 enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
@@ -71,15 +73,15 @@ static bool open_tier(struct spw_host_tier *tier)
     return tier->state == OPEN;
 }
 
-static void announce(struct spw_host_tier *tier, const struct spw_host_tier_request *request,
-                     uint64_t host_bytes, bool moved)
+void spw_host_tier_announce(struct spw_host_tier *tier,
+                            const struct spw_host_tier_request *request, uint64_t host_bytes,
+                            bool moved)
 {
     char went[SPW_SIZE_TEXT], block[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], who[256];
 
-    if (tier->announced) {
+    if (atomic_flag_test_and_set(&tier->announced)) {
         return;
     }
-    tier->announced = true;
     request->describe(who, sizeof(who));
     spw_say("device %d is full: for a block of %s (%s), %s %s on the host now; up to %s of host "
             "memory may be used",
@@ -99,7 +101,7 @@ static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier
     if (err == SPW_OK && host_bytes > 0) {
         spw_counter_add(&tier->config.counters->placed_bytes, host_bytes);
         spw_counter_add(&tier->config.counters->spilled_bytes, host_bytes);
-        announce(tier, request, host_bytes, /* moved */ false);
+        spw_host_tier_announce(tier, request, host_bytes, /* moved */ false);
     }
     return err;
 }
@@ -118,9 +120,32 @@ static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_req
         moved += bytes;
     }
     if (moved > 0) {
-        announce(tier, request, moved, /* moved */ true);
+        spw_host_tier_announce(tier, request, moved, /* moved */ true);
     }
     return moved > 0;
+}
+
+bool spw_host_tier_ready(struct spw_host_tier *tier)
+{
+    bool open;
+
+    pthread_mutex_lock(&tier->lock);
+    open = open_tier(tier);
+    pthread_mutex_unlock(&tier->lock);
+    return open;
+}
+
+bool spw_host_tier_yield(struct spw_host_tier *tier)
+{
+    struct spw_move_wish wish = {.to = SPW_TIER_HOST, .bytes = YIELD_BYTES};
+    uint64_t bytes = 0;
+
+    pthread_mutex_lock(&tier->lock);
+    if (open_tier(tier) && tier->moves) {
+        (void)spw_mover_move(&tier->mover, &wish, PATIENCE * tier->config.move_wait_ns, &bytes);
+    }
+    pthread_mutex_unlock(&tier->lock);
+    return bytes > 0;
 }
 
 void spw_host_tier_rest(struct spw_host_tier *tier)

@@ -47,6 +47,18 @@ void spw_host_tier_destroy(struct spw_host_tier *tier);
  * nothing is on the host. */
 void spw_host_tier_rest(struct spw_host_tier *tier);
 
+/* Whether the host can be used; found out at the first call, which is made when memory is short. */
+bool spw_host_tier_ready(struct spw_host_tier *tier);
+
+/* Tells the user once that `host_bytes` of what is asked for, or of older blocks that `moved`, are
+ * on the host. */
+void spw_host_tier_announce(struct spw_host_tier *tier, const struct spw_host_tier_request *request,
+                            uint64_t host_bytes, bool moved);
+
+/* The driver has no memory for something that is not the pool's: moves blocks to the host, so that
+ * trimming gives back memory. False when nothing was moved. */
+bool spw_host_tier_yield(struct spw_host_tier *tier);
+
 /* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
  * request->err when there is none either. */
 enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,

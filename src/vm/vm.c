@@ -405,6 +405,11 @@ void spw_vm_set_patience(struct spw_vm *vm, uint64_t patience_ns)
     vm->patience_ns = patience_ns;
 }
 
+int spw_vm_host_node(const struct spw_vm *vm)
+{
+    return vm->host_node;
+}
+
 uint64_t spw_vm_granule(const struct spw_vm *vm)
 {
     return vm->granule_bytes;

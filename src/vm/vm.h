@@ -30,6 +30,9 @@ const struct spw_vm_ops *spw_vm_ops(void);
 /* The driver's minimum allocation granularity for device memory, in bytes; a power of two. */
 uint64_t spw_vm_granule(const struct spw_vm *vm);
 
+/* The node of chunks on the host: one that works, once that was found out. */
+int spw_vm_host_node(const struct spw_vm *vm);
+
 /* How long a wait that must not last (wait_soon of the seam) lasts at most. */
 void spw_vm_set_patience(struct spw_vm *vm, uint64_t patience_ns);
 

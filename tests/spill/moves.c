@@ -7,6 +7,7 @@
  *     moves callback    a host function waits for a mutex that a thread at the gate holds
  *     moves copy        a thread is inside a blocking copy
  *     moves capture     memory that a graph names is used by it again and again
+ *     moves create      the program's own physical memory, more than the device has
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
  * Made for a device of 64 MiB. Exit 0 when all content is right; it prints what it found. */
@@ -382,6 +383,46 @@ static void with_capture(void)
     MUST(cuGraphDestroy(graph));
 }
 
+/* ---- physical memory of the program's own ---- */
+
+enum { PIECES = 20, PIECE_BYTES = 4 * MIB };
+
+static void with_create(void)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+    };
+    const CUmemAccessDesc access = {.location = prop.location,
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handles[PIECES];
+    static uint32_t words[PIECE_BYTES / 4];
+    CUdeviceptr range;
+
+    MUST(cuMemAddressReserve(&range, (size_t)PIECES * PIECE_BYTES, 0, 0, 0));
+    for (int i = 0; i < PIECES; i++) {
+        CUdeviceptr piece = range + (CUdeviceptr)i * PIECE_BYTES;
+
+        MUST(cuMemCreate(&handles[i], PIECE_BYTES, &prop, 0));
+        MUST(cuMemMap(piece, PIECE_BYTES, 0, handles[i], 0));
+        MUST(cuMemSetAccess(piece, PIECE_BYTES, &access, 1));
+        MUST(cuMemRelease(handles[i]));
+        MUST(cuMemsetD32Async(piece, 7000 + (unsigned)i, PIECE_BYTES / 4, main_stream));
+    }
+    MUST(cuStreamSynchronize(main_stream));
+    for (int i = 0; i < PIECES; i++) {
+        CUdeviceptr piece = range + (CUdeviceptr)i * PIECE_BYTES;
+
+        MUST(cuMemcpyDtoH(words, piece, PIECE_BYTES));
+        if (words[0] != 7000 + (unsigned)i || words[PIECE_BYTES / 4 - 1] != 7000 + (unsigned)i) {
+            printf("piece %d is wrong\n", i);
+            status = 1;
+        }
+        MUST(cuMemUnmap(piece, PIECE_BYTES));
+    }
+    MUST(cuMemAddressFree(range, (size_t)PIECES * PIECE_BYTES));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -389,7 +430,8 @@ int main(int argc, char **argv)
         void (*run)(void);
     } modes[] = {{"writes", writes},          {"threads", with_threads}, {"spin", with_spin},
                  {"wait", with_wait},         {"callback", with_callback}, {"copy", with_copy},
-                 {"capture", with_capture},   {"faults", with_faults}};
+                 {"capture", with_capture},   {"faults", with_faults},
+                 {"create", with_create}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (argc == 2 && strcmp(argv[1], modes[i].name) == 0) {

@@ -100,6 +100,14 @@ class Moves(harness.Case):
                     self.assertGreaterEqual(device["abandoned_moves"], 1)
                     self.assertGreater(device["placed_bytes"], 0)
 
+    def test_memory_of_the_program_itself(self):
+        """A cuMemCreate that does not fit gets a chunk of the host, and is in the books."""
+        device = self.moves("create")
+        self.assertGreater(device["placed_bytes"], 10 * MIB)
+        self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
+        self.assertEqual(device["vmm_bytes"], 0)
+        self.assertEqual(device["vmm_host_bytes"], 0)
+
     def test_memory_of_a_graph_stays(self):
         device = self.moves("capture")
         self.assertEqual(device["moves"], 0)
