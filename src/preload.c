@@ -294,10 +294,10 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     uint64_t limit = spw_option_bytes(&option, memory.total);
 
     if (!option.set) {
-        return spw_host_memory_share(&memory);
+        return spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
     }
     if (most > 0 && limit > most) {
-        limit = spw_host_memory_share(&memory);
+        limit = spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
         tell_host_limit(&memory, limit);
     }
     return limit;

@@ -49,7 +49,8 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, enum sp
 
 void spw_spill_rest(struct spw_device *device)
 {
-    if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0) {
+    if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
+        !atomic_load(&spw_hook.leaving)) {
         spw_host_tier_rest(device->tier);
         if (SPW_UNLIKELY(spw_hook.check)) {
             spw_device_check(device, spw_device_opened(device));
