@@ -68,7 +68,7 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
         (void)spw_account_oom(request->device, pool, request->bytes, err);
         return REFUSED;
     }
-    return fail_open(request);
+    return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
 }
 
 /* The real driver answered a request that passed. It is entered with the size it was charged with.

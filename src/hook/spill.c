@@ -8,20 +8,49 @@
 #include "hook/device.h"
 #include "tier/tier.h"
 
+/* The file name of the library that made the call of the runtime under way; NULL: not known. */
+static const char *caller_library(void)
+{
+    const char *slash;
+    Dl_info info;
+
+    if (spw_note.fn == SPW_FN_COUNT || dladdr(spw_note.caller, &info) == 0 ||
+        info.dli_fname == NULL) {
+        return NULL;
+    }
+    slash = strrchr(info.dli_fname, '/');
+    return slash == NULL ? info.dli_fname : slash + 1;
+}
+
+/* PyTorch's native allocator frees its cache when it is refused, and asks again: that is better
+ * than to spill while the cache holds what nobody uses. It is refused once for a request: one of
+ * the same size, or before anything else was served, counts as the second attempt. */
+static bool let_cache_go_first(const struct spw_device *device, uint64_t bytes)
+{
+    static _Thread_local uint64_t refused_bytes __attribute__((tls_model("initial-exec")));
+    static _Thread_local uint64_t refused_allocs __attribute__((tls_model("initial-exec")));
+    const char *library = spw_note.fn == SPW_FN_cudaMalloc ? caller_library() : NULL;
+    uint64_t allocs = spw_counter_get(&device->counters->allocs);
+
+    if (library == NULL || strncmp(library, "libc10_cuda.so", 14) != 0) {
+        return false;
+    }
+    if (refused_bytes != 0 && (bytes == refused_bytes || allocs == refused_allocs)) {
+        refused_bytes = 0;
+        return false;
+    }
+    refused_bytes = bytes;
+    refused_allocs = allocs;
+    return true;
+}
+
 /* The API, the thread and the library of the call that is under way, as far as they are known. */
 static void describe(char *text, size_t capacity)
 {
-    const char *api = "driver API", *library = NULL;
+    const char *api = spw_note.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_note.fn) : "driver API";
+    const char *library = caller_library();
     char thread[16 + 1] = "";
-    Dl_info info;
 
-    if (spw_note.fn != SPW_FN_COUNT) {
-        api = spw_driver_symbol(spw_note.fn);
-        if (dladdr(spw_note.caller, &info) != 0 && info.dli_fname != NULL) {
-            library = strrchr(info.dli_fname, '/');
-            library = library == NULL ? info.dli_fname : library + 1;
-        }
-    }
     (void)prctl(PR_GET_NAME, thread);
     (void)snprintf(text, capacity, "%s, thread %s%s%s", api, thread, library != NULL ? ", " : "",
                    library != NULL ? library : "");
@@ -68,6 +97,11 @@ enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
                                              .err = refused,
                                              .describe = describe};
 
-    return device->tier == NULL ? refused
-                                : spw_host_tier_alloc(device->tier, &request, ret_address);
+    if (device->tier == NULL) {
+        return refused;
+    }
+    if (let_cache_go_first(device, bytes)) {
+        return SPW_E_AGAIN;
+    }
+    return spw_host_tier_alloc(device->tier, &request, ret_address);
 }

@@ -16,7 +16,8 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, enum sp
 void spw_spill_rest(struct spw_device *device);
 
 /* A block of `bytes` for which the pool answered `refused`: on the device if room can be made, else
- * on the host. Answers `refused` when there is no tier or it has no room either. */
+ * on the host. Answers `refused` when there is no tier or it has no room either, and SPW_E_AGAIN
+ * when the caller is to be refused because it gives up memory of its own then and asks again. */
 enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
                              const struct spw_stream *stream, CUcontext context,
                              enum spw_err refused, uint64_t *ret_address);

@@ -152,6 +152,23 @@ class Told(Spill):
         self.assertEqual(len([line for line in result.said() if "cannot go on" in line]), 1)
 
 
+class NativeCache(harness.Case):
+    """PyTorch's own allocator, as far as it matters here: a library of its name."""
+    def test_cache_goes_first(self):
+        result = self.run_program(harness.ROOT / "tests/spill/native_cache", allow=[SPILL_LINE],
+                                  SIM_MEMORY="64MiB")
+        self.assertEqual(result.stdout.splitlines(), [
+            "first: had after 0 refusals",
+            "into the cache's place: had after 1 refusals",
+            "beyond the device: had after 1 refusals",
+            "and again: had after 1 refusals",
+            "another caller: 0",
+        ])
+        self.assertEqual(result.device()["ooms"], 0)
+        # The first allocation that was refused found its room in the cache.
+        self.assertLess(result.device()["host_peak_bytes"], 64 * MIB)
+
+
 class Long(Spill):
     def test_matrix(self):
         if not LONG:
