@@ -56,9 +56,16 @@ static void describe(char *text, size_t capacity)
                    library != NULL ? library : "");
 }
 
+/* While a capture is open nothing is moved. */
+static bool may_move(void)
+{
+    return atomic_load(&spw_hook_driver()->captures_open) == 0;
+}
+
 bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool)
 {
-    return device->tier != NULL && spw_host_tier_yield(device->tier) && spw_pool_trim(pool, 0) > 0;
+    return device->tier != NULL && may_move() && spw_host_tier_yield(device->tier) &&
+           spw_pool_trim(pool, 0) > 0;
 }
 
 enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, enum spw_err refused,
@@ -79,7 +86,7 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, enum sp
 void spw_spill_rest(struct spw_device *device)
 {
     if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
-        !atomic_load(&spw_hook.leaving)) {
+        may_move() && !atomic_load(&spw_hook.leaving)) {
         spw_host_tier_rest(device->tier);
         if (SPW_UNLIKELY(spw_hook.check)) {
             spw_device_check(device, spw_device_opened(device));
@@ -92,10 +99,11 @@ enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
                              enum spw_err refused, uint64_t *ret_address)
 {
     const struct spw_host_tier_request request = {.bytes = bytes,
-                                             .stream = stream,
-                                             .context = context,
-                                             .err = refused,
-                                             .describe = describe};
+                                                  .stream = stream,
+                                                  .context = context,
+                                                  .err = refused,
+                                                  .may_move = may_move(),
+                                                  .describe = describe};
 
     if (device->tier == NULL) {
         return refused;

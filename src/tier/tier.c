@@ -178,7 +178,7 @@ enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
 
     pthread_mutex_lock(&tier->lock);
     open = open_tier(tier);
-    if (open && tier->moves) {
+    if (open && tier->moves && request->may_move) {
         room = make_room(tier, request);
     }
     pthread_mutex_unlock(&tier->lock);
