@@ -12,6 +12,9 @@
 #include "site/capture.h"
 #include "site/report.h"
 #include "stats/stats.h"
+#include "tier/gate.h"
+#include "tier/host.h"
+#include "tier/tier.h"
 #include "vm/vm.h"
 
 #include <assert.h>
@@ -195,6 +198,12 @@ static void report_options(void)
     spw_options_each_unknown(report_unknown, NULL);
 }
 
+static bool may_spill(void)
+{
+    return spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF &&
+           spw_hook.mode != SPW_MODE_OBSERVE;
+}
+
 static void start(struct spw_hook *hook)
 {
     struct spw_driver *driver = atomic_load(&hook->driver);
@@ -208,6 +217,9 @@ static void start(struct spw_hook *hook)
     text = mode_text(hook->mode);
     explain_mode(&text, why, sizeof(why));
     start_sites();
+    if (may_spill()) {
+        spw_gate_arm();
+    }
     stats = spw_stats_create();
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
@@ -292,7 +304,8 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
     return limit < most ? limit : most;
 }
 
-static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm, uint64_t total,
+/* `most` is what device and host have together. */
+static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm, uint64_t most,
                               uint64_t limit, struct spw_pool **ret_pool)
 {
     uint64_t granule = spw_vm_granule(vm);
@@ -306,16 +319,95 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
 
     /* Addresses are plentiful, but where they are not, fewer do. */
     for (uint64_t factor = ARENA_FACTOR; factor > 0 && err != SPW_OK; factor /= 2) {
-        config.arena_bytes = (total * factor + granule - 1) / granule * granule;
+        config.arena_bytes = (most * factor + granule - 1) / granule * granule;
         err = spw_pool_create(&config, spw_vm_ops(), vm, device->counters, ret_pool);
     }
     return err;
 }
 
+/* ---- the host tier of a device ---- */
+
+/* What there is of host memory. On the simulated GPU the machine is simulated as well. */
+static struct spw_host_memory ask_host(const struct spw_driver *driver)
+{
+    struct spw_host_memory memory;
+    struct spw_option_value simulated;
+
+    if (driver->simulated == NULL) {
+        spw_host_memory(&memory);
+        return memory;
+    }
+    simulated = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
+    return (struct spw_host_memory){.total = simulated.bytes, .available = simulated.bytes};
+}
+
+/* Says once that less host memory may be used than was asked for. */
+static void tell_host_limit(const struct spw_host_memory *memory, uint64_t limit)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    uint64_t most = memory->limited ? memory->group_limit : memory->total;
+    char there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
+
+    if (!atomic_flag_test_and_set(&told)) {
+        spw_say("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
+                spw_environment("SPILLWAY_HOST_LIMIT"), spw_size_text(most, there),
+                memory->limited ? "the control group allows" : "this machine has",
+                spw_size_text(limit, taken));
+    }
+}
+
+/* Most memory of the host for one device; 0: nothing may go there. */
+static uint64_t choose_host_limit(const struct spw_driver *driver)
+{
+    struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
+    struct spw_host_memory memory = ask_host(driver);
+    uint64_t most = memory.limited && memory.group_limit < memory.total ? memory.group_limit
+                                                                        : memory.total;
+    uint64_t limit = spw_option_bytes(&option, memory.total);
+
+    if (!may_spill()) {
+        return 0;
+    }
+    if (!option.set) {
+        return spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
+    }
+    if (most > 0 && limit > most) {
+        limit = spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
+        tell_host_limit(&memory, limit);
+    }
+    return limit;
+}
+
+/* NULL: nothing may go to the host. */
+static struct spw_host_tier *make_tier(const struct spw_device *device, struct spw_vm *vm,
+                                       struct spw_pool *pool, uint64_t limit)
+{
+    enum { MILLION = 1000000, WAIT_FACTOR = 10 };
+    uint64_t wait_ns = spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
+    const struct spw_host_tier_config config = {
+        .pool = pool,
+        .counters = device->counters,
+        .ordinal = device->ordinal,
+        .limit_bytes = limit,
+        .move_wait_ns = wait_ns,
+        .overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).on,
+        .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
+    };
+    struct spw_host_tier *tier;
+
+    if (limit == 0) {
+        return NULL;
+    }
+    spw_vm_set_patience(vm, wait_ns * WAIT_FACTOR);
+    return spw_host_tier_create(&config, &tier) == SPW_OK ? tier : NULL;
+}
+
 static enum spw_err open_device(struct spw_device *device, CUcontext context,
-                                struct spw_pool **ret_pool, void **ret_vm)
+                                struct spw_pool **ret_pool, void **ret_vm,
+                                struct spw_host_tier **ret_tier)
 {
     struct spw_driver *driver = atomic_load(&spw_hook.driver);
+    uint64_t host = choose_host_limit(driver);
     uint64_t total, free;
     struct spw_vm *vm;
     enum spw_err err;
@@ -328,12 +420,13 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
     if (err != SPW_OK) {
         return err;
     }
-    err = make_pool(device, vm, total, choose_limit(driver, device, total, free), ret_pool);
+    err = make_pool(device, vm, total + host, choose_limit(driver, device, total, free), ret_pool);
     if (err != SPW_OK) {
         spw_vm_destroy(vm, true);
         return err;
     }
     *ret_vm = vm;
+    *ret_tier = make_tier(device, vm, *ret_pool, host);
     announce_mode();
     return SPW_OK;
 }
@@ -354,6 +447,11 @@ static bool grant(void *vm, int accessor, CUmemAccess_flags access)
                         access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
+static int host_node(void *vm)
+{
+    return spw_vm_host_node(vm);
+}
+
 static void note_context(void *vm, CUcontext context)
 {
     spw_vm_note_context(vm, context);
@@ -368,6 +466,7 @@ const struct spw_seam spw_seam = {
     .start = start,
     .open = open_device,
     .close = close_device,
+    .host_node = host_node,
     .grant = grant,
     .note_context = note_context,
     .forget_context = forget_context,

@@ -25,7 +25,8 @@ enum { PRECISION = 50, MOST_TRIES = 6 };
 
 /* Variables that the runs differ in; given back in the end. */
 static const char *const variables[] = {
-    "LD_PRELOAD", "LD_LIBRARY_PATH", "SPILLWAY_SIM_MEMORY", "SPILLWAY_LIMIT", "SPILLWAY_STATS",
+    "LD_PRELOAD",     "LD_LIBRARY_PATH", "SPILLWAY_SIM_MEMORY",
+    "SPILLWAY_LIMIT", "SPILLWAY_STATS",  "SPILLWAY_SPILL",
 };
 
 enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
@@ -65,7 +66,8 @@ static void restore_variables(const struct comparison *comparison)
     }
 }
 
-/* On devices of that size, and nothing else that limits it or that a run leaves behind. */
+/* On devices of that size, and nothing else that limits it or that a run leaves behind; without the
+ * host, or hardly any device would be too small. */
 static void set_memory(uint64_t bytes)
 {
     char text[32];
@@ -74,6 +76,7 @@ static void set_memory(uint64_t bytes)
     setenv("SPILLWAY_SIM_MEMORY", text, 1);
     unsetenv("SPILLWAY_LIMIT");
     unsetenv("SPILLWAY_STATS");
+    setenv("SPILLWAY_SPILL", "off", 1);
 }
 
 /* Puts /dev/null in the place of the standard streams, and the streams back. */
@@ -171,10 +174,24 @@ static void learn_failure(struct side *side, const struct spw_fit *fit)
     }
 }
 
+/* Whether part of what the program held was on the host: then its peaks are not the device's. */
+static bool used_host(const struct spw_fit *fit)
+{
+    for (size_t i = 0; i < fit->count; i++) {
+        for (int k = 0; k < fit->processes[i].device_count; k++) {
+            if (fit->processes[i].devices[k].host_peak_bytes > 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void show(struct comparison *comparison, struct side *side)
 {
     struct spw_fit fit;
     enum spw_fit_outcome outcome;
+    bool with_host;
     char label[64];
     int code;
 
@@ -186,13 +203,14 @@ static void show(struct comparison *comparison, struct side *side)
     spw_verdict_outcome(&fit, side->code, side->label);
     spw_verdict_shared(&fit);
     outcome = spw_fit_judge(&fit, side->code);
-    if (outcome == SPW_FIT_FITS) {
+    with_host = outcome == SPW_FIT_FITS && used_host(&fit);
+    if (outcome == SPW_FIT_FITS && !with_host) {
         learn(side, &fit);
     } else if (outcome == SPW_FIT_DOES_NOT_FIT) {
         learn_failure(side, &fit);
     }
     spw_fit_fini(&fit);
-    if (outcome != SPW_FIT_DOES_NOT_FIT || comparison->interrupted) {
+    if ((outcome != SPW_FIT_DOES_NOT_FIT && !with_host) || comparison->interrupted) {
         return;
     }
     if (run(comparison, side->with_pool, plenty_bytes, false, &fit, &code)) {
@@ -278,8 +296,8 @@ static void conclude(struct comparison *comparison, struct side *bare, struct si
     uint64_t held = pooled->known ? pooled->live_peak_bytes : 0;
 
     fprintf(stderr,
-            "spillway: looking for the smallest device: up to %d more runs each, their output "
-            "dropped\n",
+            "spillway: looking for the smallest device, spilling off: up to %d more runs each, "
+            "their output dropped\n",
             MOST_TRIES);
     if (bare->known) {
         search(comparison, bare, held);

@@ -5,7 +5,8 @@
     submit_rows.py INCLUDE KIND SYMBOL...     print rows of these functions
     submit_rows.py INCLUDE --check DEF...     name every function of cuda.h that takes a stream, or
                                               has a twin for per-thread streams, and is neither in
-                                              these files nor below; exit 1 if there is one
+                                              these files nor below, or is there, but of a kind that
+                                              does not pass the gate; exit 1 if there is one
 
 INCLUDE is the folder of cuda.h. Nothing of the headers' text is kept but names and prototypes.
 """
@@ -41,7 +42,7 @@ ALSO_SUBMITS = ["cuLaunch", "cuLaunchGrid", "cuLaunchCooperativeKernelMultiDevic
 IN_PARTS = re.compile(r"Batch|MultiDevice")
 # Take a stream and are rows of functions.def itself: they are served, or create something.
 OTHER_ROWS = re.compile(r"cuMem(Alloc|Free)|cuGreenCtxStreamCreate|cuGraphInstantiate|"
-                        r"cuStream(Create|Destroy|BeginCapture|EndCapture)")
+                        r"cuStream(Create|Destroy|BeginCapture|EndCapture|Synchronize)")
 WIDTH = 100
 HEADER = """\
 /* The rows of functions.def whose functions enqueue work on a stream, printed by submit_rows.py
@@ -140,11 +141,15 @@ def main():
         for name in rest[1:]:
             with open(name, encoding="ascii") as rows:
                 text += rows.read()
-        listed = set(re.findall(r"^SPW_FN\(\w+, (\w+)", text, re.M))
-        missing = [symbol for symbol in submitters(found) if symbol not in listed]
+        kinds = {symbol: kind for kind, symbol in re.findall(r"^SPW_FN\((\w+), (\w+)", text, re.M)}
+        missing = [symbol for symbol in submitters(found) if symbol not in kinds]
         for symbol in missing:
             print(f"{symbol}: takes a stream, but is neither a row nor known not to submit work")
-        return 1 if missing else 0
+        ungated = [symbol for symbol in submitters(found) if not OTHER_ROWS.match(symbol) and
+                   kinds.get(symbol, "SUBMIT") not in ("SUBMIT", "SUBMIT_PARTS")]
+        for symbol in ungated:
+            print(f"{symbol}: submits work, but does not pass the gate: its row is of another kind")
+        return 1 if missing or ungated else 0
     since = versions(include, found)
     if rest:
         for symbol in rest[1:]:

@@ -3,6 +3,9 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "hook/device.h"
+#include "tier/host.h"
+
+#include <stdio.h>
 
 /* The gauge of a kind, and the direction it moves in. */
 static void move(const struct spw_ledger_entry *entry, bool up)
@@ -57,11 +60,12 @@ void spw_account_allocated(struct spw_device *device, CUdeviceptr address,
     }
 }
 
-/* What there was too little of: below the limit or, when the device is full before that, of what
- * it gave. 0 when enough was free, but in pieces that could not be joined. */
+/* What there was too little of: below the limits of device and host together or, when the device
+ * is full before that, of what it gave. 0 when enough was free, but in pieces that could not be
+ * joined. */
 static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum spw_err err)
 {
-    uint64_t most = err == SPW_E_LIMIT ? usage->limit : usage->committed;
+    uint64_t most = (err == SPW_E_LIMIT ? usage->limit : usage->committed) + usage->host_limit;
     uint64_t room = most > usage->live ? most - usage->live : 0;
     uint64_t wanted = bytes < UINT64_MAX - 511 ? spw_account_round(bytes) : bytes;
 
@@ -82,19 +86,43 @@ static void note_refusal(const struct spw_device *device, const char *api, uint6
     spw_stats_refuse(device->refusal, api, number, bytes, missing_bytes);
 }
 
+/* What the host tier holds and what the machine has left, when there is a tier; else nothing. */
+static void describe_host(const struct spw_pool_usage *usage, char *text, size_t capacity)
+{
+    char used[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], free[SPW_SIZE_TEXT], group[SPW_SIZE_TEXT];
+    struct spw_host_memory memory;
+    int length;
+
+    text[0] = '\0';
+    if (usage->host_limit == 0) {
+        return;
+    }
+    spw_host_memory(&memory);
+    length = snprintf(text, capacity, "; on the host %s of %s, the machine has %s available",
+                      spw_size_text(usage->host, used), spw_size_text(usage->host_limit, most),
+                      spw_size_text(memory.available, free));
+    if (memory.limited && length > 0 && (size_t)length < capacity) {
+        (void)snprintf(text + length, capacity - (size_t)length, ", its control group %s of %s",
+                       spw_size_text(memory.group_leaves, free),
+                       spw_size_text(memory.group_limit, group));
+    }
+}
+
 CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
                          uint64_t bytes, enum spw_err err)
 {
     char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     struct spw_pool_usage usage;
+    char host[256];
 
     spw_pool_usage(pool, &usage);
+    describe_host(&usage, host, sizeof(host));
     spw_counter_add(&device->counters->ooms, 1);
     note_refusal(device, api, bytes, missing(&usage, bytes, err));
-    spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)",
+    spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)%s",
             device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
             spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
-            spw_err_name(err));
+            spw_err_name(err), host);
     spw_seam.report();
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

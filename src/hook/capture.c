@@ -4,6 +4,7 @@
 #include "hook/entry.h"
 #include "hook/hook.h"
 #include "hook/stream.h"
+#include "pool/move.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -28,20 +29,25 @@ static size_t find(uint64_t id)
     return i;
 }
 
+/* What is allocated now may be named by a graph: it stays where it is. */
+static void fix_blocks(void)
+{
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
+
+        if (pool != NULL) {
+            spw_pool_fix_all(pool);
+        }
+    }
+}
+
 /* Lets the calls of our own end that did not see the new capture counted. They are made under the
  * lock of a pool or, to open one, of this layer. */
 static void let_own_calls_end(void)
 {
     pthread_mutex_lock(&spw_hook.lock);
     pthread_mutex_unlock(&spw_hook.lock);
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
-
-        if (pool != NULL) {
-            spw_pool_lock(pool);
-            spw_pool_unlock(pool);
-        }
-    }
+    fix_blocks(); /* takes the lock of each pool */
 }
 
 /* Counts a capture that is about to begin. False when the stream is being captured already. */
@@ -75,6 +81,7 @@ static void count_out(uint64_t id)
         atomic_fetch_sub(&spw_hook_driver()->captures_open, 1);
     }
     pthread_mutex_unlock(&open_captures.lock);
+    fix_blocks();
 }
 
 CUresult spw_capture_status(const struct spw_stream_info *info, bool *ret_capturing)

@@ -45,6 +45,7 @@ struct spw_pool *spw_device_open(struct spw_device *device)
 {
     struct spw_pool *pool = NULL;
     size_t cursor = 0;
+    struct spw_host_tier *tier;
     enum spw_err err;
     void *vm;
 
@@ -54,10 +55,12 @@ struct spw_pool *spw_device_open(struct spw_device *device)
     pthread_mutex_lock(&spw_hook.lock);
     pool = spw_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
-        err = spw_seam.open(device, spw_stream_next_context(device->ordinal, &cursor), &pool, &vm);
+        err = spw_seam.open(device, spw_stream_next_context(device->ordinal, &cursor), &pool,
+                            &vm, &tier);
         if (err == SPW_OK) {
             replay(device, vm);
             device->vm = vm;
+            device->tier = tier;
             atomic_store_explicit(&device->pool, pool, memory_order_release);
         } else {
             spw_log(SPW_LOG_ERROR, "device %d: no pool (%s): its memory is left to the driver",
@@ -85,8 +88,10 @@ void spw_device_close(struct spw_device *device, enum spw_closing closing)
     pthread_mutex_lock(&spw_hook.lock);
     pool = atomic_exchange(&device->pool, NULL);
     if (pool != NULL) {
+        spw_host_tier_destroy(device->tier);
         spw_seam.close(pool, device->vm, closing);
         device->vm = NULL;
+        device->tier = NULL;
     }
     pthread_mutex_unlock(&spw_hook.lock);
 }

@@ -3,6 +3,7 @@
 
 #include "driver/runtime_api.h"
 #include "hook/hook.h"
+#include "tier/gate.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -41,10 +42,33 @@
         return spw_hook_driver()->symbol args;                                                     \
     }
 
-#define SPW_ENTRY_START        SPW_ENTRY_HANDLE
-#define SPW_ENTRY_RESOLVE      SPW_ENTRY_HANDLE
-#define SPW_ENTRY_SUBMIT       SPW_ENTRY_FORWARD
-#define SPW_ENTRY_SUBMIT_PARTS SPW_ENTRY_PASS
+/* What enqueues work passes the gate. */
+#define SPW_ENTRY_SUBMIT(symbol, params, args)                                                     \
+    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
+    {                                                                                              \
+        struct spw_driver *driver = spw_hook_driver();                                             \
+        CUresult result;                                                                           \
+                                                                                                   \
+        spw_gate_enter();                                                                          \
+        SPW_FORWARD(result, driver->symbol args);                                                  \
+        spw_gate_leave();                                                                          \
+        return result;                                                                             \
+    }
+
+#define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args)                                               \
+    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
+    {                                                                                              \
+        struct spw_driver *driver = spw_hook_driver();                                             \
+        CUresult result;                                                                           \
+                                                                                                   \
+        spw_gate_enter();                                                                          \
+        result = driver->symbol args;                                                              \
+        spw_gate_leave();                                                                          \
+        return result;                                                                             \
+    }
+
+#define SPW_ENTRY_START   SPW_ENTRY_HANDLE
+#define SPW_ENTRY_RESOLVE SPW_ENTRY_HANDLE
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
     SPW_ENTRY_##kind(symbol, params, args)
 #define SPW_RUNTIME(kind, symbol, params, args)

@@ -6,6 +6,7 @@
 #include "hook/site.h"
 #include "hook/stream.h"
 #include "hook/vmm.h"
+#include "tier/gate.h"
 
 #include <pthread.h>
 
@@ -67,6 +68,7 @@ static void child(void)
         return;
     }
     atomic_store(&spw_hook.state, SPW_HOOK_CHILD);
+    spw_gate_reset();
     /* Before the pools are closed, which counts: the parent's figures are not touched. */
     spw_seam.forget();
     for (int i = 0; i < spw_hook.device_count; i++) {

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "hook/device.h"
 #include "hook/fork.h"
+#include "hook/spill.h"
 
 #include <stdlib.h>
 
@@ -123,7 +124,7 @@ bool spw_hook_make_room(void)
         struct spw_device *device = &spw_hook.devices[i];
         struct spw_pool *pool = spw_device_opened(device);
 
-        if (pool != NULL && spw_pool_trim(pool, 0) > 0) {
+        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_spill_yield(device, pool))) {
             spw_counter_add(&device->counters->forward_retries, 1);
             made = true;
         }

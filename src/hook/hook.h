@@ -17,6 +17,7 @@
 #include "driver/driver.h"
 #include "pool/pool.h"
 #include "stats/stats.h"
+#include "tier/tier.h"
 
 /* An entry that programs find under its own name. */
 #define SPW_EXPORT              __attribute__((visibility("default")))
@@ -57,6 +58,7 @@ struct spw_device {
     _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
     _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */
     void *vm;                           /* the seam below the pool, set and cleared with it */
+    struct spw_host_tier *tier;              /* the same; NULL: nothing goes to the host */
     _Atomic bool failed;                /* the pool could not be had: calls pass */
     /* Who else may reach the device's memory: CUmemAccess_flags by accessor, for now and for a
      * pool opened later. */
@@ -89,12 +91,14 @@ struct spw_seam {
     /* Reads options, opens log and statistics, sets spw_hook.mode and check and every device's
      * counters. CUDA is initialised and the devices are known. */
     void (*start)(struct spw_hook *hook);
-    /* Makes the pool of a device and the seam below it; `context` is one of the device's, or NULL
-     * when none is known. No pool lock. */
+    /* Makes the pool of a device, the seam below it and the tier, NULL if there is to be none;
+     * `context` is one of the device's, or NULL when none is known. No pool lock. */
     enum spw_err (*open)(struct spw_device *device, CUcontext context, struct spw_pool **ret_pool,
-                         void **ret_vm);
+                         void **ret_vm, struct spw_host_tier **ret_tier);
     /* Gives back what open made. No pool lock. */
     void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
+    /* The host node of the tier's chunks. No lock. */
+    int (*host_node)(void *vm);
     /* Lets device `accessor` reach what is mapped from now on, or not any more. True when that
      * changed something. */
     bool (*grant)(void *vm, int accessor, CUmemAccess_flags access);
@@ -151,7 +155,8 @@ bool spw_hook_off(void);
 void spw_hook_start(void);
 
 /* After an out of memory of the real driver: gives up the spare memory of every pool, for which
- * device was full is not known of every call. False when nothing could be freed. */
+ * device was full is not known of every call; where there is none, blocks go to the host. False
+ * when nothing could be freed. */
 bool spw_hook_make_room(void);
 
 /* Calls the real driver; after out of memory once more if room could be made meanwhile. */

@@ -4,6 +4,7 @@
 #include "hook/device.h"
 #include "hook/entry.h"
 #include "hook/site.h"
+#include "hook/spill.h"
 #include "hook/stream.h"
 
 /* What became of a request: ours, refused for good, or the real driver's. */
@@ -58,6 +59,10 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
     }
     err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context,
                              request->site, &address);
+    if (SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)) {
+        err = spw_spill_alloc(request->device, request->bytes, request->stream, request->context,
+                              request->site, err, &address);
+    }
     if (SPW_UNLIKELY(spw_hook.check)) {
         spw_device_check(request->device, pool);
     }
@@ -69,7 +74,7 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
         (void)spw_account_oom(request->device, pool, request->api, request->bytes, err);
         return REFUSED;
     }
-    return fail_open(request);
+    return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
 }
 
 /* The real driver answered a request that passed. It is entered with the size it was charged with.

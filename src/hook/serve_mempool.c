@@ -28,7 +28,7 @@ CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute 
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
         used = spw_counter_get(&c->async_live_bytes);
-        reserved = spw_counter_get(&c->committed_bytes) + spw_counter_get(&c->host_bytes);
+        reserved = spw_counter_get(&c->committed_bytes) + spw_counter_get(&c->host_used_bytes);
         *(cuuint64_t *)value = larger(reserved, used);
         return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
@@ -67,6 +67,7 @@ CUresult spw_serve_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 
     if (ours != NULL) {
         (void)spw_pool_trim(ours, minBytesToKeep);
+        (void)spw_pool_trim_host(ours);
     }
     return spw_hook_driver()->cuMemPoolTrimTo(pool, minBytesToKeep);
 }

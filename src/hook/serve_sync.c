@@ -2,6 +2,7 @@
  * pending any more, at the price of no driver call. */
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/spill.h"
 #include "hook/stream.h"
 
 /* How far every open pool had got when the wait began. */
@@ -29,6 +30,7 @@ static CUresult waited_for_stream(CUresult result, const struct moment *moment,
     for (int i = 0; i < spw_hook.device_count && result == CUDA_SUCCESS; i++) {
         if (moment->pools[i] != NULL) {
             spw_pool_synchronized(moment->pools[i], stream, moment->clocks[i]);
+            spw_spill_rest(&spw_hook.devices[i]);
         }
     }
     return result;
@@ -75,6 +77,7 @@ static CUresult waited_for_context(CUresult result, const struct moment *moment,
     if (result == CUDA_SUCCESS && ordinal >= 0 && moment->pools[ordinal] != NULL &&
         is_only_context(ordinal)) {
         spw_pool_synchronized(moment->pools[ordinal], NULL, moment->clocks[ordinal]);
+        spw_spill_rest(&spw_hook.devices[ordinal]);
     }
     return result;
 }

@@ -5,6 +5,7 @@
 #include "hook/entry.h"
 #include "hook/map.h"
 #include "hook/site.h"
+#include "hook/spill.h"
 #include "hook/stream.h"
 
 #include <pthread.h>
@@ -15,6 +16,7 @@ struct piece {
     uint64_t bytes;
     int ordinal; /* of the device that is charged, or whose pinned memory it counts as */
     bool host;
+    bool spilled; /* to the host, though asked of the device */
     uint32_t site;       /* who is charged */
     unsigned references; /* handles not released yet */
     unsigned mappings;
@@ -59,7 +61,8 @@ static void discharge(const struct piece *piece)
     }
     pool = spw_device_opened(device);
     if (pool != NULL) {
-        spw_pool_discharge_for(pool, piece->bytes, piece->site);
+        (piece->spilled ? spw_pool_discharge_host_for : spw_pool_discharge_for)(pool, piece->bytes,
+                                                                                piece->site);
     }
 }
 
@@ -96,6 +99,43 @@ static bool enter(CUmemGenericAllocationHandle handle, struct piece *piece)
     return done;
 }
 
+/* Charges a piece that has no room on its device to the host, where *prop says it is to be created.
+ */
+static enum spw_err charge_host(struct spw_device *device, struct piece *piece, enum spw_err err,
+                                CUmemAllocationProp *prop)
+{
+    int node;
+
+    if (piece->host || piece->spilled ||
+        spw_spill_charge(device, piece->bytes, piece->site, err, &node) != SPW_OK) {
+        return err;
+    }
+    piece->spilled = true;
+    prop->location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    prop->location.id = node;
+    prop->allocFlags.gpuDirectRDMACapable = 0;
+    prop->allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
+    return SPW_OK;
+}
+
+/* Creates a piece that was charged; when the device is full after all, on the host. */
+static CUresult create(struct spw_device *device, struct piece *piece,
+                       CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
+                       unsigned long long flags)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    struct piece refused = *piece;
+    CUresult result;
+
+    SPW_FORWARD(result, driver->cuMemCreate(handle, piece->bytes, prop, flags));
+    if (result == CUDA_ERROR_OUT_OF_MEMORY &&
+        charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
+        discharge(&refused);
+        result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
+    }
+    return result;
+}
+
 /* The real driver answered for a piece that was charged. */
 static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *handle,
                        CUresult result)
@@ -120,6 +160,7 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
 {
     struct spw_driver *driver = spw_hook_driver();
     struct spw_device *device = NULL;
+    CUmemAllocationProp placed;
     struct piece *piece = NULL;
     CUresult result;
     bool host;
@@ -131,10 +172,14 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     if (piece != NULL) {
         enum spw_err err;
 
+        placed = *prop;
         *piece = (struct piece){size, device->ordinal, host,
                                 .site = host ? 0 : spw_hook_site("cuMemCreate"),
                                 .references = 1};
         err = charge(piece);
+        if (err == SPW_E_LIMIT) {
+            err = charge_host(device, piece, err, &placed);
+        }
         if (err == SPW_E_LIMIT) {
             free(piece);
             return spw_account_oom(device, spw_device_pool(device), "cuMemCreate", size, err);
@@ -144,8 +189,11 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
             piece = NULL;
         }
     }
-    SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
-    return piece == NULL ? result : settle(piece, handle, result);
+    if (piece == NULL) {
+        SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
+        return result;
+    }
+    return settle(piece, handle, create(device, piece, handle, &placed, flags));
 }
 
 /* Gives up one reference of a handle. Before the real call, which may hand the same number to

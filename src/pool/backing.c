@@ -15,6 +15,11 @@ static size_t table_bytes(const struct spw_backing *backing)
     return (size_t)(backing->bytes >> backing->granule_shift) * sizeof(struct spw_granule);
 }
 
+static uint64_t reserved_bytes(const struct spw_backing *backing)
+{
+    return backing->bytes + SPW_BACKING_STAGING * backing->granule_bytes;
+}
+
 enum spw_err spw_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops, void *vm,
                               struct spw_lanes *lanes, struct spw_counters *counters,
                               uint64_t arena_bytes, uint64_t granule_bytes)
@@ -35,22 +40,58 @@ enum spw_err spw_backing_init(struct spw_backing *backing, const struct spw_vm_o
     if (table == MAP_FAILED) {
         return SPW_E_NO_HOST;
     }
-    err = ops->reserve(vm, arena_bytes, &backing->base);
+    err = ops->reserve(vm, reserved_bytes(backing), &backing->base);
     if (err != SPW_OK) {
         munmap(table, table_bytes(backing));
         return err;
     }
     backing->granules = table;
+    backing->staging = backing->base + arena_bytes;
     return SPW_OK;
 }
 
-static void count_chunks(struct spw_backing *backing, int64_t change)
+/* What programs are told is reserved: the host's spare chunks are nobody's. */
+static void note_reserved(struct spw_counters *counters)
 {
-    backing->chunk_count += (size_t)change;
-    spw_counter_shift(&backing->counters->committed_bytes,
-                      change * (int64_t)backing->granule_bytes);
-    spw_counter_peak(&backing->counters->committed_peak_bytes, &backing->counters->committed_bytes);
-    spw_counter_peak(&backing->counters->reserved_peak_bytes, &backing->counters->committed_bytes);
+    uint64_t reserved =
+        spw_counter_get(&counters->committed_bytes) + spw_counter_get(&counters->host_used_bytes);
+
+    if (reserved > spw_counter_get(&counters->reserved_peak_bytes)) {
+        spw_counter_set(&counters->reserved_peak_bytes, reserved);
+    }
+}
+
+static void count_chunks(struct spw_backing *backing, enum spw_tier tier, int64_t change)
+{
+    struct spw_counters *counters = backing->counters;
+    int64_t bytes = change * (int64_t)backing->granule_bytes;
+
+    backing->tiers[tier].chunk_count += (size_t)change;
+    if (tier == SPW_TIER_HOST) {
+        spw_counter_shift(&counters->host_bytes, bytes);
+        spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
+        return;
+    }
+    spw_counter_shift(&counters->committed_bytes, bytes);
+    spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
+    note_reserved(counters);
+}
+
+/* A chunk was mapped, or unmapped. */
+static void count_use(struct spw_backing *backing, enum spw_tier tier, int64_t change)
+{
+    if (tier == SPW_TIER_HOST) {
+        spw_counter_shift(&backing->counters->host_used_bytes,
+                          change * (int64_t)backing->granule_bytes);
+        note_reserved(backing->counters);
+    }
+}
+
+static void put_spare(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
+{
+    struct spw_chunk_store *store = &backing->tiers[tier];
+
+    store->spare[store->spare_count++] = chunk;
 }
 
 /* Unmaps granules [first, last) that are all backed; their chunks become spare. False when the seam
@@ -65,7 +106,8 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
         done = bytes;
     }
     for (size_t i = first; i < first + (size_t)(done >> backing->granule_shift); i++) {
-        backing->spare[backing->spare_count++] = backing->granules[i].chunk;
+        put_spare(backing, backing->granules[i].tier, backing->granules[i].chunk);
+        count_use(backing, backing->granules[i].tier, -1);
         backing->granules[i] = (struct spw_granule){0};
     }
     return err == SPW_OK;
@@ -73,9 +115,12 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 
 static void unmap_everything(struct spw_backing *backing)
 {
-    size_t count = (size_t)(backing->bytes >> backing->granule_shift), left;
+    size_t count = (size_t)(backing->bytes >> backing->granule_shift), left = 0;
 
-    left = backing->chunk_count - backing->spare_count;
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        left += backing->tiers[tier].chunk_count - backing->tiers[tier].spare_count -
+                backing->tiers[tier].held;
+    }
     for (size_t i = 0, first; i < count && left > 0; i++) {
         if (backing->granules[i].chunk == 0) {
             continue;
@@ -94,13 +139,47 @@ void spw_backing_fini(struct spw_backing *backing, bool release)
     }
     if (release) {
         unmap_everything(backing);
-        (void)spw_backing_release(backing, backing->spare_count);
-        backing->ops->unreserve(backing->vm, backing->base, backing->bytes);
+        for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+            (void)spw_backing_release(backing, tier, SIZE_MAX);
+        }
+        backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
-    count_chunks(backing, -(int64_t)backing->chunk_count); /* those that could not be released */
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        /* Those that could not be released. */
+        count_chunks(backing, tier, -(int64_t)backing->tiers[tier].chunk_count);
+        free(backing->tiers[tier].spare);
+    }
+    spw_counter_set(&backing->counters->host_used_bytes,
+                    spw_counter_get(&backing->counters->vmm_host_bytes));
     munmap(backing->granules, table_bytes(backing));
-    free(backing->spare);
     memset(backing, 0, sizeof(*backing));
+}
+
+bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    size_t last = spw_backing_index(backing, end - 1);
+
+    for (size_t i = spw_backing_index(backing, address);
+         spw_backing_uses_host(backing) && i <= last; i++) {
+        if (backing->granules[i].chunk != 0 && backing->granules[i].tier == SPW_TIER_HOST) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint64_t spw_backing_host_bytes(const struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    uint64_t bytes = 0;
+
+    for (uint64_t at = address, next; spw_backing_uses_host(backing) && at < end; at = next) {
+        next = spw_backing_down(backing, at) + backing->granule_bytes;
+        next = next < end ? next : end;
+        if (backing->granules[spw_backing_index(backing, at)].tier == SPW_TIER_HOST) {
+            bytes += next - at;
+        }
+    }
+    return bytes;
 }
 
 size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end)
@@ -137,36 +216,37 @@ void spw_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t e
     }
 }
 
-enum spw_err spw_backing_create(struct spw_backing *backing)
+enum spw_err spw_backing_create(struct spw_backing *backing, enum spw_tier tier)
 {
+    struct spw_chunk_store *store = &backing->tiers[tier];
     uint64_t chunk;
     enum spw_err err;
 
-    if (backing->chunk_count == backing->spare_capacity) {
+    if (store->chunk_count == store->spare_capacity) {
         /* Room for every chunk there is, so that unmapping never has to allocate. */
-        size_t capacity = backing->spare_capacity == 0 ? 256 : backing->spare_capacity * 2;
-        uint64_t *grown = realloc(backing->spare, capacity * sizeof(*grown));
+        size_t capacity = store->spare_capacity == 0 ? 256 : store->spare_capacity * 2;
+        uint64_t *grown = realloc(store->spare, capacity * sizeof(*grown));
 
         if (grown == NULL) {
             return SPW_E_NO_HOST;
         }
-        backing->spare = grown;
-        backing->spare_capacity = capacity;
+        store->spare = grown;
+        store->spare_capacity = capacity;
     }
-    err = backing->ops->create(backing->vm, SPW_TIER_DEVICE, backing->granule_bytes, &chunk);
+    err = backing->ops->create(backing->vm, tier, backing->granule_bytes, &chunk);
     if (err != SPW_OK) {
         return err;
     }
-    backing->spare[backing->spare_count++] = chunk + 1;
-    count_chunks(backing, 1);
+    put_spare(backing, tier, chunk + 1);
+    count_chunks(backing, tier, 1);
     return SPW_OK;
 }
 
-static bool can_steal(const struct spw_backing *backing, size_t index)
+static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, size_t index)
 {
     const struct spw_granule *granule = &backing->granules[index];
 
-    return granule->chunk != 0 && !granule->broken &&
+    return granule->chunk != 0 && granule->tier == tier && !granule->pinned && !granule->broken &&
            spw_lane_passed(backing->lanes, granule->lane, granule->seq);
 }
 
@@ -176,15 +256,17 @@ size_t spw_backing_stealable(const struct spw_backing *backing, uint64_t address
     size_t count = 0;
 
     for (; low < high; low += backing->granule_bytes) {
-        count += can_steal(backing, spw_backing_index(backing, low));
+        count += can_steal(backing, SPW_TIER_DEVICE, spw_backing_index(backing, low));
     }
     return count;
 }
 
-size_t spw_backing_steal(struct spw_backing *backing, uint64_t address, uint64_t end, size_t most)
+size_t spw_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
+                         uint64_t end, size_t most)
 {
     uint64_t low = spw_backing_up(backing, address), high = spw_backing_down(backing, end);
-    size_t before = backing->spare_count, first, i;
+    const size_t *spare = &backing->tiers[tier].spare_count;
+    size_t before = *spare, first, i;
     bool going = true;
 
     if (low >= high) {
@@ -192,22 +274,22 @@ size_t spw_backing_steal(struct spw_backing *backing, uint64_t address, uint64_t
     }
     first = spw_backing_index(backing, low);
     for (i = first + (size_t)((high - low) >> backing->granule_shift); i > first && going;) {
-        size_t run_end, taken = backing->spare_count - before;
+        size_t run_end, taken = *spare - before;
 
         if (taken >= most) {
             break;
         }
-        if (!can_steal(backing, i - 1)) {
+        if (!can_steal(backing, tier, i - 1)) {
             i--;
             continue;
         }
         run_end = i;
-        while (i > first && run_end - i < most - taken && can_steal(backing, i - 1)) {
+        while (i > first && run_end - i < most - taken && can_steal(backing, tier, i - 1)) {
             i--;
         }
         going = unmap_run(backing, i, run_end);
     }
-    return backing->spare_count - before;
+    return *spare - before;
 }
 
 /* Maps spare chunks at granules [first, last); on failure those that were mapped are unmapped. */
@@ -217,15 +299,18 @@ static enum spw_err map_run(struct spw_backing *backing, size_t first, size_t la
     size_t i;
 
     for (i = first; i < last; i++) {
-        uint64_t chunk = backing->spare[backing->spare_count - 1];
+        enum spw_tier tier = spw_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
+        struct spw_chunk_store *store = &backing->tiers[tier];
+        uint64_t chunk = store->spare[store->spare_count - 1];
 
         err = backing->ops->map(backing->vm, address_of(backing, i), backing->granule_bytes,
                                 chunk - 1);
         if (err != SPW_OK) {
             goto err_mapped;
         }
-        backing->spare_count--;
-        backing->granules[i] = (struct spw_granule){.chunk = chunk};
+        store->spare_count--;
+        count_use(backing, tier, 1);
+        backing->granules[i] = (struct spw_granule){.chunk = chunk, .tier = (uint8_t)tier};
     }
     err = backing->ops->set_access(backing->vm, address_of(backing, first),
                                    (uint64_t)(last - first) << backing->granule_shift);
@@ -266,21 +351,51 @@ enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uin
     return SPW_OK;
 }
 
-size_t spw_backing_release(struct spw_backing *backing, size_t most)
+size_t spw_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most)
 {
+    struct spw_chunk_store *store = &backing->tiers[tier];
     size_t released = 0;
 
-    while (released < most && backing->spare_count > 0) {
-        uint64_t chunk = backing->spare[backing->spare_count - 1] - 1;
+    while (released < most && store->spare_count > 0) {
+        uint64_t chunk = store->spare[store->spare_count - 1] - 1;
 
         if (backing->ops->release(backing->vm, chunk) != SPW_OK) {
             break;
         }
-        backing->spare_count--;
-        count_chunks(backing, -1);
+        store->spare_count--;
+        count_chunks(backing, tier, -1);
         released++;
     }
     return released;
+}
+
+uint64_t spw_backing_hold(struct spw_backing *backing, enum spw_tier tier)
+{
+    struct spw_chunk_store *store = &backing->tiers[tier];
+
+    store->held++;
+    return store->spare[--store->spare_count];
+}
+
+void spw_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
+{
+    backing->tiers[tier].held--;
+    put_spare(backing, tier, chunk);
+}
+
+uint64_t spw_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                              uint64_t chunk)
+{
+    struct spw_granule *changed = &backing->granules[granule];
+    uint64_t old = changed->chunk;
+
+    backing->tiers[changed->tier].held++;
+    count_use(backing, changed->tier, -1);
+    changed->chunk = chunk;
+    changed->tier = (uint8_t)to;
+    backing->tiers[to].held--;
+    count_use(backing, to, 1);
+    return old;
 }
 
 enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,

@@ -1,6 +1,7 @@
 /* Backing: which granules of the arena have physical memory, and the chunks that are spare.
  *
- * A chunk is one granule of physical memory, mapped at one granule of the arena or spare. Every
+ * A chunk is one granule of physical memory, on the device or on the host, mapped at one granule of
+ * the arena or spare; what is said of spare chunks means the device's unless it says host. Every
  * granule carries the last free that touched it, as lane and number, so that it is known granule by
  * granule whether device work may still use it. Work is done by ranges: one set-access and, where
  * the seam can, one unmap for a run of neighbours. Caller holds the pool's lock. */
@@ -19,15 +20,27 @@ struct spw_granule {
     uint64_t seq;   /* of the last free inside */
     uint32_t lane;  /* of that free */
     bool broken;    /* the seam failed half-way here: never used again */
+    uint8_t tier;   /* enum spw_tier of the chunk */
+    bool pinned;    /* a move is reading it: not unmapped */
 };
+
+/* The chunks of one tier. */
+struct spw_chunk_store {
+    uint64_t *spare; /* mapped nowhere */
+    size_t spare_count, spare_capacity;
+    size_t held;        /* in the hands of a move: neither mapped in the arena nor spare */
+    size_t chunk_count; /* mapped, spare or held */
+};
+
+/* Granules in the staging window. */
+enum { SPW_BACKING_STAGING = 256 };
 
 struct spw_backing {
     struct spw_granule *granules;
     uint64_t base, bytes, granule_bytes;
+    uint64_t staging; /* addresses behind the arena, where moves copy to */
     unsigned granule_shift;
-    uint64_t *spare; /* chunks that are mapped nowhere */
-    size_t spare_count, spare_capacity;
-    size_t chunk_count; /* mapped or spare */
+    struct spw_chunk_store tiers[SPW_TIER_COUNT];
     const struct spw_vm_ops *ops;
     void *vm;
     struct spw_lanes *lanes;
@@ -52,6 +65,20 @@ static inline bool spw_backing_has(const struct spw_backing *backing, uint64_t a
     return backing->granules[spw_backing_index(backing, address)].chunk != 0;
 }
 
+/* The device's spare chunks. */
+static inline size_t spw_backing_spare(const struct spw_backing *backing)
+{
+    return backing->tiers[SPW_TIER_DEVICE].spare_count;
+}
+
+/* Whether any chunk of the host is mapped. */
+static inline bool spw_backing_uses_host(const struct spw_backing *backing)
+{
+    const struct spw_chunk_store *host = &backing->tiers[SPW_TIER_HOST];
+
+    return host->chunk_count > host->spare_count + host->held;
+}
+
 static inline uint64_t spw_backing_down(const struct spw_backing *backing, uint64_t address)
 {
     return address & ~(backing->granule_bytes - 1);
@@ -62,6 +89,10 @@ static inline uint64_t spw_backing_up(const struct spw_backing *backing, uint64_
     return (address + backing->granule_bytes - 1) & ~(backing->granule_bytes - 1);
 }
 
+/* Whether a granule of [address, end) is on the host, and how many of its bytes are. */
+bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end);
+uint64_t spw_backing_host_bytes(const struct spw_backing *backing, uint64_t address, uint64_t end);
+
 /* How many granules of [address, end) have no chunk. */
 size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
@@ -69,23 +100,33 @@ size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, 
 void spw_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
                        const struct spw_lane *lane);
 
-/* Creates one chunk and keeps it as spare. */
-enum spw_err spw_backing_create(struct spw_backing *backing);
+/* Creates one chunk of a tier and keeps it as spare. */
+enum spw_err spw_backing_create(struct spw_backing *backing, enum spw_tier tier);
 
-/* How many chunks spw_backing_steal could take from [address, end). */
+/* How many of the device's chunks spw_backing_steal could take from [address, end). */
 size_t spw_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
-/* Makes spare the chunks of whole granules inside [address, end) whose pending work has completed,
- * at most `most` of them, from the high end down. Returns how many were taken. */
-size_t spw_backing_steal(struct spw_backing *backing, uint64_t address, uint64_t end, size_t most);
+/* Makes spare the tier's chunks of whole granules inside [address, end) whose pending work has
+ * completed, at most `most` of them, from the high end down. Returns how many were taken. */
+size_t spw_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
+                         uint64_t end, size_t most);
 
-/* Maps spare chunks under every granule of [address, end) that has none and makes them accessible.
- * There must be enough spare chunks. On failure some granules may have been backed, all of them
- * accessible but for those marked broken. */
+/* Maps spare chunks, the host's when the device's are used up, under every granule of
+ * [address, end) that has none and makes them accessible. There must be enough of both together. On
+ * failure some granules may have been backed, all of them accessible but for those marked broken.
+ */
 enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end);
 
-/* Releases spare chunks, at most `most`. Returns how many. */
-size_t spw_backing_release(struct spw_backing *backing, size_t most);
+/* Releases spare chunks of a tier, at most `most`. Returns how many. */
+size_t spw_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most);
+
+/* For moves: takes a spare chunk of a tier, which is held then; gives back one that was held; and
+ * puts a held chunk of tier `to` in the books as the granule's own, whose old chunk is held and
+ * returned. Nothing is mapped or unmapped here. */
+uint64_t spw_backing_hold(struct spw_backing *backing, enum spw_tier tier);
+void spw_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk);
+uint64_t spw_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                              uint64_t chunk);
 
 /* Applies the seam's present access list to everything mapped in [address, end). */
 enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,

@@ -6,6 +6,7 @@
 struct census {
     uint64_t block_bytes, block_count;
     uint64_t free_count, indexed_count;
+    uint64_t host_count, unbinned_count;
 };
 
 static const char *check_backed(const struct spw_pool *pool, const struct spw_extent *extent,
@@ -43,6 +44,11 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
         census->free_count++;
         if (extent->lane->number != SPW_LANE_IDLE && extent->seq > extent->lane->seq) {
             return "a free extent waits for a free that has not happened";
+        }
+        census->host_count += extent->host;
+        if (extent->host != spw_backing_on_host(&pool->backing, extent->address,
+                                                spw_extent_end(extent))) {
+            return "a free extent does not know whether it is on the host";
         }
         return check_backed(pool, extent, true);
     case SPW_EXTENT_HOLE:
@@ -91,6 +97,8 @@ static const char *check_lane(const struct spw_lane *lane, struct census *census
             return "a lane's list holds an extent that is not its own";
         }
         in_list++;
+        census->unbinned_count += e->host;
+        in_bins += e->host;
     }
     for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
         for (int level = 0; level < SPW_BIN_LEVELS; level++) {
@@ -113,28 +121,43 @@ static const char *check_figures(const struct spw_pool *pool, const struct censu
 {
     const struct spw_counters *counters = pool->counters;
     const struct spw_backing *backing = &pool->backing;
-    size_t mapped = 0;
+    uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
+    size_t mapped[SPW_TIER_COUNT] = {0};
 
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
 
         for (size_t g = spw_backing_index(backing, heap->base);
              g < spw_backing_index(backing, heap->frontier); g++) {
-            mapped += backing->granules[g].chunk != 0;
+            mapped[backing->granules[g].tier] += backing->granules[g].chunk != 0;
         }
     }
-    if (mapped + backing->spare_count != backing->chunk_count) {
-        return "chunks are neither mapped nor spare";
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        const struct spw_chunk_store *store = &backing->tiers[tier];
+
+        if (mapped[tier] + store->spare_count + store->held != store->chunk_count) {
+            return "chunks are neither mapped nor spare";
+        }
     }
     if (spw_counter_get(&counters->committed_bytes) -
             spw_counter_get(&counters->vmm_bytes) !=
-        backing->chunk_count * backing->granule_bytes) {
+        backing->tiers[SPW_TIER_DEVICE].chunk_count * backing->granule_bytes) {
         return "committed_bytes is not what the chunks add up to";
     }
+    if (spw_counter_get(&counters->host_bytes) - charged !=
+            backing->tiers[SPW_TIER_HOST].chunk_count * backing->granule_bytes ||
+        spw_counter_get(&counters->host_used_bytes) - charged !=
+            mapped[SPW_TIER_HOST] * backing->granule_bytes) {
+        return "host_bytes is not what the chunks add up to";
+    }
     if (census->block_bytes != pool->own_live_bytes ||
-        spw_counter_get(&counters->live_bytes) - spw_counter_get(&counters->vmm_bytes) !=
-            pool->own_live_bytes) {
+        spw_counter_get(&counters->live_bytes) - spw_counter_get(&counters->vmm_bytes) -
+                charged != pool->own_live_bytes) {
         return "live_bytes is not what the blocks add up to";
+    }
+    if (census->host_count != pool->space.host_extents ||
+        census->unbinned_count != pool->space.host_extents) {
+        return "free extents on the host are miscounted";
     }
     if (census->block_count != pool->blocks.count) {
         return "there are addresses without a block";

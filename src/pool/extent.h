@@ -27,6 +27,7 @@ struct spw_extent {
     uint8_t heap;                   /* enum spw_heap_class */
     bool ordered;                   /* BLOCK: allocated on a stream */
     uint32_t site;                  /* BLOCK: who is charged with it */
+    bool host;                      /* FREE: in part on the host, so in no bin */
     union {
         struct {                        /* FREE; HOLE uses age only */
             struct spw_lane *lane;      /* whose pending work may still touch it */
@@ -36,6 +37,7 @@ struct spw_extent {
         };
         struct { /* BLOCK */
             uint64_t requested;
+            uint64_t used; /* the lanes' clock when it was last known to be used */
             uint64_t id;
             uint64_t stream_id;
             void *context;

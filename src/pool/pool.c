@@ -8,7 +8,6 @@ enum {
     SMALL_MOST_BYTES = 4096, /* larger blocks live in the heap of large ones */
     PRESSURE_FREES = 256,        /* frees watched after a steal */
     PRESSURE_FENCE_BYTES = 64 << 20, /* freed between two fences while watched */
-    TRIM_LOOKS = 3,
     GROWTH_FLOOR_GRANULES = 16,  /* of any growth allowance above zero */
 };
 
@@ -19,8 +18,10 @@ struct request {
     struct spw_lane *lane; /* of the stream; NULL without one */
     enum spw_heap_class heap;
     uint32_t site;
+    bool spilling;     /* may be on the host */
     bool device_full;  /* the driver refused to create more */
     bool wait_refused; /* the host may not wait now */
+    uint64_t host_bytes; /* of the block that was had */
 };
 
 /* ---- life ---- */
@@ -76,6 +77,9 @@ static void uncharge_all(struct spw_pool *pool)
 static void pool_free(struct spw_pool *pool, bool release)
 {
     uncharge_all(pool);
+    if (release) {
+        spw_move_drop(pool);
+    }
     spw_lanes_fini(&pool->lanes, release);
     spw_backing_fini(&pool->backing, release);
     /* The counters outlive the pool and may serve another. */
@@ -129,8 +133,9 @@ static void settle(struct spw_pool *pool, struct spw_lane *lane, bool record)
     }
 }
 
-static void settle_others(struct spw_pool *pool, const struct spw_lane *except, bool record)
+void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record)
 {
+    (void)spw_move_settle(pool);
     for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
         if (pool->lanes.by_number[i] != except) {
             settle(pool, pool->lanes.by_number[i], record);
@@ -156,7 +161,9 @@ static enum spw_err wait_for_one(struct spw_pool *pool)
     pool->lanes.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
     pthread_mutex_unlock(&pool->lock);
-    err = pool->ops->wait_host(pool->vm, record.fence);
+    /* With a host tier there is another way than to wait for ever. */
+    err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon : pool->ops->wait_host)(
+        pool->vm, record.fence);
     pthread_mutex_lock(&pool->lock);
     pool->lanes.waiters--;
     spw_lane_waited(&pool->lanes, lane, record, err == SPW_OK);
@@ -180,9 +187,9 @@ static bool may_create(const struct spw_pool *pool, uint64_t most_bytes)
 static enum spw_err grow(struct spw_pool *pool, struct request *request, size_t count,
                          uint64_t most_bytes)
 {
-    while (pool->backing.spare_count < count && !request->device_full &&
+    while (spw_backing_spare(&pool->backing) < count && !request->device_full &&
            may_create(pool, most_bytes)) {
-        enum spw_err err = spw_backing_create(&pool->backing);
+        enum spw_err err = spw_backing_create(&pool->backing, SPW_TIER_DEVICE);
 
         if (err == SPW_E_NO_MEMORY) {
             request->device_full = true;
@@ -212,15 +219,15 @@ static uint64_t growth_bound(const struct spw_pool *pool, const struct request *
 
 static void steal(struct spw_pool *pool, size_t count)
 {
-    size_t spare = pool->backing.spare_count, taken;
+    size_t spare = spw_backing_spare(&pool->backing), taken;
 
     if (spare >= count) {
         return;
     }
-    settle_others(pool, NULL, false);
+    spw_pool_settle(pool, NULL, false);
     taken = spw_space_steal(&pool->space, count - spare);
     if (taken < count - spare) {
-        settle_others(pool, NULL, true);
+        spw_pool_settle(pool, NULL, true);
         taken += spw_space_steal(&pool->space, count - spare - taken);
     }
     if (taken > 0) {
@@ -247,7 +254,7 @@ static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_
     enum spw_err err;
 
     steal(pool, count);
-    if (pool->backing.spare_count >= count) {
+    if (spw_backing_spare(&pool->backing) >= count) {
         return SPW_OK;
     }
     /* cuMemFree may have waited for the device on a bare driver, so waiting for it here is no
@@ -256,13 +263,40 @@ static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_
         return SPW_E_AGAIN;
     }
     err = grow(pool, request, count, UINT64_MAX);
-    if (err != SPW_OK || pool->backing.spare_count >= count) {
+    if (err != SPW_OK || spw_backing_spare(&pool->backing) >= count) {
         return err;
     }
     if (anything_pending(pool)) {
         return SPW_E_AGAIN;
     }
     return request->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
+}
+
+/* Whether the device has no memory, with nothing left to wait for. */
+static bool is_short(const struct request *request, enum spw_err err)
+{
+    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ||
+           (err == SPW_E_AGAIN && request->wait_refused);
+}
+
+/* Gets chunks on the host for what `count` granules lack on the device. */
+static enum spw_err add_host(struct spw_pool *pool, size_t count)
+{
+    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+    uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
+    uint64_t limit = pool->config.host_limit_bytes;
+    size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
+
+    while (spw_backing_spare(&pool->backing) + host->spare_count < count) {
+        enum spw_err err = host->chunk_count < most
+                               ? spw_backing_create(&pool->backing, SPW_TIER_HOST)
+                               : SPW_E_NO_MEMORY;
+
+        if (err != SPW_OK) {
+            return err;
+        }
+    }
+    return SPW_OK;
 }
 
 /* Backs a claim and makes it a block. On failure the claim is given back. */
@@ -332,7 +366,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
     struct spw_extent *claim;
     size_t missing;
     enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
-                                       &claim);
+                                       request->spilling, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
@@ -340,9 +374,12 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
     missing = spw_backing_missing(&pool->backing, claim->address, spw_extent_end(claim));
     if (scraping) {
         err = scrape(pool, request, missing);
+        if (request->spilling && is_short(request, err) && add_host(pool, missing) == SPW_OK) {
+            err = SPW_OK;
+        }
     } else {
         err = grow(pool, request, missing, growth_bound(pool, request));
-        if (err == SPW_OK && pool->backing.spare_count < missing) {
+        if (err == SPW_OK && spw_backing_spare(&pool->backing) < missing) {
             err = SPW_E_AGAIN;
         }
     }
@@ -360,7 +397,11 @@ static enum spw_err miss(struct spw_pool *pool, struct request *request,
 {
     enum spw_err err;
 
-    settle_others(pool, request->lane, true);
+    spw_pool_settle(pool, request->lane, true);
+    if (pool->space.host_extents > 0 && request->lane != NULL) {
+        settle(pool, request->lane, true);
+    }
+    spw_space_shed(&pool->space);
     *ret_block = try_hit(pool, request);
     if (*ret_block != NULL) {
         return SPW_OK;
@@ -404,7 +445,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
     }
 }
 
-static void count_live(struct spw_pool *pool, int64_t change, bool ordered, uint32_t site)
+void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered, uint32_t site)
 {
     struct spw_counters *counters = pool->counters;
 
@@ -429,7 +470,10 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     enum spw_err err;
 
     /* Before any chunk is created for a block that can never be had. */
-    if (spw_counter_get(&pool->counters->live_bytes) + request->bytes > pool->config.limit_bytes) {
+    if (spw_counter_get(&pool->counters->live_bytes) + request->bytes >
+        pool->config.limit_bytes + (request->spilling
+                                        ? pool->config.host_limit_bytes
+                                        : spw_counter_get(&pool->counters->host_used_bytes))) {
         return SPW_E_LIMIT;
     }
     if (request->stream != NULL) {
@@ -443,6 +487,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
         return err;
     }
     block->requested = requested;
+    block->used = pool->lanes.clock;
     block->id = ++pool->next_id;
     block->stream_id = request->stream != NULL ? request->stream->id : 0;
     block->context = context;
@@ -450,17 +495,17 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     block->site = request->site;
     spw_address_map_put(&pool->blocks, block);
     pool->own_live_bytes += block->bytes;
-    count_live(pool, (int64_t)block->bytes, block->ordered, block->site);
+    spw_pool_count_live(pool, (int64_t)block->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->allocs, 1);
     *ret_address = block->address;
+    request->host_bytes =
+        spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
     return SPW_OK;
 }
 
-enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
-                                const struct spw_stream *stream, void *context, uint32_t site,
-                                uint64_t *ret_address)
+static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, struct request request,
+                          void *context, uint64_t *ret_address, uint64_t *ret_host_bytes)
 {
-    struct request request = {.stream = stream, .site = site};
     enum spw_err err;
 
     if (bytes == 0) {
@@ -474,7 +519,27 @@ enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
     pthread_mutex_lock(&pool->lock);
     err = alloc_locked(pool, &request, bytes, context, ret_address);
     pthread_mutex_unlock(&pool->lock);
+    *ret_host_bytes = request.host_bytes;
     return err;
+}
+
+enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
+                                const struct spw_stream *stream, void *context, uint32_t site,
+                                uint64_t *ret_address)
+{
+    const struct request request = {.stream = stream, .site = site};
+    uint64_t host_bytes;
+
+    return alloc(pool, bytes, request, context, ret_address, &host_bytes);
+}
+
+enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
+                                     const struct spw_stream *stream, void *context, uint32_t site,
+                                     uint64_t *ret_address, uint64_t *ret_host_bytes)
+{
+    const struct request request = {.stream = stream, .site = site, .spilling = true};
+
+    return alloc(pool, bytes, request, context, ret_address, ret_host_bytes);
 }
 
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
@@ -491,7 +556,7 @@ static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
 static void give_block(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
 {
     pool->own_live_bytes -= block->bytes;
-    count_live(pool, -(int64_t)block->bytes, block->ordered, block->site);
+    spw_pool_count_live(pool, -(int64_t)block->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->frees, 1);
     spw_space_free(&pool->space, block, lane);
 }
@@ -619,101 +684,6 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
     return found;
 }
 
-static uint64_t own_committed(const struct spw_pool *pool)
-{
-    return pool->backing.chunk_count * pool->config.granule_bytes;
-}
-
-static uint64_t largest_free(const struct spw_pool *pool)
-{
-    uint64_t largest = 0;
-
-    for (uint32_t i = 0; i < pool->lanes.count; i++) {
-        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-            uint64_t bytes = spw_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
-
-            largest = bytes > largest ? bytes : largest;
-        }
-    }
-    return largest;
-}
-
-void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
-{
-    pthread_mutex_lock(&pool->lock);
-    *ret_usage = (struct spw_pool_usage){
-        .limit = pool->config.limit_bytes,
-        .live = spw_counter_get(&pool->counters->live_bytes),
-        .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
-        .committed = spw_counter_get(&pool->counters->committed_bytes),
-        .spare = own_committed(pool) - pool->own_live_bytes,
-        .largest_free = largest_free(pool),
-    };
-    pthread_mutex_unlock(&pool->lock);
-}
-
-/* ---- limits and trimming ---- */
-
-/* Makes `count` chunks spare, if so many are free, and releases them. */
-static size_t give_back(struct spw_pool *pool, size_t count)
-{
-    /* A fence of an idle stream that was recorded just now has completed at the second look. */
-    for (int look = 0; look < TRIM_LOOKS && pool->backing.spare_count < count; look++) {
-        settle_others(pool, NULL, true);
-        (void)spw_space_steal(&pool->space, count - pool->backing.spare_count);
-    }
-    return spw_backing_release(&pool->backing, count);
-}
-
-uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
-{
-    uint64_t committed, released = 0;
-
-    pthread_mutex_lock(&pool->lock);
-    committed = own_committed(pool);
-    if (committed > keep_bytes) {
-        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return released * pool->config.granule_bytes;
-}
-
-enum spw_err spw_pool_charge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
-{
-    struct spw_counters *counters = pool->counters;
-    uint64_t wanted;
-    enum spw_err err = SPW_OK;
-
-    pthread_mutex_lock(&pool->lock);
-    wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
-        uint64_t excess = wanted - pool->config.limit_bytes;
-
-        (void)give_back(pool, (size_t)((excess + pool->config.granule_bytes - 1) /
-                                       pool->config.granule_bytes));
-        wanted = spw_counter_get(&counters->committed_bytes) + bytes;
-    }
-    if (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes) {
-        err = SPW_E_LIMIT;
-    } else {
-        spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);
-        spw_counter_shift(&counters->committed_bytes, (int64_t)bytes);
-        spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
-        count_live(pool, (int64_t)bytes, false, site);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return err;
-}
-
-void spw_pool_discharge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
-    spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
-    count_live(pool, -(int64_t)bytes, false, site);
-    pthread_mutex_unlock(&pool->lock);
-}
-
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
 {
     struct spw_lane *lane;
@@ -740,28 +710,4 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
-}
-
-void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
-{
-    pthread_mutex_lock(&pool->lock);
-    pool->config.limit_bytes = limit_bytes;
-    spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void spw_pool_reset_ordered_peak(struct spw_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_set(&pool->counters->async_live_peak_bytes,
-                    spw_counter_get(&pool->counters->async_live_bytes));
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void spw_pool_reset_reserved_peak(struct spw_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_set(&pool->counters->reserved_peak_bytes,
-                    spw_counter_get(&pool->counters->committed_bytes));
-    pthread_mutex_unlock(&pool->lock);
 }

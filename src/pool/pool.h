@@ -29,6 +29,7 @@ struct spw_pool_config {
     uint64_t granule_bytes;      /* the driver's minimum allocation granularity */
     uint64_t arena_bytes;        /* address space to reserve, a multiple of the granule */
     uint64_t limit_bytes;        /* most device memory in chunks, foreign charges included */
+    uint64_t host_limit_bytes;   /* most host memory in chunks; 0: no host tier */
     uint32_t growth_permille;    /* growth allowance: free but backed memory, of the live peak */
     struct spw_charges *charges; /* by site, not owned, outlives the pool; NULL: none are kept */
 };
@@ -49,7 +50,9 @@ struct spw_pool_usage {
     uint64_t live;         /* all blocks, plus foreign charges */
     uint64_t ordered_live; /* blocks of the default memory pool */
     uint64_t committed;    /* in chunks, plus foreign charges */
-    uint64_t spare;        /* committed but under no block: reusable or releasable */
+    uint64_t host;         /* mapped chunks of the host */
+    uint64_t host_limit;
+    uint64_t spare;        /* committed, or on the host, but under no block */
     uint64_t largest_free; /* the largest backed free extent */
 };
 
@@ -68,7 +71,7 @@ void spw_pool_abandon(struct spw_pool *pool);
  * long as it lives (see charges.h). `stream` NULL: without a stream. Errors: SPW_E_LIMIT when the
  * limit refuses, SPW_E_NO_MEMORY when the device is full, SPW_E_NO_HOST, or a driver error; nothing
  * is held then. May wait on the host for pending fences, but only when the memory cannot be had
- * otherwise. */
+ * otherwise, and with a host tier not for long. */
 enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
                                 const struct spw_stream *stream, void *context, uint32_t site,
                                 uint64_t *ret_address);
@@ -80,6 +83,12 @@ static inline enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes,
 {
     return spw_pool_alloc_for(pool, bytes, stream, context, 0, ret_address);
 }
+
+/* The same, and what the device has no room for is on the host, as far as the host's limit goes:
+ * *ret_host_bytes of the block. */
+enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
+                                     const struct spw_stream *stream, void *context, uint32_t site,
+                                     uint64_t *ret_address, uint64_t *ret_host_bytes);
 
 /* Frees the block that starts exactly at `address`, ordered after the work in `stream`;
  * `stream` NULL means after everything submitted to the device so far. SPW_E_NOT_OURS when no
@@ -123,6 +132,10 @@ static inline void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes)
     spw_pool_discharge_for(pool, bytes, 0);
 }
 
+/* The same for such memory that is on the host, against the host's limit. */
+enum spw_err spw_pool_charge_host_for(struct spw_pool *pool, uint64_t bytes, uint32_t site);
+void spw_pool_discharge_host_for(struct spw_pool *pool, uint64_t bytes, uint32_t site);
+
 /* A context is going, and its work is complete: frees its blocks that are not of the default memory
  * pool, whose blocks outlive contexts (cuda.h, cuCtxDestroy). */
 void spw_pool_lose_context(struct spw_pool *pool, const void *context);
@@ -132,6 +145,17 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
 
 /* Changes the limit; what is committed beyond a lower one stays until it is trimmed. */
 void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes);
+
+/* Finds out whether the device can use memory of the host, and lets blocks have up to
+ * `host_limit_bytes` of it; *ret_moves: whether blocks can be moved as well. SPW_E_AGAIN when it
+ * cannot be found out now. */
+enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves);
+
+/* Changes the host's limit. 0 ends the host tier: what is there stays until it is freed. */
+void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes);
+
+/* Releases every spare chunk of the host. Returns the bytes released. */
+uint64_t spw_pool_trim_host(struct spw_pool *pool);
 
 /* Takes the figures of one moment. */
 void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage);

@@ -56,26 +56,59 @@ static void unindex(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
         spw_age_remove(&heap_of(space, extent)->holes, extent);
+        return;
+    }
+    if (extent->host) {
+        space->host_extents--;
     } else {
         spw_bins_remove(&extent->lane->bins[extent->heap], extent);
-        spw_age_remove(&extent->lane->extents, extent);
     }
+    spw_age_remove(&extent->lane->extents, extent);
+}
+
+/* Whether the extent, free or about to be, lies on the host in part. */
+static bool is_on_host(const struct spw_space *space, const struct spw_extent *extent)
+{
+    return extent->kind == SPW_EXTENT_FREE && spw_backing_uses_host(space->backing) &&
+           spw_backing_on_host(space->backing, extent->address, spw_extent_end(extent));
 }
 
 static void index_extent(struct spw_space *space, struct spw_extent *extent)
 {
+    extent->host = is_on_host(space, extent);
     if (extent->kind == SPW_EXTENT_HOLE) {
         spw_age_append(&heap_of(space, extent)->holes, extent);
+        return;
+    }
+    if (extent->host) {
+        space->host_extents++;
     } else {
         spw_bins_insert(&extent->lane->bins[extent->heap], extent);
-        spw_age_append(&extent->lane->extents, extent);
     }
+    spw_age_append(&extent->lane->extents, extent);
 }
 
 static void remove_extent(struct spw_space *space, struct spw_extent *extent)
 {
     unlink_extent(heap_of(space, extent), extent);
     spw_extent_give(&space->store, extent);
+}
+
+void spw_space_rehost(struct spw_space *space, struct spw_extent *extent)
+{
+    bool host = is_on_host(space, extent);
+
+    if (host == extent->host) {
+        return;
+    }
+    if (host) {
+        spw_bins_remove(&extent->lane->bins[extent->heap], extent);
+        space->host_extents++;
+    } else {
+        space->host_extents--;
+        spw_bins_insert(&extent->lane->bins[extent->heap], extent);
+    }
+    extent->host = host;
 }
 
 /* ---- joining ---- */
@@ -90,7 +123,7 @@ static bool is_stream(const struct spw_lane *lane)
 static bool can_swallow(const struct spw_space *space, const struct spw_extent *extent,
                         const struct spw_extent *other)
 {
-    if (other == NULL || other->kind != extent->kind) {
+    if (other == NULL || other->kind != extent->kind || other->host != extent->host) {
         return false;
     }
     if (extent->kind == SPW_EXTENT_HOLE || other->lane == extent->lane) {
@@ -118,6 +151,7 @@ static void swallow(struct spw_space *space, struct spw_extent *extent, struct s
  * can be several on a side: idle ones, and behind them the lane's own. */
 static void settle_in(struct spw_space *space, struct spw_extent *extent)
 {
+    extent->host = is_on_host(space, extent);
     while (can_swallow(space, extent, extent->prev)) {
         swallow(space, extent, extent->prev);
     }
@@ -143,6 +177,12 @@ static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent
     return upper;
 }
 
+/* Whether two granules are alike as far as the extents on them are concerned. */
+static bool alike(const struct spw_granule *a, const struct spw_granule *b)
+{
+    return (a->chunk != 0) == (b->chunk != 0) && a->broken == b->broken && a->tier == b->tier;
+}
+
 /* Gives a claim its true kinds, granule by granule, from what is backed now. It is linked but not
  * indexed; lane and seq are those of its free parts. */
 static void rebuild(struct spw_space *space, struct spw_extent *extent)
@@ -155,16 +195,16 @@ static void rebuild(struct spw_space *space, struct spw_extent *extent)
     }
     for (struct spw_extent *rest = extent; extent != NULL; extent = rest) {
         uint64_t end = spw_extent_end(extent), at = extent->address;
-        bool backed = spw_backing_has(backing, at);
-        bool broken = backing->granules[spw_backing_index(backing, at)].broken;
+        const struct spw_granule *first = &backing->granules[spw_backing_index(backing, at)];
 
         do {
             at = spw_backing_down(backing, at) + backing->granule_bytes;
-        } while (at < end && spw_backing_has(backing, at) == backed &&
-                 backing->granules[spw_backing_index(backing, at)].broken == broken);
+        } while (at < end && alike(first, &backing->granules[spw_backing_index(backing, at)]));
         rest = at < end ? cut(space, extent, at) : NULL;
-        extent->kind = broken ? SPW_EXTENT_CLAIM : backed ? SPW_EXTENT_FREE : SPW_EXTENT_HOLE;
-        if (!broken) {
+        extent->kind = first->broken       ? SPW_EXTENT_CLAIM
+                       : first->chunk != 0 ? SPW_EXTENT_FREE
+                                           : SPW_EXTENT_HOLE;
+        if (!first->broken) {
             settle_in(space, extent);
         }
     }
@@ -285,11 +325,17 @@ struct window {
     struct spw_extent *first; /* of the run; NULL: everything is behind the frontier */
 };
 
-static bool usable(const struct spw_extent *extent, const struct spw_lane *lane)
+/* Whose block a window is for. */
+struct tenant {
+    const struct spw_lane *lane; /* NULL: idle memory only */
+    bool host;                   /* may be on the host */
+};
+
+static bool usable(const struct spw_extent *extent, const struct tenant *tenant)
 {
     return extent->kind == SPW_EXTENT_HOLE ||
-           (extent->kind == SPW_EXTENT_FREE &&
-            (extent->lane->number == SPW_LANE_IDLE || extent->lane == lane));
+           (extent->kind == SPW_EXTENT_FREE && (tenant->host || !extent->host) &&
+            (extent->lane->number == SPW_LANE_IDLE || extent->lane == tenant->lane));
 }
 
 static void consider(const struct spw_space *space, struct window *best, struct window window)
@@ -305,13 +351,13 @@ static void consider(const struct spw_space *space, struct window *best, struct 
 /* Weighs the run of usable extents that begins with `first`, at both of its ends, the end that such
  * blocks go to before the other. The run that reaches the frontier may go on behind it. */
 static void consider_run(const struct spw_space *space, const struct spw_heap *heap,
-                         struct spw_extent *first, uint64_t bytes, const struct spw_lane *lane,
+                         struct spw_extent *first, uint64_t bytes, const struct tenant *tenant,
                          struct window *best)
 {
     struct spw_extent *last = first;
     uint64_t end;
 
-    while (last->next != NULL && usable(last->next, lane)) {
+    while (last->next != NULL && usable(last->next, tenant)) {
         last = last->next;
     }
     end = spw_extent_end(last);
@@ -331,26 +377,27 @@ static void consider_run(const struct spw_space *space, const struct spw_heap *h
 
 static void consider_list(const struct spw_space *space, const struct spw_heap *heap,
                           const struct spw_age_list *list, uint64_t bytes,
-                          const struct spw_lane *lane, struct window *best)
+                          const struct tenant *tenant, struct window *best)
 {
     for (struct spw_extent *e = list->oldest; e != NULL; e = e->age.next) {
-        if (&space->heaps[e->heap] == heap && (e->prev == NULL || !usable(e->prev, lane))) {
-            consider_run(space, heap, e, bytes, lane, best);
+        if (&space->heaps[e->heap] == heap && (e->prev == NULL || !usable(e->prev, tenant))) {
+            consider_run(space, heap, e, bytes, tenant, best);
         }
     }
 }
 
 static struct window best_window(const struct spw_space *space, const struct spw_heap *heap,
-                                 uint64_t bytes, const struct spw_lane *lane)
+                                 uint64_t bytes, const struct tenant *tenant)
 {
     struct window best = {0};
 
-    consider_list(space, heap, &heap->holes, bytes, lane, &best);
-    consider_list(space, heap, &spw_lane_idle(space->lanes)->extents, bytes, lane, &best);
-    if (lane != NULL) {
-        consider_list(space, heap, &lane->extents, bytes, lane, &best);
+    consider_list(space, heap, &heap->holes, bytes, tenant, &best);
+    consider_list(space, heap, &spw_lane_idle(space->lanes)->extents, bytes, tenant, &best);
+    if (tenant->lane != NULL) {
+        consider_list(space, heap, &tenant->lane->extents, bytes, tenant, &best);
     }
-    if ((heap->last == NULL || !usable(heap->last, lane)) && heap->end - heap->frontier >= bytes) {
+    if ((heap->last == NULL || !usable(heap->last, tenant)) &&
+        heap->end - heap->frontier >= bytes) {
         consider(space, &best, (struct window){heap->frontier, bytes, UINT64_MAX, 0, NULL});
     }
     return best;
@@ -412,11 +459,13 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
 }
 
 enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class class, uint64_t bytes,
-                             const struct spw_lane *lane, struct spw_extent **ret_claim)
+                             const struct spw_lane *lane, bool host,
+                             struct spw_extent **ret_claim)
 {
+    const struct tenant tenant = {lane, host};
     struct spw_heap *heap = &space->heaps[class];
     struct spw_backing *backing = space->backing;
-    struct window window = best_window(space, heap, bytes, lane);
+    struct window window = best_window(space, heap, bytes, &tenant);
     uint64_t end;
 
     if (window.bytes == 0) {
@@ -464,14 +513,16 @@ struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_ex
 
 /* ---- stealing ---- */
 
-static size_t steal_from(struct spw_space *space, struct spw_extent *extent, size_t count)
+static size_t steal_from(struct spw_space *space, enum spw_tier tier, struct spw_extent *extent,
+                         size_t count)
 {
     size_t taken;
 
     if (!spw_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
         return 0;
     }
-    taken = spw_backing_steal(space->backing, extent->address, spw_extent_end(extent), count);
+    taken =
+        spw_backing_steal(space->backing, tier, extent->address, spw_extent_end(extent), count);
     if (taken > 0) {
         unindex(space, extent);
         extent->kind = SPW_EXTENT_CLAIM; /* no piece joins the rest before its turn */
@@ -518,7 +569,8 @@ static size_t steal_from_heap(struct spw_space *space, enum spw_heap_class class
 
     while (taken < count) {
         struct spw_extent *victim = best_victim(space, class, count - taken);
-        size_t got = victim != NULL ? steal_from(space, victim, count - taken) : 0;
+        size_t got =
+            victim != NULL ? steal_from(space, SPW_TIER_DEVICE, victim, count - taken) : 0;
 
         if (got == 0) {
             break;
@@ -536,4 +588,29 @@ size_t spw_space_steal(struct spw_space *space, size_t count)
         taken += steal_from_heap(space, SPW_HEAP_SMALL, count - taken);
     }
     return taken;
+}
+
+/* Takes every chunk of the host that is free in a heap. */
+static void shed_heap(struct spw_space *space, struct spw_heap *heap)
+{
+    struct spw_extent *e = heap->last;
+
+    while (e != NULL) {
+        uint64_t address = e->address;
+
+        if (e->kind == SPW_EXTENT_FREE && e->host) {
+            (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
+        }
+        /* What is left of it may have joined the extent below: then that is yet to be looked at. */
+        if (e->address == address) {
+            e = e->prev;
+        }
+    }
+}
+
+void spw_space_shed(struct spw_space *space)
+{
+    for (int i = 0; i < SPW_HEAP_COUNT && space->host_extents > 0; i++) {
+        shed_heap(space, &space->heaps[i]);
+    }
 }

@@ -2,9 +2,11 @@
  *
  * Two heaps (small and large blocks), each a list of extents from its base to its frontier, behind
  * which nothing was ever used. Free extents of one lane join with their neighbours; holes join with
- * holes. Nothing here calls the seam but spw_space_steal, through backing. Caller holds the pool's
- * lock. Functions that need extent records reserve them first and change nothing when the host has
- * no memory. */
+ * holes. A free extent with a granule on the host is in no bin: it is for blocks that may be there,
+ * or waits until the host's chunks can be taken from it (spw_space_shed). Nothing here calls the
+ * seam but spw_space_steal and spw_space_shed, through backing. Caller holds the pool's lock.
+ * Functions that need extent records reserve them first and change nothing when the host has no
+ * memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +26,7 @@ struct spw_heap {
 struct spw_space {
     struct spw_heap heaps[SPW_HEAP_COUNT];
     struct spw_extent_store store;
+    size_t host_extents; /* free extents on the host */
     struct spw_lanes *lanes;
     struct spw_backing *backing;
 };
@@ -50,10 +53,11 @@ void spw_space_settle(struct spw_space *space, struct spw_lane *lane);
 /* Claims live only while the lock is held: the records they may need are reserved with them.
  *
  * Takes the window for `bytes` that needs the fewest new granules out of the free space usable by
- * `lane` (NULL: idle only). SPW_E_NO_MEMORY when no run of addresses is long enough, SPW_E_NO_HOST
- * when the host has no memory. */
+ * `lane` (NULL: idle only), with `host` also what is on the host. SPW_E_NO_MEMORY when no run of
+ * addresses is long enough, SPW_E_NO_HOST when the host has no memory. */
 enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class heap, uint64_t bytes,
-                             const struct spw_lane *lane, struct spw_extent **ret_claim);
+                             const struct spw_lane *lane, bool host,
+                             struct spw_extent **ret_claim);
 
 /* Gives a claimed window back, free or hole granule by granule as it is backed now. */
 void spw_space_unclaim(struct spw_space *space, struct spw_extent *claim);
@@ -65,6 +69,12 @@ struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_ex
 /* Makes `count` chunks spare if so many can be taken from inside free extents without waiting.
  * Returns how many. */
 size_t spw_space_steal(struct spw_space *space, size_t count);
+
+/* Makes spare the host's chunks inside free extents, as far as no work is pending there. */
+void spw_space_shed(struct spw_space *space);
+
+/* Looks again whether a free extent is on the host, when chunks under it were exchanged. */
+void spw_space_rehost(struct spw_space *space, struct spw_extent *extent);
 
 /* The extent that contains `address`, or NULL. */
 struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address);

@@ -6,8 +6,28 @@
 #include "pool/address_map.h"
 #include "pool/backing.h"
 #include "pool/lane.h"
+#include "pool/move.h"
 #include "pool/pool.h"
 #include "pool/space.h"
+
+/* One granule of a move. */
+struct spw_move_item {
+    size_t granule;
+    uint64_t chunk; /* the new one; when it is committed, the old one */
+    uint64_t hash;  /* of the content, when it is verified */
+    bool staged;    /* the new chunk is mapped in the staging window */
+    bool committed;
+};
+
+/* The move that is under way. */
+struct spw_move {
+    enum spw_tier to;
+    size_t count; /* 0: none is */
+    struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
+    void *fence;   /* of the copies; NULL: none are under way */
+    void *drained; /* of the whole device; NULL: none */
+    bool over;     /* it was ended, but its copies are still under way */
+};
 
 struct spw_pool {
     pthread_mutex_t lock;
@@ -22,5 +42,22 @@ struct spw_pool {
     struct spw_address_map blocks;
     uint64_t next_id;
     uint64_t own_live_bytes; /* blocks only, without foreign charges */
+    uint64_t fixed_id;       /* blocks up to this one are never moved */
+    struct spw_move move;
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
 };
+
+/* Learns what the device has done on every lane but `except` and makes it idle. With `record`, work
+ * that no fence covers yet gets one first. Caller holds the lock. */
+void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record);
+
+/* Counts blocks, or charges, that begin or end, for a site. Caller holds the lock. */
+void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered, uint32_t site);
+
+/* Ends a move that is over, when its copies are done; does nothing when none is. SPW_E_AGAIN when
+ * they are not. Caller holds the lock. */
+enum spw_err spw_move_settle(struct spw_pool *pool);
+
+/* Gives back what a move holds, whatever its state: all work is complete. Caller holds the lock, or
+ * nobody else has the pool. */
+void spw_move_drop(struct spw_pool *pool);

@@ -1,12 +1,13 @@
 /* What the pool needs of a device: the seam between the pure core and the driver.
  *
  * src/vm implements it over the CUDA driver, the unit tests over a model in plain memory. The pool
- * calls it with its own lock held, except wait_host, which is called with no lock. Members may be
- * called from any thread and must not call back into the pool. Addresses and sizes are multiples
- * of the granule the pool was created with, `vm` is the cookie given at creation. */
+ * calls it with its own lock held, except wait_host and wait_soon, which are called with no lock.
+ * Members may be called from any thread and must not call back into the pool. Addresses and sizes
+ * are multiples of the granule the pool was created with, `vm` is the cookie given at creation. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -25,6 +26,11 @@ struct spw_stream {
 };
 
 enum { SPW_STREAM_ALL = 0 };
+
+/* One of several copies that are made together. */
+struct spw_vm_copy {
+    uint64_t to, from, bytes;
+};
 
 struct spw_vm_ops {
     /* Reserves address space; nothing is backed. */
@@ -52,7 +58,21 @@ struct spw_vm_ops {
     enum spw_err (*query)(void *vm, void *fence);
     /* Blocks the calling thread until the fence completes; AGAIN when that is not allowed now. */
     enum spw_err (*wait_host)(void *vm, void *fence);
+    /* The same, but AGAIN as well when it takes longer than the seam is set to wait. */
+    enum spw_err (*wait_soon)(void *vm, void *fence);
     /* Makes later work of `stream` wait for the fence; does not block the calling thread. */
     enum spw_err (*wait_stream)(void *vm, const struct spw_stream *stream, void *fence);
     void (*drop)(void *vm, void *fence);
+
+    /* Finds out by doing it whether chunks can be on the host and be reached by the device:
+     * UNSUPPORTED when not. *ret_moves: whether `copy` can be used as well. Called once, before the
+     * first chunk of the host is created. */
+    enum spw_err (*probe_host)(void *vm, bool *ret_moves);
+    /* Enqueues copies on a stream of the seam's own; with `after_all` behind everything submitted
+     * to the device so far. *ret_fence completes with the last one. AGAIN when it cannot be done
+     * now. On failure *ret_fence is set, not NULL, if some copies were enqueued. */
+    enum spw_err (*copy)(void *vm, const struct spw_vm_copy *copies, size_t count, bool after_all,
+                         void **ret_fence);
+    /* A hash of the content of a range. Blocks until what was submitted is done. */
+    enum spw_err (*hash)(void *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash);
 };

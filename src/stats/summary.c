@@ -64,7 +64,7 @@ static void put_peaks(int fd, int ordinal, const struct spw_counters *counters)
     char host_text[SPW_SIZE_TEXT];
     char ratio[64] = "";
 
-    if (committed > 0) {
+    if (committed > 0 && host == 0) {
         uint64_t permille = live * 1000 / committed;
 
         snprintf(ratio, sizeof(ratio), " (%" PRIu64 ".%" PRIu64 " %% used)", permille / 10,
@@ -125,6 +125,30 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
              passed, reasons);
 }
 
+/* What went to the host, and what that cost. */
+static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
+{
+    char spilled[SPW_SIZE_TEXT], placed[SPW_SIZE_TEXT], promoted[SPW_SIZE_TEXT];
+    char peak[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
+
+    if (get(&counters->spilled_bytes) == 0) {
+        return;
+    }
+    put_line(fd,
+             "spillway: device %d: the device was full: %s went to the host (%s of it new blocks), "
+             "%s came back; %s of host memory at the peak, of %s",
+             ordinal, spw_size_text(get(&counters->spilled_bytes), spilled),
+             spw_size_text(get(&counters->placed_bytes), placed),
+             spw_size_text(get(&counters->promoted_bytes), promoted),
+             spw_size_text(get(&counters->host_peak_bytes), peak),
+             spw_size_text(get(&counters->host_limit_bytes), limit));
+    put_line(fd,
+             "spillway: device %d: %" PRIu64 " moves, %" PRIu64 " abandoned; allocations waited %"
+             PRIu64 " ms for them, submissions were held back %" PRIu64 " ms",
+             ordinal, get(&counters->moves), get(&counters->abandoned_moves),
+             get(&counters->stall_ns) / 1000000, get(&counters->closed_ns) / 1000000);
+}
+
 static void put_trouble(int fd, int ordinal, const struct spw_counters *counters)
 {
     char text[512] = "";
@@ -158,6 +182,7 @@ void spw_stats_summary(const struct spw_stats *stats, int fd)
         }
         put_peaks(fd, i, &device->counters);
         put_calls(fd, i, device);
+        put_spill(fd, i, &device->counters);
         put_passed(fd, i, &device->counters);
         put_trouble(fd, i, &device->counters);
     }

@@ -1,13 +1,15 @@
 #include "vm/fence.h"
 
 #include <stdlib.h>
+#include <time.h>
+
+enum { PAUSE_LEAST_NS = 5000, PAUSE_MOST_NS = 200000 };
 
 #define CALL(fences, fn, ...) SPW_DRIVER_CALL((fences)->driver, (fences)->ordinal, fn, __VA_ARGS__)
 
 /* ---- contexts ---- */
 
-/* Makes `context` current if it is not; *ret_pushed says whether leave has to undo it. */
-static CUresult enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed)
+CUresult spw_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed)
 {
     CUcontext current = NULL;
     CUresult result = CALL(fences, cuCtxGetCurrent, &current);
@@ -21,7 +23,7 @@ static CUresult enter(struct spw_fences *fences, CUcontext context, bool *ret_pu
     return result;
 }
 
-static void leave(struct spw_fences *fences, bool pushed)
+void spw_fences_leave(struct spw_fences *fences, bool pushed)
 {
     CUcontext popped;
 
@@ -180,14 +182,14 @@ static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CU
 {
     struct spw_event *event;
     bool pushed;
-    CUresult result = enter(fences, context, &pushed);
+    CUresult result = spw_fences_enter(fences, context, &pushed);
 
     if (result != CUDA_SUCCESS) {
         return result;
     }
     event = take_event(fences, context);
     if (event == NULL) {
-        leave(fences, pushed);
+        spw_fences_leave(fences, pushed);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     result = record_event(fences, event, stream);
@@ -195,10 +197,10 @@ static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CU
         /* An old driver: what is synchronised needs no event. */
         keep_event(fences, event);
         result = SPW_DRIVER_CALL0(fences->driver, fences->ordinal, cuCtxSynchronize);
-        leave(fences, pushed);
+        spw_fences_leave(fences, pushed);
         return result;
     }
-    leave(fences, pushed);
+    spw_fences_leave(fences, pushed);
     if (result != CUDA_SUCCESS) {
         keep_event(fences, event);
         return result;
@@ -269,10 +271,10 @@ enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream
         if ((result) != CUDA_ERROR_INVALID_CONTEXT) {                                              \
             break;                                                                                 \
         }                                                                                          \
-        (result) = enter((fences), (context), &pushed);                                            \
+        (result) = spw_fences_enter((fences), (context), &pushed);                                 \
         if ((result) == CUDA_SUCCESS) {                                                            \
             (result) = CALL(fences, fn, __VA_ARGS__);                                              \
-            leave((fences), pushed);                                                               \
+            spw_fences_leave((fences), pushed);                                                    \
         }                                                                                          \
     } while (0)
 
@@ -292,6 +294,14 @@ enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence)
     return SPW_OK;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
@@ -306,6 +316,23 @@ enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
         }
     }
     return SPW_OK;
+}
+
+enum spw_err spw_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+                                 uint64_t patience_ns)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
+    uint64_t begin = now_ns();
+    enum spw_err err;
+
+    for (;;) {
+        err = spw_fence_query(fences, fence);
+        if (err != SPW_E_AGAIN || now_ns() - begin >= patience_ns) {
+            return err;
+        }
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
+    }
 }
 
 enum spw_err spw_fence_wait_stream(struct spw_fences *fences, const struct spw_stream *stream,

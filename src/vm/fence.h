@@ -4,11 +4,12 @@
  * recorded with cuCtxRecordEvent (CUDA 12.5: it covers every stream of the context). On a driver
  * without that call the device is synchronised instead. Events are kept for the next fence, by
  * context, because an event belongs to the context it was created in. Caller holds the pool's lock,
- * but for spw_fence_wait. */
+ * but where it says no lock. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "driver/driver.h"
@@ -51,12 +52,20 @@ enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence)
 /* Blocks until complete. No lock. */
 enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence);
 
+/* The same, but AGAIN when it takes longer than `patience_ns`. No lock. */
+enum spw_err spw_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+                                 uint64_t patience_ns);
+
 /* Makes `stream` wait for the fence. */
 enum spw_err spw_fence_wait_stream(struct spw_fences *fences, const struct spw_stream *stream,
                                    struct spw_fence *fence);
 
 /* Keeps the fence and its events for later. */
 void spw_fence_drop(struct spw_fences *fences, struct spw_fence *fence);
+
+/* Makes `context` current if it is not; *ret_pushed says whether leave has to undo it. */
+CUresult spw_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed);
+void spw_fences_leave(struct spw_fences *fences, bool pushed);
 
 /* Adds a context to those that a fence of the device covers, or takes it out with its events. */
 void spw_fences_note_context(struct spw_fences *fences, CUcontext context);

@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "vm/copy.h"
 #include "vm/fence.h"
 
-enum { ACCESSORS = 64, ACCESS_RETRIES = 50, ACCESS_PAUSE_NS = 200 * 1000 };
+enum { ACCESSORS = 64, ACCESS_RETRIES = 50, ACCESS_PAUSE_NS = 200 * 1000, HOST_NODES = 64 };
 
 struct spw_vm {
     struct spw_fences fences; /* first: fences and memory share driver and ordinal */
+    struct spw_copier copier;
+    uint64_t patience_ns;
     CUdevice device;
     uint64_t granule_bytes;
     int host_node;      /* for chunks on the host */
@@ -144,6 +147,13 @@ static enum spw_err vm_wait_host(void *cookie, void *fence)
     return spw_fence_wait(cookie, fence);
 }
 
+static enum spw_err vm_wait_soon(void *cookie, void *fence)
+{
+    struct spw_vm *vm = cookie;
+
+    return spw_fence_wait_soon(&vm->fences, fence, vm->patience_ns);
+}
+
 static enum spw_err vm_wait_stream(void *cookie, const struct spw_stream *stream, void *fence)
 {
     return spw_fence_wait_stream(cookie, stream, fence);
@@ -152,6 +162,102 @@ static enum spw_err vm_wait_stream(void *cookie, const struct spw_stream *stream
 static void vm_drop(void *cookie, void *fence)
 {
     spw_fence_drop(cookie, fence);
+}
+
+/* ---- the host ---- */
+
+/* Lets the device write to the first granule of a chunk of two and copy it to the second. */
+static enum spw_err try_chunk(struct spw_vm *vm, uint64_t address, uint64_t chunk, bool *ret_busy)
+{
+    uint64_t g = vm->granule_bytes;
+    enum spw_err err = vm_map(vm, address, 2 * g, chunk);
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = to_err(set_access(vm, address, 2 * g));
+    if (err == SPW_OK) {
+        err = spw_copier_try(&vm->copier, address + g, address, g, ret_busy);
+    }
+    if (!*ret_busy) {
+        (void)CALL(vm, cuMemUnmap, address, 2 * g);
+    }
+    return err;
+}
+
+/* Tries the whole path on one node. No memory of the device is needed, for it may be full. */
+static enum spw_err try_node(struct spw_vm *vm, int node, uint64_t address, bool *ret_busy)
+{
+    CUmemAllocationProp prop;
+    size_t granule = 0;
+    uint64_t chunk;
+    enum spw_err err;
+
+    vm->host_node = node;
+    prop = properties(vm, SPW_TIER_HOST);
+    err = to_err(CALL(vm, cuMemGetAllocationGranularity, &granule, &prop,
+                      CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    if (err != SPW_OK || granule == 0 || vm->granule_bytes % granule != 0) {
+        return SPW_E_UNSUPPORTED;
+    }
+    err = vm_create(vm, SPW_TIER_HOST, 2 * vm->granule_bytes, &chunk);
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = try_chunk(vm, address, chunk, ret_busy);
+    (void)vm_release(vm, chunk); /* it goes with its mapping */
+    return err;
+}
+
+static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
+{
+    struct spw_vm *vm = cookie;
+    int own = vm->host_node;
+    bool busy = false;
+    uint64_t address;
+    enum spw_err err;
+
+    if (atomic_load(&vm->fences.driver->captures_open) > 0) {
+        return SPW_E_AGAIN;
+    }
+    err = vm_reserve(vm, 2 * vm->granule_bytes, &address);
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = try_node(vm, own, address, &busy); /* the device's own first */
+    for (int node = 0; node < HOST_NODES && err != SPW_OK && !busy; node++) {
+        if (node != own) {
+            err = try_node(vm, node, address, &busy);
+        }
+    }
+    if (!busy) {
+        vm_unreserve(vm, address, 2 * vm->granule_bytes);
+    }
+    /* A fence of the whole device must be had without blocking. */
+    *ret_moves = err == SPW_OK && vm->fences.driver->cuCtxRecordEvent != NULL;
+    return err;
+}
+
+static enum spw_err vm_copy(void *cookie, const struct spw_vm_copy *copies, size_t count,
+                            bool after_all, void **ret_fence)
+{
+    struct spw_vm *vm = cookie;
+    struct spw_fence *fence = NULL;
+    enum spw_err err;
+
+    *ret_fence = NULL;
+    /* Work of a peer is covered by no fence of this device. */
+    if (vm->access_count > 1 || atomic_load(&vm->fences.driver->captures_open) > 0) {
+        return SPW_E_AGAIN;
+    }
+    err = spw_copier_copy(&vm->copier, copies, count, after_all, &fence);
+    *ret_fence = fence;
+    return err;
+}
+
+static enum spw_err vm_hash(void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
+{
+    return spw_copier_hash(&((struct spw_vm *)cookie)->copier, address, bytes, ret_hash);
 }
 
 const struct spw_vm_ops *spw_vm_ops(void)
@@ -167,8 +273,12 @@ const struct spw_vm_ops *spw_vm_ops(void)
         .fence = vm_fence,
         .query = vm_query,
         .wait_host = vm_wait_host,
+        .wait_soon = vm_wait_soon,
         .wait_stream = vm_wait_stream,
         .drop = vm_drop,
+        .probe_host = vm_probe_host,
+        .copy = vm_copy,
+        .hash = vm_hash,
     };
 
     return &ops;
@@ -269,6 +379,7 @@ enum spw_err spw_vm_create(struct spw_driver *driver, int ordinal, struct spw_vm
     }
     vm->fences.driver = driver;
     vm->fences.ordinal = ordinal;
+    vm->copier.fences = &vm->fences;
     err = ask_device(vm);
     if (err != SPW_OK) {
         free(vm);
@@ -283,9 +394,20 @@ enum spw_err spw_vm_create(struct spw_driver *driver, int ordinal, struct spw_vm
 void spw_vm_destroy(struct spw_vm *vm, bool release)
 {
     if (vm != NULL) {
+        spw_copier_fini(&vm->copier, release);
         spw_fences_fini(&vm->fences, release);
         free(vm);
     }
+}
+
+void spw_vm_set_patience(struct spw_vm *vm, uint64_t patience_ns)
+{
+    vm->patience_ns = patience_ns;
+}
+
+int spw_vm_host_node(const struct spw_vm *vm)
+{
+    return vm->host_node;
 }
 
 uint64_t spw_vm_granule(const struct spw_vm *vm)
@@ -329,5 +451,6 @@ void spw_vm_note_context(struct spw_vm *vm, CUcontext context)
 
 void spw_vm_forget_context(struct spw_vm *vm, CUcontext context)
 {
+    spw_copier_forget_context(&vm->copier, context);
     spw_fences_forget_context(&vm->fences, context);
 }

@@ -30,6 +30,12 @@ const struct spw_vm_ops *spw_vm_ops(void);
 /* The driver's minimum allocation granularity for device memory, in bytes; a power of two. */
 uint64_t spw_vm_granule(const struct spw_vm *vm);
 
+/* The node of chunks on the host: one that works, once that was found out. */
+int spw_vm_host_node(const struct spw_vm *vm);
+
+/* How long a wait that must not last (wait_soon of the seam) lasts at most. */
+void spw_vm_set_patience(struct spw_vm *vm, uint64_t patience_ns);
+
 /* Lets device `accessor` read, and write if `writable`, the arena; both false takes the right away.
  * Applies to everything mapped from now on: the caller has the pool refresh what is mapped. False
  * when the list is full or nothing changed. */

@@ -9,7 +9,7 @@ from harness import COMMAND, PROGRAMS
 
 FIT = PROGRAMS / "fit"
 BARE = ("--no-pool",)
-POOLED = ()
+POOLED = ("--spill", "off")
 
 
 class Fit(harness.Case):
@@ -49,6 +49,10 @@ class Fit(harness.Case):
                                            rf"16 MiB by {api} \(thread fit, \d+\), was refused: "
                                            r"8 KiB were missing of 255\.99 MiB$")
                 self.assertIn("peak live 240 MiB", lines[1])
+
+    def test_fits_with_the_host(self):
+        lines = self.sim("take", "take-ordered", memory="96MiB")
+        self.assertRegex(lines[0], r"^verdict: fits with \d+ MiB on the host$")
 
     def test_thread(self):
         for flags in (BARE, POOLED):
@@ -105,7 +109,7 @@ class Fit(harness.Case):
         self.assertIn("peak live 80 MiB, of it on streams at most 80 MiB;", lines[1])
 
     def test_chunks_of_the_program_on_a_full_device(self):
-        lines = self.sim("module", "chunks", "fail", status=3)
+        lines = self.sim("module", "chunks", "fail", flags=POOLED, status=3)
         self.assertRegex(lines[0], r"16 MiB by cuMemCreate .* \d+ \w+ were missing of 256 MiB")
 
     def test_host_memory(self):
@@ -151,7 +155,8 @@ class Fit(harness.Case):
 
 class Statistics(harness.Case):
     def test_last_oom(self):
-        result = self.run_program(FIT, "fill-ordered", SIM_MEMORY="256MiB", allow=["out of memory"])
+        result = self.run_program(FIT, "fill-ordered", SIM_MEMORY="256MiB", SPILL="off",
+                                  allow=["out of memory"])
         oom = result.device()["last_oom"]
         self.assertEqual({key: oom[key] for key in ("allocation", "bytes", "missing_bytes", "api",
                                                     "thread")},
@@ -183,7 +188,7 @@ class Compare(harness.Case):
 
     def test_neither_fits(self):
         """Both run again with memory in plenty; the exit code is that of the run under the pool."""
-        lines = self.compare("take", "take-ordered", memory="96MiB", status=1)
+        lines = self.compare("take", "take-ordered", memory="96MiB", flags=POOLED, status=1)
         self.assertEqual(self.runs, 4)
         self.assertRegex(lines[0], "^spillway: bare: does not fit: allocation 2 .* 32 MiB were")
         self.assertEqual(lines[1], "spillway: bare, with memory in plenty: fits")
@@ -193,8 +198,17 @@ class Compare(harness.Case):
         self.assert_smallest(lines[5], 128)
         self.assert_smallest(lines[6], 128)
 
+    def test_pool_needs_the_host(self):
+        """Then it runs again without, so that the peaks are the device's."""
+        lines = self.compare("take", "take-ordered", flags=("--limit", "96MiB"))
+        self.assertEqual(self.runs, 3)
+        self.assertRegex(lines[2], r"^spillway: under the pool: fits with \d+ MiB on the host$")
+        self.assertEqual(lines[3], "spillway: under the pool, with memory in plenty: fits")
+        self.assert_smallest(lines[-2], 128)
+
     def test_pool_alone_fails(self):
-        lines = self.compare("take", "take-ordered", flags=("--limit", "96MiB"), status=1)
+        lines = self.compare("take", "take-ordered", flags=(*POOLED, "--limit", "96MiB"),
+                             status=1)
         self.assertEqual(self.runs, 3)
         self.assertEqual(lines[0], "spillway: bare: fits")
         self.assertTrue(any(line.startswith("spillway: under the pool: does not fit")

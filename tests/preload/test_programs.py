@@ -104,7 +104,7 @@ class Programs(harness.Case):
 class Limits(harness.Case):
     def fill(self, **options):
         result = self.run_program(PROGRAMS / "limits", allow=[OOM_LINE, "more than device 0 has"],
-                                  **options)
+                                  SPILL="off", **options)
         return result, dict(re.findall(r"^(\w+): (.*)$", result.stdout, re.MULTILINE))
 
     def test_whole_device(self):

@@ -31,14 +31,14 @@ def peak_live(name):
 
 
 class Replay(harness.Case):
-    def replay(self, name, way="async", steps=3, streams=1, seed=0, **options):
+    def replay(self, name, *flags, way="async", steps=3, streams=1, seed=0, **options):
         options = {"SIM_SEED": seed, **options}
         return self.run_program(REPLAY, f"--{way}", "--steps", steps, "--streams", streams,
-                                "--seed", seed, TRACES / f"{name}.csv", **options)
+                                "--seed", seed, *flags, TRACES / f"{name}.csv", **options)
 
     def check(self, name, way, streams, seed):
         with self.subTest(f"{name} {way}, {streams} streams, seed {seed}"):
-            result = self.replay(name, way, streams=streams, seed=seed)
+            result = self.replay(name, way=way, streams=streams, seed=seed)
             device = result.device()
             self.assertIn(" 0 mismatches", result.stdout)
             self.assertEqual(device["live_peak_bytes"], peak_live(name))

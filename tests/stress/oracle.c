@@ -647,6 +647,7 @@ const struct spw_vm_ops oracle_ops = {
     .fence = seam_fence,
     .query = seam_query,
     .wait_host = seam_wait_host,
+    .wait_soon = seam_wait_host,
     .wait_stream = seam_wait_stream,
     .drop = seam_drop,
 };

@@ -24,6 +24,7 @@ static const double gib = 1024.0 * 1024.0 * 1024.0;
 struct settings {
     bool ordered; /* cudaMallocAsync and cudaFreeAsync rather than cudaMalloc and cudaFree */
     bool quiet;
+    bool touching; /* check and write buffers in the middle of their life as well */
     uint32_t steps;
     int streams;
     uint64_t seed;
@@ -34,6 +35,9 @@ struct replay {
     struct settings settings;
     struct trace trace;
     void **addresses; /* of the live buffers, by index */
+    bool *touched;    /* the same: written a second time in this step */
+    /* The buffers to touch after each event, as lists: 1 added to indices, 0 ends a list. */
+    uint32_t *first_touch, *next_touch;
     cudaStream_t streams[STAGING_STREAMS_MAX];
     cudaEvent_t moved[STAGING_STREAMS_MAX]; /* one for each stream: buffers leave it behind this */
     struct staging *staging;
@@ -42,13 +46,15 @@ struct replay {
 };
 
 static const char usage[] =
-    "usage: replay [--async|--sync] [--steps N] [--streams N] [--seed N] [--quiet] FILE.csv\n"
+    "usage: replay [--async|--sync] [--steps N] [--streams N] [--seed N] [--touch] [--quiet]\n"
+    "              FILE.csv\n"
     "Replays a trace of allocations on the GPU, checking the content of every buffer.\n"
     "  --async      cudaMallocAsync and cudaFreeAsync on the buffer's stream (default)\n"
     "  --sync       cudaMalloc and cudaFree\n"
     "  --steps N    how often to replay the file, one after the other (default 3)\n"
     "  --streams N  how many streams to spread the buffers over, 1 to 64 (default 1)\n"
     "  --seed N     which buffer goes to which stream (default 0)\n"
+    "  --touch      check buffers and write them anew in the middle of their life as well\n"
     "  --quiet      no summary\n"
     "Exit: 0 all well, 1 wrong content or a CUDA error, 2 bad usage or no trace.\n";
 
@@ -104,7 +110,7 @@ static struct staging_buffer describe(const struct replay *replay, uint32_t inde
     const struct trace_buffer *buffer = &replay->trace.buffers[index];
 
     return (struct staging_buffer){replay->addresses[index], buffer->bytes, buffer->id, index,
-                                   replay->step};
+                                   2 * replay->step + replay->touched[index]};
 }
 
 static bool allocate(struct replay *replay, uint32_t index)
@@ -122,6 +128,7 @@ static bool allocate(struct replay *replay, uint32_t index)
         return false;
     }
     replay->live_bytes += trace_rounded(bytes);
+    replay->touched[index] = false;
 
     struct staging_buffer buffer = describe(replay, index);
 
@@ -157,13 +164,58 @@ static bool release(struct replay *replay, uint32_t index)
     return !failed_for(replay, cudaFree(buffer.address), "cudaFree", index);
 }
 
+/* In the middle of its life: what was written is there, and other content takes its place. */
+static bool touch(struct replay *replay, uint32_t index)
+{
+    int stream = home_stream(&replay->settings, index);
+    struct staging_buffer buffer = describe(replay, index);
+
+    if (failed_for(replay, staging_check(replay->staging, &buffer, stream), "check", index)) {
+        return false;
+    }
+    replay->touched[index] = true;
+    buffer = describe(replay, index);
+    return !failed_for(replay, staging_write(replay->staging, &buffer, stream), "write", index);
+}
+
+static bool touch_all(struct replay *replay, size_t event)
+{
+    for (uint32_t i = replay->first_touch[event]; i != 0; i = replay->next_touch[i - 1]) {
+        if (!touch(replay, i - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Half-way, counted in events, between allocation and free. */
+static bool plan_touches(struct replay *replay)
+{
+    size_t *begin = calloc(replay->trace.count, sizeof(*begin));
+
+    for (size_t i = 0; begin != NULL && i < 2 * replay->trace.count; i++) {
+        const struct trace_event *event = &replay->trace.events[i];
+        size_t middle = (begin[event->buffer] + i) / 2;
+
+        if (event->alloc) {
+            begin[event->buffer] = i;
+        } else {
+            replay->next_touch[event->buffer] = replay->first_touch[middle];
+            replay->first_touch[middle] = event->buffer + 1;
+        }
+    }
+    free(begin);
+    return begin != NULL;
+}
+
 static bool run_steps(struct replay *replay)
 {
     for (replay->step = 1; replay->step <= replay->settings.steps; replay->step++) {
         for (size_t i = 0; i < 2 * replay->trace.count; i++) {
             const struct trace_event *event = &replay->trace.events[i];
 
-            if (!(event->alloc ? allocate : release)(replay, event->buffer)) {
+            if (!(event->alloc ? allocate : release)(replay, event->buffer) ||
+                !touch_all(replay, i)) {
                 return false;
             }
         }
@@ -174,7 +226,11 @@ static bool run_steps(struct replay *replay)
 static bool start(struct replay *replay)
 {
     replay->addresses = calloc(replay->trace.count, sizeof(*replay->addresses));
-    if (replay->addresses == NULL) {
+    replay->touched = calloc(replay->trace.count, sizeof(*replay->touched));
+    replay->first_touch = calloc(2 * replay->trace.count, sizeof(*replay->first_touch));
+    replay->next_touch = calloc(replay->trace.count, sizeof(*replay->next_touch));
+    if (replay->addresses == NULL || replay->touched == NULL || replay->first_touch == NULL ||
+        replay->next_touch == NULL || (replay->settings.touching && !plan_touches(replay))) {
         fprintf(stderr, "replay: out of memory\n");
         return false;
     }
@@ -202,6 +258,9 @@ static void stop(struct replay *replay)
         }
     }
     free(replay->addresses);
+    free(replay->touched);
+    free(replay->first_touch);
+    free(replay->next_touch);
 }
 
 /* What the default memory pool held at most; 0 when it was not used. Then the pool gives back all
@@ -294,6 +353,7 @@ static int parse_arguments(int argc, char **argv, struct settings *ret_settings)
         {"async", no_argument, NULL, 'a'},         {"sync", no_argument, NULL, 's'},
         {"steps", required_argument, NULL, 'n'},   {"streams", required_argument, NULL, 'm'},
         {"seed", required_argument, NULL, 'r'},    {"quiet", no_argument, NULL, 'q'},
+        {"touch", no_argument, NULL, 't'},
         {"help", no_argument, NULL, 'h'},          {0},
     };
     struct settings settings = {.ordered = true};
@@ -316,6 +376,9 @@ static int parse_arguments(int argc, char **argv, struct settings *ret_settings)
             break;
         case 'r':
             good = parse_number("seed", optarg, 0, UINT64_MAX, &settings.seed);
+            break;
+        case 't':
+            settings.touching = true;
             break;
         case 'q':
             settings.quiet = true;

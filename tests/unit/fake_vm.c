@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHUNKS = 1 << 20 };
+enum { MOST_CHUNKS = 1 << 20, STAGING = 256 };
 
 struct fake_fence {
     uint64_t time;
@@ -30,6 +30,8 @@ void fake_vm_init(struct fake_vm *vm)
     pthread_mutex_init(&vm->lock, NULL);
     pthread_cond_init(&vm->changed, NULL);
     vm->chunk_used = calloc(MOST_CHUNKS, 1);
+    vm->chunk_tier = calloc(MOST_CHUNKS, 1);
+    vm->chunk_value = calloc(MOST_CHUNKS, sizeof(*vm->chunk_value));
     vm->fail_call = -1;
 }
 
@@ -38,6 +40,8 @@ void fake_vm_fini(struct fake_vm *vm)
     free(vm->mapped);
     free(vm->accessible);
     free(vm->chunk_used);
+    free(vm->chunk_tier);
+    free(vm->chunk_value);
     pthread_cond_destroy(&vm->changed);
     pthread_mutex_destroy(&vm->lock);
 }
@@ -92,6 +96,34 @@ size_t fake_vm_calls(const struct fake_vm *vm)
 static size_t index_of(const struct fake_vm *vm, uint64_t address)
 {
     return (size_t)((address - vm->base) / FAKE_GRANULE);
+}
+
+size_t fake_vm_on_host(const struct fake_vm *vm, uint64_t address, uint64_t bytes)
+{
+    size_t count = 0;
+
+    for (size_t i = index_of(vm, address); i <= index_of(vm, address + bytes - 1); i++) {
+        count += vm->mapped[i] != 0 && vm->chunk_tier[vm->mapped[i] - 1] == SPW_TIER_HOST;
+    }
+    return count;
+}
+
+void fake_vm_write(struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t value)
+{
+    for (size_t i = index_of(vm, address); i <= index_of(vm, address + bytes - 1); i++) {
+        vm->chunk_value[vm->mapped[i] - 1] = value++;
+    }
+}
+
+size_t fake_vm_differs(const struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t value)
+{
+    size_t count = 0;
+
+    for (size_t i = index_of(vm, address); i <= index_of(vm, address + bytes - 1); i++) {
+        count += vm->mapped[i] == 0 || vm->chunk_value[vm->mapped[i] - 1] != value;
+        value++;
+    }
+    return count;
 }
 
 bool fake_vm_usable(const struct fake_vm *vm, uint64_t address, uint64_t bytes)
@@ -159,12 +191,16 @@ static void unreserve(struct fake_vm *vm, uint64_t address, uint64_t bytes)
 static enum spw_err create(struct fake_vm *vm, enum spw_tier tier, uint64_t bytes,
                            uint64_t *ret_chunk)
 {
-    if (fails(vm, FAKE_CREATE) || (vm->most_chunks != 0 && vm->chunks >= vm->most_chunks)) {
+    bool host = tier == SPW_TIER_HOST;
+
+    if (fails(vm, FAKE_CREATE) ||
+        (!host && vm->most_chunks != 0 && vm->chunks >= vm->most_chunks)) {
         return SPW_E_NO_MEMORY;
     }
-    vm->violations += bytes != FAKE_GRANULE || tier != SPW_TIER_DEVICE;
-    vm->chunks++;
+    vm->violations += bytes != FAKE_GRANULE;
+    *(host ? &vm->host_chunks : &vm->chunks) += 1;
     *ret_chunk = vm->chunk_numbers++;
+    vm->chunk_tier[*ret_chunk] = (uint8_t)tier;
     vm->chunk_used[*ret_chunk] = 1;
     return SPW_OK;
 }
@@ -176,8 +212,24 @@ static enum spw_err release(struct fake_vm *vm, uint64_t chunk)
     }
     vm->violations += vm->chunk_used[chunk] != 1;
     vm->chunk_used[chunk] = 0;
-    vm->chunks--;
+    *(vm->chunk_tier[chunk] == SPW_TIER_HOST ? &vm->host_chunks : &vm->chunks) -= 1;
     return SPW_OK;
+}
+
+/* A chunk is mapped once, or twice when one of the places is the staging window. */
+static bool may_map(const struct fake_vm *vm, size_t index, uint64_t chunk)
+{
+    size_t arena = vm->granules > STAGING ? vm->granules - STAGING : vm->granules;
+
+    if (vm->chunk_used[chunk] != 2) {
+        return vm->chunk_used[chunk] == 1;
+    }
+    for (size_t i = index < arena ? arena : 0; i < (index < arena ? vm->granules : arena); i++) {
+        if (vm->mapped[i] == chunk + 1) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static enum spw_err map(struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t chunk)
@@ -188,10 +240,10 @@ static enum spw_err map(struct fake_vm *vm, uint64_t address, uint64_t bytes, ui
         return SPW_E_DRIVER - 999;
     }
     vm->violations += address % FAKE_GRANULE != 0 || bytes != FAKE_GRANULE || i >= vm->granules ||
-                      vm->mapped[i] != 0 || vm->chunk_used[chunk] != 1;
+                      vm->mapped[i] != 0 || !may_map(vm, i, chunk);
     vm->mapped[i] = chunk + 1;
     vm->accessible[i] = false;
-    vm->chunk_used[chunk] = 2;
+    vm->chunk_used[chunk]++;
     return SPW_OK;
 }
 
@@ -227,7 +279,7 @@ static enum spw_err unmap(struct fake_vm *vm, uint64_t address, uint64_t bytes,
             vm->violations++;
             continue;
         }
-        vm->chunk_used[vm->mapped[i] - 1] = 1;
+        vm->chunk_used[vm->mapped[i] - 1]--;
         vm->mapped[i] = 0;
         vm->accessible[i] = false;
     }
@@ -260,11 +312,8 @@ static enum spw_err query(struct fake_vm *vm, const void *fence)
     return is_complete(vm, unpack(fence)) ? SPW_OK : SPW_E_AGAIN;
 }
 
-static enum spw_err wait_host(struct fake_vm *vm, const void *fence)
+static enum spw_err await(struct fake_vm *vm, const void *fence)
 {
-    if (fails(vm, FAKE_WAIT_HOST) || vm->capturing) {
-        return SPW_E_AGAIN;
-    }
     vm->waiters++;
     pthread_cond_broadcast(&vm->changed);
     while (vm->holding) {
@@ -277,6 +326,21 @@ static enum spw_err wait_host(struct fake_vm *vm, const void *fence)
     return SPW_OK;
 }
 
+static enum spw_err wait_host(struct fake_vm *vm, const void *fence)
+{
+    return fails(vm, FAKE_WAIT_HOST) || vm->capturing ? SPW_E_AGAIN : await(vm, fence);
+}
+
+static enum spw_err wait_soon(struct fake_vm *vm, const void *fence)
+{
+    bool complete = is_complete(vm, unpack(fence));
+
+    if (fails(vm, FAKE_WAIT_SOON) || vm->capturing || (vm->impatient && !complete)) {
+        return SPW_E_AGAIN;
+    }
+    return await(vm, fence);
+}
+
 static enum spw_err wait_stream(struct fake_vm *vm, const struct spw_stream *stream,
                                 const void *fence)
 {
@@ -286,6 +350,45 @@ static enum spw_err wait_stream(struct fake_vm *vm, const struct spw_stream *str
     vm->violations += vm->stream_gone[stream->id % FAKE_STREAMS];
     vm->waiting_stream = stream->id;
     vm->waited_stream = unpack(fence).stream;
+    return SPW_OK;
+}
+
+/* ---- the host ---- */
+
+static enum spw_err probe_host(struct fake_vm *vm, bool *ret_moves)
+{
+    *ret_moves = !vm->no_moves;
+    return fails(vm, FAKE_PROBE) || vm->no_host ? SPW_E_UNSUPPORTED : SPW_OK;
+}
+
+/* Copies at once; the fence completes later all the same. */
+static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, size_t count,
+                         bool after_all, void **ret_fence)
+{
+    const struct spw_stream own = {.id = FAKE_STREAMS - 1};
+
+    *ret_fence = NULL;
+    if (fails(vm, FAKE_COPY) || vm->capturing) {
+        return SPW_E_AGAIN;
+    }
+    for (size_t c = 0; c < count; c++) {
+        size_t to = index_of(vm, copies[c].to), from = index_of(vm, copies[c].from);
+
+        for (size_t i = 0; i < copies[c].bytes / FAKE_GRANULE; i++) {
+            vm->violations += !vm->accessible[to + i] || !vm->accessible[from + i];
+            vm->chunk_value[vm->mapped[to + i] - 1] = vm->chunk_value[vm->mapped[from + i] - 1];
+        }
+    }
+    return fence(vm, &own, ret_fence);
+}
+
+static enum spw_err hash(struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
+{
+    if (fails(vm, FAKE_HASH)) {
+        return SPW_E_DRIVER - 999;
+    }
+    vm->violations += !vm->accessible[index_of(vm, address)];
+    *ret_hash = vm->chunk_value[vm->mapped[index_of(vm, address)] - 1];
     return SPW_OK;
 }
 
@@ -318,6 +421,13 @@ FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void **ret_fence), f
             (vm, stream, ret_fence))
 FAKE_LOCKED((void *cookie, void *asked), query, (vm, asked))
 FAKE_LOCKED((void *cookie, void *awaited), wait_host, (vm, awaited))
+FAKE_LOCKED((void *cookie, void *awaited), wait_soon, (vm, awaited))
+FAKE_LOCKED((void *cookie, bool *ret_moves), probe_host, (vm, ret_moves))
+FAKE_LOCKED((void *cookie, const struct spw_vm_copy *copies, size_t count, bool after_all,
+             void **ret_fence),
+            copy, (vm, copies, count, after_all, ret_fence))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash), hash,
+            (vm, address, bytes, ret_hash))
 FAKE_LOCKED((void *cookie, const struct spw_stream *stream, void *awaited), wait_stream,
             (vm, stream, awaited))
 #undef FAKE_LOCKED
@@ -351,6 +461,10 @@ const struct spw_vm_ops fake_vm_ops = {
     .fence = fake_fence,
     .query = fake_query,
     .wait_host = fake_wait_host,
+    .wait_soon = fake_wait_soon,
     .wait_stream = fake_wait_stream,
     .drop = fake_drop,
+    .probe_host = fake_probe_host,
+    .copy = fake_copy,
+    .hash = fake_hash,
 };

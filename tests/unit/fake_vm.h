@@ -17,20 +17,26 @@ enum { FAKE_GRANULE = 2 << 20, FAKE_STREAMS = 64 };
 
 enum fake_call {
     FAKE_RESERVE, FAKE_CREATE, FAKE_RELEASE, FAKE_MAP, FAKE_ACCESS, FAKE_UNMAP, FAKE_FENCE,
-    FAKE_QUERY, FAKE_WAIT_HOST, FAKE_WAIT_STREAM, FAKE_CALLS
+    FAKE_QUERY, FAKE_WAIT_HOST, FAKE_WAIT_SOON, FAKE_WAIT_STREAM, FAKE_PROBE, FAKE_COPY, FAKE_HASH,
+    FAKE_CALLS
 };
 
 struct fake_vm {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool holding;               /* host waits do not return */
+    bool impatient;             /* waits that must not last end without success */
     size_t waiters;             /* host waits that are held */
     uint64_t base, bytes;
     uint64_t *mapped;           /* chunk + 1 per granule */
     bool *accessible;
     size_t granules;
     size_t chunks, most_chunks; /* created now, and the device's size (0: no limit) */
-    uint8_t *chunk_used;        /* per chunk number: 1 created, 2 mapped */
+    size_t host_chunks;         /* the same of the host, which has no size */
+    uint8_t *chunk_used;        /* per chunk number: 1 created, one more per mapping */
+    uint8_t *chunk_tier;        /* enum spw_tier, per chunk number */
+    uint64_t *chunk_value;      /* the content, as one number */
+    bool no_host, no_moves;     /* what probing the host finds */
     size_t chunk_numbers;
     uint64_t clock, finished;   /* fences recorded, and completed up to, on any stream */
     uint64_t stream_finished[FAKE_STREAMS]; /* the same of the streams with these ids */
@@ -66,6 +72,13 @@ void fake_vm_await_waiter(struct fake_vm *vm);
 size_t fake_vm_memory_calls(const struct fake_vm *vm);
 /* All calls. */
 size_t fake_vm_calls(const struct fake_vm *vm);
+
+/* How many granules of a range are on the host. */
+size_t fake_vm_on_host(const struct fake_vm *vm, uint64_t address, uint64_t bytes);
+
+/* Writes numbers to the granules of a range, from `value` up, and counts those that differ. */
+void fake_vm_write(struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t value);
+size_t fake_vm_differs(const struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t value);
 
 /* Whether every granule of a range is mapped and accessible. */
 bool fake_vm_usable(const struct fake_vm *vm, uint64_t address, uint64_t bytes);

@@ -3,7 +3,7 @@
  * and nothing may be left on the device. */
 #include "pool_fixture.h"
 
-enum { LIMIT_GRANULES = 24, BLOCKS = 48, STEPS = 250 };
+enum { LIMIT_GRANULES = 24, HOST_GRANULES = 12, BLOCKS = 48, STEPS = 250 };
 
 static uint64_t draw(uint64_t *random, uint64_t bound)
 {
@@ -17,13 +17,15 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
     const struct spw_stream *stream = streams[draw(random, 4)];
     uint64_t *block = &blocks[draw(random, BLOCKS)];
     uint64_t bytes = draw(random, draw(random, 4) == 0 ? 8 * GRANULE : GRANULE) + 1;
+    uint64_t host_bytes;
 
     if (*block != 0) {
         pool_free(f, *block, stream);
         *block = 0;
         return;
     }
-    if (spw_pool_alloc(f->pool, bytes, stream, NULL, block) != SPW_OK) {
+    if (spw_pool_alloc(f->pool, bytes, stream, NULL, block) != SPW_OK &&
+        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, 0, block, &host_bytes) != SPW_OK) {
         assert_int_equal(*block, 0);
     } else if (!fake_vm_usable(&f->vm, *block, bytes)) {
         fail_msg("a block lies on memory that cannot be used");
@@ -31,21 +33,23 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
     pool_check(f);
 }
 
-/* A run that makes every kind of call; true when the fault was reached. */
-static bool run(int fail_call, size_t fail_after)
+/* A run that makes every kind of call, on a device with `host` granules beside it; true when the
+ * fault was reached. */
+static bool run(int fail_call, size_t fail_after, uint64_t host)
 {
     struct pool_fixture f;
     uint64_t blocks[BLOCKS] = {0}, random = 1;
     bool reached;
 
-    pool_open_small(&f, 64, LIMIT_GRANULES, 50);
+    pool_open_small(&f, 64, LIMIT_GRANULES - host, 50);
+    spw_pool_set_host_limit(f.pool, host * GRANULE);
     f.vm.fail_call = fail_call;
     f.vm.fail_after = fail_after;
     f.vm.seed = 7;
     for (int i = 0; i < STEPS; i++) {
         one_step(&f, &random, blocks);
         if (i % 64 == 63) {
-            (void)spw_pool_trim(f.pool, draw(&random, LIMIT_GRANULES) * GRANULE);
+            (void)spw_pool_trim(f.pool, draw(&random, LIMIT_GRANULES / 4) * GRANULE);
             pool_check(&f);
         }
         if (i % 100 == 50) {
@@ -64,22 +68,33 @@ static bool run(int fail_call, size_t fail_after)
     f.vm.immediate = true;
     fake_vm_complete(&f.vm);
     (void)spw_pool_trim(f.pool, 0);
+    (void)spw_pool_trim_host(f.pool);
     pool_check(&f);
     if (!reached) {
         assert_int_equal(f.vm.chunks, 0);
+        assert_int_equal(f.vm.host_chunks, 0);
     }
     pool_close(&f);
     return reached;
 }
 
-static void sweep(enum fake_call call)
+static void sweep_on(enum fake_call call, uint64_t host)
 {
     size_t after = 0;
 
-    while (run((int)call, after)) {
+    while (run((int)call, after, host)) {
         after++;
     }
     assert_true(after > 0); /* or the run tests nothing */
+}
+
+static void sweep(enum fake_call call)
+{
+    sweep_on(call, 0);
+    /* With a host nobody waits for ever, and on a full device there is little to release. */
+    if (call != FAKE_WAIT_HOST && call != FAKE_RELEASE) {
+        sweep_on(call, HOST_GRANULES);
+    }
 }
 
 static void test_create(void **state)
@@ -122,6 +137,11 @@ static void test_wait_host(void **state)
     sweep(FAKE_WAIT_HOST);
 }
 
+static void test_wait_soon(void **state)
+{
+    sweep_on(FAKE_WAIT_SOON, HOST_GRANULES);
+}
+
 static void test_wait_stream(void **state)
 {
     sweep(FAKE_WAIT_STREAM);
@@ -129,7 +149,8 @@ static void test_wait_stream(void **state)
 
 static void test_no_fault(void **state)
 {
-    assert_false(run(-1, 0));
+    assert_false(run(-1, 0, 0));
+    assert_false(run(-1, 0, HOST_GRANULES));
 }
 
 /* ---- one at a time ---- */
@@ -205,6 +226,7 @@ int main(void)
         cmocka_unit_test(test_fence),
         cmocka_unit_test(test_query),
         cmocka_unit_test(test_wait_host),
+        cmocka_unit_test(test_wait_soon),
         cmocka_unit_test(test_wait_stream),
         cmocka_unit_test(test_failed_map_gives_everything_back),
         cmocka_unit_test(test_failed_access_gives_everything_back),

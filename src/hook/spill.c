@@ -1,0 +1,116 @@
+#include "hook/spill.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "hook/device.h"
+#include "tier/tier.h"
+
+/* The file name of the library that made the call of the runtime under way; NULL: not known. */
+static const char *caller_library(void)
+{
+    const char *slash;
+    Dl_info info;
+
+    if (spw_note.fn == SPW_FN_COUNT || dladdr(spw_note.caller, &info) == 0 ||
+        info.dli_fname == NULL) {
+        return NULL;
+    }
+    slash = strrchr(info.dli_fname, '/');
+    return slash == NULL ? info.dli_fname : slash + 1;
+}
+
+/* PyTorch's native allocator frees its cache when it is refused, and asks again: that is better
+ * than to spill while the cache holds what nobody uses. It is refused once for a request: one of
+ * the same size, or before anything else was served, counts as the second attempt. */
+static bool let_cache_go_first(const struct spw_device *device, uint64_t bytes)
+{
+    static _Thread_local uint64_t refused_bytes __attribute__((tls_model("initial-exec")));
+    static _Thread_local uint64_t refused_allocs __attribute__((tls_model("initial-exec")));
+    const char *library = spw_note.fn == SPW_FN_cudaMalloc ? caller_library() : NULL;
+    uint64_t allocs = spw_counter_get(&device->counters->allocs);
+
+    if (library == NULL || strncmp(library, "libc10_cuda.so", 14) != 0) {
+        return false;
+    }
+    if (refused_bytes != 0 && (bytes == refused_bytes || allocs == refused_allocs)) {
+        refused_bytes = 0;
+        return false;
+    }
+    refused_bytes = bytes;
+    refused_allocs = allocs;
+    return true;
+}
+
+/* The API, the thread and the library of the call that is under way, as far as they are known. */
+static void describe(char *text, size_t capacity)
+{
+    const char *api = spw_note.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_note.fn) : "driver API";
+    const char *library = caller_library();
+    char thread[16 + 1] = "";
+
+    (void)prctl(PR_GET_NAME, thread);
+    (void)snprintf(text, capacity, "%s, thread %s%s%s", api, thread, library != NULL ? ", " : "",
+                   library != NULL ? library : "");
+}
+
+/* While a capture is open nothing is moved. */
+static bool may_move(void)
+{
+    return atomic_load(&spw_hook_driver()->captures_open) == 0;
+}
+
+bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool)
+{
+    return device->tier != NULL && may_move() && spw_host_tier_yield(device->tier) &&
+           spw_pool_trim(pool, 0) > 0;
+}
+
+enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
+                              enum spw_err refused, int *ret_node)
+{
+    const struct spw_host_tier_request request = {.bytes = bytes, .describe = describe};
+    struct spw_pool *pool = spw_device_opened(device);
+
+    if (pool == NULL || device->tier == NULL || !spw_host_tier_ready(device->tier) ||
+        spw_pool_charge_host_for(pool, bytes, site) != SPW_OK) {
+        return refused;
+    }
+    spw_host_tier_announce(device->tier, &request, bytes, /* moved */ false);
+    *ret_node = spw_seam.host_node(device->vm);
+    return SPW_OK;
+}
+
+void spw_spill_rest(struct spw_device *device)
+{
+    if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
+        may_move() && !atomic_load(&spw_hook.leaving)) {
+        spw_host_tier_rest(device->tier);
+        if (SPW_UNLIKELY(spw_hook.check)) {
+            spw_device_check(device, spw_device_opened(device));
+        }
+    }
+}
+
+enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
+                             const struct spw_stream *stream, CUcontext context, uint32_t site,
+                             enum spw_err refused, uint64_t *ret_address)
+{
+    const struct spw_host_tier_request request = {.bytes = bytes,
+                                                  .stream = stream,
+                                                  .context = context,
+                                                  .site = site,
+                                                  .err = refused,
+                                                  .may_move = may_move(),
+                                                  .describe = describe};
+
+    if (device->tier == NULL) {
+        return refused;
+    }
+    if (let_cache_go_first(device, bytes)) {
+        return SPW_E_AGAIN;
+    }
+    return spw_host_tier_alloc(device->tier, &request, ret_address);
+}

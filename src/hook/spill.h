@@ -1,0 +1,23 @@
+/* What the pool refuses, asked of the host tier. Locking: the tier's and the pool's, inside. */
+#pragma once
+
+#include "hook/hook.h"
+
+/* Gives memory of the device back to the driver by moving blocks to the host. False when none was.
+ */
+bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool);
+
+/* Charges `bytes` of the program's own physical memory, refused on the device, to the host: it is
+ * to be created on *ret_node then. Answers `refused` when there is no tier or no room. */
+enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
+                              enum spw_err refused, int *ret_node);
+
+/* The program has waited for the device, or a stream of it: what has room there may come back. */
+void spw_spill_rest(struct spw_device *device);
+
+/* A block of `bytes` for which the pool answered `refused`: on the device if room can be made, else
+ * on the host. Answers `refused` when there is no tier or it has no room either, and SPW_E_AGAIN
+ * when the caller is to be refused because it gives up memory of its own then and asks again. */
+enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
+                             const struct spw_stream *stream, CUcontext context, uint32_t site,
+                             enum spw_err refused, uint64_t *ret_address);

@@ -1,0 +1,200 @@
+#include "pool/pool.h"
+
+#include "pool/state.h"
+
+enum { TRIM_LOOKS = 3 };
+
+static uint64_t own_committed(const struct spw_pool *pool)
+{
+    return pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * pool->config.granule_bytes;
+}
+
+static uint64_t largest_free(const struct spw_pool *pool)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t i = 0; i < pool->lanes.count; i++) {
+        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
+            uint64_t bytes = spw_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
+
+            largest = bytes > largest ? bytes : largest;
+        }
+    }
+    return largest;
+}
+
+void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
+{
+    uint64_t host, backed;
+
+    pthread_mutex_lock(&pool->lock);
+    host = spw_counter_get(&pool->counters->host_used_bytes);
+    backed = own_committed(pool) + host - spw_counter_get(&pool->counters->vmm_host_bytes);
+    *ret_usage = (struct spw_pool_usage){
+        .limit = pool->config.limit_bytes,
+        .live = spw_counter_get(&pool->counters->live_bytes),
+        .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
+        .committed = spw_counter_get(&pool->counters->committed_bytes),
+        .host = host,
+        .host_limit = pool->config.host_limit_bytes,
+        .spare = backed - pool->own_live_bytes,
+        .largest_free = largest_free(pool),
+    };
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Makes `count` chunks spare, if so many are free, and releases them. */
+static size_t give_back(struct spw_pool *pool, size_t count)
+{
+    /* A fence of an idle stream that was recorded just now has completed at the second look. */
+    for (int look = 0; look < TRIM_LOOKS && spw_backing_spare(&pool->backing) < count; look++) {
+        spw_pool_settle(pool, NULL, true);
+        spw_space_shed(&pool->space);
+        (void)spw_space_steal(&pool->space, count - spw_backing_spare(&pool->backing));
+    }
+    return spw_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
+}
+
+uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
+{
+    uint64_t committed, released = 0;
+
+    pthread_mutex_lock(&pool->lock);
+    committed = own_committed(pool);
+    if (committed > keep_bytes) {
+        released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return released * pool->config.granule_bytes;
+}
+
+enum spw_err spw_pool_charge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+{
+    struct spw_counters *counters = pool->counters;
+    uint64_t wanted;
+    enum spw_err err = SPW_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
+        uint64_t excess = wanted - pool->config.limit_bytes;
+
+        (void)give_back(pool, (size_t)((excess + pool->config.granule_bytes - 1) /
+                                       pool->config.granule_bytes));
+        wanted = spw_counter_get(&counters->committed_bytes) + bytes;
+    }
+    if (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes) {
+        err = SPW_E_LIMIT;
+    } else {
+        spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);
+        spw_counter_shift(&counters->committed_bytes, (int64_t)bytes);
+        spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
+        spw_pool_count_live(pool, (int64_t)bytes, false, site);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_discharge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
+    spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
+    spw_pool_count_live(pool, -(int64_t)bytes, false, site);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
+{
+    struct spw_counters *counters = pool->counters;
+
+    spw_counter_shift(&counters->vmm_host_bytes, bytes);
+    spw_counter_shift(&counters->host_bytes, bytes);
+    spw_counter_shift(&counters->host_used_bytes, bytes);
+    spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
+    spw_pool_count_live(pool, bytes, false, site);
+}
+
+enum spw_err spw_pool_charge_host_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+{
+    enum spw_err err = SPW_E_LIMIT;
+
+    pthread_mutex_lock(&pool->lock);
+    if (bytes <= pool->config.host_limit_bytes &&
+        spw_counter_get(&pool->counters->host_bytes) + bytes <= pool->config.host_limit_bytes) {
+        count_host(pool, (int64_t)bytes, site);
+        spw_counter_add(&pool->counters->spilled_bytes, bytes);
+        spw_counter_add(&pool->counters->placed_bytes, bytes);
+        err = SPW_OK;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_discharge_host_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+{
+    pthread_mutex_lock(&pool->lock);
+    count_host(pool, -(int64_t)bytes, site);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->config.limit_bytes = limit_bytes;
+    spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->config.host_limit_bytes = host_limit_bytes;
+    spw_counter_set(&pool->counters->host_limit_bytes, host_limit_bytes);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves)
+{
+    enum spw_err err;
+
+    pthread_mutex_lock(&pool->lock);
+    err = pool->ops->probe_host(pool->vm, ret_moves);
+    pthread_mutex_unlock(&pool->lock);
+    if (err == SPW_OK) {
+        spw_pool_set_host_limit(pool, host_limit_bytes);
+    }
+    return err;
+}
+
+uint64_t spw_pool_trim_host(struct spw_pool *pool)
+{
+    size_t released;
+
+    pthread_mutex_lock(&pool->lock);
+    /* A fence that was recorded just now has completed at the second look, when nothing runs. */
+    for (int look = 0; look < TRIM_LOOKS && pool->space.host_extents > 0; look++) {
+        spw_pool_settle(pool, NULL, true);
+        spw_space_shed(&pool->space);
+    }
+    released = spw_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX);
+    pthread_mutex_unlock(&pool->lock);
+    return released * pool->config.granule_bytes;
+}
+
+void spw_pool_reset_ordered_peak(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_set(&pool->counters->async_live_peak_bytes,
+                    spw_counter_get(&pool->counters->async_live_bytes));
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_reset_reserved_peak(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_set(&pool->counters->reserved_peak_bytes,
+                    spw_counter_get(&pool->counters->committed_bytes) +
+                        spw_counter_get(&pool->counters->host_used_bytes));
+    pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,65 @@
+/* Moves: the content of granules goes to chunks of the other tier and stays at its addresses.
+ *
+ * Pure mechanism, in steps, because the caller waits in between without the pool's lock:
+ *   begin    chooses granules, pins them, and maps new chunks in the staging window
+ *   copy     enqueues copies from the granules to the new chunks
+ *   poll     tells whether the copies are done
+ *   commit   puts the new chunks in the place of the old ones, at once
+ *   end      gives back what was not committed
+ * Between copy and commit the caller sees to it that nothing wrote to the granules since the copies
+ * began, and that the device is at rest at commit: that is the gate's business. A pinned granule is
+ * not stolen; its block may be freed and others allocated there, which does no harm: the content is
+ * copied whatever it is.
+ *
+ * Locking: each function takes the pool's lock; one move at a time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool/backing.h"
+#include "pool/pool.h"
+
+/* Granules in one move, and so in the staging window. */
+enum { SPW_MOVE_GRANULES = SPW_BACKING_STAGING };
+
+/* What to move, at most. */
+struct spw_move_wish {
+    enum spw_tier to;
+    uint64_t bytes;
+    uint64_t least_age; /* only blocks that as many others were freed after, or more */
+};
+
+/* SPW_E_NO_MEMORY when there is nothing to move, or no memory to move it to; SPW_E_AGAIN when
+ * another move is not over yet. On failure nothing is held. */
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish);
+
+/* Enqueues the copies; with `after_all` behind everything submitted so far. May be called again
+ * when the ones before are done. */
+enum spw_err spw_pool_move_copy(struct spw_pool *pool, bool after_all);
+
+/* SPW_OK when the copies are done, SPW_E_AGAIN when not. */
+enum spw_err spw_pool_move_poll(struct spw_pool *pool);
+
+/* SPW_OK when everything that had been submitted to the device at the first call of this is done,
+ * SPW_E_AGAIN when not. After a success it begins anew. */
+enum spw_err spw_pool_move_drain(struct spw_pool *pool);
+
+/* Notes a hash of each granule; called when the device is at rest. */
+enum spw_err spw_pool_move_hash(struct spw_pool *pool);
+
+/* Puts the new chunks in place. The device is at rest, the copies are done. *ret_bytes have moved;
+ * on failure the granules from there on are as they were, but for such as the seam left without
+ * memory, which are broken. */
+enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes);
+
+/* The first address whose content is not what its hash says; 0 when all is well. */
+uint64_t spw_pool_move_verify(struct spw_pool *pool);
+
+/* Gives back chunks and pins; SPW_E_AGAIN while copies are under way: the pool does it later, when
+ * it looks what has completed, or at the next begin. */
+enum spw_err spw_pool_move_end(struct spw_pool *pool);
+
+/* Nothing that is allocated now is ever moved: its addresses are in a graph. */
+void spw_pool_fix_all(struct spw_pool *pool);

@@ -1,0 +1,160 @@
+#include "tier/mover.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "tier/gate.h"
+
+enum {
+    PAUSE_LEAST_NS = 2000,
+    PAUSE_MOST_NS = 100000,
+    MOST_SKIPPED = 64,
+    COPY_NS_PER_KIB = 200 /* 5 GB/s: far less than any link that is worth copying over */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* Asks until it is done, at most for a while. */
+static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool), struct spw_pool *pool,
+                          uint64_t most_ns)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
+    uint64_t begin = now_ns();
+
+    for (;;) {
+        enum spw_err err = ask(pool);
+
+        if (err != SPW_E_AGAIN || now_ns() - begin >= most_ns) {
+            return err;
+        }
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
+    }
+}
+
+/* A mismatch is a bug of spillway's: everything that is known is told. */
+static void report_mismatch(const struct spw_mover *mover, const struct spw_move_wish *wish,
+                            bool copied_twice, uint64_t address)
+{
+    struct spw_block block = {0};
+
+    (void)spw_pool_find(mover->pool, address, &block);
+    spw_say("SPILLWAY_VERIFY: BUG: content changed in a move of device %d to the %s: granule "
+            "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64 " bytes, move %" PRIu64
+            ", wish of %" PRIu64 " bytes, overlap %s, copied %s, %" PRIu64 " submissions so far",
+            mover->ordinal, wish->to == SPW_TIER_HOST ? "host" : "device", address, block.id,
+            block.address, block.bytes, spw_counter_get(&mover->counters->moves), wish->bytes,
+            mover->overlap ? "on" : "off", copied_twice ? "with the gate closed" : "once",
+            spw_gate_submissions());
+}
+
+/* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
+static enum spw_err exchange(struct spw_mover *mover, const struct spw_move_wish *wish,
+                             uint64_t submissions, uint64_t *ret_bytes)
+{
+    bool again = !mover->overlap || spw_gate_submissions() != submissions;
+    enum spw_err err = SPW_OK;
+    uint64_t wrong;
+
+    if (again) {
+        err = spw_pool_move_copy(mover->pool, /* after_all */ false);
+        if (err == SPW_OK) {
+            err = await(spw_pool_move_poll, mover->pool,
+                        mover->wait_ns + wish->bytes / 1024 * COPY_NS_PER_KIB);
+        }
+    }
+    if (err == SPW_OK && mover->verify) {
+        err = spw_pool_move_hash(mover->pool);
+    }
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = spw_pool_move_commit(mover->pool, ret_bytes);
+    if (mover->verify) {
+        wrong = spw_pool_move_verify(mover->pool);
+        if (wrong != 0) {
+            report_mismatch(mover, wish, again, wrong);
+        }
+    }
+    return err;
+}
+
+/* The closed phase. */
+static enum spw_err close_and_exchange(struct spw_mover *mover, const struct spw_move_wish *wish,
+                                       uint64_t submissions, uint64_t *ret_bytes)
+{
+    uint64_t begin = now_ns();
+    enum spw_err err = SPW_E_AGAIN;
+
+    if (spw_gate_close(mover->wait_ns)) {
+        err = await(spw_pool_move_drain, mover->pool, mover->wait_ns);
+        if (err == SPW_OK) {
+            err = exchange(mover, wish, submissions, ret_bytes);
+        }
+        spw_gate_open();
+    }
+    spw_counter_add(&mover->counters->closed_ns, now_ns() - begin);
+    return err;
+}
+
+/* After the begin: the open phase, then the closed one. */
+static enum spw_err carry_out(struct spw_mover *mover, const struct spw_move_wish *wish,
+                              uint64_t patience_ns, uint64_t *ret_bytes)
+{
+    uint64_t submissions = spw_gate_submissions();
+    enum spw_err err;
+
+    if (mover->overlap) {
+        err = spw_pool_move_copy(mover->pool, /* after_all */ true);
+        if (err == SPW_OK) {
+            err = await(spw_pool_move_poll, mover->pool, patience_ns);
+        }
+    } else {
+        /* So that with the gate closed there is little left to wait for. */
+        err = await(spw_pool_move_drain, mover->pool, patience_ns);
+    }
+    return err == SPW_OK ? close_and_exchange(mover, wish, submissions, ret_bytes) : err;
+}
+
+/* Moves that are abandoned cost time and gain nothing: the next ones are left out. */
+static void note_outcome(struct spw_mover *mover, enum spw_err err)
+{
+    if (err == SPW_OK) {
+        spw_counter_add(&mover->counters->moves, 1);
+        mover->next_skip = 1;
+        return;
+    }
+    spw_counter_add(&mover->counters->abandoned_moves, 1);
+    mover->skip = mover->next_skip;
+    mover->next_skip =
+        mover->next_skip < MOST_SKIPPED ? 2 * mover->next_skip + 1 : mover->next_skip;
+}
+
+enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
+                            uint64_t patience_ns, uint64_t *ret_bytes)
+{
+    uint64_t begin = now_ns();
+    enum spw_err err;
+
+    *ret_bytes = 0;
+    if (mover->skip > 0) {
+        mover->skip--;
+        return SPW_E_AGAIN;
+    }
+    err = spw_pool_move_begin(mover->pool, wish);
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = carry_out(mover, wish, patience_ns, ret_bytes);
+    note_outcome(mover, err);
+    (void)spw_pool_move_end(mover->pool);
+    spw_counter_add(&mover->counters->stall_ns, now_ns() - begin);
+    return err;
+}

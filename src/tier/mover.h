@@ -1,0 +1,33 @@
+/* Moves memory between the tiers while the program runs: the two phases of a move.
+ *
+ * First the content is copied on a stream of spillway's own while the program goes on; then the
+ * gate is closed, the device comes to rest, what may have been written since is copied again, and
+ * the new chunks take the place of the old ones. Every wait is bounded: what is under way may be
+ * waiting for a later submission, so a move that takes too long is abandoned, and nothing has
+ * changed.
+ *
+ * Locking: the caller lets one thread at a time move memory of a pool, and holds no pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "pool/move.h"
+
+struct spw_mover {
+    struct spw_pool *pool;
+    struct spw_counters *counters;
+    int ordinal;
+    uint64_t wait_ns; /* how long the gate may be closed for the device to come to rest */
+    bool overlap, verify;
+    uint32_t skip;    /* moves not to be tried, since the last ones were abandoned */
+    uint32_t next_skip;
+};
+
+/* Moves what is wished, as far as it can be had in one go, waiting at most `patience_ns` with the
+ * gate open. *ret_bytes have moved, also when an
+ * error is returned: SPW_E_NO_MEMORY when there is nothing to move or nowhere to move it to,
+ * SPW_E_AGAIN when the move was abandoned or is not tried now. */
+enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
+                            uint64_t patience_ns, uint64_t *ret_bytes);

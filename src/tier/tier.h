@@ -1,0 +1,68 @@
+/* The host tier of one device: where a block goes when the device has no room for it.
+ *
+ * Nothing is done, and nothing asked of the driver, before memory is short for the first time.
+ *
+ * Locking: one mutex per tier, held while it is opened and while memory is moved; the pool's is
+ * taken inside it, and never held while the device is waited for. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "base/err.h"
+#include "pool/pool.h"
+
+struct spw_host_tier;
+
+struct spw_host_tier_config {
+    struct spw_pool *pool;         /* not owned, nor is the next: both outlive the tier */
+    struct spw_counters *counters; /* of the device */
+    int ordinal;
+    uint64_t limit_bytes;  /* most host memory */
+    uint64_t move_wait_ns; /* how long submissions may be held back for a move */
+    bool overlap;          /* copy while the program goes on submitting */
+    bool verify;           /* compare content before and after a move */
+};
+
+/* What an allocation asks for, and who asks. */
+struct spw_host_tier_request {
+    uint64_t bytes;
+    const struct spw_stream *stream; /* NULL: without a stream */
+    void *context;
+    uint32_t site;    /* who is charged with it */
+    enum spw_err err; /* what the pool answered: SPW_E_LIMIT or SPW_E_NO_MEMORY */
+    bool may_move;    /* no capture is open */
+    /* Writes in a few words where the allocation comes from; called for a line to the user. */
+    void (*describe)(char *text, size_t capacity);
+};
+
+/* Makes the tier; SPW_E_NO_HOST when the process has no memory for it. */
+enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
+                                  struct spw_host_tier **ret_tier);
+
+/* Frees the records. Takes NULL. Nobody else uses the tier any more. */
+void spw_host_tier_destroy(struct spw_host_tier *tier);
+
+/* The program has waited for the device: brings back from the host what has room on it. Cheap when
+ * nothing is on the host. */
+void spw_host_tier_rest(struct spw_host_tier *tier);
+
+/* Whether the host can be used; found out at the first call, which is made when memory is short. */
+bool spw_host_tier_ready(struct spw_host_tier *tier);
+
+/* Tells the user once that `host_bytes` of what is asked for, or of older blocks that `moved`, are
+ * on the host. */
+void spw_host_tier_announce(struct spw_host_tier *tier, const struct spw_host_tier_request *request,
+                            uint64_t host_bytes, bool moved);
+
+/* The driver has no memory for something that is not the pool's: moves blocks to the host, so that
+ * trimming gives back memory. False when nothing was moved. */
+bool spw_host_tier_yield(struct spw_host_tier *tier);
+
+/* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
+ * request->err when there is none either. */
+enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
+                                 const struct spw_host_tier_request *request,
+                                 uint64_t *ret_address);

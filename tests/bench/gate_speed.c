@@ -1,0 +1,37 @@
+/* Nanoseconds that a submission takes longer through the gate: "name number" lines. */
+#include "tier/gate.h"
+
+#include <stdio.h>
+#include <time.h>
+
+enum { ROUNDS = 5000000 };
+
+static double now_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static double time_passes(void)
+{
+    double begin = now_ns();
+
+    for (int i = 0; i < ROUNDS; i++) {
+        spw_gate_enter();
+        __asm__ volatile("" ::: "memory"); /* the call */
+        spw_gate_leave();
+    }
+    return (now_ns() - begin) / ROUNDS;
+}
+
+int main(void)
+{
+    printf("gate, nothing may be spilled %.3f\n", time_passes());
+    spw_gate_arm();
+    printf("gate, no pressure %.3f\n", time_passes());
+    atomic_store(&spw_gate.fenced, true);
+    printf("gate, kernel without membarrier %.3f\n", time_passes());
+    return 0;
+}

@@ -1,0 +1,446 @@
+/* Programs that use memory while it is moved, or would wait for ever if a move did not give up.
+ *
+ *     moves writes      kernels count up in cold blocks while others are allocated
+ *     moves threads     the same from two threads
+ *     moves spin        a kernel runs until a later submission lets it go
+ *     moves wait        the same by cuStreamWaitValue32
+ *     moves callback    a host function waits for a mutex that a thread at the gate holds
+ *     moves copy        a thread is inside a blocking copy
+ *     moves capture     memory that a graph names is used by it again and again
+ *     moves create      the program's own physical memory, more than the device has
+ *     moves faults      the first, shorter, and an allocation may find no memory
+ *
+ * Made for a device of 64 MiB. Exit 0 when all content is right; it prints what it found. */
+#include <cuda.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MIB = 1 << 20, COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
+enum { ROUNDS = 30, AGE = 80, HOT_BYTES = 9 * MIB };
+
+static CUcontext context;
+static CUfunction add_kernel, spin_kernel;
+static CUstream main_stream, side_stream;
+static CUdeviceptr cold[COLD];
+static uint32_t expected[COLD];
+static bool may_fail;
+static int status;
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        CUresult must = (call);                                                                    \
+                                                                                                   \
+        if (must != CUDA_SUCCESS) {                                                                \
+            printf("line %d: %s = %d\n", __LINE__, #call, (int)must);                              \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void add(CUstream stream, int block)
+{
+    CUdeviceptr address = cold[block];
+    size_t words = COLD_WORDS;
+    uint32_t one = 1;
+    void *params[] = {&address, &words, &one};
+
+    MUST(cuLaunchKernel(add_kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+    expected[block]++;
+}
+
+static void spin(CUstream stream, const uint32_t *flag)
+{
+    void *params[] = {&flag};
+
+    MUST(cuLaunchKernel(spin_kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+}
+
+/* Leaves 0 when there is no memory and that may be. */
+static void allocate(CUdeviceptr *address, size_t bytes)
+{
+    CUresult result = cuMemAllocAsync(address, bytes, main_stream);
+
+    if (result != CUDA_ERROR_OUT_OF_MEMORY || !may_fail) {
+        MUST(result);
+    }
+}
+
+/* Frees that make what is there old. */
+static void let_age(void)
+{
+    for (int i = 0; i < AGE; i++) {
+        CUdeviceptr address = 0;
+
+        allocate(&address, 512);
+        if (address != 0) {
+            MUST(cuMemFreeAsync(address, main_stream));
+        }
+    }
+}
+
+static void start(void)
+{
+    CUmodule module;
+
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuModuleLoadData(&module, "any image will do"));
+    MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
+    MUST(cuModuleGetFunction(&spin_kernel, module, "spw_spin"));
+    MUST(cuStreamCreate(&main_stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&side_stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < COLD; i++) {
+        MUST(cuMemAllocAsync(&cold[i], COLD_BYTES, main_stream));
+        MUST(cuMemsetD32Async(cold[i], (unsigned)i * 1000, COLD_WORDS, main_stream));
+        expected[i] = (uint32_t)i * 1000;
+    }
+    MUST(cuStreamSynchronize(main_stream));
+    let_age();
+}
+
+/* One that needs room; it is written to, and so shows if it lies where it must not. */
+static CUdeviceptr new_hot(void)
+{
+    CUdeviceptr address = 0;
+
+    allocate(&address, HOT_BYTES);
+    if (address != 0) {
+        MUST(cuMemsetD8Async(address, 0xaa, HOT_BYTES, main_stream));
+    }
+    return address;
+}
+
+static void check(void)
+{
+    uint32_t *words = malloc(COLD_BYTES);
+
+    MUST(cuCtxSynchronize());
+    for (int i = 0; i < COLD; i++) {
+        int wrong = 0;
+
+        MUST(cuMemcpyDtoH(words, cold[i], COLD_BYTES));
+        for (int w = 0; w < COLD_WORDS; w++) {
+            wrong += words[w] != expected[i];
+        }
+        if (wrong > 0) {
+            printf("block %d: %d of %d words wrong, expected %u\n", i, wrong, COLD_WORDS,
+                   expected[i]);
+            status = 1;
+        }
+    }
+    free(words);
+}
+
+static void finish(void)
+{
+    CUmemoryPool pool;
+
+    check();
+    for (int i = 0; i < COLD; i++) {
+        MUST(cuMemFreeAsync(cold[i], main_stream));
+    }
+    MUST(cuCtxSynchronize());
+    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+    /* Twice: what failed once must succeed when it is tried again. */
+    for (int i = 0; i < 2; i++) {
+        MUST(cuMemPoolTrimTo(pool, 0));
+    }
+}
+
+/* ---- use while it is moved ---- */
+
+static void write_rounds(int rounds)
+{
+    CUdeviceptr hot[4] = {0};
+
+    for (int round = 0; round < rounds; round++) {
+        CUdeviceptr *slot = &hot[round % 4];
+
+        for (int i = 0; i < COLD; i++) {
+            add((i + round) % 2 == 0 ? main_stream : side_stream, i);
+        }
+        /* Blocks of both streams are added to next round in the other order. */
+        MUST(cuCtxSynchronize());
+        for (int i = 0; i < COLD; i++) {
+            add((i + round) % 2 == 0 ? side_stream : main_stream, i);
+        }
+        if (*slot != 0) {
+            MUST(cuMemFreeAsync(*slot, main_stream));
+        }
+        *slot = new_hot();
+        let_age();
+        if (round % 5 == 4) {
+            check();
+        } else {
+            MUST(cuCtxSynchronize());
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        if (hot[i] != 0) {
+            MUST(cuMemFreeAsync(hot[i], main_stream));
+        }
+    }
+}
+
+static void writes(void)
+{
+    write_rounds(ROUNDS);
+}
+
+static void with_faults(void)
+{
+    may_fail = true;
+    write_rounds(6);
+}
+
+static _Atomic bool stop;
+
+/* Submits to its own blocks on its own stream without ever waiting for the other thread. */
+static void *submit(void *cookie)
+{
+    MUST(cuCtxSetCurrent(context));
+    for (int turn = 1; !atomic_load(&stop); turn++) {
+        for (int i = 0; i < COLD; i += 2) {
+            add(side_stream, i);
+        }
+        if (turn % 8 == 0) {
+            MUST(cuStreamSynchronize(side_stream));
+        }
+    }
+    return NULL;
+}
+
+static void with_threads(void)
+{
+    CUdeviceptr hot[4] = {0};
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, submit, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        CUdeviceptr *slot = &hot[round % 4];
+
+        for (int i = 1; i < COLD; i += 2) {
+            add(main_stream, i);
+        }
+        if (*slot != 0) {
+            MUST(cuMemFreeAsync(*slot, main_stream));
+        }
+        *slot = new_hot();
+        let_age();
+    }
+    atomic_store(&stop, true);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 4; i++) {
+        MUST(cuMemFreeAsync(hot[i], main_stream));
+    }
+}
+
+/* ---- what a move must not wait for ---- */
+
+static uint32_t *new_flag(void)
+{
+    void *flag;
+
+    MUST(cuMemHostAlloc(&flag, sizeof(uint32_t), 0));
+    *(uint32_t *)flag = 0;
+    return flag;
+}
+
+static void hold_and_allocate(void)
+{
+    CUdeviceptr hot[3];
+
+    for (int i = 0; i < 3; i++) {
+        hot[i] = new_hot();
+    }
+    puts("allocated");
+    for (int i = 0; i < 3; i++) {
+        MUST(cuMemFreeAsync(hot[i], main_stream));
+    }
+}
+
+static void with_spin(void)
+{
+    uint32_t *flag = new_flag();
+
+    spin(side_stream, flag);
+    add(side_stream, 0);
+    hold_and_allocate();
+    /* The later submission. */
+    MUST(cuMemsetD32Async((CUdeviceptr)(uintptr_t)flag, 1, 1, main_stream));
+}
+
+static void with_wait(void)
+{
+    uint32_t *flag = new_flag();
+
+    MUST(cuStreamWaitValue32(side_stream, (CUdeviceptr)(uintptr_t)flag, 1,
+                             CU_STREAM_WAIT_VALUE_EQ));
+    add(side_stream, 0);
+    hold_and_allocate();
+    MUST(cuStreamWriteValue32(main_stream, (CUdeviceptr)(uintptr_t)flag, 1, 0));
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool holding;
+
+static void callback(void *cookie)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* Holds the mutex while it submits, and so perhaps waits at the gate. */
+static void *hold(void *cookie)
+{
+    MUST(cuCtxSetCurrent(context));
+    pthread_mutex_lock(&mutex);
+    atomic_store(&holding, true);
+    for (int i = 0; i < 400; i++) {
+        add(main_stream, 1);
+        usleep(1000);
+    }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
+}
+
+static void with_callback(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, hold, NULL);
+    while (!atomic_load(&holding)) {
+        usleep(100);
+    }
+    MUST(cuLaunchHostFunc(side_stream, callback, NULL));
+    hold_and_allocate();
+    pthread_join(thread, NULL);
+}
+
+static _Atomic bool copying;
+
+static void *copy(void *cookie)
+{
+    static char byte[512];
+
+    MUST(cuCtxSetCurrent(context));
+    atomic_store(&copying, true);
+    MUST(cuMemcpyDtoHAsync(byte, cold[2], sizeof(byte), side_stream));
+    MUST(cuMemcpyDtoH(byte, cold[3], sizeof(byte)));
+    return NULL;
+}
+
+static void with_copy(void)
+{
+    uint32_t *flag = new_flag();
+    CUstream blocking;
+    pthread_t thread;
+
+    /* The legacy stream, on which the copy is, waits for blocking streams. */
+    MUST(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+    spin(blocking, flag);
+    pthread_create(&thread, NULL, copy, NULL);
+    while (!atomic_load(&copying)) {
+        usleep(100);
+    }
+    usleep(20000);
+    hold_and_allocate();
+    *(volatile uint32_t *)flag = 1;
+    pthread_join(thread, NULL);
+    MUST(cuStreamDestroy(blocking));
+}
+
+static void with_capture(void)
+{
+    CUdeviceptr hot[3];
+    CUgraphExec exec;
+    CUgraph graph;
+
+    MUST(cuStreamBeginCapture(side_stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    hot[0] = new_hot();
+    add(side_stream, 0);
+    hot[1] = new_hot();
+    MUST(cuStreamEndCapture(side_stream, &graph));
+    expected[0]--; /* recorded, not run */
+    MUST(cuGraphInstantiate(&exec, graph, 0));
+    hot[2] = new_hot();
+    for (int i = 0; i < 10; i++) {
+        MUST(cuGraphLaunch(exec, side_stream));
+        expected[0]++;
+    }
+    MUST(cuStreamSynchronize(side_stream));
+    for (int i = 0; i < 3; i++) {
+        MUST(cuMemFreeAsync(hot[i], main_stream));
+    }
+    MUST(cuGraphExecDestroy(exec));
+    MUST(cuGraphDestroy(graph));
+}
+
+/* ---- physical memory of the program's own ---- */
+
+enum { PIECES = 20, PIECE_BYTES = 4 * MIB };
+
+static void with_create(void)
+{
+    const CUmemAllocationProp prop = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
+    };
+    const CUmemAccessDesc access = {.location = prop.location,
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handles[PIECES];
+    static uint32_t words[PIECE_BYTES / 4];
+    CUdeviceptr range;
+
+    MUST(cuMemAddressReserve(&range, (size_t)PIECES * PIECE_BYTES, 0, 0, 0));
+    for (int i = 0; i < PIECES; i++) {
+        CUdeviceptr piece = range + (CUdeviceptr)i * PIECE_BYTES;
+
+        MUST(cuMemCreate(&handles[i], PIECE_BYTES, &prop, 0));
+        MUST(cuMemMap(piece, PIECE_BYTES, 0, handles[i], 0));
+        MUST(cuMemSetAccess(piece, PIECE_BYTES, &access, 1));
+        MUST(cuMemRelease(handles[i]));
+        MUST(cuMemsetD32Async(piece, 7000 + (unsigned)i, PIECE_BYTES / 4, main_stream));
+    }
+    MUST(cuStreamSynchronize(main_stream));
+    for (int i = 0; i < PIECES; i++) {
+        CUdeviceptr piece = range + (CUdeviceptr)i * PIECE_BYTES;
+
+        MUST(cuMemcpyDtoH(words, piece, PIECE_BYTES));
+        if (words[0] != 7000 + (unsigned)i || words[PIECE_BYTES / 4 - 1] != 7000 + (unsigned)i) {
+            printf("piece %d is wrong\n", i);
+            status = 1;
+        }
+        MUST(cuMemUnmap(piece, PIECE_BYTES));
+    }
+    MUST(cuMemAddressFree(range, (size_t)PIECES * PIECE_BYTES));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } modes[] = {{"writes", writes},          {"threads", with_threads}, {"spin", with_spin},
+                 {"wait", with_wait},         {"callback", with_callback}, {"copy", with_copy},
+                 {"capture", with_capture},   {"faults", with_faults},
+                 {"create", with_create}};
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (argc == 2 && strcmp(argv[1], modes[i].name) == 0) {
+            start();
+            modes[i].run();
+            finish();
+            return status;
+        }
+    }
+    fprintf(stderr, "usage: moves MODE\n");
+    return 2;
+}

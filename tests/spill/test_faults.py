@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Fails the driver calls that moves make, one after the other: content stays, nothing leaks.
+
+Of a function that is called often only some calls are failed; with the argument --long, all.
+"""
+import concurrent.futures
+import os
+import re
+import sys
+
+LONG = "--long" in sys.argv
+if LONG:
+    sys.argv.remove("--long")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+import harness
+
+MOVES = harness.ROOT / "tests/spill/moves"
+MOST_FAULTS = 1000000 if LONG else 8
+OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", "VERIFY": "on"}
+NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
+         "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuCtxRecordEvent", "cuEventRecord",
+         "cuEventQuery", "cuEventCreate", "cuStreamWaitEvent", "cuMemAddressReserve")
+# After these the driver's own memory is in a state that only it knows.
+UNRELIABLE = ("cuMemRelease", "cuMemUnmap")
+
+
+class Faults(harness.Case):
+    def run_moves(self, fault=None):
+        path = self.folder / f"log-{fault}"
+        options = OPTIONS | {"SIM_LOG": path, "STATS": self.folder / f"stats-{fault}.json"}
+        if fault is not None:
+            options["SIM_FAIL"] = fault
+        result = self.run_program(MOVES, "faults", status=None, allow=[r"."], **options)
+        log = path.read_text()
+        path.unlink()
+        return result, log
+
+    def check(self, fault, result, log):
+        what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
+        self.assertEqual(result.status, 0, what)
+        self.assertNotRegex(result.stderr, "BUG|broken", what)
+        device = result.device()
+        self.assertEqual(device["live_bytes"], 0, what)
+        if not fault.startswith(UNRELIABLE):
+            created = len(re.findall(r" cuMemCreate = 0", log))
+            released = len(re.findall(r" cuMemRelease = 0", log))
+            self.assertEqual(created, released, f"chunks kept: {what}")
+
+    def sweep(self, name, calls):
+        step = max(1, calls // MOST_FAULTS)
+        for number in range(1, calls + 1, step):
+            fault = f"{name}:{number}"
+            self.check(fault, *self.run_moves(fault))
+        return len(range(1, calls + 1, step))
+
+    def test_moves(self):
+        result, log = self.run_moves()
+        self.assertEqual(result.status, 0, result.stdout + result.stderr)
+        device = result.device()
+        self.assertGreater(device["moves"], 0)
+        self.assertGreater(device["promoted_bytes"], 0)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            sweeps = {name: pool.submit(self.sweep, name,
+                                        len(re.findall(rf" {name} = ", log))) for name in NAMES}
+        for name, sweep in sweeps.items():
+            with self.subTest(name):
+                print(f"{name}: {sweep.result()} faults")
+
+
+if __name__ == "__main__":
+    harness.main()

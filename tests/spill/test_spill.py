@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Traces of real models on devices that are too small for them: content intact, bounded, told.
+
+With the argument --long, the whole matrix: every trace at 90, 75 and 50 % of its peak, 1 and 4
+streams, 20 seeds.
+"""
+import os
+import sys
+
+LONG = "--long" in sys.argv
+if LONG:
+    sys.argv.remove("--long")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+import harness
+import test_replay
+from harness import GIB, MIB
+
+MOVES = harness.ROOT / "tests/spill/moves"
+SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
+OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of .*, the machine has "
+
+
+class Spill(test_replay.Replay):
+    def spill(self, name, percent, allow=(), **options):
+        memory = test_replay.peak_live(name) * percent // 100
+        return self.replay(name, "--touch", allow=[SPILL_LINE, *allow], SIM_MEMORY=memory,
+                           **options)
+
+    def check_spill(self, name, percent, **options):
+        with self.subTest(f"{name} at {percent} %: {options}"):
+            result = self.spill(name, percent, **options)
+            device = result.device()
+            self.assertIn(" 0 mismatches", result.stdout)
+            self.assertEqual(device["live_peak_bytes"], test_replay.peak_live(name))
+            self.assertLessEqual(device["committed_peak_bytes"], device["limit_bytes"])
+            self.assertGreater(device["spilled_bytes"], 0)
+            for gauge in ("live_bytes", "committed_bytes", "host_bytes", "host_used_bytes"):
+                self.assertEqual(device[gauge], 0, gauge)
+            self.assertEqual(device["ooms"], 0)
+            self.assertEqual(device["failed_open"], 0)
+            return device
+
+
+class Traces(Spill):
+    def test_one_stream(self):
+        for percent in (90, 75, 50):
+            self.check_spill("resnet50", percent, seed=1)
+        for name in ("pangu_2.6B", "S_1"):
+            self.check_spill(name, 75, seed=1, steps=1)
+
+    def test_four_streams(self):
+        for percent in (90, 50):
+            self.check_spill("resnet50", percent, streams=4, seed=2)
+        self.check_spill("pangu_2.6B", 90, streams=4, seed=1, steps=1)
+
+    def test_without_streams(self):
+        self.check_spill("resnet50", 75, way="sync", seed=1)
+
+    def test_one_call_for_each_chunk(self):
+        self.check_spill("resnet50", 75, seed=1, SIM_UNMAP="chunk", SIM_SETACCESS="chunk")
+
+    def test_invariants(self):
+        self.check_spill("resnet50", 75, seed=1, steps=1, CHECK="on")
+
+    def test_moved(self):
+        """Cold blocks make room for new ones, and content is proven right at each move."""
+        for overlap in ("on", "off"):
+            device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
+                                      OVERLAP=overlap)
+            self.assertGreater(device["moves"], 0)
+            self.assertGreater(device["spilled_bytes"], device["placed_bytes"])
+
+
+class Moves(harness.Case):
+    """The program that uses memory while it is moved."""
+    def moves(self, mode, seed=1, **options):
+        options = {"SIM_MEMORY": "64MiB", "SIM_SEED": seed, "CHECK": "on", **options}
+        result = self.run_program(MOVES, mode, allow=[SPILL_LINE], **options)
+        device = result.device()
+        self.assertEqual(device["ooms"], 0)
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes"):
+            self.assertEqual(device[gauge], 0, gauge)
+        return device
+
+    def test_writes_during_moves(self):
+        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"SIM_UNMAP": "chunk"}):
+            for mode in ("writes", "threads"):
+                for seed in (1, 2, 3):
+                    with self.subTest(mode, seed=seed, **options):
+                        device = self.moves(mode, seed, **options)
+                        self.assertGreater(device["moves"], 0)
+                        if mode == "writes":
+                            self.assertGreater(device["promoted_bytes"], 0)
+
+    def test_what_a_move_must_not_wait_for(self):
+        for mode in ("spin", "wait", "callback", "copy"):
+            for overlap in ("on", "off"):
+                with self.subTest(mode, overlap=overlap):
+                    device = self.moves(mode, OVERLAP=overlap, MOVE_WAIT=5)
+                    self.assertEqual(device["moves"], 0)
+                    self.assertGreaterEqual(device["abandoned_moves"], 1)
+                    self.assertGreater(device["placed_bytes"], 0)
+
+    def test_memory_of_the_program_itself(self):
+        """A cuMemCreate that does not fit gets a chunk of the host, and is in the books."""
+        device = self.moves("create")
+        self.assertGreater(device["placed_bytes"], 10 * MIB)
+        self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
+        self.assertEqual(device["vmm_bytes"], 0)
+        self.assertEqual(device["vmm_host_bytes"], 0)
+
+    def test_memory_of_a_graph_stays(self):
+        device = self.moves("capture")
+        self.assertEqual(device["moves"], 0)
+        self.assertGreater(device["placed_bytes"], 0)
+
+
+class Told(Spill):
+    def test_one_line_and_a_paragraph(self):
+        result = self.spill("resnet50", 75, allow=[r"^spillway: "], seed=1, SUMMARY="on")
+        lines = [line for line in result.said() if "is full" in line]
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertIn("(cudaMallocAsync, thread replay, replay)", lines[0])
+        self.assertIn("went to the host", result.stderr)
+
+    def test_off(self):
+        result = self.spill("resnet50", 75, allow=["out of memory on device 0"], status=1,
+                            SPILL="off")
+        self.assertEqual(result.device()["spilled_bytes"], 0)
+        self.assertEqual(result.device()["host_peak_bytes"], 0)
+
+    def test_budget(self):
+        """The host is bounded too, and the line at the end says so."""
+        result = self.spill("resnet50", 75, allow=[OOM_LINE], status=1, HOST_LIMIT="100MiB")
+        device = result.device()
+        self.assertEqual(device["host_limit_bytes"], 100 * MIB)
+        self.assertLessEqual(device["host_peak_bytes"], 100 * MIB)
+        self.assertGreaterEqual(device["ooms"], 1)
+
+    def test_default_is_half_of_the_host(self):
+        result = self.spill("resnet50", 75, seed=1, SIM_HOST_MEMORY="3GiB")
+        self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
+
+    def test_more_than_the_machine(self):
+        result = self.spill("resnet50", 75, allow=["HOST_LIMIT=9GiB is more than the 3 GiB that"],
+                            seed=1, SIM_HOST_MEMORY="3GiB", HOST_LIMIT="9GiB")
+        self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
+
+    def test_driver_without_host_chunks(self):
+        result = self.spill("resnet50", 75, status=1, SIM_HOST_NUMA="off",
+                            allow=["its memory cannot go on on the host", "out of memory"])
+        self.assertEqual(len([line for line in result.said() if "cannot go on" in line]), 1)
+
+
+class NativeCache(harness.Case):
+    """PyTorch's own allocator, as far as it matters here: a library of its name."""
+    def test_cache_goes_first(self):
+        result = self.run_program(harness.ROOT / "tests/spill/native_cache", allow=[SPILL_LINE],
+                                  SIM_MEMORY="64MiB")
+        self.assertEqual(result.stdout.splitlines(), [
+            "first: had after 0 refusals",
+            "into the cache's place: had after 1 refusals",
+            "beyond the device: had after 1 refusals",
+            "and again: had after 1 refusals",
+            "another caller: 0",
+        ])
+        self.assertEqual(result.device()["ooms"], 0)
+        # The first allocation that was refused found its room in the cache.
+        self.assertLess(result.device()["host_peak_bytes"], 64 * MIB)
+
+
+class Long(Spill):
+    def test_matrix(self):
+        if not LONG:
+            self.skipTest("only with --long")
+        for name in test_replay.NAMES:
+            for percent in (90, 75, 50):
+                for streams in (1, 4):
+                    for seed in range(20):
+                        self.check_spill(name, percent, streams=streams, seed=seed)
+
+
+if __name__ == "__main__":
+    if LONG:
+        sys.argv.append("Long")
+    harness.main()

@@ -1,0 +1,322 @@
+/* Moves between device and host: content stays, nothing leaks, whatever fails. */
+#include "pool/move.h"
+#include "pool_fixture.h"
+
+enum { DEVICE = 8, HOST = 16 };
+
+static void open_tiers(struct pool_fixture *f)
+{
+    bool moves = false;
+
+    pool_open_small(f, 256, DEVICE, 0);
+    assert_int_equal(spw_pool_open_host(f->pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    assert_true(moves);
+    f->vm.immediate = true;
+}
+
+static enum spw_err begin(struct pool_fixture *f, enum spw_tier to, size_t granules)
+{
+    const struct spw_move_wish wish = {.to = to, .bytes = granules * GRANULE};
+    enum spw_err err = spw_pool_move_begin(f->pool, &wish);
+
+    pool_check(f);
+    return err;
+}
+
+/* All the steps; the bytes that were moved. */
+static uint64_t move(struct pool_fixture *f, enum spw_tier to, size_t granules)
+{
+    uint64_t bytes = 0;
+
+    if (begin(f, to, granules) != SPW_OK) {
+        return 0;
+    }
+    if (spw_pool_move_copy(f->pool, true) == SPW_OK && spw_pool_move_poll(f->pool) == SPW_OK &&
+        spw_pool_move_drain(f->pool) == SPW_OK) {
+        (void)spw_pool_move_commit(f->pool, &bytes);
+        pool_check(f);
+    }
+    for (int i = 0; i < 3 && spw_pool_move_end(f->pool) != SPW_OK; i++) {
+        pool_check(f);
+    }
+    pool_check(f);
+    return bytes;
+}
+
+static void expect(struct pool_fixture *f, uint64_t address, uint64_t granules, uint64_t value,
+                   size_t on_host)
+{
+    assert_true(fake_vm_usable(&f->vm, address, granules * GRANULE));
+    assert_int_equal(fake_vm_differs(&f->vm, address, granules * GRANULE, value), 0);
+    assert_int_equal(fake_vm_on_host(&f->vm, address, granules * GRANULE), on_host);
+}
+
+static void test_there_and_back(void **state)
+{
+    struct pool_fixture f;
+    uint64_t a, b;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, 3 * GRANULE, &stream_a);
+    fake_vm_write(&f.vm, a, 3 * GRANULE, 100);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 3), 3 * GRANULE);
+    expect(&f, a, 3, 100, 3);
+    assert_int_equal(spw_counter_get(&f.counters.spilled_bytes), 3 * GRANULE);
+    assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 3 * GRANULE);
+    /* The device's chunks serve others now. */
+    b = pool_alloc(&f, 5 * GRANULE, &stream_a);
+    assert_int_equal(fake_vm_on_host(&f.vm, b, 5 * GRANULE), 0);
+    pool_free(&f, b, &stream_a);
+    assert_int_equal(move(&f, SPW_TIER_DEVICE, 3), 3 * GRANULE);
+    expect(&f, a, 3, 100, 0);
+    assert_int_equal(spw_counter_get(&f.counters.promoted_bytes), 3 * GRANULE);
+    assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 0);
+    assert_int_equal(f.vm.host_chunks, 3); /* kept for the next time */
+    pool_close(&f);
+}
+
+/* What was allocated first goes first, and no more than is wished. */
+static void test_coldest_first(void **state)
+{
+    struct pool_fixture f;
+    uint64_t blocks[3];
+
+    open_tiers(&f);
+    for (uint64_t i = 0; i < 3; i++) {
+        blocks[i] = pool_alloc(&f, 2 * GRANULE, &stream_a);
+        fake_vm_write(&f.vm, blocks[i], 2 * GRANULE, 10 * i);
+        pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
+    }
+    assert_int_equal(move(&f, SPW_TIER_HOST, 3), 3 * GRANULE);
+    expect(&f, blocks[0], 2, 0, 2);
+    expect(&f, blocks[1], 2, 10, 1);
+    expect(&f, blocks[2], 2, 20, 0);
+    pool_close(&f);
+}
+
+static void test_only_the_old(void **state)
+{
+    const struct spw_move_wish wish = {.to = SPW_TIER_HOST, .bytes = GRANULE, .least_age = 2};
+    struct pool_fixture f;
+    uint64_t address;
+
+    open_tiers(&f);
+    address = pool_alloc(&f, GRANULE, &stream_a);
+    pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
+    assert_int_equal(spw_pool_move_begin(f.pool, &wish), SPW_E_NO_MEMORY);
+    pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
+    assert_int_equal(spw_pool_move_begin(f.pool, &wish), SPW_OK);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    pool_free(&f, address, &stream_a);
+    pool_close(&f);
+}
+
+static void test_fixed_blocks_stay(void **state)
+{
+    struct pool_fixture f;
+    uint64_t fixed, movable;
+
+    open_tiers(&f);
+    fixed = pool_alloc(&f, 2 * GRANULE + GRANULE / 2, &stream_a);
+    spw_pool_fix_all(f.pool);
+    movable = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    /* They share a granule, which stays as well. */
+    assert_int_equal(movable, fixed + 2 * GRANULE + GRANULE / 2);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
+    assert_int_equal(fake_vm_on_host(&f.vm, fixed, 2 * GRANULE + GRANULE / 2), 0);
+    pool_close(&f);
+}
+
+static void test_no_memory_to_move_to(void **state)
+{
+    struct pool_fixture f;
+
+    open_tiers(&f);
+    spw_pool_set_host_limit(f.pool, 2 * GRANULE);
+    (void)pool_alloc(&f, 4 * GRANULE, &stream_a);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 4), 2 * GRANULE);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_E_NO_MEMORY);
+    pool_close(&f);
+}
+
+static void test_free_during_a_move(void **state)
+{
+    struct pool_fixture f;
+    uint64_t block, next, bytes;
+
+    open_tiers(&f);
+    block = pool_alloc(&f, 4 * GRANULE, &stream_a);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    pool_free(&f, block, &stream_a);
+    /* Pinned: the memory is neither released nor taken for another address. */
+    assert_int_equal(spw_pool_trim(f.pool, 0), 0);
+    pool_check(&f);
+    next = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    assert_int_equal(next, block);
+    fake_vm_write(&f.vm, next, 2 * GRANULE, 7);
+    /* As after a submission: everything is copied again. */
+    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, false), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
+    pool_check(&f);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    expect(&f, next, 2, 7, 2);
+    pool_free(&f, next, &stream_a);
+    assert_int_equal(spw_pool_trim(f.pool, 0), DEVICE / 2 * GRANULE);
+    (void)spw_pool_trim_host(f.pool);
+    assert_int_equal(f.vm.host_chunks, 0);
+    pool_close(&f);
+}
+
+/* The copy of an abandoned move may go on for a while. */
+static void test_abandoned_while_copying(void **state)
+{
+    struct pool_fixture f;
+    uint64_t block;
+
+    open_tiers(&f);
+    f.vm.immediate = false;
+    block = pool_alloc(&f, 4 * GRANULE, &stream_a);
+    fake_vm_write(&f.vm, block, 4 * GRANULE, 1);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_drain(f.pool), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_E_AGAIN);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 1), SPW_E_AGAIN);
+    fake_vm_complete(&f.vm);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    pool_check(&f);
+    expect(&f, block, 4, 1, 0);
+    pool_close(&f);
+}
+
+static void test_pool_goes_during_a_move(void **state)
+{
+    struct pool_fixture f;
+
+    open_tiers(&f);
+    (void)pool_alloc(&f, 4 * GRANULE, &stream_a);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    pool_close(&f);
+}
+
+static void test_capture(void **state)
+{
+    struct pool_fixture f;
+
+    open_tiers(&f);
+    (void)pool_alloc(&f, 4 * GRANULE, &stream_a);
+    f.vm.capturing = true;
+    assert_int_equal(move(&f, SPW_TIER_HOST, 4), 0);
+    f.vm.capturing = false;
+    assert_int_equal(move(&f, SPW_TIER_HOST, 4), 4 * GRANULE);
+    pool_close(&f);
+}
+
+static void test_verify(void **state)
+{
+    struct pool_fixture f;
+    uint64_t block, bytes;
+
+    open_tiers(&f);
+    block = pool_alloc(&f, 4 * GRANULE, &stream_a);
+    fake_vm_write(&f.vm, block, 4 * GRANULE, 50);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    assert_int_equal(spw_pool_move_hash(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
+    assert_int_equal(spw_pool_move_verify(f.pool), 0);
+    fake_vm_write(&f.vm, block + 2 * GRANULE, GRANULE, 99);
+    assert_int_equal(spw_pool_move_verify(f.pool), block + 2 * GRANULE);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    pool_close(&f);
+}
+
+/* Blocks that share granules, free memory between them, several runs: moved to and fro. */
+static bool run_with_fault(int fail_call, size_t fail_after)
+{
+    uint64_t blocks[5], sizes[5], moved = 0;
+    struct pool_fixture f;
+    bool reached;
+
+    open_tiers(&f);
+    for (uint64_t i = 0; i < 5; i++) {
+        sizes[i] = i % 2 == 0 ? GRANULE / 2 * 3 : GRANULE;
+        blocks[i] = pool_alloc(&f, sizes[i], &stream_a);
+    }
+    pool_free(&f, blocks[2], &stream_a);
+    for (uint64_t i = 0; i < 5; i++) {
+        if (i != 2) {
+            fake_vm_write(&f.vm, blocks[i] + sizes[i] - GRANULE / 2, 1, 100 * i);
+        }
+    }
+    f.vm.fail_call = fail_call;
+    f.vm.fail_after = fail_after;
+    for (int i = 0; i < 6; i++) {
+        moved += move(&f, i % 2 == 0 ? SPW_TIER_HOST : SPW_TIER_DEVICE, 3 + (size_t)i);
+    }
+    reached = fail_call >= 0 && f.vm.calls[fail_call] > fail_after;
+    f.vm.fail_call = -1;
+    assert_true(moved > 0);
+    for (uint64_t i = 0; i < 5; i++) {
+        if (i != 2) {
+            assert_true(fake_vm_usable(&f.vm, blocks[i], sizes[i]));
+            assert_int_equal(fake_vm_differs(&f.vm, blocks[i] + sizes[i] - GRANULE / 2, 1, 100 * i),
+                             0);
+            pool_free(&f, blocks[i], &stream_a);
+        }
+    }
+    (void)spw_pool_move_end(f.pool);
+    (void)spw_pool_trim(f.pool, 0);
+    (void)spw_pool_trim_host(f.pool);
+    pool_check(&f);
+    assert_int_equal(f.vm.chunks, 0);
+    assert_int_equal(f.vm.host_chunks, 0);
+    pool_close(&f);
+    return reached;
+}
+
+static void sweep(enum fake_call call)
+{
+    size_t after = 0;
+
+    while (run_with_fault((int)call, after)) {
+        after++;
+    }
+    assert_true(after > 0);
+}
+
+static void test_faults(void **state)
+{
+    static const enum fake_call calls[] = {FAKE_CREATE, FAKE_MAP,   FAKE_ACCESS, FAKE_UNMAP,
+                                           FAKE_FENCE,  FAKE_QUERY, FAKE_COPY};
+
+    assert_false(run_with_fault(-1, 0));
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        sweep(calls[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_coldest_first),
+        cmocka_unit_test(test_only_the_old),
+        cmocka_unit_test(test_fixed_blocks_stay),
+        cmocka_unit_test(test_no_memory_to_move_to),
+        cmocka_unit_test(test_free_during_a_move),
+        cmocka_unit_test(test_abandoned_while_copying),
+        cmocka_unit_test(test_pool_goes_during_a_move),
+        cmocka_unit_test(test_capture),
+        cmocka_unit_test(test_verify),
+        cmocka_unit_test(test_faults),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
