@@ -65,9 +65,15 @@ class Fit(unittest.TestCase):
                                                     r"by cu(da)?M\w+ \(thread \w+, \d+\), was ref")
                 self.assertGreater(self.figure("was refused:(?: at least)?", self.verdict(run)), 0)
 
+        run = self.run_script("--memory", memory)
+        self.assertEqual(run.status, 0, run.stderr)
+        self.assertRegex(self.verdict(run), r"verdict: fits with [\d.]+ MiB on the host\b")
+        self.assertEqual(run.steps["0"][-1]["allocated_peak"],
+                         pooled.steps["0"][-1]["allocated_peak"])
+
     def test_very_little_memory(self):
         """Whether an allocation fails first or the code of the next kernel, it is named."""
-        run = self.run_script("--memory", "100MiB")
+        run = self.run_script("--spill", "off", "--memory", "100MiB")
         self.assertNotEqual(run.status, 0)
         self.assertRegex(self.verdict(run), r"does not fit: .* on device 0, .* was refused: .* "
                                             r"were missing of 100 MiB")
