@@ -410,6 +410,8 @@ class Shipped(Case):
         self.assertGreater(looked_at, 30)
 
 
+@unittest.skipIf(os.environ.get("BUILD_SANITIZED", "none") != "none",
+                 "sh and true are not built with the sanitizer")
 class Launchers(Case):
     def sim(self, *arguments, command=("true",), **variables):
         return run("sim", "--memory", "1GiB", *arguments, "--", *command, cwd=self.folder,
