@@ -498,13 +498,15 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     spw_pool_count_live(pool, (int64_t)block->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->allocs, 1);
     *ret_address = block->address;
-    request->host_bytes =
-        spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
+    if (request->spilling) {
+        request->host_bytes =
+            spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
+    }
     return SPW_OK;
 }
 
-static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, struct request request,
-                          void *context, uint64_t *ret_address, uint64_t *ret_host_bytes)
+static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, struct request *request,
+                          void *context, uint64_t *ret_address)
 {
     enum spw_err err;
 
@@ -514,12 +516,11 @@ static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, struct request 
     if (bytes > pool->config.arena_bytes) {
         return SPW_E_LIMIT;
     }
-    request.bytes = (bytes + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
-    request.heap = request.bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
+    request->bytes = (bytes + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
+    request->heap = request->bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
     pthread_mutex_lock(&pool->lock);
-    err = alloc_locked(pool, &request, bytes, context, ret_address);
+    err = alloc_locked(pool, request, bytes, context, ret_address);
     pthread_mutex_unlock(&pool->lock);
-    *ret_host_bytes = request.host_bytes;
     return err;
 }
 
@@ -527,19 +528,20 @@ enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
                                 const struct spw_stream *stream, void *context, uint32_t site,
                                 uint64_t *ret_address)
 {
-    const struct request request = {.stream = stream, .site = site};
-    uint64_t host_bytes;
+    struct request request = {.stream = stream, .site = site};
 
-    return alloc(pool, bytes, request, context, ret_address, &host_bytes);
+    return alloc(pool, bytes, &request, context, ret_address);
 }
 
 enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
                                      const struct spw_stream *stream, void *context, uint32_t site,
                                      uint64_t *ret_address, uint64_t *ret_host_bytes)
 {
-    const struct request request = {.stream = stream, .site = site, .spilling = true};
+    struct request request = {.stream = stream, .site = site, .spilling = true};
+    enum spw_err err = alloc(pool, bytes, &request, context, ret_address);
 
-    return alloc(pool, bytes, request, context, ret_address, ret_host_bytes);
+    *ret_host_bytes = request.host_bytes;
+    return err;
 }
 
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
