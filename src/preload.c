@@ -342,7 +342,7 @@ static struct spw_host_memory ask_host(const struct spw_driver *driver)
 }
 
 /* Says once that less host memory may be used than was asked for. */
-static void tell_host_limit(const struct spw_host_memory *memory, uint64_t limit)
+static void tell_host_limit(const struct spw_host_memory *memory, uint64_t limit, bool simulated)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     uint64_t most = memory->limited ? memory->group_limit : memory->total;
@@ -351,7 +351,9 @@ static void tell_host_limit(const struct spw_host_memory *memory, uint64_t limit
     if (!atomic_flag_test_and_set(&told)) {
         spw_say("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
                 spw_environment("SPILLWAY_HOST_LIMIT"), spw_size_text(most, there),
-                memory->limited ? "the control group allows" : "this machine has",
+                simulated         ? "the simulated machine has"
+                : memory->limited ? "the control group allows"
+                                  : "this machine has",
                 spw_size_text(limit, taken));
     }
 }
@@ -373,7 +375,7 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     }
     if (most > 0 && limit > most) {
         limit = spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
-        tell_host_limit(&memory, limit);
+        tell_host_limit(&memory, limit, driver->simulated != NULL);
     }
     return limit;
 }

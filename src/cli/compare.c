@@ -174,19 +174,6 @@ static void learn_failure(struct side *side, const struct spw_fit *fit)
     }
 }
 
-/* Whether part of what the program held was on the host: then its peaks are not the device's. */
-static bool used_host(const struct spw_fit *fit)
-{
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            if (fit->processes[i].devices[k].host_peak_bytes > 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static void show(struct comparison *comparison, struct side *side)
 {
     struct spw_fit fit;
@@ -203,7 +190,8 @@ static void show(struct comparison *comparison, struct side *side)
     spw_verdict_outcome(&fit, side->code, side->label);
     spw_verdict_shared(&fit);
     outcome = spw_fit_judge(&fit, side->code);
-    with_host = outcome == SPW_FIT_FITS && used_host(&fit);
+    /* With a part on the host, the peaks are not those of a device that has room. */
+    with_host = outcome == SPW_FIT_FITS && spw_fit_host_peak(&fit) > 0;
     if (outcome == SPW_FIT_FITS && !with_host) {
         learn(side, &fit);
     } else if (outcome == SPW_FIT_DOES_NOT_FIT) {

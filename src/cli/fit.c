@@ -2,6 +2,7 @@
 
 #include "cli/rundir.h"
 #include "sim/record.h"
+#include "stats/process.h"
 #include "stats/stats.h"
 
 #include <assert.h>
@@ -27,53 +28,15 @@ static_assert((int)SPW_FIT_DEVICES >= (int)SIM_RECORD_DEVICES, "a place for ever
 
 /* ---- names ---- */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
-static bool is_script(const char *word)
-{
-    size_t length = strlen(word);
-
-    return length > 3 && strcmp(word + length - 3, ".py") == 0;
-}
-
-/* What an interpreter was given to run: its first argument, or one behind its options that is a
- * script or a module (-m). NULL when there is none, or only code (-c). */
-static const char *find_script(const char *command, const char *end)
-{
-    const char *first = command + strlen(command) + 1;
-    bool module = false;
-
-    for (const char *word = first; word < end; word += strlen(word) + 1) {
-        if (strcmp(word, "-c") == 0) {
-            return NULL;
-        }
-        if (*word != '-' && *word != '\0' && (word == first || module || is_script(word))) {
-            return word;
-        }
-        module = strcmp(word, "-m") == 0;
-    }
-    return NULL;
-}
-
-/* "python3 train.py" of a command line. */
 static void name_process(const struct sim_record *record, char name[SPW_FIT_NAME])
 {
     char command[SIM_RECORD_COMMAND + 1];
     uint32_t bytes = record->command_bytes;
-    const char *script;
 
     memcpy(command, record->command, SIM_RECORD_COMMAND);
-    command[bytes < SIM_RECORD_COMMAND ? bytes : SIM_RECORD_COMMAND] = '\0';
-    script = find_script(command, command + (bytes < SIM_RECORD_COMMAND ? bytes : 0));
-    snprintf(name, SPW_FIT_NAME, "%.60s", command[0] != '\0' ? last_part(command) : "?");
-    if (script != NULL) {
-        snprintf(name + strlen(name), SPW_FIT_NAME - strlen(name), " %.60s", last_part(script));
-    }
+    bytes = bytes < SIM_RECORD_COMMAND ? bytes : SIM_RECORD_COMMAND;
+    command[bytes] = '\0'; /* the last word may have been cut */
+    spw_process_name_of(command, bytes, name, SPW_FIT_NAME);
 }
 
 /* Takes _v2, _ptsz and the like off a function's name. */
@@ -331,6 +294,18 @@ const struct spw_fit_refusal *spw_fit_failure(const struct spw_fit *fit,
         }
     }
     return latest;
+}
+
+uint64_t spw_fit_host_peak(const struct spw_fit *fit)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < fit->count; i++) {
+        for (int k = 0; k < fit->processes[i].device_count; k++) {
+            bytes += fit->processes[i].devices[k].host_peak_bytes;
+        }
+    }
+    return bytes;
 }
 
 enum spw_fit_outcome spw_fit_judge(const struct spw_fit *fit, int code)

@@ -88,5 +88,8 @@ enum spw_fit_outcome {
     SPW_FIT_FAILED,       /* it failed for another reason */
 };
 
+/* What the host held at most of all that the program held, in bytes. */
+uint64_t spw_fit_host_peak(const struct spw_fit *fit);
+
 /* How the run came out whose command ended with exit code `code`. */
 enum spw_fit_outcome spw_fit_judge(const struct spw_fit *fit, int code);

@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "cli/command.h"
+#include "cli/profile.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -24,11 +25,6 @@ static const struct {
     [COMPARE] = {"compare", "run the command bare and under the pool, several times, and compare"},
 };
 
-static const char *const profiles[] = {
-    "a100-40g", "a100-80g", "h100-80g", "h200-141g", "rtx4090-24g", "t4-16g",
-};
-
-enum { PROFILE_COUNT = sizeof(profiles) / sizeof(*profiles) };
 enum { MOST_DEVICES = 64 }; /* that the simulated driver makes */
 
 /* Whether the pool has an option of the same name as this one of the simulated GPU. */
@@ -148,30 +144,6 @@ static bool is_fail_list(const char *text)
     }
 }
 
-static bool is_profile(const char *text)
-{
-    for (int i = 0; i < PROFILE_COUNT; i++) {
-        if (strcmp(profiles[i], text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void complain_profile(const char *text, char *complaint, size_t capacity)
-{
-    const char *nearest = spw_nearest(text, 0, profiles, PROFILE_COUNT);
-    size_t used = (size_t)snprintf(complaint, capacity, "not one of");
-
-    for (int i = 0; i < PROFILE_COUNT; i++) {
-        used += (size_t)snprintf(complaint + used, capacity - used, "%s %s", i > 0 ? "," : "",
-                                 profiles[i]);
-    }
-    if (nearest != NULL) {
-        snprintf(complaint + used, capacity - used, " (did you mean %s?)", nearest);
-    }
-}
-
 static bool is_usable(enum spw_option option, const char *text, char *complaint, size_t capacity)
 {
     struct spw_option_value value;
@@ -179,8 +151,8 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     if (!spw_option_parse(option, text, &value, complaint, capacity)) {
         return false;
     }
-    if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && !is_profile(text)) {
-        complain_profile(text, complaint, capacity);
+    if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && spw_profile_find(text) == NULL) {
+        spw_profile_complain(text, complaint, capacity);
         return false;
     }
     if (option == SPW_OPT_SPILLWAY_SIM_FAIL && !is_fail_list(text)) {

@@ -9,6 +9,7 @@
 #include "cli/locate.h"
 #include "cli/policy_file.h"
 #include "cli/preload.h"
+#include "cli/profile.h"
 #include "cli/rundir.h"
 #include "cli/verdict.h"
 
@@ -93,21 +94,24 @@ static bool set_up_libraries(const char *subcommand, bool with_pool)
     return true;
 }
 
+/* What the simulated driver will make of the options: of one that it cannot use, the default. */
 static void announce(void)
 {
     struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
-    char size[SPW_SIZE_TEXT] = "its own memory";
+    const struct spw_profile *profile =
+        spw_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
+    char size[SPW_SIZE_TEXT];
 
-    if (memory.set && memory.percent) {
-        snprintf(size, sizeof(size), "%u.%u %% of its memory", memory.permille / 10,
-                 memory.permille % 10);
-    } else if (memory.set) {
-        spw_size_text(memory.bytes, size);
+    if (profile == NULL) {
+        profile = spw_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
     }
     fprintf(stderr,
             "spillway: simulated GPU (%s, %s): numbers printed by the program mean nothing, memory "
             "figures are exact\n",
-            spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text, size);
+            profile->id,
+            spw_size_text(memory.set ? spw_option_bytes(&memory, profile->memory_bytes)
+                                     : profile->memory_bytes,
+                          size));
 }
 
 /* Runs the command and says how it came out. */

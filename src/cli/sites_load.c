@@ -53,7 +53,9 @@ static cJSON *read_json(const char *path)
     (void)fclose(file);
     json = text == NULL ? NULL : cJSON_Parse(text);
     free(text);
-    if (json == NULL) {
+    if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "devices"))) {
+        cJSON_Delete(json);
+        json = NULL;
         spw_complain("sites", "%s: not a statistics file (SPILLWAY_STATS writes one)", path);
     }
     return json;

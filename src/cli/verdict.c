@@ -40,18 +40,6 @@ static void say(const struct text *text)
 
 /* ---- totals ---- */
 
-static uint64_t host_peak(const struct spw_fit *fit)
-{
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            bytes += fit->processes[i].devices[k].host_peak_bytes;
-        }
-    }
-    return bytes;
-}
-
 static uint64_t refusals(const struct spw_fit *fit)
 {
     uint64_t count = 0;
@@ -119,9 +107,9 @@ static void add_outcome(struct text *text, const struct spw_fit *fit, int code)
         break;
     case SPW_FIT_FITS:
         add(text, "fits");
-        if (host_peak(fit) > 0) {
+        if (spw_fit_host_peak(fit) > 0) {
             add(text, " with ");
-            add_size(text, host_peak(fit));
+            add_size(text, spw_fit_host_peak(fit));
             add(text, " on the host");
         }
         add_refused(text, fit);

@@ -97,10 +97,14 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     if (usage->host_limit == 0) {
         return;
     }
+    length = snprintf(text, capacity, "; on the host %s of %s", spw_size_text(usage->host, used),
+                      spw_size_text(usage->host_limit, most));
+    if (spw_hook_driver()->simulated != NULL) {
+        return; /* so is the machine, and it has what the limit says */
+    }
     spw_host_memory(&memory);
-    length = snprintf(text, capacity, "; on the host %s of %s, the machine has %s available",
-                      spw_size_text(usage->host, used), spw_size_text(usage->host_limit, most),
-                      spw_size_text(memory.available, free));
+    length += snprintf(text + length, capacity - (size_t)length, ", the machine has %s available",
+                       spw_size_text(memory.available, free));
     if (memory.limited && length > 0 && (size_t)length < capacity) {
         (void)snprintf(text + length, capacity - (size_t)length, ", its control group %s of %s",
                        spw_size_text(memory.group_leaves, free),

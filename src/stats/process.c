@@ -27,17 +27,48 @@ static const char *last_part(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+static bool is_script(const char *word)
+{
+    size_t length = strlen(word);
+
+    return length > 3 && strcmp(word + length - 3, ".py") == 0;
+}
+
+/* What an interpreter was given to run; NULL when that is nothing, or only code (-c). */
+static const char *find_script(const char *command, const char *end)
+{
+    const char *first = command + strlen(command) + 1;
+    bool module = false;
+
+    for (const char *word = first; word < end; word += strlen(word) + 1) {
+        if (strcmp(word, "-c") == 0) {
+            return NULL;
+        }
+        if (*word != '-' && *word != '\0' && (word == first || module || is_script(word))) {
+            return word;
+        }
+        module = strcmp(word, "-m") == 0;
+    }
+    return NULL;
+}
+
+void spw_process_name_of(const char *command, size_t bytes, char *name, size_t capacity)
+{
+    const char *script = bytes > 0 ? find_script(command, command + bytes) : NULL;
+
+    if (script != NULL) {
+        snprintf(name, capacity, "%s %s", last_part(command), last_part(script));
+    } else {
+        snprintf(name, capacity, "%s", bytes > 0 ? last_part(command) : "?");
+    }
+}
+
 void spw_process_name(char *name, size_t capacity)
 {
     char arguments[1024];
     size_t length = read_start("/proc/self/cmdline", arguments, sizeof(arguments));
-    const char *second = arguments + strlen(arguments) + 1;
 
-    if (second < arguments + length && *second != '\0' && *second != '-') {
-        snprintf(name, capacity, "%s %s", last_part(arguments), last_part(second));
-    } else {
-        snprintf(name, capacity, "%s", length > 0 ? last_part(arguments) : "?");
-    }
+    spw_process_name_of(arguments, length, name, capacity);
 }
 
 /* Steps over `count` fields separated by single spaces. */

@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The name of the calling program: the last part of its first argument and, when the second is no
- * option, of that too ("python3 train.py"). */
+/* The name of a program by its command line, `bytes` of terminated words: the last part of the
+ * first and of what it was given to run, which is its first argument, or one behind options that is
+ * a script or a module ("python3 train.py"). */
+void spw_process_name_of(const char *command, size_t bytes, char *name, size_t capacity);
+
+/* That of the calling program. */
 void spw_process_name(char *name, size_t capacity);
 
 /* When `pid` began, in clock ticks since boot, and its state letter ('R', 'Z', ...). False when

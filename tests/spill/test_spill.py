@@ -17,7 +17,7 @@ from harness import GIB, MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
-OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of .*, the machine has "
+OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of [0-9.]+ [KMG]iB$"
 
 
 class Spill(test_replay.Replay):

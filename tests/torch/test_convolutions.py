@@ -33,13 +33,5 @@ class Convolutions(unittest.TestCase):
                 self.assertEqual({name: calls[name] for name in CALLS}, CALLS)
 
 
-def main(argv):
-    Convolutions.interpreter, reason = wheel.find()
-    if reason:
-        print(reason)
-        return 77
-    return not unittest.main(argv=argv[:1], exit=False, verbosity=2).result.wasSuccessful()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(wheel.run_tests(Convolutions))

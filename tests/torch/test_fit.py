@@ -104,13 +104,5 @@ class Fit(unittest.TestCase):
             self.assertLessEqual(enough, 1.05 * self.figure("taken from the device", line.group()))
 
 
-def main(argv):
-    Fit.interpreter, reason = wheel.find()
-    if reason:
-        print(reason)
-        return 77
-    return not unittest.main(argv=argv[:1], exit=False, verbosity=2).result.wasSuccessful()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(wheel.run_tests(Fit))

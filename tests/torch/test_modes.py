@@ -98,13 +98,5 @@ class Modes(unittest.TestCase):
                 self.assertEqual(run.unexpected(), [])
 
 
-def main(argv):
-    Modes.interpreter, reason = wheel.find()
-    if reason:
-        print(reason)
-        return 77
-    return not unittest.main(argv=argv[:1], exit=False, verbosity=2).result.wasSuccessful()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(wheel.run_tests(Modes))

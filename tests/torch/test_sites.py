@@ -154,8 +154,4 @@ class Sites(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    Sites.interpreter, reason = wheel.find()
-    if reason:
-        print(reason)
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    sys.exit(wheel.run_tests(Sites))

@@ -36,13 +36,5 @@ class Unmapped(unittest.TestCase):
         self.check("product", flags=["--mode", "segment"])
 
 
-def main(argv):
-    Unmapped.interpreter, reason = wheel.find()
-    if reason:
-        print(reason)
-        return 77
-    return not unittest.main(argv=argv[:1], exit=False, verbosity=2).result.wasSuccessful()
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(wheel.run_tests(Unmapped))

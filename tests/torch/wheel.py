@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CUDA_MAJOR = 13
@@ -51,6 +52,16 @@ def find():
         findings.append(finding)
     return None, (f"skipped: needs a torch for CUDA {CUDA_MAJOR} (scripts/setup --torch gets one); "
                   f"{'; '.join(findings)}")
+
+
+def run_tests(case):
+    """Runs the tests of the main module, of which `case` gets the interpreter; the exit status."""
+    case.interpreter, reason = find()
+    if reason:
+        print(reason)
+        return 77
+    program = unittest.main(argv=sys.argv[:1], exit=False, verbosity=2)
+    return 0 if program.result.wasSuccessful() else 1
 
 
 if __name__ == "__main__":

@@ -94,7 +94,8 @@ err_free:
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult sim_alloc_managed(struct sim_device *device, size_t size, struct sim_block **ret_block)
+CUresult sim_alloc_host(struct sim_device *device, size_t size, enum sim_block_kind kind,
+                        struct sim_block **ret_block)
 {
     size_t span = (size + 4095) & ~(size_t)4095;
     struct sim_block *block;
@@ -108,7 +109,7 @@ CUresult sim_alloc_managed(struct sim_device *device, size_t size, struct sim_bl
     if (address == MAP_FAILED) {
         goto err_refund;
     }
-    block = sim_block_new(SIM_BLOCK_MANAGED, (uintptr_t)address, size, size);
+    block = sim_block_new(kind, (uintptr_t)address, size, size);
     if (block == NULL) {
         goto err_unmap;
     }

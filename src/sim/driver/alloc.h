@@ -26,8 +26,10 @@ static inline size_t sim_block_round(size_t size)
 CUresult sim_alloc_create(struct sim_device *device, size_t size, enum sim_block_kind kind,
                           struct sim_block **ret_block);
 
-/* Managed memory: ordinary memory of the process, charged to the host budget. */
-CUresult sim_alloc_managed(struct sim_device *device, size_t size, struct sim_block **ret_block);
+/* A new block of kind MANAGED or HOST: ordinary memory of the process, charged to the host budget.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_alloc_host(struct sim_device *device, size_t size, enum sim_block_kind kind,
+                        struct sim_block **ret_block);
 
 /* Frees a block of kind ALLOC, DRIVER or MANAGED. */
 void sim_alloc_destroy(struct sim_block *block);

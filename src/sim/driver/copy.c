@@ -129,15 +129,7 @@ CUresult sim_copy_op_new(const struct sim_copy *copy, int device, struct sim_op 
         result = sim_op_add_span(
             &self->op, (struct sim_span){copy->src.address, extent(&copy->src, copy), false, true});
     }
-    if (result == CUDA_SUCCESS && sim_op_check(&self->op) != CUDA_SUCCESS) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result != CUDA_SUCCESS) {
-        sim_op_unref(&self->op);
-        return result;
-    }
-    *ret_op = &self->op;
-    return CUDA_SUCCESS;
+    return sim_op_seal(&self->op, result, ret_op);
 }
 
 const struct sim_copy *sim_copy_of_op(const struct sim_op *op)

@@ -276,7 +276,7 @@ static CUresult create_managed(struct sim_library *library, const char *name, si
     }
     variable->name = strdup(name);
     if (variable->name != NULL) {
-        result = sim_alloc_managed(sim_device_get(0), bytes, &variable->block);
+        result = sim_alloc_host(sim_device_get(0), bytes, SIM_BLOCK_MANAGED, &variable->block);
     }
     if (result != CUDA_SUCCESS) {
         free(variable->name);

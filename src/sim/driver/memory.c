@@ -81,7 +81,7 @@ SIM_API(cuMemAllocManaged, SIM_CONTEXT, (CUdeviceptr *dptr, size_t bytesize, uns
     sim_fit_asked(NULL, bytesize);
     result = sim_capture_unsafe();
     if (result == CUDA_SUCCESS) {
-        result = sim_alloc_managed(ctx->device, bytesize, &block);
+        result = sim_alloc_host(ctx->device, bytesize, SIM_BLOCK_MANAGED, &block);
     }
     if (result != CUDA_SUCCESS) {
         return result;

@@ -56,15 +56,7 @@ CUresult sim_memset_op_new(const CUDA_MEMSET_NODE_PARAMS *params, int device,
     self->params = *params;
     size = (params->height - 1) * params->pitch + params->width * params->elementSize;
     result = sim_op_add_span(&self->op, (struct sim_span){params->dst, size, true, true});
-    if (result == CUDA_SUCCESS && sim_op_check(&self->op) != CUDA_SUCCESS) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result != CUDA_SUCCESS) {
-        sim_op_unref(&self->op);
-        return result;
-    }
-    *ret_op = &self->op;
-    return CUDA_SUCCESS;
+    return sim_op_seal(&self->op, result, ret_op);
 }
 
 const CUDA_MEMSET_NODE_PARAMS *sim_memset_of_op(const struct sim_op *op)

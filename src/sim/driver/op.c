@@ -101,6 +101,19 @@ uint64_t sim_op_poll(CUdeviceptr address, unsigned int size)
     return word;
 }
 
+CUresult sim_op_seal(struct sim_op *op, CUresult result, struct sim_op **ret_op)
+{
+    if (result == CUDA_SUCCESS && sim_op_check(op) != CUDA_SUCCESS) {
+        result = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (result != CUDA_SUCCESS) {
+        sim_op_unref(op);
+        return result;
+    }
+    *ret_op = op;
+    return CUDA_SUCCESS;
+}
+
 static const struct sim_op_class empty_class = {
     .name = "empty",
     .node_type = CU_GRAPH_NODE_TYPE_EMPTY,

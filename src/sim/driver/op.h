@@ -74,6 +74,10 @@ CUresult sim_op_add_span(struct sim_op *op, struct sim_span span);
 /* Whether all memory it names is valid now: CUDA_SUCCESS or CUDA_ERROR_ILLEGAL_ADDRESS. */
 CUresult sim_op_check(const struct sim_op *op);
 
+/* The end of making an operation, whose spans were added with `result`: a span that is not valid
+ * now is CUDA_ERROR_INVALID_VALUE, and after any error the operation is given up. */
+CUresult sim_op_seal(struct sim_op *op, CUresult result, struct sim_op **ret_op);
+
 /* Whether it names part of [address, address + size). */
 bool sim_op_uses(const struct sim_op *op, CUdeviceptr address, size_t size);
 

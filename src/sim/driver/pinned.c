@@ -19,9 +19,7 @@
 static CUresult allocate(void **pp, size_t size, unsigned int flags)
 {
     CUcontext ctx = sim_ctx_current();
-    size_t span = (size + 4095) & ~(size_t)4095;
     struct sim_block *block;
-    void *address;
     CUresult result;
 
     if (pp == NULL || size == 0 || (flags & ~(unsigned int)ALLOC_FLAGS) != 0) {
@@ -32,30 +30,14 @@ static CUresult allocate(void **pp, size_t size, unsigned int flags)
         return result;
     }
     sim_fit_asked(NULL, size);
-    if (span < size || sim_host_budget_charge(span) != CUDA_SUCCESS) {
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = sim_alloc_host(ctx->device, size, SIM_BLOCK_HOST, &block);
+    if (result != CUDA_SUCCESS) {
+        return result;
     }
-    address = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
-    if (address == MAP_FAILED) {
-        goto err_refund;
-    }
-    block = sim_block_new(SIM_BLOCK_HOST, (uintptr_t)address, size, size);
-    if (block == NULL) {
-        goto err_unmap;
-    }
-    block->span = span;
-    block->device = ctx->device;
     block->ctx = ctx;
     block->flags = flags;
-    *pp = address;
+    *pp = (void *)block->range.start;
     return CUDA_SUCCESS;
-
-err_unmap:
-    munmap(address, span);
-err_refund:
-    sim_host_budget_refund(span);
-    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 SIM_API(cuMemAllocHost_v2, SIM_CONTEXT, (void **pp, size_t bytesize), (pp, bytesize))

@@ -61,7 +61,8 @@ static const struct sim_op_class wait_class = {
 };
 
 static CUresult value_op_new(const struct sim_op_class *class, int device, CUdeviceptr address,
-                             uint64_t value, unsigned int size, struct value_op **ret_op)
+                             uint64_t value, unsigned int size, unsigned int condition,
+                             struct sim_op **ret_op)
 {
     enum sim_mem_kind kind = sim_mem_kind(address);
     struct value_op *self;
@@ -77,48 +78,38 @@ static CUresult value_op_new(const struct sim_op_class *class, int device, CUdev
     self->address = address;
     self->value = value;
     self->size = size;
+    self->condition = condition;
     result =
         sim_op_add_span(&self->op, (struct sim_span){address, size, class == &write_class, true});
-    if (result == CUDA_SUCCESS && sim_op_check(&self->op) != CUDA_SUCCESS) {
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result != CUDA_SUCCESS) {
-        sim_op_unref(&self->op);
-        return result;
-    }
-    *ret_op = self;
-    return CUDA_SUCCESS;
+    return sim_op_seal(&self->op, result, ret_op);
 }
 
 static CUresult write_value(struct sim_stream *stream, CUdeviceptr address, uint64_t value,
                             unsigned int size, unsigned int flags)
 {
-    struct value_op *op;
+    struct sim_op *op;
     CUresult result;
 
     if ((flags & ~(unsigned int)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    result = value_op_new(&write_class, sim_stream_device(stream), address, value, size, &op);
-    return result == CUDA_SUCCESS ? sim_submit_new(stream, &op->op) : result;
+    result = value_op_new(&write_class, sim_stream_device(stream), address, value, size, 0, &op);
+    return result == CUDA_SUCCESS ? sim_submit_new(stream, op) : result;
 }
 
 static CUresult wait_value(struct sim_stream *stream, CUdeviceptr address, uint64_t value,
                            unsigned int size, unsigned int flags)
 {
     unsigned int condition = flags & ~(unsigned int)CU_STREAM_WAIT_VALUE_FLUSH;
-    struct value_op *op;
+    struct sim_op *op;
     CUresult result;
 
     if (condition > CU_STREAM_WAIT_VALUE_NOR) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    result = value_op_new(&wait_class, sim_stream_device(stream), address, value, size, &op);
-    if (result != CUDA_SUCCESS) {
-        return result;
-    }
-    op->condition = condition;
-    return sim_submit_new(stream, &op->op);
+    result = value_op_new(&wait_class, sim_stream_device(stream), address, value, size, condition,
+                          &op);
+    return result == CUDA_SUCCESS ? sim_submit_new(stream, op) : result;
 }
 
 /* The two ABIs of each function do the same. */

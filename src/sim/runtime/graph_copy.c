@@ -36,17 +36,12 @@ static cudaError_t set_exec_copy(cudaGraphExec_t exec, cudaGraphNode_t node,
 static cudaError_t symbol_copy(const void *symbol, void *target, const void *source, size_t size,
                                size_t offset, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_copy)
 {
-    void *address;
-    size_t symbol_size;
-    cudaError_t error = simrt_variable_find(symbol, &address, &symbol_size);
+    char *part;
+    cudaError_t error = simrt_variable_part(symbol, offset, size, &part);
 
     if (error != cudaSuccess) {
         return error;
     }
-    if (offset > symbol_size || size > symbol_size - offset) {
-        return cudaErrorInvalidValue;
-    }
-    char *part = (char *)address + offset;
     return source != NULL ? simrt_copy_1d(part, source, size, kind, ret_copy)
                           : simrt_copy_1d(target, part, size, kind, ret_copy);
 }

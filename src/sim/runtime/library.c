@@ -349,3 +349,19 @@ cudaError_t simrt_variable_find(const void *symbol, void **ret_address, size_t *
     *ret_size = registered_size;
     return cudaSuccess;
 }
+
+cudaError_t simrt_variable_part(const void *symbol, size_t offset, size_t size, char **ret_address)
+{
+    void *address;
+    size_t symbol_size;
+    cudaError_t error = simrt_variable_find(symbol, &address, &symbol_size);
+
+    if (error != cudaSuccess) {
+        return error;
+    }
+    if (offset > symbol_size || size > symbol_size - offset) {
+        return cudaErrorInvalidValue;
+    }
+    *ret_address = (char *)address + offset;
+    return cudaSuccess;
+}

@@ -52,3 +52,7 @@ void simrt_library_forget(CUlibrary library);
 
 /* Address and size of a device variable in the current context. cudaErrorInvalidSymbol. */
 cudaError_t simrt_variable_find(const void *symbol, void **ret_address, size_t *ret_size);
+
+/* `size` bytes from `offset` on of a device variable. cudaErrorInvalidSymbol, or
+ * cudaErrorInvalidValue when it is not so large. */
+cudaError_t simrt_variable_part(const void *symbol, size_t offset, size_t size, char **ret_address);

@@ -5,23 +5,6 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-/* The part of a device variable that a copy touches. */
-static cudaError_t symbol_part(const void *symbol, size_t offset, size_t size, char **ret_address)
-{
-    void *address;
-    size_t symbol_size;
-    cudaError_t error = simrt_variable_find(symbol, &address, &symbol_size);
-
-    if (error != cudaSuccess) {
-        return error;
-    }
-    if (offset > symbol_size || size > symbol_size - offset) {
-        return cudaErrorInvalidValue;
-    }
-    *ret_address = (char *)address + offset;
-    return cudaSuccess;
-}
-
 SIMRT_API_PTDS(cudaMemcpyToSymbol, SIMRT_CONTEXT,
                (const void *symbol, const void *source, size_t size, size_t offset,
                 enum cudaMemcpyKind kind),
@@ -32,7 +15,7 @@ SIMRT_API_PTDS(cudaMemcpyToSymbol, SIMRT_CONTEXT,
     if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost) {
         return cudaErrorInvalidMemcpyDirection;
     }
-    cudaError_t error = symbol_part(symbol, offset, size, &target);
+    cudaError_t error = simrt_variable_part(symbol, offset, size, &target);
     return error != cudaSuccess ? error : simrt_copy(ptsz, target, source, size, kind);
 }
 
@@ -46,7 +29,7 @@ SIMRT_API_PTDS(cudaMemcpyFromSymbol, SIMRT_CONTEXT,
     if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost) {
         return cudaErrorInvalidMemcpyDirection;
     }
-    cudaError_t error = symbol_part(symbol, offset, size, &source);
+    cudaError_t error = simrt_variable_part(symbol, offset, size, &source);
     return error != cudaSuccess ? error : simrt_copy(ptsz, target, source, size, kind);
 }
 
@@ -60,7 +43,7 @@ SIMRT_API_PTSZ(cudaMemcpyToSymbolAsync, SIMRT_CONTEXT,
     if (kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyHostToHost) {
         return cudaErrorInvalidMemcpyDirection;
     }
-    cudaError_t error = symbol_part(symbol, offset, size, &target);
+    cudaError_t error = simrt_variable_part(symbol, offset, size, &target);
     return error != cudaSuccess ? error
                                 : simrt_copy_async(ptsz, target, source, size, kind, stream);
 }
@@ -75,7 +58,7 @@ SIMRT_API_PTSZ(cudaMemcpyFromSymbolAsync, SIMRT_CONTEXT,
     if (kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost) {
         return cudaErrorInvalidMemcpyDirection;
     }
-    cudaError_t error = symbol_part(symbol, offset, size, &source);
+    cudaError_t error = simrt_variable_part(symbol, offset, size, &source);
     return error != cudaSuccess ? error
                                 : simrt_copy_async(ptsz, target, source, size, kind, stream);
 }
