@@ -41,6 +41,8 @@ struct spw_extent {
             uint64_t id;
             uint64_t stream_id;
             void *context;
+            int32_t priority; /* the higher, the longer it stays on the device */
+            uint8_t fixed;    /* enum spw_fixed: why it is never moved; 0: it may be */
         };
     };
 };

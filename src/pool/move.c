@@ -10,11 +10,12 @@
 struct candidate {
     const struct spw_extent *block;
     uint64_t used;
+    int32_t priority;
 };
 
 static bool is_movable(const struct spw_pool *pool, const struct spw_extent *extent)
 {
-    return extent->kind == SPW_EXTENT_BLOCK ? extent->id > pool->fixed_id
+    return extent->kind == SPW_EXTENT_BLOCK ? extent->id > pool->fixed_id && extent->fixed == 0
                                             : extent->kind != SPW_EXTENT_CLAIM;
 }
 
@@ -22,6 +23,9 @@ static int coldest_first(const void *a, const void *b)
 {
     const struct candidate *left = a, *right = b;
 
+    if (left->priority != right->priority) {
+        return left->priority < right->priority ? -1 : 1;
+    }
     if (left->used != right->used) {
         return left->used < right->used ? -1 : 1;
     }
@@ -45,7 +49,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
          candidates != NULL && e != NULL; e = e->next) {
         if (e->kind == SPW_EXTENT_BLOCK && is_movable(pool, e) &&
             pool->lanes.clock - e->used >= wish->least_age) {
-            candidates[count++] = (struct candidate){e, e->used};
+            candidates[count++] = (struct candidate){e, e->used, e->priority};
         }
     }
     if (candidates != NULL) {
@@ -307,12 +311,14 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool)
 
 /* ---- copying and waiting ---- */
 
-/* The length of the run of neighbouring granules that begins with item `first`. */
+/* The length of the run of neighbouring granules, alike in being left out, that begins with item
+ * `first`. */
 static size_t run_of(const struct spw_move *move, size_t first)
 {
     size_t next = first + 1;
 
-    while (next < move->count && move->items[next].granule == move->items[next - 1].granule + 1) {
+    while (next < move->count && move->items[next].granule == move->items[next - 1].granule + 1 &&
+           move->items[next].left_out == move->items[first].left_out) {
         next++;
     }
     return next - first;
@@ -487,7 +493,9 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
         run = run_of(move, i);
-        moved += commit_run(pool, i, i + run, &err);
+        if (!move->items[i].left_out) {
+            moved += commit_run(pool, i, i + run, &err);
+        }
     }
     look_again(pool);
     *ret_bytes = moved * pool->config.granule_bytes;

@@ -24,7 +24,8 @@
 /* Granules in one move, and so in the staging window. */
 enum { SPW_MOVE_GRANULES = SPW_BACKING_STAGING };
 
-/* What to move, at most. */
+/* What to move, at most. To the host go blocks of the lowest priority, and of these the oldest;
+ * to the device the other way round. */
 struct spw_move_wish {
     enum spw_tier to;
     uint64_t bytes;

@@ -493,6 +493,8 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     block->context = context;
     block->ordered = request->stream != NULL;
     block->site = request->site;
+    block->priority = 0;
+    block->fixed = 0;
     spw_address_map_put(&pool->blocks, block);
     pool->own_live_bytes += block->bytes;
     spw_pool_count_live(pool, (int64_t)block->bytes, block->ordered, block->site);

@@ -16,6 +16,7 @@ struct spw_move_item {
     uint64_t chunk; /* the new one; when it is committed, the old one */
     uint64_t hash;  /* of the content, when it is verified */
     bool staged;    /* the new chunk is mapped in the staging window */
+    bool left_out;  /* of the commit: its block was fixed meanwhile */
     bool committed;
 };
 

@@ -1,5 +1,6 @@
 /* Moves between device and host: content stays, nothing leaks, whatever fails. */
 #include "pool/move.h"
+#include "pool/treat.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 16 };
@@ -124,6 +125,125 @@ static void test_fixed_blocks_stay(void **state)
     assert_int_equal(movable, fixed + 2 * GRANULE + GRANULE / 2);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     assert_int_equal(fake_vm_on_host(&f.vm, fixed, 2 * GRANULE + GRANULE / 2), 0);
+    pool_close(&f);
+}
+
+static void treat(struct pool_fixture *f, uint64_t address, uint64_t bytes,
+                  const struct spw_treatment *treatment, size_t blocks)
+{
+    assert_int_equal(spw_pool_treat(f->pool, address, bytes, treatment), blocks);
+    pool_check(f);
+}
+
+static const struct spw_treatment pinned = {.fix = SPW_FIXED_WISH};
+static const struct spw_treatment unpinned = {.unfix = SPW_FIXED_WISH};
+static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
+
+/* Blocks that a range touches are treated, in their middle too; those beside it are not. */
+static void test_treated_blocks_stay(void **state)
+{
+    struct pool_fixture f;
+    uint64_t a, b, c;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    b = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    c = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    assert_int_equal(b, a + 2 * GRANULE);
+    treat(&f, b + GRANULE + 1, GRANULE, &pinned, 2);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
+    assert_int_equal(fake_vm_on_host(&f.vm, a, 2 * GRANULE), 2);
+    /* One reason is taken back, another stays. */
+    treat(&f, b, 1, &known, 1);
+    treat(&f, a, 6 * GRANULE, &unpinned, 3);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
+    assert_int_equal(fake_vm_on_host(&f.vm, b, 2 * GRANULE), 0);
+    assert_int_equal(fake_vm_on_host(&f.vm, c, 2 * GRANULE), 2);
+    pool_close(&f);
+}
+
+/* The record of a freed block starts anew, whether all of it or a part serves the next. */
+static void test_treatment_ends_with_the_block(void **state)
+{
+    struct pool_fixture f;
+    uint64_t a, c;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    (void)pool_alloc(&f, GRANULE, &stream_a);
+    c = pool_alloc(&f, GRANULE, &stream_a);
+    treat(&f, a, 4 * GRANULE, &known, 3);
+    pool_free(&f, a, &stream_a);
+    pool_free(&f, c, &stream_a);
+    assert_int_equal(spw_pool_treat(f.pool, a, 1, &known), 0);
+    assert_int_equal(pool_alloc(&f, 2 * GRANULE, &stream_a), a);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
+    pool_free(&f, a, &stream_a);
+    assert_int_equal(spw_pool_treat(f.pool, a, 1, &known), 0);
+    pool_close(&f);
+}
+
+static void test_nothing_to_treat(void **state)
+{
+    struct pool_fixture f;
+    uint64_t a;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, GRANULE, &stream_a);
+    treat(&f, a, 0, &pinned, 0);
+    treat(&f, a + 1, 0, &pinned, 0);
+    treat(&f, a, UINT64_MAX, &pinned, 0);
+    treat(&f, a + GRANULE, GRANULE, &pinned, 0);
+    treat(&f, 4096, GRANULE, &pinned, 0);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 1), GRANULE);
+    pool_close(&f);
+}
+
+static void test_fixed_during_a_move(void **state)
+{
+    struct pool_fixture f;
+    uint64_t a, b, bytes = 0;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    b = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
+    fake_vm_write(&f.vm, b, 2 * GRANULE, 200);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    treat(&f, a, 1, &known, 1);
+    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
+    assert_int_equal(bytes, 2 * GRANULE);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    expect(&f, a, 2, 100, 0);
+    expect(&f, b, 2, 200, 2);
+    pool_close(&f);
+}
+
+/* Low priority goes first, before older ones of a higher one, and comes back last. */
+static void test_priority_before_age(void **state)
+{
+    static const int32_t priorities[3] = {1, 0, -1};
+    struct pool_fixture f;
+    uint64_t blocks[3];
+
+    open_tiers(&f);
+    for (uint64_t i = 0; i < 3; i++) {
+        const struct spw_treatment treatment = {.prioritize = true, .priority = priorities[i]};
+
+        blocks[i] = pool_alloc(&f, GRANULE, &stream_a);
+        treat(&f, blocks[i], GRANULE, &treatment, 1);
+        pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
+    }
+    for (int i = 2; i >= 0; i--) {
+        assert_int_equal(move(&f, SPW_TIER_HOST, 1), GRANULE);
+        assert_int_equal(fake_vm_on_host(&f.vm, blocks[i], GRANULE), 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(move(&f, SPW_TIER_DEVICE, 1), GRANULE);
+        assert_int_equal(fake_vm_on_host(&f.vm, blocks[i], GRANULE), 0);
+    }
     pool_close(&f);
 }
 
@@ -309,6 +429,11 @@ int main(void)
         cmocka_unit_test(test_coldest_first),
         cmocka_unit_test(test_only_the_old),
         cmocka_unit_test(test_fixed_blocks_stay),
+        cmocka_unit_test(test_treated_blocks_stay),
+        cmocka_unit_test(test_treatment_ends_with_the_block),
+        cmocka_unit_test(test_nothing_to_treat),
+        cmocka_unit_test(test_fixed_during_a_move),
+        cmocka_unit_test(test_priority_before_age),
         cmocka_unit_test(test_no_memory_to_move_to),
         cmocka_unit_test(test_free_during_a_move),
         cmocka_unit_test(test_abandoned_while_copying),
