@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define SPILLWAY_VERSION_MAJOR 0
-#define SPILLWAY_VERSION_MINOR 1
+#define SPILLWAY_VERSION_MINOR 2
 
 /* major * 1000 + minor of the preloaded object. */
 int spillway_version(void);
@@ -43,6 +43,30 @@ int spillway_stats(int ordinal, struct spillway_stats *stats);
 /* Gives unused device memory back to the driver until at most `keep_bytes` are committed without
  * being held. */
 int spillway_trim(int ordinal, size_t keep_bytes);
+
+/* ---- since version 0.2: what may go to the host, and when ----
+ *
+ * The three below are hints: a program that gives none runs as well. They answer
+ * CUDA_ERROR_NOT_INITIALIZED (3) while CUDA is not in use.
+ *
+ * A range stands for every live block of the pool that has a byte in it: a pointer from cudaMalloc
+ * and the like, or one inside, and the bytes from there. Where the program's own allocator cuts
+ * large blocks (PyTorch's native one), all of such a block is meant. What was said of a block ends
+ * when it is freed. CUDA_ERROR_INVALID_VALUE (1) when no block is in the range, which is so for
+ * whatever passes by the pool. */
+
+/* A step of what the program repeats, an iteration of training say, begins here: helps to foresee
+ * what will be used when. To be called by one thread, each time at the same place. */
+int spillway_mark_step(void);
+
+/* With `on` other than 0 the blocks stay where they are now, on the device if they are new or in
+ * use: they are never moved to the host, nor back. With 0 that is taken back; what is fixed for
+ * another reason (a graph, a policy) stays so. */
+int spillway_pin(const void *address, size_t bytes, int on);
+
+/* Blocks of higher priority stay longer on the device when it is full, and come back earlier. 0 is
+ * that of every new block. */
+int spillway_priority(const void *address, size_t bytes, int priority);
 
 #ifdef __cplusplus
 }

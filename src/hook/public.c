@@ -3,6 +3,7 @@
 
 #include "hook/device.h"
 #include "hook/hook.h"
+#include "pool/treat.h"
 
 #include <string.h>
 
@@ -61,4 +62,52 @@ SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
         (void)spw_pool_trim(pool, keep_bytes);
     }
     return CUDA_SUCCESS;
+}
+
+static bool is_running(void)
+{
+    return atomic_load(&spw_hook.state) == SPW_HOOK_RUNNING;
+}
+
+SPW_EXPORT int spillway_mark_step(void)
+{
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        if (spw_device_opened(&spw_hook.devices[i]) != NULL && spw_hook.devices[i].tier != NULL) {
+            spw_host_tier_mark_step(spw_hook.devices[i].tier);
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult treat(const void *address, size_t bytes, const struct spw_treatment *treatment)
+{
+    CUdeviceptr from = (CUdeviceptr)(uintptr_t)address;
+    struct spw_pool *pool;
+
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    if (spw_device_owner(from, &pool) == NULL ||
+        spw_pool_treat(pool, from, bytes, treatment) == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+SPW_EXPORT int spillway_pin(const void *address, size_t bytes, int on)
+{
+    static const struct spw_treatment fix = {.fix = SPW_FIXED_WISH};
+    static const struct spw_treatment unfix = {.unfix = SPW_FIXED_WISH};
+
+    return treat(address, bytes, on != 0 ? &fix : &unfix);
+}
+
+SPW_EXPORT int spillway_priority(const void *address, size_t bytes, int priority)
+{
+    const struct spw_treatment treatment = {.prioritize = true, .priority = priority};
+
+    return treat(address, bytes, &treatment);
 }

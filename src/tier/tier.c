@@ -25,6 +25,7 @@ struct spw_host_tier {
     bool moves;     /* memory can be moved, not only placed */
     struct spw_mover mover;
     atomic_flag announced; /* the first spill was told */
+    _Atomic uint64_t steps; /* as the program has marked them */
 };
 
 enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
@@ -123,6 +124,11 @@ static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_req
         spw_host_tier_announce(tier, request, moved, /* moved */ true);
     }
     return moved > 0;
+}
+
+void spw_host_tier_mark_step(struct spw_host_tier *tier)
+{
+    atomic_fetch_add_explicit(&tier->steps, 1, memory_order_relaxed);
 }
 
 bool spw_host_tier_ready(struct spw_host_tier *tier)

@@ -49,6 +49,9 @@ void spw_host_tier_destroy(struct spw_host_tier *tier);
  * nothing is on the host. */
 void spw_host_tier_rest(struct spw_host_tier *tier);
 
+/* The program says that a step of what it repeats begins. Any thread, no lock. */
+void spw_host_tier_mark_step(struct spw_host_tier *tier);
+
 /* Whether the host can be used; found out at the first call, which is made when memory is short. */
 bool spw_host_tier_ready(struct spw_host_tier *tier);
 

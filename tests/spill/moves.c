@@ -7,11 +7,15 @@
  *     moves callback    a host function waits for a mutex that a thread at the gate holds
  *     moves copy        a thread is inside a blocking copy
  *     moves capture     memory that a graph names is used by it again and again
+ *     moves pin         cold blocks are pinned by the public interface
+ *     moves unpin       and let go again
+ *     moves priority    half of them, the oldest, have a higher priority
  *     moves create      the program's own physical memory, more than the device has
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
  * Made for a device of 64 MiB. Exit 0 when all content is right; it prints what it found. */
 #include <cuda.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -383,6 +387,78 @@ static void with_capture(void)
     MUST(cuGraphDestroy(graph));
 }
 
+/* ---- what the program says of its blocks ---- */
+
+static int (*pin)(const void *address, size_t bytes, int on);
+static int (*prioritize)(const void *address, size_t bytes, int priority);
+static int (*mark_step)(void);
+
+/* Whoever is not under spillway has none of these. */
+static void find_interface(void)
+{
+    *(void **)&pin = dlsym(RTLD_DEFAULT, "spillway_pin");
+    *(void **)&prioritize = dlsym(RTLD_DEFAULT, "spillway_priority");
+    *(void **)&mark_step = dlsym(RTLD_DEFAULT, "spillway_mark_step");
+    if (pin == NULL || prioritize == NULL || mark_step == NULL) {
+        puts("no interface");
+        exit(1);
+    }
+}
+
+static const void *pointer(CUdeviceptr address)
+{
+    return (const void *)(uintptr_t)address;
+}
+
+static void expect(int got, CUresult due, int line)
+{
+    if (got != (int)due) {
+        printf("line %d: %d, expected %d\n", line, got, (int)due);
+        status = 1;
+    }
+}
+
+#define EXPECT(got, due) expect(got, due, __LINE__)
+
+static void pin_cold(int on)
+{
+    for (int i = 0; i < COLD; i++) {
+        EXPECT(pin(pointer(cold[i] + MIB), 1, on), CUDA_SUCCESS);
+    }
+}
+
+static void with_pin(void)
+{
+    find_interface();
+    pin_cold(1);
+    hold_and_allocate();
+}
+
+static void with_unpin(void)
+{
+    int local;
+
+    find_interface();
+    pin_cold(1);
+    pin_cold(0);
+    EXPECT(pin(&local, sizeof(local), 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(pin(NULL, 1, 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(pin(pointer(cold[0]), 0, 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(prioritize(&local, sizeof(local), 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(mark_step(), CUDA_SUCCESS);
+    hold_and_allocate();
+}
+
+static void with_priority(void)
+{
+    find_interface();
+    for (int i = 0; i < COLD / 2; i++) {
+        EXPECT(prioritize(pointer(cold[i]), COLD_BYTES, 3), CUDA_SUCCESS);
+        printf("keep %llx %x\n", cold[i], COLD_BYTES);
+    }
+    hold_and_allocate();
+}
+
 /* ---- physical memory of the program's own ---- */
 
 enum { PIECES = 20, PIECE_BYTES = 4 * MIB };
@@ -431,7 +507,8 @@ int main(int argc, char **argv)
     } modes[] = {{"writes", writes},          {"threads", with_threads}, {"spin", with_spin},
                  {"wait", with_wait},         {"callback", with_callback}, {"copy", with_copy},
                  {"capture", with_capture},   {"faults", with_faults},
-                 {"create", with_create}};
+                 {"pin", with_pin},           {"unpin", with_unpin},
+                 {"priority", with_priority}, {"create", with_create}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (argc == 2 && strcmp(argv[1], modes[i].name) == 0) {

@@ -5,6 +5,7 @@ With the argument --long, the whole matrix: every trace at 90, 75 and 50 % of it
 streams, 20 seeds.
 """
 import os
+import re
 import sys
 
 LONG = "--long" in sys.argv
@@ -113,6 +114,44 @@ class Moves(harness.Case):
         device = self.moves("capture")
         self.assertEqual(device["moves"], 0)
         self.assertGreater(device["placed_bytes"], 0)
+
+
+    def test_pinned_by_the_program(self):
+        device = self.moves("pin")
+        self.assertEqual(device["moves"], 0)
+        self.assertGreater(device["placed_bytes"], 0)
+        self.assertGreater(self.moves("unpin")["moves"], 0)
+
+    def test_priority_by_the_program(self):
+        """What has priority stays, although it is oldest: its granules are never unmapped while
+        it lives."""
+        log = self.folder / "log"
+        result = self.run_program(MOVES, "priority", allow=[SPILL_LINE], SIM_MEMORY="64MiB",
+                                  SIM_LOG=log)
+        self.assertGreater(result.device()["moves"], 0)
+        kept = [(int(start, 16), int(start, 16) + int(size, 16))
+                for start, size in re.findall(r"keep (\w+) (\w+)", result.stdout)]
+        self.assertEqual(len(kept), 7)
+        unmapped = 0
+        for line in log.read_text().splitlines():
+            if " cuMemcpyDtoH_v2 = " in line:
+                break # the program looks at what is there, and is done
+            match = re.search(r" cuMemUnmap = 0 0x(\w+) size=(\d+)", line)
+            if match:
+                first, end = int(match[1], 16), int(match[1], 16) + int(match[2])
+                unmapped += 1
+                for start, stop in kept:
+                    inside = -(-start // (2 * MIB)) * 2 * MIB, stop // (2 * MIB) * 2 * MIB
+                    self.assertFalse(first < inside[1] and inside[0] < end, line)
+        self.assertGreater(unmapped, 0)
+
+    def test_program_without_cuda(self):
+        """The interface answers before CUDA is in use, and says so."""
+        program = ("import ctypes; own = ctypes.CDLL(None)\n"
+                   "print(own.spillway_mark_step(), own.spillway_pin(1, 1, 1),"
+                   " own.spillway_priority(1, 1, 1), own.spillway_version())")
+        done = self.run_command([sys.executable, "-c", program], harness.environment())
+        self.assertEqual((done.stdout, done.stderr), ("3 3 3 2\n", ""))
 
 
 class Told(Spill):
