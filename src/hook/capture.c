@@ -84,14 +84,13 @@ static void count_out(uint64_t id)
     fix_blocks();
 }
 
-CUresult spw_capture_status(const struct spw_stream_info *info, bool *ret_capturing)
+CUresult spw_capture_ask(const struct spw_stream_info *info, bool *ret_capturing)
 {
     struct spw_driver *driver = spw_hook_driver();
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = CUDA_SUCCESS;
 
-    if (SPW_UNLIKELY(atomic_load_explicit(&driver->captures_open, memory_order_relaxed) > 0) &&
-        driver->cuStreamIsCapturing != NULL) {
+    if (driver->cuStreamIsCapturing != NULL) {
         result = SPW_DRIVER_CALL(driver, info->ordinal, cuStreamIsCapturing, info->stream.handle,
                                  &status);
     }

@@ -9,11 +9,22 @@
 #include <stdbool.h>
 
 #include "driver/cuda_api.h"
+#include "hook/hook.h"
 #include "hook/stream.h"
+
+/* The slow half of spw_capture_status: asks the driver. */
+CUresult spw_capture_ask(const struct spw_stream_info *info, bool *ret_capturing);
 
 /* Whether work for the stream would be captured. An error of the driver means that the stream may
  * not be used while another one is captured: the program's call is answered with it. */
-CUresult spw_capture_status(const struct spw_stream_info *info, bool *ret_capturing);
+static inline CUresult spw_capture_status(const struct spw_stream_info *info, bool *ret_capturing)
+{
+    *ret_capturing = false;
+    return SPW_LIKELY(atomic_load_explicit(&spw_hook_driver()->captures_open,
+                                           memory_order_relaxed) == 0)
+               ? CUDA_SUCCESS
+               : spw_capture_ask(info, ret_capturing);
+}
 
 /* The stream is gone, and its capture with it. */
 void spw_capture_forget(const struct spw_stream *stream);

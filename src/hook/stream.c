@@ -175,8 +175,9 @@ static bool learn_own(CUcontext context, struct spw_stream_info *ret_info)
     return true;
 }
 
-static const struct spw_stream_info *learn(struct recent *slot, uintptr_t key, CUcontext context,
-                                           uint64_t generation)
+/* Not inlined, so that recall needs no stack. */
+__attribute__((noinline)) static const struct spw_stream_info *
+learn(struct recent *slot, uintptr_t key, CUcontext context, uint64_t generation)
 {
     struct spw_stream_info info;
     bool known;

@@ -26,13 +26,10 @@ static void put(struct spw_address_map *map, uint64_t address, struct spw_extent
     map->slots[i] = (struct spw_address_slot){address, extent};
 }
 
-bool spw_address_map_reserve(struct spw_address_map *map)
+bool spw_address_map_grow(struct spw_address_map *map)
 {
     struct spw_address_map larger = *map;
 
-    if (map->capacity != 0 && (map->count + 1) * 2 <= map->capacity) {
-        return true;
-    }
     larger.capacity = map->capacity == 0 ? 1u << FIRST_CAPACITY_BITS : map->capacity * 2;
     larger.shift = 64 - (unsigned)__builtin_ctzll(larger.capacity);
     larger.slots = calloc(larger.capacity, sizeof(*larger.slots));

@@ -16,8 +16,14 @@ struct spw_address_map {
     unsigned shift;
 };
 
+/* The slow half of spw_address_map_reserve. */
+bool spw_address_map_grow(struct spw_address_map *map);
+
 /* Makes room for one more entry: false when the host has no memory. */
-bool spw_address_map_reserve(struct spw_address_map *map);
+static inline bool spw_address_map_reserve(struct spw_address_map *map)
+{
+    return (map->count + 1) * 2 <= map->capacity || spw_address_map_grow(map);
+}
 
 /* Adds an extent under its address; needs an earlier reserve. */
 void spw_address_map_put(struct spw_address_map *map, struct spw_extent *extent);

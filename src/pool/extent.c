@@ -9,35 +9,9 @@ struct spw_extent_slab {
     struct spw_extent extents[SLAB_EXTENTS];
 };
 
-void spw_age_append(struct spw_age_list *list, struct spw_extent *extent)
+bool spw_extent_store_grow(struct spw_extent_store *store, size_t count)
 {
-    extent->age.next = NULL;
-    extent->age.prev = list->newest;
-    if (list->newest != NULL) {
-        list->newest->age.next = extent;
-    } else {
-        list->oldest = extent;
-    }
-    list->newest = extent;
-}
-
-void spw_age_remove(struct spw_age_list *list, struct spw_extent *extent)
-{
-    if (extent->age.prev != NULL) {
-        extent->age.prev->age.next = extent->age.next;
-    } else {
-        list->oldest = extent->age.next;
-    }
-    if (extent->age.next != NULL) {
-        extent->age.next->age.prev = extent->age.prev;
-    } else {
-        list->newest = extent->age.prev;
-    }
-}
-
-bool spw_extent_reserve(struct spw_extent_store *store, size_t count)
-{
-    while (store->unused_count < count + store->held) {
+    while (store->unused_count < count) {
         struct spw_extent_slab *slab = malloc(sizeof(*slab));
 
         if (slab == NULL) {
@@ -50,22 +24,6 @@ bool spw_extent_reserve(struct spw_extent_store *store, size_t count)
         }
     }
     return true;
-}
-
-struct spw_extent *spw_extent_take(struct spw_extent_store *store)
-{
-    struct spw_extent *extent = store->unused;
-
-    store->unused = extent->next;
-    store->unused_count--;
-    return extent;
-}
-
-void spw_extent_give(struct spw_extent_store *store, struct spw_extent *extent)
-{
-    extent->next = store->unused;
-    store->unused = extent;
-    store->unused_count++;
 }
 
 void spw_extent_store_fini(struct spw_extent_store *store)

@@ -58,8 +58,31 @@ struct spw_age_list {
 };
 
 /* Appends or takes out an extent by its age links. */
-void spw_age_append(struct spw_age_list *list, struct spw_extent *extent);
-void spw_age_remove(struct spw_age_list *list, struct spw_extent *extent);
+static inline void spw_age_append(struct spw_age_list *list, struct spw_extent *extent)
+{
+    extent->age.next = NULL;
+    extent->age.prev = list->newest;
+    if (list->newest != NULL) {
+        list->newest->age.next = extent;
+    } else {
+        list->oldest = extent;
+    }
+    list->newest = extent;
+}
+
+static inline void spw_age_remove(struct spw_age_list *list, struct spw_extent *extent)
+{
+    if (extent->age.prev != NULL) {
+        extent->age.prev->age.next = extent->age.next;
+    } else {
+        list->oldest = extent->age.next;
+    }
+    if (extent->age.next != NULL) {
+        extent->age.next->age.prev = extent->age.prev;
+    } else {
+        list->newest = extent->age.prev;
+    }
+}
 
 /* The records: a free list over slabs. */
 struct spw_extent_slab;
@@ -70,15 +93,34 @@ struct spw_extent_store {
     size_t held; /* of the unused, kept back for an open claim */
 };
 
+/* The slow half of spw_extent_reserve. */
+bool spw_extent_store_grow(struct spw_extent_store *store, size_t count);
+
 /* Makes sure that `count` records beside the held ones can be had without failing: false when the
  * host has no memory. */
-bool spw_extent_reserve(struct spw_extent_store *store, size_t count);
+static inline bool spw_extent_reserve(struct spw_extent_store *store, size_t count)
+{
+    return count + store->held <= store->unused_count ||
+           spw_extent_store_grow(store, count + store->held);
+}
 
 /* Takes a record; needs an earlier reserve. Contents are undefined. */
-struct spw_extent *spw_extent_take(struct spw_extent_store *store);
+static inline struct spw_extent *spw_extent_take(struct spw_extent_store *store)
+{
+    struct spw_extent *extent = store->unused;
+
+    store->unused = extent->next;
+    store->unused_count--;
+    return extent;
+}
 
 /* Gives a record back. */
-void spw_extent_give(struct spw_extent_store *store, struct spw_extent *extent);
+static inline void spw_extent_give(struct spw_extent_store *store, struct spw_extent *extent)
+{
+    extent->next = store->unused;
+    store->unused = extent;
+    store->unused_count++;
+}
 
 /* Frees every record, used or not. */
 void spw_extent_store_fini(struct spw_extent_store *store);

@@ -102,20 +102,15 @@ static struct spw_lane *lane_open(struct spw_lanes *lanes, const struct spw_stre
     return lane;
 }
 
-struct spw_lane *spw_lane_of(struct spw_lanes *lanes, const struct spw_stream *stream)
+struct spw_lane *spw_lane_enter(struct spw_lanes *lanes, const struct spw_stream *stream)
 {
-    struct spw_lane **cached = &lanes->cache[stream->id % SPW_LANE_CACHE];
-    struct spw_lane *lane = *cached;
+    struct spw_lane *lane = spw_lane_known(lanes, stream->id);
 
-    if (lane != NULL && lane->stream.id == stream->id) {
-        return lane;
-    }
-    lane = spw_lane_known(lanes, stream->id);
     if (lane == NULL) {
         lane = lane_open(lanes, stream);
     }
     if (lane != NULL) {
-        *cached = lane;
+        lanes->cache[stream->id % SPW_LANE_CACHE] = lane;
     }
     return lane;
 }

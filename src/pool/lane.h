@@ -65,8 +65,16 @@ enum spw_err spw_lanes_init(struct spw_lanes *lanes, const struct spw_vm_ops *op
 /* Frees every record. With `drop`, fences are given back to the seam first. */
 void spw_lanes_fini(struct spw_lanes *lanes, bool drop);
 
+/* The slow half of spw_lane_of. */
+struct spw_lane *spw_lane_enter(struct spw_lanes *lanes, const struct spw_stream *stream);
+
 /* The lane of a stream, created at first sight; NULL when the host has no memory. */
-struct spw_lane *spw_lane_of(struct spw_lanes *lanes, const struct spw_stream *stream);
+static inline struct spw_lane *spw_lane_of(struct spw_lanes *lanes, const struct spw_stream *stream)
+{
+    struct spw_lane *lane = lanes->cache[stream->id % SPW_LANE_CACHE];
+
+    return lane != NULL && lane->stream.id == stream->id ? lane : spw_lane_enter(lanes, stream);
+}
 
 /* The lane of a stream that was seen before; NULL when it was not. */
 struct spw_lane *spw_lane_known(const struct spw_lanes *lanes, uint64_t stream_id);

@@ -445,22 +445,16 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
     }
 }
 
-void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered, uint32_t site)
+void spw_pool_count_peak(struct spw_pool *pool)
 {
     struct spw_counters *counters = pool->counters;
 
-    spw_counter_shift(&counters->live_bytes, change);
-    if (pool->config.charges != NULL) {
-        spw_charges_move(pool->config.charges, site, change);
-        if (spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes)) {
-            spw_charges_peak(pool->config.charges);
-        }
+    if (pool->config.charges != NULL &&
+        spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes)) {
+        spw_charges_peak(pool->config.charges);
     }
     spw_counter_peak(&counters->live_peak_bytes, &counters->live_bytes);
-    if (ordered) {
-        spw_counter_shift(&counters->async_live_bytes, change);
-        spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
-    }
+    spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
 }
 
 static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request, uint64_t requested,

@@ -73,9 +73,9 @@ static bool is_on_host(const struct spw_space *space, const struct spw_extent *e
            spw_backing_on_host(space->backing, extent->address, spw_extent_end(extent));
 }
 
+/* Enters a free extent, whose `host` is known, or a hole in the indexes. */
 static void index_extent(struct spw_space *space, struct spw_extent *extent)
 {
-    extent->host = is_on_host(space, extent);
     if (extent->kind == SPW_EXTENT_HOLE) {
         spw_age_append(&heap_of(space, extent)->holes, extent);
         return;
@@ -86,6 +86,13 @@ static void index_extent(struct spw_space *space, struct spw_extent *extent)
         spw_bins_insert(&extent->lane->bins[extent->heap], extent);
     }
     spw_age_append(&extent->lane->extents, extent);
+}
+
+/* The same for what was cut off. */
+static void index_part(struct spw_space *space, struct spw_extent *extent)
+{
+    extent->host = is_on_host(space, extent);
+    index_extent(space, extent);
 }
 
 static void remove_extent(struct spw_space *space, struct spw_extent *extent)
@@ -432,7 +439,7 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
     claim = extent;
     if (extent->address < address) {
         claim = cut(space, extent, address);
-        index_extent(space, extent);
+        index_part(space, extent);
     }
     for (;;) {
         if (claim->kind == SPW_EXTENT_FREE && claim->lane->number != SPW_LANE_IDLE) {
@@ -450,7 +457,7 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         remove_extent(space, extent);
     }
     if (spw_extent_end(claim) > end) {
-        index_extent(space, cut(space, claim, end));
+        index_part(space, cut(space, claim, end));
     }
     claim->kind = SPW_EXTENT_CLAIM;
     claim->lane = lane;

@@ -52,8 +52,26 @@ struct spw_pool {
  * that no fence covers yet gets one first. Caller holds the lock. */
 void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record);
 
+/* The slow half of spw_pool_count_live: more is live than ever before. */
+void spw_pool_count_peak(struct spw_pool *pool);
+
 /* Counts blocks, or charges, that begin or end, for a site. Caller holds the lock. */
-void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered, uint32_t site);
+static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bool ordered,
+                                       uint32_t site)
+{
+    struct spw_counters *counters = pool->counters;
+
+    spw_counter_shift(&counters->live_bytes, change);
+    spw_counter_shift(&counters->async_live_bytes, ordered ? change : 0);
+    if (pool->config.charges != NULL) {
+        spw_charges_move(pool->config.charges, site, change);
+    }
+    if (spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes) ||
+        spw_counter_get(&counters->async_live_bytes) >
+            spw_counter_get(&counters->async_live_peak_bytes)) {
+        spw_pool_count_peak(pool);
+    }
+}
 
 /* Ends a move that is over, when its copies are done; does nothing when none is. SPW_E_AGAIN when
  * they are not. Caller holds the lock. */

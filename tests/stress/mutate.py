@@ -53,8 +53,8 @@ MUTANTS = {
         ('lane->number == SPW_LANE_ALL || lane->retired', 'lane->number == SPW_LANE_ALL')]),
     # Streams are known by their handles, which are used again.
     'stream_by_handle': ('lane.c', [
-        ('    lane = spw_lane_known(lanes, stream->id);\n',
-         '    lane = NULL;\n'
+        ('    struct spw_lane *lane = spw_lane_known(lanes, stream->id);\n',
+         '    struct spw_lane *lane = NULL;\n\n'
          '    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < lanes->count; i++) {\n'
          '        if (lanes->by_number[i]->stream.handle == stream->handle) {\n'
          '            lane = lanes->by_number[i];\n'
