@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,9 @@
 #include "sim/driver/control.h"
 #include "sim/driver/entry.h"
 #include "sim/driver/options.h"
+#include "sim/driver/schedule.h"
 #include "sim/driver/tables.h"
+#include "sim/driver/timing.h"
 
 #define SIM_MAX_RULES 32
 
@@ -35,6 +38,9 @@ static bool started;
 /* The details of the call in progress on this thread; a body may let go of the lock, so they cannot
  * be shared. */
 static _Thread_local char note_text[256];
+
+/* When it began, in virtual time. */
+static _Thread_local uint64_t call_began;
 
 static bool find_function(const char *name, size_t length, enum sim_fn *ret_fn)
 {
@@ -133,6 +139,7 @@ CUresult sim_calls_begin(enum sim_fn fn)
     }
     count = ++counts[fn];
     note_text[0] = '\0';
+    call_began = sim_schedule_now();
     if (!rule_exists[fn]) {
         return CUDA_SUCCESS;
     }
@@ -174,12 +181,17 @@ void sim_calls_log(const char *line)
 void sim_calls_end(enum sim_fn fn, CUresult result)
 {
     char line[400];
+    int length;
 
     if (log_fd < 0) {
         return;
     }
-    snprintf(line, sizeof(line), "%s = %d%s%s", sim_fn_names[fn], (int)result,
-             note_text[0] != '\0' ? " " : "", note_text);
+    length = snprintf(line, sizeof(line), "%s = %d%s%s", sim_fn_names[fn], (int)result,
+                      note_text[0] != '\0' ? " " : "", note_text);
+    if (sim_timing_is_on()) {
+        snprintf(line + length, sizeof(line) - (size_t)length, " t=%" PRIu64 "..%" PRIu64,
+                 call_began, sim_schedule_now());
+    }
     sim_calls_log(line);
 }
 
@@ -198,6 +210,16 @@ void sim_note(const char *format, ...)
     va_start(args, format);
     vsnprintf(note_text + used, sizeof(note_text) - used, format, args);
     va_end(args);
+}
+
+SIM_EXPORT unsigned long long spillway_sim_time(void)
+{
+    unsigned long long now;
+
+    sim_lock();
+    now = sim_timing_is_on() ? sim_schedule_now() : 0;
+    sim_unlock();
+    return now;
 }
 
 SIM_EXPORT int spillway_sim_version(void)

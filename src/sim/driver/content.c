@@ -76,6 +76,43 @@ CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write)
     return CUDA_SUCCESS;
 }
 
+/* Where a stretch of memory is that begins at the address: whether on the host, and its end; false
+ * if nothing is there. */
+static bool locate(CUdeviceptr address, bool *ret_host, uint64_t *ret_end)
+{
+    const struct sim_block *block = sim_block_find(address);
+    const struct sim_mapping *mapping;
+
+    if (block != NULL) {
+        *ret_host = sim_block_is_host(block) && block->kind != SIM_BLOCK_MANAGED;
+        *ret_end = sim_range_end(&block->range);
+        return true;
+    }
+    mapping = sim_mapping_find(address);
+    if (mapping == NULL) {
+        return false;
+    }
+    *ret_host = mapping->chunk->device == NULL;
+    *ret_end = sim_range_end(&mapping->range);
+    return true;
+}
+
+void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes,
+                    uint64_t *ret_host_bytes)
+{
+    uint64_t end = size < UINT64_MAX - address ? address + size : UINT64_MAX;
+    uint64_t bytes[2] = {0, 0};
+    uint64_t stop;
+    bool host;
+
+    for (; address < end && locate(address, &host, &stop); address = stop) {
+        stop = stop < end ? stop : end;
+        bytes[host] += stop - address;
+    }
+    *ret_device_bytes = bytes[false];
+    *ret_host_bytes = bytes[true];
+}
+
 /* A stretch of memory that is accessed in one way. */
 struct piece {
     struct sim_extent *extent; /* NULL: direct */

@@ -7,6 +7,9 @@
  */
 int spillway_sim_version(void);
 
+/* The host's virtual clock in nanoseconds, with SPILLWAY_SIM_TIME; else 0. */
+unsigned long long spillway_sim_time(void);
+
 /* Calls of the function of that exported name so far; 0 for an unknown name. */
 unsigned long long spillway_sim_calls(const char *name);
 

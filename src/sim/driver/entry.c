@@ -10,7 +10,9 @@
 #include "sim/driver/device.h"
 #include "sim/driver/fit.h"
 #include "sim/driver/neighbours.h"
+#include "sim/driver/poll.h"
 #include "sim/driver/tables.h"
+#include "sim/driver/timing.h"
 #include "sim/driver/work.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -72,7 +74,7 @@ static CUresult check_need(enum sim_fn fn, enum sim_need need)
         return CUDA_ERROR_NOT_PERMITTED; /* cuda.h, cuLaunchHostFunc */
     }
     if (takes_step(fn)) {
-        sim_work_step();
+        sim_work_step(sim_timing_of_call(fn));
     }
     if (need == SIM_INITIALIZED) {
         return CUDA_SUCCESS;
@@ -91,6 +93,7 @@ CUresult sim_enter(enum sim_fn fn, enum sim_need need)
     sim_lock();
     injected = sim_calls_begin(fn);
     sim_fit_begin();
+    sim_poll_note(fn);
     result = check_need(fn, need);
     return result != CUDA_SUCCESS ? result : injected;
 }

@@ -158,6 +158,13 @@ uint64_t sim_event_time(const struct sim_event *event)
     return event->record->time;
 }
 
+void sim_event_expect(const struct sim_event *event)
+{
+    if (event->record != NULL) {
+        sim_schedule_expect(&event->record->fence);
+    }
+}
+
 CUresult sim_event_add_fence(const struct sim_event *event, struct sim_fences *fences)
 {
     if (event->record == NULL) {

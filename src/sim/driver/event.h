@@ -52,12 +52,16 @@ CUresult sim_event_record_after(struct sim_event *event, struct sim_stream *stre
 bool sim_event_is_recorded(const struct sim_event *event);
 bool sim_event_is_done(const struct sim_event *event);
 
-/* When a recorded event was reached, in virtual time. */
+/* When a recorded event was reached, in virtual nanoseconds. */
 uint64_t sim_event_time(const struct sim_event *event);
 
 /* Waits until what the event stands for is complete. The lock may be released meanwhile, and the
  * event go. The context's error. */
 CUresult sim_event_settle(struct sim_event *event);
+
+/* Lets the clock run until what the event stands for is complete, unless that waits for something
+ * that is not on its way. */
+void sim_event_expect(const struct sim_event *event);
 
 /* Adds what the event stands for. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_event_add_fence(const struct sim_event *event, struct sim_fences *fences);

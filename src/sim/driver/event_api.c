@@ -5,6 +5,7 @@
 #include "sim/driver/entry.h"
 #include "sim/driver/handle.h"
 #include "sim/driver/memory.h"
+#include "sim/driver/poll.h"
 #include "sim/driver/submit.h"
 #include "sim/driver/work_context.h"
 
@@ -134,6 +135,9 @@ SIM_API(cuEventQuery, SIM_HEALTHY, (CUevent hEvent), (hEvent))
     if (result != CUDA_SUCCESS) {
         return result;
     }
+    if (!sim_event_is_done(event) && sim_poll_waits(event)) {
+        sim_event_expect(event);
+    }
     return sim_event_is_done(event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -170,7 +174,7 @@ static CUresult elapsed(float *ret_ms, CUevent hStart, CUevent hEnd)
     if (!sim_event_is_done(start) || !sim_event_is_done(end)) {
         return CUDA_ERROR_NOT_READY;
     }
-    *ret_ms = (float)((double)sim_event_time(end) - (double)sim_event_time(start)) / 1000.0F;
+    *ret_ms = (float)(((double)sim_event_time(end) - (double)sim_event_time(start)) / 1e6);
     return CUDA_SUCCESS;
 }
 

@@ -7,9 +7,11 @@
  *     spw_add(uint32_t *p, size_t n_words, uint32_t value)
  *     spw_spin(const uint32_t *flag)
  *         runs until *flag is not 0
- *     spw_touch_NAME(struct { void *address; size_t bytes; } ranges[8], uint64_t written)
+ *     spw_touch_NAME(struct { void *address; size_t bytes; } ranges[8], uint64_t written,
+ *                    uint64_t nanoseconds)
  *         any NAME; changes nothing, but reads the ranges, and writes those whose bit is set: what
- *         the libraries above the runtime launch. Each word of it is a parameter */
+ *         the libraries above the runtime launch. With SPILLWAY_SIM_TIME it takes so long; 0: as
+ *         long as its bytes. Each word of it is a parameter */
 #include "sim/driver/kernel.h"
 
 #include <stdint.h>
@@ -196,6 +198,7 @@ struct touch_args {
         size_t bytes;
     } ranges[TOUCH_RANGES];
     uint64_t written;
+    uint64_t nanoseconds;
 };
 
 #define TOUCH_PARAM(i) PARAM(touch_args, ranges[i].address), PARAM(touch_args, ranges[i].bytes)
@@ -203,7 +206,7 @@ struct touch_args {
 static const struct sim_param touch_params[] = {
     TOUCH_PARAM(0), TOUCH_PARAM(1), TOUCH_PARAM(2), TOUCH_PARAM(3),
     TOUCH_PARAM(4), TOUCH_PARAM(5), TOUCH_PARAM(6), TOUCH_PARAM(7),
-    PARAM(touch_args, written),
+    PARAM(touch_args, written), PARAM(touch_args, nanoseconds),
 };
 
 static CUresult touch_memory(struct sim_op *op, const void *args)
@@ -211,6 +214,7 @@ static CUresult touch_memory(struct sim_op *op, const void *args)
     const struct touch_args *a = args;
     CUresult result = CUDA_SUCCESS;
 
+    op->nanoseconds = a->nanoseconds;
     for (size_t i = 0; i < TOUCH_RANGES && result == CUDA_SUCCESS; i++) {
         result = name_bytes(op, a->ranges[i].address, a->ranges[i].bytes, a->written >> i & 1);
     }

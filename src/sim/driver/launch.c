@@ -246,6 +246,14 @@ static CUresult name_declared(struct launch_op *self, const struct sim_kernel_in
     return result;
 }
 
+/* Bytes that are taken to be used behind an address of unknown extent: 16 a thread, as kernels do
+ * that go through an array once. */
+static size_t reach_of(const CUDA_KERNEL_NODE_PARAMS *params)
+{
+    return (size_t)params->gridDimX * params->gridDimY * params->gridDimZ * params->blockDimX *
+           params->blockDimY * params->blockDimZ * 16;
+}
+
 static CUresult fill_in(struct launch_op *self, const struct sim_function *function)
 {
     const struct sim_kernel_info *info = function->info;
@@ -265,6 +273,7 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
     if (self->builtin != NULL) {
         return self->builtin->name_memory(&self->op, self->args);
     }
+    self->op.reach = reach_of(&self->params);
     if (info->params_known) {
         return name_words(self, info);
     }

@@ -39,6 +39,12 @@ int sim_mem_device(CUdeviceptr address);
  * pageable memory does not: where a call allows it, ask sim_mem_kind() first. size 0 is valid. */
 CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write);
 
+/* How much of a range is in the memory of a device, and how much on the host: chunks at a host
+ * location, page-locked memory. Nothing
+ * counts from the first address on that holds nothing; managed memory is a device's. */
+void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes,
+                    uint64_t *ret_host_bytes);
+
 /* Content. The ranges were checked by the caller; a hole is read as zeros and not written. Pageable
  * addresses are accessed directly. sim_mem_copy() allows overlap only within one direct range.
  * Large ranges of device memory are zeroed instead when content takes too much of the host's memory

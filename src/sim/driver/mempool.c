@@ -6,6 +6,7 @@
 #include "sim/driver/fit.h"
 #include "sim/driver/memory.h"
 #include "sim/driver/region.h"
+#include "sim/driver/timing.h"
 #include "sim/driver/work.h"
 
 /* What pools of current drivers are seen to reserve at a time; cuda.h leaves it open. */
@@ -240,7 +241,7 @@ CUresult sim_mempool_alloc(CUmemoryPool pool, size_t size, const struct sim_stre
     address = take(pool, span, id);
     /* A real driver makes the stream wait for frees that are under way; here time passes. */
     for (int i = 0; address == 0 && pool->queued != NULL && i < PATIENCE; i++) {
-        sim_work_step();
+        sim_work_step(SIM_STEP_NS);
         address = take(pool, span, id);
     }
     if (address == 0) {

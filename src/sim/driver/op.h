@@ -56,6 +56,9 @@ struct sim_op {
     const char *label; /* in the log beside the name of the class; may be NULL. Not owned */
     struct sim_span *spans;
     size_t span_count;
+    size_t reach;         /* bytes behind each address that are taken to be used when time is
+                           * simulated; 0: the spans say it */
+    uint64_t nanoseconds; /* what it computes then; 0: told by its bytes, see timing.h */
 };
 
 /* A new operation of `size` bytes (a struct that begins with struct sim_op), zeroed, with one

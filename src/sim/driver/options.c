@@ -170,6 +170,7 @@ static void read_environment(void)
     read_share("SPILLWAY_SIM_HOST_MEMORY", "the machine's memory", true, &options.host_memory);
     read_count("SPILLWAY_SIM_HOST_NODES", &options.host_nodes, 1, SIM_MAX_HOST_NODES);
     read_number("SPILLWAY_SIM_SEED", &options.seed);
+    read_switch("SPILLWAY_SIM_TIME", &options.time);
     options.log_path = given("SPILLWAY_SIM_LOG");
     options.fail = given("SPILLWAY_SIM_FAIL");
     read_per("SPILLWAY_SIM_UNMAP", &options.unmap);

@@ -24,6 +24,7 @@ struct sim_options {
                                   * or a share of the machine's */
     unsigned int host_nodes;     /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, ids 0.. */
     uint64_t seed;               /* SPILLWAY_SIM_SEED */
+    bool time;                   /* SPILLWAY_SIM_TIME: calls and work take time, see timing.h */
     const char *log_path;        /* SPILLWAY_SIM_LOG, NULL: no log */
     const char *fail;            /* SPILLWAY_SIM_FAIL, NULL: no injected faults */
     enum sim_per unmap;          /* SPILLWAY_SIM_UNMAP=range|chunk */

@@ -1,5 +1,6 @@
 #include "sim/driver/schedule.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -46,7 +47,8 @@ static uint64_t draw(void)
     return x ^ (x >> 31);
 }
 
-/* Half of all items run at once, most others within eight steps, a few within sixty-four. */
+/* Half of all items run at once, most others within eight steps, a few within sixty-four;
+ * nanoseconds. */
 static uint64_t draw_delay(void)
 {
     uint64_t x;
@@ -58,7 +60,7 @@ static uint64_t draw_delay(void)
     if ((x & 1) != 0) {
         return 0;
     }
-    return ((x >> 1) & 7) != 0 ? (x >> 4) % 8 : (x >> 4) % 64;
+    return (((x >> 1) & 7) != 0 ? (x >> 4) % 8 : (x >> 4) % 64) * SIM_STEP_NS;
 }
 
 static void activate(struct sim_stream *stream)
@@ -104,15 +106,23 @@ static void item_free(struct sim_item *item)
 
 static void log_item(const struct sim_item *item, const char *remark)
 {
-    char line[128];
+    const struct sim_timing *timing = &item->timing;
+    char line[320];
+    int length;
 
     if (!sim_calls_logged()) {
         return;
     }
-    snprintf(line, sizeof(line), "  ran %llu.%llu %s%s%.64s%s", item->stream->id,
-             (unsigned long long)item->number, item->op->class->name,
-             item->op->label != NULL ? " " : "", item->op->label != NULL ? item->op->label : "",
-             remark);
+    length = snprintf(line, sizeof(line), "  ran %llu.%llu %s%s%.64s%s", item->stream->id,
+                      (unsigned long long)item->number, item->op->class->name,
+                      item->op->label != NULL ? " " : "",
+                      item->op->label != NULL ? item->op->label : "", remark);
+    if (sim_timing_is_on()) {
+        snprintf(line + length, sizeof(line) - (size_t)length,
+                 " t=%" PRIu64 "..%" PRIu64 " device=%" PRIu64 " in=%" PRIu64 " out=%" PRIu64,
+                 timing->begin, schedule.now, timing->traffic.device_bytes,
+                 timing->traffic.in_bytes, timing->traffic.out_bytes);
+    }
     sim_calls_log(line);
 }
 
@@ -136,9 +146,9 @@ static bool item_is_due(struct sim_item *item, bool failed)
             return false;
         }
         item->started = true;
-        item->due = schedule.now + item->delay;
+        item->timing = sim_timing_start(item->op, schedule.now + item->delay);
     }
-    return failed || schedule.now >= item->due;
+    return failed || schedule.now >= item->timing.end;
 }
 
 /* Runs the first item of a stream if it may run; whether it is complete. */
@@ -199,22 +209,31 @@ void sim_schedule_run(void)
     (void)run();
 }
 
+/* When the next item becomes due; UINT64_MAX if none does by time alone. */
+static uint64_t next_due(void)
+{
+    uint64_t next = UINT64_MAX;
+
+    for (const struct sim_stream *stream = schedule.first; stream; stream = stream->active_next) {
+        const struct sim_item *item = stream->first;
+
+        if (item->started && item->timing.end > schedule.now && item->timing.end < next) {
+            next = item->timing.end;
+        }
+    }
+    return next;
+}
+
 /* Runs what can run, letting the clock jump to the next item that becomes due if nothing can. False
  * if everything that is pending waits for a host function, another thread, or memory to change. */
 static bool advance(void)
 {
-    uint64_t next = UINT64_MAX;
+    uint64_t next;
 
     if (run()) {
         return true;
     }
-    for (const struct sim_stream *stream = schedule.first; stream; stream = stream->active_next) {
-        const struct sim_item *item = stream->first;
-
-        if (item->started && item->due > schedule.now && item->due < next) {
-            next = item->due;
-        }
-    }
+    next = next_due();
     if (next == UINT64_MAX) {
         return false;
     }
@@ -262,10 +281,28 @@ void sim_schedule_wait_all(const struct sim_fences *fences)
     }
 }
 
-void sim_work_step(void)
+void sim_schedule_expect(const struct sim_fence *fence)
 {
-    schedule.now++;
+    while (!sim_fence_is_done(fence) && advance()) {
+    }
+}
+
+/* What becomes due on the way runs at its time, so that what it holds up begins then. */
+void sim_work_step(uint64_t ns)
+{
+    uint64_t target = schedule.now + ns;
+    uint64_t next;
+
     sim_callback_settle();
+    (void)run();
+    while ((next = next_due()) <= target) {
+        schedule.now = next;
+        (void)run();
+    }
+    /* The lock may have been released, and another thread have let the clock run further. */
+    if (schedule.now < target) {
+        schedule.now = target;
+    }
     (void)run();
 }
 

@@ -1,12 +1,13 @@
 /* The scheduler: when pending items run, in virtual time.
  *
- * The clock advances by one step with every API call but a thread's questions about its own context
- * (entry.c). An item may run when the item before it in its stream and all its fences are complete;
- * it runs a delay later, drawn from SPILLWAY_SIM_SEED when it is submitted, and is then complete.
- * Seed 0 means no delays: what can run, runs before the submitting call returns. Nothing here looks
- * at real time, so for a single-threaded program seed and call sequence fix the order in which
- * everything happens; host functions, which run on a thread, are given a moment to return at the
- * next call (callback.h).
+ * The clock advances with every API call but a thread's questions about its own context (entry.c),
+ * and where the host waits. An item may begin when the item before it in its stream and all its
+ * fences are complete; it begins a delay later, drawn from SPILLWAY_SIM_SEED when it is submitted,
+ * takes the time that the cost model says (timing.h), and has its effect and is complete at the end
+ * of that. Seed 0 means no delays; without SPILLWAY_SIM_TIME nothing takes time either: what can
+ * run, runs before the submitting call returns. Nothing here looks at real time, so for a
+ * single-threaded program seed and call sequence fix the order in which everything happens; host
+ * functions, which run on a thread, are given a moment to return at the next call (callback.h).
  *
  * Locking: the simulator's lock (entry.h) is held. */
 #pragma once
@@ -19,6 +20,7 @@
 
 #include "sim/driver/op.h"
 #include "sim/driver/stream.h"
+#include "sim/driver/timing.h"
 
 /* A point in a stream: complete when that many of its items are. */
 struct sim_fence {
@@ -39,9 +41,9 @@ struct sim_item {
     struct sim_op *op;       /* a reference */
     struct sim_fences after; /* what it waits for besides its stream */
     uint64_t number;         /* its position in the stream, from 1 */
-    uint64_t delay;
-    uint64_t due; /* when it runs; set when it has become first and its fences are done */
-    bool started; /* due is set */
+    uint64_t delay; /* nanoseconds before it begins */
+    struct sim_timing timing; /* set when it has become first and its fences are done */
+    bool started; /* timing is set */
     bool polls;   /* blocked until memory changes, which nobody announces */
     void *state;  /* the operation's own, see struct sim_op_class */
 };
@@ -58,7 +60,7 @@ CUresult sim_fences_add_all(struct sim_fences *fences, const struct sim_fences *
 bool sim_fences_prune(struct sim_fences *fences);
 void sim_fences_fini(struct sim_fences *fences);
 
-/* Virtual time, in steps of one microsecond. */
+/* Virtual time, in nanoseconds. */
 uint64_t sim_schedule_now(void);
 
 /* Queues the operation (taking a reference of its own) behind what the stream holds, what the rules
@@ -70,6 +72,9 @@ CUresult sim_schedule_submit(struct sim_stream *stream, struct sim_op *op,
 /* Runs the scheduler until the fence is complete. The lock may be released meanwhile. */
 void sim_schedule_wait(const struct sim_fence *fence);
 void sim_schedule_wait_all(const struct sim_fences *fences);
+
+/* Lets the clock run until the fence is complete, or nothing is left that time alone completes. */
+void sim_schedule_expect(const struct sim_fence *fence);
 
 /* Runs what can run now, without advancing the clock. */
 void sim_schedule_run(void);

@@ -4,6 +4,7 @@
 #include "sim/driver/capture.h"
 #include "sim/driver/entry.h"
 #include "sim/driver/handle.h"
+#include "sim/driver/poll.h"
 #include "sim/driver/submit.h"
 
 /* What cuCtxGetStreamPriorityRange reports on current GPUs: 0 (lowest) to -5. */
@@ -78,6 +79,9 @@ SIM_API_PTSZ(cuStreamQuery, SIM_CONTEXT, (CUstream hStream), (hStream))
     result = sim_capture_forbids_sync(stream);
     if (result != CUDA_SUCCESS) {
         return result;
+    }
+    if (sim_stream_is_busy(stream) && sim_poll_waits(stream)) {
+        sim_submit_expect(stream);
     }
     return sim_stream_is_busy(stream) ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }

@@ -63,6 +63,18 @@ CUresult sim_submit_wait(struct sim_stream *stream)
     return result;
 }
 
+void sim_submit_expect(struct sim_stream *stream)
+{
+    struct sim_fences fences = {0};
+
+    if (fences_of(stream, &fences) == CUDA_SUCCESS) {
+        for (size_t i = 0; i < fences.count; i++) {
+            sim_schedule_expect(&fences.list[i]);
+        }
+    }
+    sim_fences_fini(&fences);
+}
+
 CUresult sim_work_enqueue_call(struct sim_stream *stream, void (*run)(void *arg), void *arg)
 {
     struct sim_op *op = sim_op_new_call(sim_stream_device(stream), run, arg);

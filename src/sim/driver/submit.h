@@ -19,3 +19,7 @@ CUresult sim_submit_new(struct sim_stream *stream, struct sim_op *op);
 /* Waits until all that was submitted to the stream so far is complete, for the legacy stream also
  * the streams it waits for; the context's sticky error, if any. The lock may be released. */
 CUresult sim_submit_wait(struct sim_stream *stream);
+
+/* Lets the clock run until that is complete, unless it waits for something that is not on its way.
+ */
+void sim_submit_expect(struct sim_stream *stream);

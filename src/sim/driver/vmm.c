@@ -9,6 +9,7 @@
 #include "sim/driver/mapping.h"
 #include "sim/driver/options.h"
 #include "sim/driver/space.h"
+#include "sim/driver/timing.h"
 #include "sim/driver/work.h"
 
 #include <string.h>
@@ -129,6 +130,9 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
         return result;
     }
     chunk->prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE; /* asked for, not got */
+    if (chunk->device == NULL && sim_timing_is_on()) {
+        sim_work_step(sim_timing_of_pinning(size));
+    }
     *handle = chunk->handle;
     sim_note("size=%zu location=%d:%d -> %#llx", size, (int)prop->location.type, prop->location.id,
              (unsigned long long)*handle);

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cuda.h>
 
@@ -13,9 +14,9 @@
 
 struct sim_stream;
 
-/* Lets the virtual clock advance by one step; called at the begin of every API call after cuInit.
- */
-void sim_work_step(void);
+/* Lets the virtual clock advance by so many nanoseconds; called at the begin of every API call
+ * after cuInit. */
+void sim_work_step(uint64_t ns);
 
 /* Whether queued, unfinished work names part of [address, address + size). */
 bool sim_work_uses(CUdeviceptr address, size_t size);

@@ -14,6 +14,7 @@ struct launch_args {
         size_t bytes;
     } ranges[LAUNCH_RANGES];
     uint64_t written;
+    uint64_t nanoseconds; /* 0: as long as its bytes */
 };
 
 static void add(struct sim_shim_work *work, const void *address, size_t bytes, bool written)
