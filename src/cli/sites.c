@@ -221,14 +221,14 @@ static uint64_t figure(const cJSON *device, const char *key)
 
 static void print_tiers(const cJSON *device, int ordinal)
 {
-    char live[SPW_SIZE_TEXT], peak[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT], host_peak[SPW_SIZE_TEXT];
+    char device_now[SPW_SIZE_TEXT], device_peak[SPW_SIZE_TEXT];
+    char host_now[SPW_SIZE_TEXT], host_peak[SPW_SIZE_TEXT];
 
-    printf("\ndevice %d by tier: device %s at exit, %s committed at the peak; host %s at exit, %s "
-           "at the peak\n",
-           ordinal,
-           spw_size_text(figure(device, "live_bytes") - figure(device, "host_bytes"), live),
-           spw_size_text(figure(device, "committed_peak_bytes"), peak),
-           spw_size_text(figure(device, "host_bytes"), host),
+    printf("\ndevice %d by tier, free memory included: device %s at exit, %s at the peak; host %s at "
+           "exit, %s at the peak\n",
+           ordinal, spw_size_text(figure(device, "committed_bytes"), device_now),
+           spw_size_text(figure(device, "committed_peak_bytes"), device_peak),
+           spw_size_text(figure(device, "host_bytes"), host_now),
            spw_size_text(figure(device, "host_peak_bytes"), host_peak));
 }
 

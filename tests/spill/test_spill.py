@@ -176,6 +176,16 @@ class Told(Spill):
         self.assertLessEqual(device["host_peak_bytes"], 100 * MIB)
         self.assertGreaterEqual(device["ooms"], 1)
 
+    def test_sites_tell_the_tiers(self):
+        """More may be on the host at exit than is live: free memory is there too."""
+        stats = self.folder / "stats.json"
+        device = self.spill("resnet50", 75, seed=1, STATS=stats).device()
+        said = self.run_command([harness.COMMAND, "sites", stats], harness.environment()).stdout
+        self.assertGreater(device["host_bytes"], device["live_bytes"])
+        self.assertRegex(said.splitlines()[-1],
+                         r"^device 0 by tier, free memory included: device [0-9.]+ GiB at exit, "
+                         r"[0-9.]+ GiB at the peak; host [0-9.]+ MiB at exit, ")
+
     def test_default_is_half_of_the_host(self):
         result = self.spill("resnet50", 75, seed=1, SIM_HOST_MEMORY="3GiB")
         self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
