@@ -72,8 +72,8 @@ class Run:
 
 
 def simulate(command, memory, flags=(), settings=None, **options):
-    """Runs a command on a simulated device of so many bytes, with spilling off."""
-    env = clean_environment(SPILL="off", SUMMARY="off", **options)
+    """Runs a command on a simulated device of so many bytes, with spilling off unless said."""
+    env = clean_environment(**{"SPILL": "off", "SUMMARY": "off", **options})
     env.update(settings or {})
     with tempfile.TemporaryDirectory() as folder:
         stats = pathlib.Path(folder) / "stats"

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What a step takes when part of its memory is on the host, beside the best that can be.
+
+Devices that hold 95, 90, 80 and 50 % of the live peak, with simulated time; from the fourth step
+on. `tier` is spillway: its step is timed from the driver's log of launches and copies. The others
+are models of the same plan at the same costs (spill_model.py): demand paging with the buffer that
+was not used for longest, or will not be, and placement for good. The bound is the longer of what
+the kernels compute and of what has to be moved in one direction over the link if the right buffers
+are moved (Belady's) and everything overlaps.
+"""
+import pathlib
+import sys
+import tempfile
+
+import bench
+import plans
+import spill_log
+import spill_model
+import traces
+
+STEPS, FROM = 7, 4
+SHARES = (5, 10, 20, 50)  # percent of the live peak that does not fit
+MOST, MUST = 1.15, 20     # times the bound, up to so many percent
+
+
+def run_tier(plan, memory, folder):
+    """The mean step, or None when the program failed."""
+    path, log = pathlib.Path(folder) / "plan", pathlib.Path(folder) / "log"
+    log.unlink(missing_ok=True)
+    plans.write(plan, path)
+    run = bench.simulate([bench.PROGRAMS / "play", STEPS, path], memory, SPILL="auto",
+                         SIM_TIME="on", SIM_LOG=log)
+    if not run.ran:
+        print(run.stderr, file=sys.stderr)
+        return None
+    return spill_log.mean(spill_log.read(log)[FROM - 1:])
+
+
+def verdict(share, ns, bound_ns, lru_ns):
+    within = ns <= MOST * bound_ns or share > MUST
+    return "ok" if within and ns <= lru_ns else "MISSED"
+
+
+def mib(count):
+    return count / bench.MIB
+
+
+def ms(ns):
+    return ns / 1e6
+
+
+def print_models(table, where, models, bound_ns):
+    for who, step in models.items():
+        table.row(**where, who=who, moves=step.moves, in_MiB=mib(step.in_bytes),
+                  out_MiB=mib(step.out_bytes), link_MiB=mib(step.link_bytes), calls=step.calls,
+                  step_ms=ms(step.ns), bound=step.ns / bound_ns)
+
+
+def print_tier(table, where, step, bound_ns, judged):
+    table.row(**where, who="tier", moves=step.copies, in_MiB=mib(step.in_bytes),
+              out_MiB=mib(step.out_bytes), link_MiB=mib(step.link_bytes), calls=step.calls,
+              waits=step.waits, step_ms=ms(step.ns), bound=step.ns / bound_ns,
+              link_ms=ms(step.link_ns), idle_ms=ms(step.idle_ns), calls_ms=ms(step.calls_ns),
+              waits_ms=ms(step.waits_ns), verdict=judged)
+
+
+def measure(table, name, plan, share, folder):
+    capacity = plans.live_peak(plan) * (100 - share) // 100
+    marked = [("s",), *plan]
+    models = {who: getattr(spill_model, who)(marked, capacity)[1]
+              for who in ("belady", "lru", "static")}
+    bound_ns = models["belady"].bound_ns()
+    where = {"trace": name, "spilled": f"{share} %"}
+    table.row(**where, who="bound", in_MiB=mib(models["belady"].in_bytes),
+              out_MiB=mib(models["belady"].out_bytes), step_ms=ms(bound_ns), bound=1.0)
+    print_models(table, where, models, bound_ns)
+    step = run_tier(plan, capacity, folder)
+    if step is None:
+        table.row(**where, who="tier", verdict="MISSED: failed")
+    else:
+        print_tier(table, where, step, bound_ns,
+                   verdict(share, step.ns, bound_ns, models["lru"].ns))
+
+
+def main():
+    table = bench.Table(trace=-11, spilled=-7, who=-6, moves=8, in_MiB=10, out_MiB=10,
+                        link_MiB=10, calls=9, waits=7, step_ms=9, bound=7, link_ms=8, idle_ms=8,
+                        calls_ms=8, waits_ms=8, verdict=-7)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in traces.NAMES:
+            plan = plans.of_trace(traces.path(name))
+            for share in SHARES:
+                measure(table, name, plan, share, folder)
+
+
+if __name__ == "__main__":
+    main()
