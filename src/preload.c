@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "driver/driver.h"
 #include "hook/hook.h"
+#include "hook/policy.h"
 #include "pool/pool.h"
 #include "site/capture.h"
 #include "site/report.h"
@@ -204,6 +205,23 @@ static bool may_spill(void)
            spw_hook.mode != SPW_MODE_OBSERVE;
 }
 
+/* The policy in force, for the statistics. */
+static void name_rules(void)
+{
+    const struct spw_policy *policy = atomic_load(&spw_hook_policy);
+
+    if (policy == NULL) {
+        return;
+    }
+    (void)snprintf(stats->policy, sizeof(stats->policy), "%s", spw_policy_file_name());
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        (void)snprintf(stats->rule_names[i], sizeof(stats->rule_names[i]), "%s",
+                       policy->rules[i].name);
+    }
+    spw_log(SPW_LOG_INFO, "policy %s is in force: %zu rules", spw_policy_file_name(),
+            policy->rule_count);
+}
+
 static void start(struct spw_hook *hook)
 {
     struct spw_driver *driver = atomic_load(&hook->driver);
@@ -215,6 +233,9 @@ static void start(struct spw_hook *hook)
     hook->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     text = mode_text(hook->mode);
+    if (hook->mode == SPW_MODE_OBSERVE && atomic_load(&spw_hook_policy) != NULL) {
+        spw_say("SPILLWAY_POLICY has no effect in mode observe");
+    }
     explain_mode(&text, why, sizeof(why));
     start_sites();
     if (may_spill()) {
@@ -228,8 +249,10 @@ static void start(struct spw_hook *hook)
     for (int i = 0; i < hook->device_count; i++) {
         hook->devices[i].counters = &stats->devices[i].counters;
         hook->devices[i].refusal = &stats->devices[i].refusal;
+        hook->devices[i].rules = stats->devices[i].rules;
         driver->calls[i] = stats->devices[i].driver_calls;
     }
+    name_rules();
     spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
                     spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, hook->device_count);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
@@ -314,6 +337,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = charges_of(device->ordinal),
+        .tallies = device->rules,
     };
     enum spw_err err = SPW_E_NO_MEMORY;
 
@@ -418,6 +442,7 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
     if (err != SPW_OK) {
         return err;
     }
+    device->total_bytes = total;
     err = spw_vm_create(driver, device->ordinal, &vm);
     if (err != SPW_OK) {
         return err;

@@ -15,6 +15,7 @@ int spw_err_to_driver(enum spw_err err)
     case SPW_E_NO_MEMORY:
     case SPW_E_LIMIT:
     case SPW_E_NO_HOST:
+    case SPW_E_QUOTA:
         return RESULT_OUT_OF_MEMORY;
     case SPW_E_AGAIN:
         return RESULT_NOT_READY;
@@ -45,6 +46,8 @@ const char *spw_err_name(enum spw_err err)
         return "not ready";
     case SPW_E_UNSUPPORTED:
         return "not supported";
+    case SPW_E_QUOTA:
+        return "limit of a policy's rule reached";
     case SPW_E_DRIVER:
         break;
     }

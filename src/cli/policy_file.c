@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "cli/command.h"
 #include "cli/locate.h"
+#include "policy/find.h"
 
 #include <dirent.h>
 #include <libgen.h>
@@ -18,33 +19,18 @@ enum { MOST_SHIPPED = 32, NAME_BYTES = 64 };
 
 static const struct spw_json linked = {.parse = cJSON_ParseWithLengthOpts, .destroy = cJSON_Delete};
 
-/* Relative to the command's folder: the build folder or a bundle, then an installation. */
-static const char *const folders[] = {"policies", "../share/spillway/policies"};
-
-/* The i-th folder that may hold shipped policies; false when there is none. */
-static bool folder_of(size_t i, char ret_path[PATH_MAX])
+/* The command's own folder, as the shipped policies are found from it; NULL when it is not known.
+ */
+static const char *own_folder(char buffer[PATH_MAX])
 {
-    char self[PATH_MAX];
-
-    return spw_locate_self(self) &&
-           snprintf(ret_path, PATH_MAX, "%s/%s", dirname(self), folders[i]) < PATH_MAX;
+    return spw_locate_self(buffer) ? dirname(buffer) : NULL;
 }
 
 const char *spw_policy_path(const char *name, char buffer[PATH_MAX])
 {
-    char folder[PATH_MAX];
+    char self[PATH_MAX];
 
-    if (strchr(name, '/') != NULL) {
-        return name;
-    }
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-        if (folder_of(i, folder) &&
-            snprintf(buffer, PATH_MAX, "%s/%s" SUFFIX, folder, name) < PATH_MAX &&
-            access(buffer, R_OK) == 0) {
-            return buffer;
-        }
-    }
-    return name;
+    return spw_policy_find(name, own_folder(self), buffer);
 }
 
 /* Adds the names of the policies in a folder to the list, and returns its new length. The schema is
@@ -72,12 +58,13 @@ static void suggest(const char *name)
 {
     char names[MOST_SHIPPED][NAME_BYTES];
     const char *candidates[MOST_SHIPPED];
-    char folder[PATH_MAX];
+    char self[PATH_MAX], folder[PATH_MAX];
+    const char *base = own_folder(self);
     const char *nearest;
     size_t count = 0;
 
-    for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-        if (folder_of(i, folder)) {
+    for (size_t i = 0; base != NULL && i < spw_policy_folder_count; i++) {
+        if (spw_policy_folder(i, base, folder)) {
             count = list_folder(folder, names, count);
         }
     }
@@ -185,6 +172,8 @@ bool spw_policy_prepare(const char *subcommand)
     start = policy != NULL || !strict;
     if (policy == NULL) {
         report_bad(subcommand, name, strict, &complaints);
+        unsetenv(
+            spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name); /* the program need not repeat it */
     } else {
         announce(subcommand, name, policy);
         if (realpath(spw_policy_path(name, buffer), path) != NULL) {

@@ -6,6 +6,7 @@
 #include "hook/site.h"
 #include "hook/stream.h"
 #include "hook/vmm.h"
+#include "site/names.h"
 #include "tier/gate.h"
 
 #include <pthread.h>
@@ -28,6 +29,7 @@ static void prepare(void)
     spw_ledger_lock();
     spw_vmm_lock();
     spw_site_lock();
+    spw_names_lock();
     for (int i = 0; i < spw_hook.device_count; i++) {
         struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
 
@@ -49,6 +51,7 @@ static void release(void)
             spw_pool_unlock(pool);
         }
     }
+    spw_names_unlock();
     spw_site_unlock();
     spw_vmm_unlock();
     spw_ledger_unlock();

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "hook/device.h"
 #include "hook/fork.h"
+#include "hook/policy.h"
 #include "hook/spill.h"
 
 #include <stdlib.h>
@@ -95,6 +96,7 @@ void spw_hook_start(void)
         atomic_store(&spw_hook.state, SPW_HOOK_OFF);
         return;
     }
+    spw_policy_open_once();
     pthread_mutex_lock(&spw_hook.lock);
     if (atomic_load(&spw_hook.state) != SPW_HOOK_RUNNING && find_devices(driver)) {
         spw_seam.start(&spw_hook);

@@ -3,9 +3,11 @@
 #include "hook/capture.h"
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/policy.h"
 #include "hook/site.h"
 #include "hook/spill.h"
 #include "hook/stream.h"
+#include "hook/wish.h"
 
 /* What became of a request: ours, refused for good, or the real driver's. */
 enum outcome { TAKEN, REFUSED, PASSED };
@@ -44,6 +46,37 @@ static enum outcome charge(struct spw_pool *pool, struct request *request)
     return PASSED;
 }
 
+static enum spw_err alloc_spilling(const struct request *request, enum spw_err refused,
+                                   uint64_t *ret_address)
+{
+    return spw_spill_alloc(request->device, request->bytes, request->stream, request->context,
+                           request->site, /* wish */ NULL, refused, ret_address);
+}
+
+/* With a policy in force: what the rule that decides wishes, as far as it can be had. */
+static __attribute__((noinline)) enum spw_err
+alloc_by_policy(struct spw_pool *pool, const struct request *request, uint64_t *ret_address)
+{
+    const char *api = spw_note.fn == SPW_FN_COUNT ? request->api : spw_driver_symbol(spw_note.fn);
+    const struct spw_wish_request wish = {.device = request->device,
+                                          .pool = pool,
+                                          .stream = request->stream,
+                                          .context = request->context,
+                                          .bytes = request->bytes,
+                                          .site = request->site};
+    struct spw_decision decision;
+    enum spw_err err;
+
+    if (spw_policy_decision(request->device, request->bytes, request->site, api, &decision)) {
+        return spw_wish_alloc(&wish, &decision, ret_address);
+    }
+    err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context, request->site,
+                             ret_address);
+    return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
+               ? alloc_spilling(request, err, ret_address)
+               : err;
+}
+
 static enum outcome take(struct request *request, CUdeviceptr *ret_address)
 {
     struct spw_pool *pool = spw_device_pool(request->device);
@@ -57,11 +90,14 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
     if (SPW_UNLIKELY(spw_hook.mode == SPW_MODE_OBSERVE)) {
         return charge(pool, request);
     }
-    err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context,
-                             request->site, &address);
-    if (SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)) {
-        err = spw_spill_alloc(request->device, request->bytes, request->stream, request->context,
-                              request->site, err, &address);
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL)) {
+        err = alloc_by_policy(pool, request, &address);
+    } else {
+        err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context,
+                                 request->site, &address);
+        if (SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)) {
+            err = alloc_spilling(request, err, &address);
+        }
     }
     if (SPW_UNLIKELY(spw_hook.check)) {
         spw_device_check(request->device, pool);
@@ -70,7 +106,7 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
         *ret_address = address;
         return TAKEN;
     }
-    if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) {
+    if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {
         (void)spw_account_oom(request->device, pool, request->api, request->bytes, err);
         return REFUSED;
     }

@@ -96,12 +96,14 @@ void spw_spill_rest(struct spw_device *device)
 
 enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
                              const struct spw_stream *stream, CUcontext context, uint32_t site,
-                             enum spw_err refused, uint64_t *ret_address)
+                             const struct spw_pool_wish *wish, enum spw_err refused,
+                             uint64_t *ret_address)
 {
     const struct spw_host_tier_request request = {.bytes = bytes,
                                                   .stream = stream,
                                                   .context = context,
                                                   .site = site,
+                                                  .wish = wish,
                                                   .err = refused,
                                                   .may_move = may_move(),
                                                   .describe = describe};

@@ -166,6 +166,26 @@ uint64_t spw_policy_candidates(const struct spw_policy *policy, const struct spw
     return candidates;
 }
 
+bool spw_policy_needs_native(const struct spw_policy *policy, const struct spw_site_facts *site)
+{
+    const uint64_t native = BIT(native) | BIT(node);
+
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct spw_policy_rule *rule = &policy->rules[i];
+
+        if (first_mismatch(rule, SITE_KEYS & ~native, site, NULL) != NULL) {
+            continue;
+        }
+        if (rule->match.native.count > 0 || rule->match.node.count > 0) {
+            return true;
+        }
+        if ((policy->certain >> i & 1) != 0) {
+            break;
+        }
+    }
+    return false;
+}
+
 int spw_policy_decide(const struct spw_policy *policy, uint64_t candidates,
                       const struct spw_request_facts *request)
 {

@@ -135,7 +135,7 @@ struct spw_policy {
     size_t rule_count;
     uint64_t certain; /* bit i: rule i asks only for facts of sites */
     bool uses_python; /* whether any rule asks for Python frames */
-    bool uses_native;
+    bool uses_native; /* or for native ones, or the node, which follows from them */
     struct spw_policy_memory *memory;
 };
 
@@ -172,6 +172,10 @@ void spw_policy_complaints_fini(struct spw_policy_complaints *complaints);
 /* The rules that may decide allocations of this site, bit i for rule i; to be kept with the site.
  * 0: none ever does. */
 uint64_t spw_policy_candidates(const struct spw_policy *policy, const struct spw_site_facts *site);
+
+/* Whether the rules that may decide are not known without the native frames and the node of a site,
+ * which `site` need not have. */
+bool spw_policy_needs_native(const struct spw_policy *policy, const struct spw_site_facts *site);
 
 /* The index of the rule that decides this allocation, or SPW_POLICY_NO_RULE; `candidates` are those
  * of its site. */

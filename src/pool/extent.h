@@ -43,6 +43,7 @@ struct spw_extent {
             void *context;
             int32_t priority; /* the higher, the longer it stays on the device */
             uint8_t fixed;    /* enum spw_fixed: why it is never moved; 0: it may be */
+            uint8_t rule;     /* of a policy that decided on it; 0: none */
         };
     };
 };

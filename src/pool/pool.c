@@ -18,6 +18,7 @@ struct request {
     struct spw_lane *lane; /* of the stream; NULL without one */
     enum spw_heap_class heap;
     uint32_t site;
+    const struct spw_pool_wish *wish; /* NULL: none */
     bool spilling;     /* may be on the host */
     bool device_full;  /* the driver refused to create more */
     bool wait_refused; /* the host may not wait now */
@@ -65,10 +66,13 @@ err_pool:
 /* What is live still goes with the pool. */
 static void uncharge_all(struct spw_pool *pool)
 {
-    for (int i = 0; i < SPW_HEAP_COUNT && pool->config.charges != NULL; i++) {
+    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         for (const struct spw_extent *e = pool->space.heaps[i].first; e != NULL; e = e->next) {
-            if (e->kind == SPW_EXTENT_BLOCK) {
+            if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
                 spw_charges_move(pool->config.charges, e->site, -(int64_t)e->bytes);
+            }
+            if (e->kind == SPW_EXTENT_BLOCK && e->rule != 0) {
+                spw_wish_end(pool, e);
             }
         }
     }
@@ -470,6 +474,9 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
                                         : spw_counter_get(&pool->counters->host_used_bytes))) {
         return SPW_E_LIMIT;
     }
+    if (request->wish != NULL && !spw_wish_allows(pool, request->wish, request->bytes)) {
+        return SPW_E_QUOTA;
+    }
     if (request->stream != NULL) {
         request->lane = spw_lane_of(&pool->lanes, request->stream);
         if (request->lane == NULL) {
@@ -489,6 +496,10 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     block->site = request->site;
     block->priority = 0;
     block->fixed = 0;
+    block->rule = 0;
+    if (request->wish != NULL) {
+        spw_wish_begin(pool, block, request->wish);
+    }
     spw_address_map_put(&pool->blocks, block);
     pool->own_live_bytes += block->bytes;
     spw_pool_count_live(pool, (int64_t)block->bytes, block->ordered, block->site);
@@ -540,6 +551,18 @@ enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
     return err;
 }
 
+enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
+                                 const struct spw_stream *stream, void *context, uint32_t site,
+                                 const struct spw_pool_wish *wish, bool anywhere,
+                                 uint64_t *ret_address, uint64_t *ret_host_bytes)
+{
+    struct request request = {.stream = stream, .site = site, .wish = wish, .spilling = anywhere};
+    enum spw_err err = alloc(pool, bytes, &request, context, ret_address);
+
+    *ret_host_bytes = request.host_bytes;
+    return err;
+}
+
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
  * the next steal looks for them. */
 static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
@@ -556,6 +579,9 @@ static void give_block(struct spw_pool *pool, struct spw_extent *block, struct s
     pool->own_live_bytes -= block->bytes;
     spw_pool_count_live(pool, -(int64_t)block->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->frees, 1);
+    if (block->rule != 0) {
+        spw_wish_end(pool, block);
+    }
     spw_space_free(&pool->space, block, lane);
 }
 

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "pool/charges.h"
 #include "pool/vm_ops.h"
+#include "pool/wish.h"
 
 struct spw_pool;
 
@@ -32,6 +33,7 @@ struct spw_pool_config {
     uint64_t host_limit_bytes;   /* most host memory in chunks; 0: no host tier */
     uint32_t growth_permille;    /* growth allowance: free but backed memory, of the live peak */
     struct spw_charges *charges; /* by site, not owned, outlives the pool; NULL: none are kept */
+    struct spw_tally *tallies;   /* of SPW_RULES rules, likewise (see wish.h) */
 };
 
 /* One block, as it is answered to questions about an address inside it. */

@@ -9,6 +9,7 @@
 #include "pool/move.h"
 #include "pool/pool.h"
 #include "pool/space.h"
+#include "pool/wish.h"
 
 /* One granule of a move. */
 struct spw_move_item {
@@ -72,6 +73,13 @@ static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bo
         spw_pool_count_peak(pool);
     }
 }
+
+/* Whether the limit of a rule leaves room for a block on the device; what a rule says of a block
+ * that begins; and the end of a block that has a rule. Caller holds the lock. */
+bool spw_wish_allows(const struct spw_pool *pool, const struct spw_pool_wish *wish, uint64_t bytes);
+void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
+                    const struct spw_pool_wish *wish);
+void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block);
 
 /* Ends a move that is over, when its copies are done; does nothing when none is. SPW_E_AGAIN when
  * they are not. Caller holds the lock. */

@@ -1,6 +1,7 @@
 #include "site/report.h"
 
 #include "site/capture.h"
+#include "site/facts.h"
 #include "site/symbols.h"
 
 #include <stdio.h>
@@ -74,12 +75,6 @@ static void choose_all(struct report *report)
 
 /* ---- symbols ---- */
 
-/* A return address is behind its call, which may be the last instruction of the function. */
-static uintptr_t inside(uint64_t address)
-{
-    return (uintptr_t)address - 1;
-}
-
 static void name_all(struct report *report)
 {
     for (size_t i = 0; i < report->count; i++) {
@@ -87,7 +82,7 @@ static void name_all(struct report *report)
 
         for (int j = 0; site != NULL && j < site->native_count; j++) {
             report->symbols[report->symbol_count++] =
-                (struct spw_symbol){.address = inside(site->native[j])};
+                (struct spw_symbol){.address = spw_site_call(site->native[j])};
         }
     }
     report->symbol_count = spw_symbols_sort(report->symbols, report->symbol_count);
@@ -97,7 +92,7 @@ static void name_all(struct report *report)
 static void symbol_of(const struct report *report, uint64_t address, char *ret_name)
 {
     const struct spw_symbol *symbol =
-        spw_symbols_find(report->symbols, report->symbol_count, inside(address));
+        spw_symbols_find(report->symbols, report->symbol_count, spw_site_call(address));
 
     ret_name[0] = '\0';
     if (symbol != NULL) {
@@ -129,34 +124,9 @@ static void put_python(struct spw_writer *writer, const struct spw_site *site)
     spw_write(writer, "]");
 }
 
-/* Libraries at the inner end that only hand a request on to the driver: the CUDA runtime, and
- * PyTorch's allocator. */
-static bool is_allocator(const struct spw_module *module)
-{
-    static const char *const names[] = {"libspillway", "libcuda.", "libcudart", "libc10_cuda"};
-    const char *slash = module == NULL ? NULL : strrchr(module->path, '/');
-
-    for (size_t i = 0; slash != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strncmp(slash + 1, names[i], strlen(names[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static int first_frame(const struct spw_site *site)
-{
-    int first = 0;
-
-    while (first < site->native_count && is_allocator(spw_module_of(inside(site->native[first])))) {
-        first++;
-    }
-    return first < site->native_count ? first : 0;
-}
-
 static void put_frame(struct spw_writer *writer, uint64_t address, const char *name)
 {
-    const struct spw_module *module = spw_module_of(inside(address));
+    const struct spw_module *module = spw_module_of(spw_site_call(address));
 
     spw_write(writer, "{\"symbol\": ");
     if (name[0] != '\0') {
@@ -176,15 +146,14 @@ static void put_frame(struct spw_writer *writer, uint64_t address, const char *n
 static void put_native(struct spw_writer *writer, const struct report *report,
                        const struct spw_site *site)
 {
-    static const char interpreter[] = "_PyEval_EvalFrame";
     char name[NAME_MOST], node[128] = "", found[128];
-    int first = first_frame(site);
+    int first = spw_site_first_frame(site);
     bool ended = false, applied = false;
 
     spw_write(writer, ", \"native\": [");
     for (int i = first; i < site->native_count; i++) {
         symbol_of(report, site->native[i], name);
-        ended |= site->python_count > 0 && strncmp(name, interpreter, sizeof(interpreter) - 1) == 0;
+        ended |= site->python_count > 0 && spw_site_is_interpreter(name);
         if (!ended) {
             spw_write(writer, i == first ? "" : ", ");
             put_frame(writer, site->native[i], name);

@@ -82,6 +82,50 @@ static void put_device(struct spw_writer *writer, const struct spw_stats *stats,
     spw_write(writer, "}");
 }
 
+static void put_tally(struct spw_writer *writer, const struct spw_tally *tally)
+{
+    const struct {
+        const char *key;
+        const _Atomic uint64_t *value;
+    } rows[] = {
+        {"matched", &tally->matched}, {"refused", &tally->refused},
+        {"live_bytes", &tally->live}, {"live_peak_bytes", &tally->live_peak},
+        {"host_bytes", &tally->host}, {"host_peak_bytes", &tally->host_peak},
+        {"unmet", &tally->unmet},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        spw_write_key(writer, rows[i].key);
+        spw_write_number(writer, spw_counter_get(rows[i].value));
+    }
+}
+
+/* Every rule of the policy in force, on every device. */
+static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
+{
+    const char *comma = "";
+
+    if (stats->policy[0] == '\0') {
+        return;
+    }
+    spw_write_key(writer, "policy");
+    spw_write_string(writer, stats->policy);
+    spw_write(writer, ", \"rules\": [");
+    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+        for (int rule = 0; rule < SPW_RULES && stats->rule_names[rule][0] != '\0'; rule++) {
+            spw_write(writer, comma);
+            spw_write(writer, "\n  {\"name\": ");
+            spw_write_string(writer, stats->rule_names[rule]);
+            spw_write_key(writer, "device");
+            spw_write_number(writer, (uint64_t)i);
+            put_tally(writer, &stats->devices[i].rules[rule]);
+            spw_write(writer, "}");
+            comma = ",";
+        }
+    }
+    spw_write(writer, "\n]");
+}
+
 /* The first bytes are what spw_stats_path_owner recognises. */
 static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
 {
@@ -101,6 +145,7 @@ static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
         put_device(writer, stats, i);
     }
     spw_write(writer, "\n]");
+    put_rules(writer, stats);
     put_extension = atomic_load(&extension);
     if (put_extension != NULL) {
         put_extension(writer);

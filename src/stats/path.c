@@ -14,7 +14,7 @@
 #define FIRST_BYTES "{\"schema\": 1, \"pid\": "
 
 /* The rank as the common launchers say it: torchrun, Open MPI, MPICH, Slurm. */
-static const char *rank(void)
+static const char *find_rank(void)
 {
     static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
 
@@ -25,7 +25,16 @@ static const char *rank(void)
             return value;
         }
     }
-    return "0";
+    return NULL;
+}
+
+int64_t spw_stats_rank(void)
+{
+    const char *text = find_rank();
+    char *end;
+    long long number = text != NULL ? strtoll(text, &end, 10) : -1;
+
+    return text != NULL && *end == '\0' && number >= 0 ? number : -1;
 }
 
 static bool append(char *path, size_t capacity, size_t *used, const char *text)
@@ -43,13 +52,15 @@ static bool append(char *path, size_t capacity, size_t *used, const char *text)
 static bool append_directive(char *path, size_t capacity, size_t *used, char directive)
 {
     char text[256] = {'%', directive, '\0'};
+    const char *rank;
 
     switch (directive) {
     case 'p':
         snprintf(text, sizeof(text), "%d", (int)getpid());
         break;
     case 'r':
-        snprintf(text, sizeof(text), "%s", rank());
+        rank = find_rank();
+        snprintf(text, sizeof(text), "%s", rank != NULL ? rank : "0");
         break;
     case 'h':
         gethostname(text, sizeof(text) - 1);

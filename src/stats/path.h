@@ -9,6 +9,9 @@
 /* Expands %p, %r, %h and %% in `pattern` and makes it absolute. False when it does not fit. */
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
 
+/* The rank in a distributed job; -1: none. */
+int64_t spw_stats_rank(void);
+
 /* Removes the statistics file (or the empty file) of an earlier run at `path`; anything else is
  * left alone. `start` is when this process began, in ticks. */
 void spw_stats_path_clear(const char *path, uint64_t start);

@@ -63,6 +63,17 @@ void spw_process_name_of(const char *command, size_t bytes, char *name, size_t c
     }
 }
 
+void spw_process_program(char *name, size_t capacity)
+{
+    char arguments[1024];
+    size_t length = read_start("/proc/self/cmdline", arguments, sizeof(arguments));
+    const char *program = last_part(arguments);
+    const char *script = length > 0 ? find_script(arguments, arguments + length) : NULL;
+    bool runs = script != NULL && (is_script(script) || strncmp(program, "python", 6) == 0);
+
+    snprintf(name, capacity, "%s", runs ? last_part(script) : program);
+}
+
 void spw_process_name(char *name, size_t capacity)
 {
     char arguments[1024];

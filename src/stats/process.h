@@ -14,6 +14,10 @@ void spw_process_name_of(const char *command, size_t bytes, char *name, size_t c
 /* That of the calling program. */
 void spw_process_name(char *name, size_t capacity);
 
+/* The script or module that the calling program runs, if it is an interpreter of Python or runs
+ * one, else the program. */
+void spw_process_program(char *name, size_t capacity);
+
 /* When `pid` began, in clock ticks since boot, and its state letter ('R', 'Z', ...). False when
  * there is no such process. */
 bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state);

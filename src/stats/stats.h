@@ -14,10 +14,11 @@
 
 #include "base/counters.h"
 #include "base/writer.h"
+#include "pool/wish.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 2 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 3 };
 enum { SPW_STATS_DEVICES = 64, SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
-enum { SPW_STATS_THREAD = 16 };
+enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
 
 /* Under which name this process has written its statistics file. */
@@ -40,6 +41,7 @@ struct spw_stats_device {
     struct spw_counters counters;
     _Atomic uint64_t driver_calls[SPW_STATS_CALLS]; /* made by spillway for itself */
     struct spw_stats_refusal refusal;
+    struct spw_tally rules[SPW_RULES]; /* of the policy in force */
 };
 
 struct spw_stats {
@@ -56,6 +58,8 @@ struct spw_stats {
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */
     char path[SPW_STATS_PATH];    /* where the statistics file goes, expanded; "" for none */
+    char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */
+    char rule_names[SPW_RULES][SPW_STATS_RULE];       /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
     struct spw_stats_device devices[SPW_STATS_DEVICES];
 };

@@ -165,6 +165,40 @@ static void put_trouble(int fd, int ordinal, const struct spw_counters *counters
     }
 }
 
+/* What the rules of the policy in force did on a device; those that decided nothing are only named.
+ */
+static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
+{
+    const struct spw_stats_device *device = &stats->devices[ordinal];
+    char peak[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT], idle[1024] = "", more[160];
+    size_t used = 0;
+
+    for (int i = 0; i < SPW_RULES && stats->rule_names[i][0] != '\0'; i++) {
+        const struct spw_tally *tally = &device->rules[i];
+        size_t length = 0;
+
+        if (get(&tally->matched) + get(&tally->refused) == 0) {
+            int added = snprintf(idle + used, sizeof(idle) - used, "%s%s", used > 0 ? ", " : "",
+                                 stats->rule_names[i]);
+
+            used += added > 0 && (size_t)added < sizeof(idle) - used ? (size_t)added : 0;
+            continue;
+        }
+        more[0] = '\0';
+        append_reason(more, sizeof(more), &length, get(&tally->refused), "refused");
+        append_reason(more, sizeof(more), &length, get(&tally->unmet), "not as wished");
+        put_line(fd,
+                 "spillway: device %d: rule %s decided on %" PRIu64
+                 " allocations, %s at the peak, on the host %s%s%s",
+                 ordinal, stats->rule_names[i], get(&tally->matched),
+                 spw_size_text(get(&tally->live_peak), peak),
+                 spw_size_text(get(&tally->host_peak), host), length > 0 ? "; " : "", more);
+    }
+    if (used > 0) {
+        put_line(fd, "spillway: device %d: rules that decided on nothing: %s", ordinal, idle);
+    }
+}
+
 void spw_stats_summary(const struct spw_stats *stats, int fd)
 {
     bool headed = false;
@@ -183,6 +217,7 @@ void spw_stats_summary(const struct spw_stats *stats, int fd)
         put_peaks(fd, i, &device->counters);
         put_calls(fd, i, device);
         put_spill(fd, i, &device->counters);
+        put_rules(fd, i, stats);
         put_passed(fd, i, &device->counters);
         put_trouble(fd, i, &device->counters);
     }

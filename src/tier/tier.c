@@ -91,13 +91,19 @@ void spw_host_tier_announce(struct spw_host_tier *tier,
             spw_size_text(tier->config.limit_bytes, most));
 }
 
+static enum spw_err alloc(const struct spw_host_tier *tier,
+                          const struct spw_host_tier_request *request, bool anywhere,
+                          uint64_t *ret_address, uint64_t *ret_host_bytes)
+{
+    return spw_pool_alloc_wish(tier->config.pool, request->bytes, request->stream, request->context,
+                               request->site, request->wish, anywhere, ret_address, ret_host_bytes);
+}
+
 static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier_request *request,
                           uint64_t *ret_address)
 {
     uint64_t host_bytes = 0;
-    enum spw_err err =
-        spw_pool_alloc_anywhere(tier->config.pool, request->bytes, request->stream,
-                                request->context, request->site, ret_address, &host_bytes);
+    enum spw_err err = alloc(tier, request, /* anywhere */ true, ret_address, &host_bytes);
 
     if (err == SPW_OK && host_bytes > 0) {
         spw_counter_add(&tier->config.counters->placed_bytes, host_bytes);
@@ -181,6 +187,7 @@ enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
 {
     enum spw_err err = request->err;
     bool open, room = false;
+    uint64_t host_bytes;
 
     pthread_mutex_lock(&tier->lock);
     open = open_tier(tier);
@@ -189,8 +196,7 @@ enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
     }
     pthread_mutex_unlock(&tier->lock);
     if (room) {
-        err = spw_pool_alloc_for(tier->config.pool, request->bytes, request->stream,
-                                 request->context, request->site, ret_address);
+        err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
     }
     if (open && (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)) {
         err = place(tier, request, ret_address);

@@ -32,6 +32,7 @@ struct spw_host_tier_request {
     const struct spw_stream *stream; /* NULL: without a stream */
     void *context;
     uint32_t site;    /* who is charged with it */
+    const struct spw_pool_wish *wish; /* of a rule; NULL: none */
     enum spw_err err; /* what the pool answered: SPW_E_LIMIT or SPW_E_NO_MEMORY */
     bool may_move;    /* no capture is open */
     /* Writes in a few words where the allocation comes from; called for a line to the user. */

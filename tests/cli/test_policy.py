@@ -277,13 +277,13 @@ class Explain(Case):
             'be rank 0',
             'rule 6 "f" (policy.json:7) decides:',
             "    placement: auto (no effect in this version)",
-            "    movable: false (no effect in this version)",
-            "    priority: 3 (no effect in this version)",
-            "    limit: 8589934592 bytes, then fail (no effect in this version)",
+            "    movable: false",
+            "    priority: 3",
+            "    limit: 8589934592 bytes, then fail",
             "    host_share: 12.5 % (no effect in this version)",
             "    region: r (no effect in this version)",
             "    commit: lazy (no effect in this version)",
-            "    log: true (no effect in this version)"])
+            "    log: true"])
 
     def test_bad_site(self):
         done = run("policy", "explain", "observe", "--site=pyton:a:b:1")

@@ -1,0 +1,19 @@
+/* Carrying out what a rule wishes for an allocation: as far as it can be had, else as without the
+ * rule. Locking: the tier's and the pool's, inside. */
+#pragma once
+
+#include "hook/policy.h"
+
+struct spw_wish_request {
+    struct spw_device *device;
+    struct spw_pool *pool;
+    const struct spw_stream *stream; /* NULL: without a stream */
+    CUcontext context;
+    uint64_t bytes;
+    uint32_t site;
+};
+
+/* Allocates a block by a decision. SPW_E_QUOTA when the limit of its rule says that it fails; else
+ * as spw_spill_alloc. */
+enum spw_err spw_wish_alloc(const struct spw_wish_request *request, struct spw_decision *decision,
+                            uint64_t *ret_address);

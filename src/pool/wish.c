@@ -1,0 +1,78 @@
+#include "pool/wish.h"
+
+#include "pool/state.h"
+#include "pool/treat.h"
+
+static struct spw_tally *tally_of(const struct spw_pool *pool, uint8_t rule)
+{
+    return pool->config.tallies != NULL && rule > 0 && rule <= SPW_RULES
+               ? &pool->config.tallies[rule - 1]
+               : NULL;
+}
+
+static void move(struct spw_tally *tally, int64_t live, int64_t host)
+{
+    spw_counter_shift(&tally->live, live);
+    spw_counter_peak(&tally->live_peak, &tally->live);
+    spw_counter_shift(&tally->host, host);
+    spw_counter_peak(&tally->host_peak, &tally->host);
+}
+
+bool spw_wish_allows(const struct spw_pool *pool, const struct spw_pool_wish *wish, uint64_t bytes)
+{
+    const struct spw_tally *tally = tally_of(pool, wish->rule);
+
+    return tally == NULL || wish->most_bytes == UINT64_MAX ||
+           spw_counter_get(&tally->live) - spw_counter_get(&tally->host) + bytes <=
+               wish->most_bytes;
+}
+
+void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
+                    const struct spw_pool_wish *wish)
+{
+    struct spw_tally *tally = tally_of(pool, wish->rule);
+
+    block->priority = wish->priority;
+    block->fixed = wish->fixed ? SPW_FIXED_POLICY : 0;
+    if (tally != NULL) {
+        block->rule = wish->rule;
+        spw_counter_shift(&tally->matched, 1);
+        move(tally, (int64_t)block->bytes, 0);
+    }
+}
+
+void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block)
+{
+    move(tally_of(pool, block->rule), -(int64_t)block->bytes, 0);
+}
+
+enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wish *wish,
+                                uint64_t bytes, bool host)
+{
+    struct spw_tally *tally = tally_of(pool, wish->rule);
+    enum spw_err err = SPW_OK;
+
+    if (tally == NULL) {
+        return SPW_OK;
+    }
+    pthread_mutex_lock(&pool->lock);
+    if (!host && !spw_wish_allows(pool, wish, bytes)) {
+        err = SPW_E_QUOTA;
+    } else {
+        spw_counter_shift(&tally->matched, 1);
+        move(tally, (int64_t)bytes, host ? (int64_t)bytes : 0);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_tally_remove(struct spw_pool *pool, uint8_t rule, uint64_t bytes, bool host)
+{
+    struct spw_tally *tally = tally_of(pool, rule);
+
+    if (tally != NULL) {
+        pthread_mutex_lock(&pool->lock);
+        move(tally, -(int64_t)bytes, host ? -(int64_t)bytes : 0);
+        pthread_mutex_unlock(&pool->lock);
+    }
+}

@@ -1,0 +1,50 @@
+/* Wishes: what a rule of a policy says of a block when it is allocated; and tallies: what the
+ * blocks of each rule come to.
+ *
+ * A rule is a number from 1 on that whoever allocates gives; the pool knows no more of it. Wishes
+ * are read only while the call lasts. Tallies are written with the pool's lock held, `unmet` by
+ * anybody; all of it may be read at any time. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "base/err.h"
+
+struct spw_pool;
+struct spw_stream;
+
+enum { SPW_RULES = 64 };
+
+struct spw_pool_wish {
+    uint64_t most_bytes; /* of the rule's blocks on the device; UINT64_MAX: no limit */
+    int32_t priority;    /* see extent.h */
+    uint8_t rule;
+    bool fixed; /* never moved */
+};
+
+/* Figures of one rule on one device, in bytes where they do not count. */
+struct spw_tally {
+    _Atomic uint64_t matched; /* allocations that the rule decided and that were had */
+    _Atomic uint64_t refused; /* that its limit refused */
+    _Atomic uint64_t live;    /* blocks, rounded up to 512 bytes, on any tier */
+    _Atomic uint64_t live_peak;
+    _Atomic uint64_t host; /* the part of live that was placed on the host */
+    _Atomic uint64_t host_peak;
+    _Atomic uint64_t unmet; /* allocations that did not get what the rule wishes */
+};
+
+/* Allocates like spw_pool_alloc_for, or with `anywhere` like spw_pool_alloc_anywhere, what a rule
+ * has wishes for (NULL: none does). SPW_E_QUOTA when the rule's limit refuses. */
+enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
+                                 const struct spw_stream *stream, void *context, uint32_t site,
+                                 const struct spw_pool_wish *wish, bool anywhere,
+                                 uint64_t *ret_address, uint64_t *ret_host_bytes);
+
+/* Enters memory that is the program's own (its cuMemCreate) in the tally of a rule, or takes it out
+ * again. SPW_E_QUOTA when the rule's limit refuses; the memory is not charged here. */
+enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wish *wish,
+                                uint64_t bytes, bool host);
+void spw_pool_tally_remove(struct spw_pool *pool, uint8_t rule, uint64_t bytes, bool host);
