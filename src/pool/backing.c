@@ -113,6 +113,19 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
     return err == SPW_OK;
 }
 
+/* What is not mapped any more, but still in the books. */
+static bool is_unmapped(const struct spw_backing *backing, size_t granule)
+{
+    return backing->granules[granule].lost == SPW_LOST_MAPPING;
+}
+
+static void give_up_unmapped(struct spw_backing *backing, size_t granule)
+{
+    put_spare(backing, backing->granules[granule].tier, backing->granules[granule].chunk);
+    count_use(backing, backing->granules[granule].tier, -1);
+    backing->granules[granule] = (struct spw_granule){0};
+}
+
 static void unmap_everything(struct spw_backing *backing)
 {
     size_t count = (size_t)(backing->bytes >> backing->granule_shift), left = 0;
@@ -125,10 +138,16 @@ static void unmap_everything(struct spw_backing *backing)
         if (backing->granules[i].chunk == 0) {
             continue;
         }
-        for (first = i; i < count && backing->granules[i].chunk != 0; i++) {
+        if (is_unmapped(backing, i)) {
+            give_up_unmapped(backing, i);
+            left--;
+            continue;
+        }
+        for (first = i; i < count && backing->granules[i].chunk != 0 && !is_unmapped(backing, i);
+             i++) {
             left--;
         }
-        (void)unmap_run(backing, first, i);
+        (void)unmap_run(backing, first, i--);
     }
 }
 
@@ -153,6 +172,39 @@ void spw_backing_fini(struct spw_backing *backing, bool release)
                     spw_counter_get(&backing->counters->vmm_host_bytes));
     munmap(backing->granules, table_bytes(backing));
     memset(backing, 0, sizeof(*backing));
+}
+
+void spw_backing_break(struct spw_backing *backing, size_t granule)
+{
+    backing->broken += !backing->granules[granule].broken;
+    backing->granules[granule].broken = true;
+}
+
+void spw_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost lost)
+{
+    struct spw_granule *changed = &backing->granules[granule];
+
+    if (changed->lost == SPW_LOST_NOTHING && lost != SPW_LOST_NOTHING) {
+        backing->lost++;
+        spw_backing_break(backing, granule);
+    } else if (changed->lost != SPW_LOST_NOTHING && lost == SPW_LOST_NOTHING) {
+        backing->lost--;
+        backing->broken--;
+        changed->broken = false;
+    }
+    changed->lost = (uint8_t)lost;
+}
+
+bool spw_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    size_t last = spw_backing_index(backing, end - 1);
+
+    for (size_t i = spw_backing_index(backing, address); backing->broken > 0 && i <= last; i++) {
+        if (backing->granules[i].broken) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end)
@@ -322,7 +374,9 @@ err_mapped:
     if (i > first && !unmap_run(backing, first, i)) {
         /* Mapped, but not accessible and not to be undone: out of use for good. */
         for (size_t k = first; k < i; k++) {
-            backing->granules[k].broken = backing->granules[k].chunk != 0;
+            if (backing->granules[k].chunk != 0) {
+                spw_backing_break(backing, k);
+            }
         }
     }
     return err;
@@ -407,7 +461,7 @@ enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t ad
         size_t first = i;
         enum spw_err err;
 
-        while (i < count && backing->granules[i].chunk != 0) {
+        while (i < count && backing->granules[i].chunk != 0 && backing->granules[i].lost == 0) {
             i++;
         }
         if (i == first) {

@@ -15,13 +15,17 @@
 #include "pool/lane.h"
 #include "pool/vm_ops.h"
 
+/* What the seam has refused to put back after a move. */
+enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
+
 struct spw_granule {
     uint64_t chunk; /* 0: not backed; seam handles are kept with 1 added */
     uint64_t seq;   /* of the last free inside */
     uint32_t lane;  /* of that free */
-    bool broken;    /* the seam failed half-way here: never used again */
+    bool broken;    /* the seam failed half-way here: not used again */
     uint8_t tier;   /* enum spw_tier of the chunk */
     bool pinned;    /* a move is reading it: not unmapped */
+    uint8_t lost;   /* enum spw_lost: the chunk has the content, but nobody reaches it */
 };
 
 /* The chunks of one tier. */
@@ -41,6 +45,8 @@ struct spw_backing {
     uint64_t staging; /* addresses behind the arena, where moves copy to */
     unsigned granule_shift;
     struct spw_chunk_store tiers[SPW_TIER_COUNT];
+    size_t broken; /* granules that are */
+    size_t lost;   /* granules of which something is */
     const struct spw_vm_ops *ops;
     void *vm;
     struct spw_lanes *lanes;
@@ -93,6 +99,13 @@ static inline uint64_t spw_backing_up(const struct spw_backing *backing, uint64_
 bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end);
 uint64_t spw_backing_host_bytes(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
+/* Marks a granule: never used again; out of use as long as something is lost of it. */
+void spw_backing_break(struct spw_backing *backing, size_t granule);
+void spw_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost lost);
+
+/* Whether a granule of [address, end) is broken. */
+bool spw_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end);
+
 /* How many granules of [address, end) have no chunk. */
 size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
@@ -128,6 +141,7 @@ void spw_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_
 uint64_t spw_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
                               uint64_t chunk);
 
-/* Applies the seam's present access list to everything mapped in [address, end). */
+/* Applies the seam's present access list to everything mapped in [address, end), but for what is
+ * lost. */
 enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,
                                         uint64_t end);

@@ -50,6 +50,9 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
                                                 spw_extent_end(extent))) {
             return "a free extent does not know whether it is on the host";
         }
+        if (spw_backing_is_broken(&pool->backing, extent->address, spw_extent_end(extent))) {
+            return "a free extent lies on a granule that is broken";
+        }
         return check_backed(pool, extent, true);
     case SPW_EXTENT_HOLE:
         census->free_count++;
@@ -58,7 +61,7 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
         }
         return check_backed(pool, extent, false);
     case SPW_EXTENT_CLAIM:
-        return pool->backing.granules[spw_backing_index(&pool->backing, extent->address)].broken
+        return spw_backing_is_broken(&pool->backing, extent->address, spw_extent_end(extent))
                    ? NULL
                    : "a claim outlived its allocation";
     }

@@ -129,11 +129,6 @@ static uint64_t staged_at(const struct spw_pool *pool, size_t item)
     return pool->backing.staging + item * pool->config.granule_bytes;
 }
 
-static uint64_t address_of(const struct spw_pool *pool, const struct spw_move_item *item)
-{
-    return pool->backing.base + item->granule * pool->config.granule_bytes;
-}
-
 static void unpin(struct spw_pool *pool, const struct spw_move_item *item)
 {
     pool->backing.granules[item->granule].pinned = false;
@@ -282,6 +277,11 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wi
         pthread_mutex_unlock(&pool->lock);
         return SPW_E_AGAIN;
     }
+    if (pool->backing.lost > 0 && !spw_move_mend(pool)) {
+        /* What is refused now would be refused to the next ones too. */
+        pthread_mutex_unlock(&pool->lock);
+        return SPW_E_AGAIN;
+    }
     move->to = wish->to;
     choose(pool, wish);
     get_chunks(pool);
@@ -311,19 +311,6 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool)
 
 /* ---- copying and waiting ---- */
 
-/* The length of the run of neighbouring granules, alike in being left out, that begins with item
- * `first`. */
-static size_t run_of(const struct spw_move *move, size_t first)
-{
-    size_t next = first + 1;
-
-    while (next < move->count && move->items[next].granule == move->items[next - 1].granule + 1 &&
-           move->items[next].left_out == move->items[first].left_out) {
-        next++;
-    }
-    return next - first;
-}
-
 enum spw_err spw_pool_move_copy(struct spw_pool *pool, bool after_all)
 {
     struct spw_move *move = &pool->move;
@@ -333,9 +320,9 @@ enum spw_err spw_pool_move_copy(struct spw_pool *pool, bool after_all)
 
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0, run; i < move->count; i += run) {
-        run = run_of(move, i);
+        run = spw_move_run(move, i);
         copies[count++] = (struct spw_vm_copy){.to = staged_at(pool, i),
-                                               .from = address_of(pool, &move->items[i]),
+                                               .from = spw_move_address(pool, &move->items[i]),
                                                .bytes = run * pool->config.granule_bytes};
     }
     err = pool->ops->copy(pool->vm, copies, count, after_all, &move->fence);
@@ -381,131 +368,6 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool)
     return err;
 }
 
-/* ---- committing ---- */
-
-/* Maps the items' chunks [first, last) at their granules. Returns how many were. */
-static size_t map_items(struct spw_pool *pool, size_t first, size_t last, bool old)
-{
-    struct spw_move *move = &pool->move;
-    size_t i = first;
-
-    while (i < last) {
-        const struct spw_move_item *item = &move->items[i];
-        uint64_t chunk = old ? pool->backing.granules[item->granule].chunk : item->chunk;
-
-        if (pool->ops->map(pool->vm, address_of(pool, item), pool->config.granule_bytes,
-                           chunk - 1) != SPW_OK) {
-            break;
-        }
-        i++;
-    }
-    return i - first;
-}
-
-static bool give_access(struct spw_pool *pool, size_t first, size_t count)
-{
-    return count == 0 ||
-           pool->ops->set_access(pool->vm, address_of(pool, &pool->move.items[first]),
-                                 count * pool->config.granule_bytes) == SPW_OK;
-}
-
-/* Puts the old chunks of items [first, last), of which none is mapped, back in their places. What
- * cannot be mapped any more is tried once again, and broken after that. */
-static void put_back(struct spw_pool *pool, size_t first, size_t last)
-{
-    size_t done = map_items(pool, first, last, /* old */ true);
-
-    done += map_items(pool, first + done, last, /* old */ true);
-    if (!give_access(pool, first, done) && !give_access(pool, first, done)) {
-        done = 0;
-    }
-    for (size_t i = first + done; i < last; i++) {
-        pool->backing.granules[pool->move.items[i].granule].broken = true;
-    }
-}
-
-/* Exchanges the chunks of items [first, last), a run of neighbours. Returns how many it was. */
-static size_t commit_run(struct spw_pool *pool, size_t first, size_t last, enum spw_err *ret_err)
-{
-    struct spw_move *move = &pool->move;
-    uint64_t granule = pool->config.granule_bytes, address, done;
-    size_t mapped;
-
-    address = address_of(pool, &move->items[first]);
-    done = (last - first) * granule;
-    *ret_err = pool->ops->unmap(pool->vm, address, (last - first) * granule, granule, &done);
-    if (*ret_err != SPW_OK) {
-        last = first + (size_t)(done / granule);
-    }
-    mapped = map_items(pool, first, last, /* old */ false);
-    if (mapped < last - first) {
-        *ret_err = SPW_E_NO_MEMORY;
-        put_back(pool, first + mapped, last);
-    }
-    if (!give_access(pool, first, mapped) && !give_access(pool, first, mapped)) {
-        uint64_t bytes = mapped * granule;
-
-        *ret_err = SPW_E_NO_MEMORY;
-        done = bytes;
-        if (pool->ops->unmap(pool->vm, address, bytes, granule, &done) == SPW_OK) {
-            done = bytes;
-        }
-        put_back(pool, first, first + (size_t)(done / granule));
-        for (size_t i = first + (size_t)(done / granule); i < first + mapped; i++) {
-            pool->backing.granules[move->items[i].granule].broken = true;
-        }
-        return 0;
-    }
-    for (size_t i = first; i < first + mapped; i++) {
-        struct spw_move_item *item = &move->items[i];
-
-        item->chunk = spw_backing_exchange(&pool->backing, item->granule, move->to, item->chunk);
-        item->committed = true;
-    }
-    return mapped;
-}
-
-/* Free extents beside the blocks may be on another tier now. */
-static void look_again(struct spw_pool *pool)
-{
-    const struct spw_move *move = &pool->move;
-    uint64_t granule = pool->config.granule_bytes;
-    size_t i = 0;
-
-    for (struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first;
-         e != NULL && i < move->count; e = e->next) {
-        while (i < move->count && address_of(pool, &move->items[i]) + granule <= e->address) {
-            i++;
-        }
-        if (i < move->count && e->kind == SPW_EXTENT_FREE &&
-            address_of(pool, &move->items[i]) < spw_extent_end(e)) {
-            spw_space_rehost(&pool->space, e);
-        }
-    }
-}
-
-enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
-{
-    struct spw_move *move = &pool->move;
-    enum spw_err err = SPW_OK;
-    size_t moved = 0;
-
-    pthread_mutex_lock(&pool->lock);
-    for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
-        run = run_of(move, i);
-        if (!move->items[i].left_out) {
-            moved += commit_run(pool, i, i + run, &err);
-        }
-    }
-    look_again(pool);
-    *ret_bytes = moved * pool->config.granule_bytes;
-    spw_counter_add(move->to == SPW_TIER_HOST ? &pool->counters->spilled_bytes
-                                              : &pool->counters->promoted_bytes,
-                    *ret_bytes);
-    pthread_mutex_unlock(&pool->lock);
-    return err;
-}
-
 /* ---- proof ---- */
 
 enum spw_err spw_pool_move_hash(struct spw_pool *pool)
@@ -515,7 +377,7 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool)
 
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->ops->hash(pool->vm, address_of(pool, &move->items[i]),
+        err = pool->ops->hash(pool->vm, spw_move_address(pool, &move->items[i]),
                               pool->config.granule_bytes, &move->items[i].hash);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -531,10 +393,10 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool)
     for (size_t i = 0; i < move->count && wrong == 0; i++) {
         uint64_t hash;
 
-        if (pool->ops->hash(pool->vm, address_of(pool, &move->items[i]),
+        if (pool->ops->hash(pool->vm, spw_move_address(pool, &move->items[i]),
                             pool->config.granule_bytes, &hash) == SPW_OK &&
             hash != move->items[i].hash) {
-            wrong = address_of(pool, &move->items[i]);
+            wrong = spw_move_address(pool, &move->items[i]);
         }
     }
     pthread_mutex_unlock(&pool->lock);

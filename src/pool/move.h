@@ -51,9 +51,17 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool);
 enum spw_err spw_pool_move_hash(struct spw_pool *pool);
 
 /* Puts the new chunks in place. The device is at rest, the copies are done. *ret_bytes have moved;
- * on failure the granules from there on are as they were, but for such as the seam left without
- * memory, which are broken. */
+ * on failure the granules from there on are as they were, but for such as cannot be reached any
+ * more, because the seam refused to map them again or to give access: see the next two. */
 enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes);
+
+/* Tries again to give back what cannot be reached since a commit; its content is there still.
+ * SPW_E_AGAIN while something is left: no other move begins before. To be called after a failed
+ * commit, with the device at rest. */
+enum spw_err spw_pool_move_mend(struct spw_pool *pool);
+
+/* The first address that cannot be reached, and how many bytes in all; 0 when there is none. */
+uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes);
 
 /* The first address whose content is not what its hash says; 0 when all is well. */
 uint64_t spw_pool_move_verify(struct spw_pool *pool);

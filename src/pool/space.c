@@ -223,6 +223,34 @@ static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
     return (size_t)(bytes / space->backing->granule_bytes) + 4;
 }
 
+/* Makes a free extent, linked but not indexed, what it is: out of use as far as it is broken, or
+ * all of it when the host has no memory for records. */
+static void sift(struct spw_space *space, struct spw_extent *extent)
+{
+    extent->kind = SPW_EXTENT_CLAIM;
+    if (spw_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
+        rebuild(space, extent);
+    }
+}
+
+void spw_space_condemn(struct spw_space *space, struct spw_extent *extent)
+{
+    unindex(space, extent);
+    sift(space, extent);
+}
+
+void spw_space_revive(struct spw_space *space)
+{
+    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
+        for (struct spw_extent *e = space->heaps[i].first; e != NULL; e = e->next) {
+            if (e->kind == SPW_EXTENT_CLAIM &&
+                !spw_backing_is_broken(space->backing, e->address, spw_extent_end(e))) {
+                sift(space, e);
+            }
+        }
+    }
+}
+
 /* ---- life ---- */
 
 void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing)
@@ -289,7 +317,12 @@ void spw_space_free(struct spw_space *space, struct spw_extent *block, struct sp
     block->kind = SPW_EXTENT_FREE;
     block->lane = lane;
     block->seq = lane->seq;
-    settle_in(space, block);
+    if (__builtin_expect(space->backing->broken > 0, 0) &&
+        spw_backing_is_broken(space->backing, block->address, spw_extent_end(block))) {
+        sift(space, block);
+    } else {
+        settle_in(space, block);
+    }
 }
 
 void spw_space_settle(struct spw_space *space, struct spw_lane *lane)

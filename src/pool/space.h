@@ -76,5 +76,10 @@ void spw_space_shed(struct spw_space *space);
 /* Looks again whether a free extent is on the host, when chunks under it were exchanged. */
 void spw_space_rehost(struct spw_space *space, struct spw_extent *extent);
 
+/* Takes what is broken of a free extent out of use; takes what is no longer broken, in both heaps,
+ * into use again. */
+void spw_space_condemn(struct spw_space *space, struct spw_extent *extent);
+void spw_space_revive(struct spw_space *space);
+
 /* The extent that contains `address`, or NULL. */
 struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address);

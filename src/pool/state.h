@@ -85,6 +85,29 @@ void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block);
  * they are not. Caller holds the lock. */
 enum spw_err spw_move_settle(struct spw_pool *pool);
 
+/* The addresses of one item, and how many items from `first` on are neighbours and alike in being
+ * left out. */
+static inline uint64_t spw_move_address(const struct spw_pool *pool,
+                                        const struct spw_move_item *item)
+{
+    return pool->backing.base + item->granule * pool->config.granule_bytes;
+}
+
+static inline size_t spw_move_run(const struct spw_move *move, size_t first)
+{
+    size_t next = first + 1;
+
+    while (next < move->count && move->items[next].granule == move->items[next - 1].granule + 1 &&
+           move->items[next].left_out == move->items[first].left_out) {
+        next++;
+    }
+    return next - first;
+}
+
+/* Tries again to put back what a commit lost. True when nothing is lost any more. Caller holds the
+ * lock. */
+bool spw_move_mend(struct spw_pool *pool);
+
 /* Gives back what a move holds, whatever its state: all work is complete. Caller holds the lock, or
  * nobody else has the pool. */
 void spw_move_drop(struct spw_pool *pool);

@@ -4,13 +4,15 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/size.h"
 #include "tier/gate.h"
 
 enum {
     PAUSE_LEAST_NS = 2000,
     PAUSE_MOST_NS = 100000,
     MOST_SKIPPED = 64,
-    COPY_NS_PER_KIB = 200 /* 5 GB/s: far less than any link that is worth copying over */
+    COPY_NS_PER_KIB = 200, /* 5 GB/s: far less than any link that is worth copying over */
+    INSIST_NS = 1000000000 /* held back that long rather than lose content */
 };
 
 static uint64_t now_ns(void)
@@ -55,6 +57,22 @@ static void report_mismatch(const struct spw_mover *mover, const struct spw_move
             spw_gate_submissions());
 }
 
+/* After a commit that failed: what cannot be reached is asked of the driver again and again, for
+ * the program would fail as soon as it uses it. */
+static void insist(struct spw_mover *mover)
+{
+    char size[SPW_SIZE_TEXT];
+    uint64_t address, bytes;
+
+    if (await(spw_pool_move_mend, mover->pool, INSIST_NS) == SPW_OK) {
+        return;
+    }
+    address = spw_pool_move_lost(mover->pool, &bytes);
+    spw_say("device %d: the driver does not give back access to %s at 0x%" PRIx64 " after a move: "
+            "what uses it will fail; nothing is moved until it does",
+            mover->ordinal, spw_size_text(bytes, size), address);
+}
+
 /* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
 static enum spw_err exchange(struct spw_mover *mover, const struct spw_move_wish *wish,
                              uint64_t submissions, uint64_t *ret_bytes)
@@ -77,6 +95,9 @@ static enum spw_err exchange(struct spw_mover *mover, const struct spw_move_wish
         return err;
     }
     err = spw_pool_move_commit(mover->pool, ret_bytes);
+    if (err != SPW_OK) {
+        insist(mover);
+    }
     if (mover->verify) {
         wrong = spw_pool_move_verify(mover->pool);
         if (wrong != 0) {

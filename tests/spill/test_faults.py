@@ -53,6 +53,36 @@ class Faults(harness.Case):
             self.check(fault, *self.run_moves(fault))
         return len(range(1, calls + 1, step))
 
+    def test_refused_for_a_while(self):
+        """What fails several times is asked for until it is granted: nothing is lost."""
+        for name in ("cuMemSetAccess", "cuMemMap"):
+            log = self.run_moves()[1]
+            calls = log.count(f" {name} = ")
+            begin = log[:log.index(" cuMemcpyAsync = ")].count(f" {name} = ")
+            for number in range(begin + 1, calls, max(1, (calls - begin) // MOST_FAULTS)):
+                fault = ",".join(f"{name}:{number + i}" for i in range(6))
+                result, _ = self.run_moves(fault)
+                what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
+                self.assertEqual(result.status, 0, what)
+                self.assertNotRegex(result.stderr, "BUG|broken|does not give back", what)
+
+    def test_refused_for_good(self):
+        """Access that is never granted again: a move that has not begun is not made; of one that
+        has, the blocks cannot be reached, which is said once, and no content is wrong."""
+        calls = self.run_moves()[1].count(" cuMemSetAccess = ")
+        lost = 0
+        for number in range(1, calls + 1, 1 if LONG else 4):
+            fault = f"cuMemSetAccess:{number}+"
+            result, _ = self.run_moves(fault)
+            what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
+            told = result.stderr.count("does not give back access")
+            self.assertNotRegex(result.stdout + result.stderr, "BUG|broken|words wrong", what)
+            self.assertLessEqual(told, 1, what)
+            if result.status != 0 and told == 0:
+                self.assertRegex(result.stdout, "cuMemAllocAsync", what)
+            lost += told
+        self.assertGreater(lost, 0)
+
     def test_moves(self):
         result, log = self.run_moves()
         self.assertEqual(result.status, 0, result.stdout + result.stderr)

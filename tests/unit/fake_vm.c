@@ -154,7 +154,14 @@ static bool fails(struct fake_vm *vm, enum fake_call call)
     if (vm->seed != 0 && vm->finished < vm->clock && draw(vm, 3) == 0) {
         vm->finished += 1 + draw(vm, vm->clock - vm->finished);
     }
-    return vm->fail_call == (int)call && vm->fail_after-- == 0;
+    if (vm->fail_call != (int)call || vm->fail_after-- > 0) {
+        return false;
+    }
+    if (vm->fail_more > 0) {
+        vm->fail_more--;
+        vm->fail_after = 0;
+    }
+    return true;
 }
 
 static bool is_complete(const struct fake_vm *vm, struct fake_fence fence)

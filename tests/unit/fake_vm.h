@@ -53,6 +53,7 @@ struct fake_vm {
     bool unmap_fails;           /* every unmap fails and does nothing */
     int fail_call;              /* enum fake_call that fails once; -1: none */
     size_t fail_after;          /* that many calls of it from now succeed before */
+    size_t fail_more;           /* that many calls of it fail after the first that does */
 };
 
 extern const struct spw_vm_ops fake_vm_ops;

@@ -358,7 +358,7 @@ static void test_verify(void **state)
 }
 
 /* Blocks that share granules, free memory between them, several runs: moved to and fro. */
-static bool run_with_fault(int fail_call, size_t fail_after)
+static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
 {
     uint64_t blocks[5], sizes[5], moved = 0;
     struct pool_fixture f;
@@ -377,12 +377,14 @@ static bool run_with_fault(int fail_call, size_t fail_after)
     }
     f.vm.fail_call = fail_call;
     f.vm.fail_after = fail_after;
+    f.vm.fail_more = fail_more;
     for (int i = 0; i < 6; i++) {
         moved += move(&f, i % 2 == 0 ? SPW_TIER_HOST : SPW_TIER_DEVICE, 3 + (size_t)i);
     }
     reached = fail_call >= 0 && f.vm.calls[fail_call] > fail_after;
     f.vm.fail_call = -1;
-    assert_true(moved > 0);
+    assert_true(moved > 0 || fail_more > 0);
+    assert_int_equal(spw_pool_move_mend(f.pool), SPW_OK);
     for (uint64_t i = 0; i < 5; i++) {
         if (i != 2) {
             assert_true(fake_vm_usable(&f.vm, blocks[i], sizes[i]));
@@ -401,11 +403,11 @@ static bool run_with_fault(int fail_call, size_t fail_after)
     return reached;
 }
 
-static void sweep(enum fake_call call)
+static void sweep(enum fake_call call, size_t more)
 {
     size_t after = 0;
 
-    while (run_with_fault((int)call, after)) {
+    while (run_with_faults((int)call, after, more)) {
         after++;
     }
     assert_true(after > 0);
@@ -416,10 +418,85 @@ static void test_faults(void **state)
     static const enum fake_call calls[] = {FAKE_CREATE, FAKE_MAP,   FAKE_ACCESS, FAKE_UNMAP,
                                            FAKE_FENCE,  FAKE_QUERY, FAKE_COPY};
 
-    assert_false(run_with_fault(-1, 0));
+    assert_false(run_with_faults(-1, 0, 0));
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        sweep(calls[i]);
+        sweep(calls[i], 0);
     }
+}
+
+/* What fails several times is tried until it succeeds: nothing is lost. */
+static void test_stubborn_faults(void **state)
+{
+    static const enum fake_call calls[] = {FAKE_MAP, FAKE_ACCESS, FAKE_UNMAP};
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        for (size_t more = 1; more < 24; more += more < 6 ? 1 : 4) {
+            sweep(calls[i], more);
+        }
+    }
+}
+
+/* Access is refused for good from the commit on: the blocks that were moved cannot be reached,
+ * nothing else is harmed, and their memory serves nobody until it can be. */
+static void test_lost(void **state)
+{
+    uint64_t a, b, c, bytes = 0;
+    struct pool_fixture f;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, 2 * GRANULE + GRANULE / 2, &stream_a); /* the rest of its end is free */
+    fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    f.vm.fail_call = FAKE_ACCESS;
+    f.vm.fail_after = 0;
+    f.vm.fail_more = SIZE_MAX;
+    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_E_NO_MEMORY);
+    pool_check(&f);
+    assert_int_equal(bytes, 0);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_lost(f.pool, &bytes), a);
+    assert_int_equal(bytes, 3 * GRANULE);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 1), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_mend(f.pool), SPW_E_AGAIN);
+    pool_check(&f);
+    f.vm.fail_call = -1;
+    /* What is free on the granule of its end is out of use. */
+    b = pool_alloc(&f, GRANULE / 4, &stream_a);
+    assert_true(b >= a + 3 * GRANULE);
+    c = pool_alloc(&f, 3 * GRANULE, &stream_a);
+    pool_free(&f, c, &stream_a);
+    assert_int_equal(spw_pool_move_mend(f.pool), SPW_OK);
+    pool_check(&f);
+    expect(&f, a, 2, 100, 0);
+    assert_int_equal(spw_pool_move_lost(f.pool, &bytes), 0);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 4 * GRANULE);
+    pool_close(&f);
+}
+
+/* A block that cannot be reached is freed. */
+static void test_lost_and_freed(void **state)
+{
+    uint64_t a, b, bytes = 0;
+    struct pool_fixture f;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    f.vm.fail_call = FAKE_MAP;
+    f.vm.fail_after = 0;
+    f.vm.fail_more = SIZE_MAX;
+    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    pool_free(&f, a, &stream_a);
+    f.vm.fail_call = -1;
+    b = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    assert_true(b != a);
+    assert_int_equal(spw_pool_refresh_access(f.pool), SPW_OK);
+    pool_close(&f); /* with it */
 }
 
 int main(void)
@@ -441,6 +518,9 @@ int main(void)
         cmocka_unit_test(test_capture),
         cmocka_unit_test(test_verify),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_stubborn_faults),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_lost_and_freed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

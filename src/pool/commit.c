@@ -1,0 +1,235 @@
+/* The last step of a move: new chunks in the place of the old ones, and the way back.
+ *
+ * Between the two the addresses are mapped to nothing. Both chunks have the content then, so it is
+ * not lost whatever the seam refuses, but it may not be reached: such granules are remembered, and
+ * tried again as long as the caller has patience. */
+#include "pool/move.h"
+
+#include "pool/state.h"
+
+static uint64_t chunk_of(const struct spw_pool *pool, const struct spw_move_item *item)
+{
+    return pool->backing.granules[item->granule].chunk;
+}
+
+static bool map(struct spw_pool *pool, const struct spw_move_item *item, uint64_t chunk)
+{
+    return pool->ops->map(pool->vm, spw_move_address(pool, item), pool->config.granule_bytes,
+                          chunk - 1) == SPW_OK;
+}
+
+static bool unmap(struct spw_pool *pool, const struct spw_move_item *item)
+{
+    uint64_t granule = pool->config.granule_bytes, done = granule;
+
+    return pool->ops->unmap(pool->vm, spw_move_address(pool, item), granule, granule, &done) ==
+           SPW_OK;
+}
+
+static bool give_access(struct spw_pool *pool, size_t first, size_t count)
+{
+    return pool->ops->set_access(pool->vm, spw_move_address(pool, &pool->move.items[first]),
+                                 count * pool->config.granule_bytes) == SPW_OK;
+}
+
+/* Enters in the books that the new chunk is in the place of the old one. */
+static void exchange(struct spw_pool *pool, struct spw_move_item *item)
+{
+    item->chunk = spw_backing_exchange(&pool->backing, item->granule, pool->move.to, item->chunk);
+    item->committed = true;
+}
+
+/* Puts the old chunk of an item, where nothing is mapped now, back in its place. */
+static void put_back(struct spw_pool *pool, size_t index)
+{
+    const struct spw_move_item *item = &pool->move.items[index];
+
+    if (!map(pool, item, chunk_of(pool, item)) && !map(pool, item, chunk_of(pool, item))) {
+        spw_backing_lose(&pool->backing, item->granule, SPW_LOST_MAPPING);
+    } else if (!give_access(pool, index, 1) && !give_access(pool, index, 1)) {
+        spw_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+    }
+}
+
+/* The new chunk of an item is mapped, but access was refused. True when it can stay nevertheless.
+ */
+static bool rescue(struct spw_pool *pool, size_t index)
+{
+    struct spw_move_item *item = &pool->move.items[index];
+
+    if (give_access(pool, index, 1)) {
+        exchange(pool, item);
+        return true;
+    }
+    if (!unmap(pool, item)) {
+        exchange(pool, item);
+        spw_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        return true;
+    }
+    put_back(pool, index);
+    return false;
+}
+
+/* Exchanges the chunks of items [first, last), a run of neighbours. Returns how many it was. */
+static size_t commit_run(struct spw_pool *pool, size_t first, size_t last, enum spw_err *ret_err)
+{
+    struct spw_move *move = &pool->move;
+    uint64_t granule = pool->config.granule_bytes, bytes = (last - first) * granule, done = bytes;
+    size_t mapped = first, moved = 0;
+
+    *ret_err = pool->ops->unmap(pool->vm, spw_move_address(pool, &move->items[first]), bytes,
+                                granule, &done);
+    if (*ret_err != SPW_OK) {
+        last = first + (size_t)(done / granule);
+    }
+    while (mapped < last && map(pool, &move->items[mapped], move->items[mapped].chunk)) {
+        mapped++;
+    }
+    for (size_t i = mapped; i < last; i++) {
+        *ret_err = SPW_E_NO_MEMORY;
+        put_back(pool, i);
+    }
+    if (mapped == first || give_access(pool, first, mapped - first)) {
+        for (size_t i = first; i < mapped; i++) {
+            exchange(pool, &move->items[i]);
+        }
+        return mapped - first;
+    }
+    for (size_t i = first; i < mapped; i++) {
+        moved += rescue(pool, i);
+    }
+    if (moved < mapped - first || pool->backing.lost > 0) {
+        *ret_err = SPW_E_NO_MEMORY;
+    }
+    return moved;
+}
+
+/* The first free extent on a granule that is broken now. */
+static struct spw_extent *find_broken(const struct spw_pool *pool)
+{
+    for (struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first; e != NULL; e = e->next) {
+        if (e->kind == SPW_EXTENT_FREE &&
+            spw_backing_is_broken(&pool->backing, e->address, spw_extent_end(e))) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* Free extents beside the blocks may be on another tier now, or broken. */
+static void look_again(struct spw_pool *pool)
+{
+    const struct spw_move *move = &pool->move;
+    uint64_t granule = pool->config.granule_bytes;
+    struct spw_extent *broken;
+    size_t i = 0;
+
+    for (struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first;
+         e != NULL && i < move->count; e = e->next) {
+        while (i < move->count && spw_move_address(pool, &move->items[i]) + granule <= e->address) {
+            i++;
+        }
+        if (i < move->count && e->kind == SPW_EXTENT_FREE &&
+            spw_move_address(pool, &move->items[i]) < spw_extent_end(e)) {
+            spw_space_rehost(&pool->space, e);
+        }
+    }
+    while (pool->backing.broken > 0 && (broken = find_broken(pool)) != NULL) {
+        spw_space_condemn(&pool->space, broken);
+    }
+}
+
+enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
+{
+    struct spw_move *move = &pool->move;
+    enum spw_err err = SPW_OK;
+    size_t moved = 0;
+
+    pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
+        run = spw_move_run(move, i);
+        if (!move->items[i].left_out) {
+            moved += commit_run(pool, i, i + run, &err);
+        }
+    }
+    look_again(pool);
+    *ret_bytes = moved * pool->config.granule_bytes;
+    spw_counter_add(move->to == SPW_TIER_HOST ? &pool->counters->spilled_bytes
+                                              : &pool->counters->promoted_bytes,
+                    *ret_bytes);
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+/* ---- what was lost ---- */
+
+static void mend_granule(struct spw_pool *pool, size_t index)
+{
+    const struct spw_granule *granule = &pool->backing.granules[index];
+    uint64_t bytes = pool->config.granule_bytes;
+    uint64_t address = pool->backing.base + index * bytes;
+
+    if (granule->lost == SPW_LOST_MAPPING) {
+        if (pool->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
+            return;
+        }
+        spw_backing_lose(&pool->backing, index, SPW_LOST_ACCESS);
+    }
+    if (pool->ops->set_access(pool->vm, address, bytes) == SPW_OK) {
+        spw_backing_lose(&pool->backing, index, SPW_LOST_NOTHING);
+    }
+}
+
+/* The first granule of which something is lost. There is one. */
+static size_t first_lost(const struct spw_pool *pool)
+{
+    size_t index = 0;
+
+    while (pool->backing.granules[index].lost == SPW_LOST_NOTHING) {
+        index++;
+    }
+    return index;
+}
+
+bool spw_move_mend(struct spw_pool *pool)
+{
+    size_t before = pool->backing.lost, index = 0;
+
+    /* The driver may need memory for its tables. */
+    (void)spw_backing_release(&pool->backing, SPW_TIER_DEVICE, SIZE_MAX);
+    for (size_t left = before; left > 0; index++) {
+        if (pool->backing.granules[index].lost != SPW_LOST_NOTHING) {
+            mend_granule(pool, index);
+            left--;
+        }
+    }
+    if (pool->backing.lost < before) {
+        spw_space_revive(&pool->space);
+    }
+    return pool->backing.lost == 0;
+}
+
+enum spw_err spw_pool_move_mend(struct spw_pool *pool)
+{
+    enum spw_err err = SPW_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    if (pool->backing.lost > 0 && !spw_move_mend(pool)) {
+        err = SPW_E_AGAIN;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes)
+{
+    uint64_t address = 0;
+
+    pthread_mutex_lock(&pool->lock);
+    *ret_bytes = pool->backing.lost * pool->config.granule_bytes;
+    if (pool->backing.lost > 0) {
+        address = pool->backing.base + first_lost(pool) * pool->config.granule_bytes;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return address;
+}
