@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""The parts of the benchmark `spill` on tiny cases that were worked out by hand."""
+import pathlib
+import tempfile
+import unittest
+
+import plans
+import spill_log
+import spill_model
+
+UNIT = 512
+MIB = 1 << 20
+
+
+def plan_of(text):
+    """"a x 2" allocates 2 units for x, "f x" frees it, "u 10 x+ y" is a kernel of 10 ns that writes
+    x and reads y; lines end with a semicolon."""
+    plan = [("s",)]
+    for line in filter(None, (part.split() for part in text.split(";"))):
+        if line[0] == "a":
+            plan.append(("a", line[1], int(line[2]) * UNIT))
+        elif line[0] == "f":
+            plan.append(("f", line[1]))
+        else:
+            plan.append(("u", int(line[1]),
+                         [(word.rstrip("+"), word.endswith("+")) for word in line[2:]]))
+    return plan
+
+
+# Three of one unit, room for two. After c is written, a is needed next and b last.
+THREE = """a a 1; u 10 a+; a b 1; u 10 b+; a c 1; u 10 c+; u 10 a; f a; u 10 c; f c; u 10 b; f b"""
+
+
+def moved(steps):
+    return steps[1].in_bytes // UNIT, steps[1].out_bytes // UNIT
+
+
+class Models(unittest.TestCase):
+    def test_belady(self):
+        """For c, b goes, whose next use is the farthest; it comes back when a is free."""
+        steps = spill_model.belady(plan_of(THREE), 2 * UNIT)
+        self.assertEqual(moved(steps), (1, 1))
+
+    def test_next_uses(self):
+        """What is freed is not used again, whatever takes its name."""
+        plan = plan_of("a x 1; u 1 x+; u 1 x; f x; a x 1; u 1 x+; f x")
+        self.assertEqual(list(filter(None, spill_model.next_uses(plan))),
+                         [{"x": 3}, {"x": spill_model.NEVER}, {"x": spill_model.NEVER}])
+
+    def test_lru(self):
+        """For c, a goes; for a, b; b comes back when a and c are free."""
+        steps = spill_model.lru(plan_of(THREE), 2 * UNIT)
+        self.assertEqual(moved(steps), (2, 2))
+        self.assertEqual(steps[1].moves, 4)
+
+    def test_all_fits(self):
+        for policy in (spill_model.belady, spill_model.lru, spill_model.static):
+            steps = policy(plan_of(THREE), 3 * UNIT)
+            self.assertEqual(steps[1], spill_model.Step(compute_ns=60))
+
+    def test_static(self):
+        """c is on the host for good; a kernel writes it, and one reads it."""
+        steps = spill_model.static(plan_of(THREE), 2 * UNIT)
+        self.assertEqual(moved(steps), (0, 0))
+        self.assertEqual(steps[1].link_bytes, 2 * UNIT)
+        self.assertAlmostEqual(steps[1].stall_ns, UNIT / 52.8 + UNIT / 35)
+
+    def test_static_again(self):
+        """What is freed makes room for what comes later, not for what is on the host."""
+        plan = plan_of("a a 2; a b 1; u 1 b+; f a; u 1 b; a c 2; u 1 c+; f b; f c")
+        steps = spill_model.static(plan, 2 * UNIT)
+        self.assertEqual(steps[1].link_bytes, 2 * UNIT)
+
+    def test_several_at_once(self):
+        """What a kernel uses stays while it makes room: d takes the place of b, not of a."""
+        plan = plan_of("a a 1; a b 1; u 1 a+; u 1 b+; a d 1; u 1 d+ a; u 1 b; f a; f b; f d")
+        steps = spill_model.lru(plan, 2 * UNIT)
+        self.assertEqual(moved(steps), (1, 2))
+
+    def test_too_large(self):
+        """A kernel that uses more than there is room for uses the rest where it is."""
+        plan = plan_of("a a 2; a b 2; u 1 a+ b+; f a; f b")
+        steps = spill_model.belady(plan, 3 * UNIT)
+        self.assertEqual(moved(steps), (0, 0))
+        self.assertEqual(steps[1].link_bytes, 2 * UNIT)
+
+    def test_steps(self):
+        """What lives on counts in the next step."""
+        plan = plan_of("a w 1; u 1 w+") + plan_of("a x 2; u 5 x+; f x; u 1 w")
+        steps = spill_model.belady(plan, 2 * UNIT)
+        self.assertEqual([(step.in_bytes, step.out_bytes) for step in steps],
+                         [(0, 0), (0, 0), (UNIT, UNIT)])
+        self.assertEqual(steps[2].compute_ns, 6)
+
+    def test_cost_of_a_move(self):
+        """3 MiB each way: two granules, mapped twice; two accesses and two unmaps; fences."""
+        step = spill_model.Step(compute_ns=7)
+        step.move(3 * MIB, 3 * MIB)
+        self.assertEqual((step.moves, step.calls), (2, 16))
+        self.assertAlmostEqual(
+            step.ns, 7 + 2 * (3 * MIB / 50 + 4 * 2000 + 2 * 56000 + 2 * 30000 + 5000))
+
+    def test_bound(self):
+        """Compute, or the busier direction of the link."""
+        self.assertEqual(spill_model.Step(100, 30, 1, 1, 4000, 3000).bound_ns(), 100)
+        self.assertEqual(spill_model.Step(100, 30, 1, 1, 4000, 6000).bound_ns(), 120)
+        self.assertEqual(spill_model.Step(100, 30, 1, 1, 7000, 6000).bound_ns(), 140)
+
+    def test_mean(self):
+        mean = spill_model.mean([spill_model.Step(10, 0, 2), spill_model.Step(20, 1, 4)])
+        self.assertEqual(mean, spill_model.Step(15, 0.5, 3))
+
+
+class Plans(unittest.TestCase):
+    def read(self, rows):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "trace.csv"
+            path.write_text("id,lower,upper,size\n" + "\n".join(rows))
+            return plans.of_trace(path)
+
+    def test_uses(self):
+        """Written at lower, read at upper - 1; a kernel takes what passes until the next use."""
+        plan = self.read(["0,0,4,700", "1,4,10,512"])
+        self.assertEqual(plan, [
+            ("a", 0, 700), ("u", 3 * plans.TICK_NS, [(0, True)]),
+            ("u", plans.TICK_NS, [(0, False)]),
+            ("f", 0), ("a", 1, 512), ("u", 5 * plans.TICK_NS, [(1, True)]),
+            ("u", plans.TICK_NS, [(1, False)]), ("f", 1)])
+        self.assertEqual(plans.live_peak(plan), 1024)
+        self.assertEqual(plans.compute_ns(plan), 10 * plans.TICK_NS)
+
+    def test_spanning(self):
+        """Two that span the step are used in order in its first half, in reverse in its second."""
+        plan = self.read(["0,0,100,1", "1,0,100,1", "2,40,50,1"])
+        order = [[buffer for buffer, _ in act[2]] for act in plan if act[0] == "u"]
+        self.assertEqual(order, [[0, 1], [0], [1], [2], [2], [1], [0], [0, 1]])
+
+    def test_many(self):
+        """Nine at once are two kernels."""
+        plan = self.read([f"{row},0,1,1" for row in range(9)])
+        kernels = [act for act in plan if act[0] == "u"]
+        self.assertEqual([len(uses) for _, _, uses in kernels], [8, 1])
+        self.assertEqual([ns for _, ns, _ in kernels], [plans.TICK_NS // 2] * 2)
+
+    def test_write(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "plan"
+            plans.write([("a", 1, 5), ("u", 7, [(1, False), (2, True)]), ("f", 1)], path)
+            self.assertEqual(path.read_text(), "a 1 5\nu 7 2 1 2\nf 1\n")
+
+
+LOG = """1 1 1 cuLaunchKernel = 0 kernel=spw_touch_step t=0..3000
+1 1 2   ran 2.1 kernel spw_touch_step t=3000..5000 device=0 in=0 out=0
+1 1 3 cuMemMap = 0 va=1 t=5000..7000
+1 1 4   ran 2.2 kernel spw_touch_use t=6000..9000 device=9 in=35000 out=0
+1 1 5 cuEventQuery = 600 t=7000..8000
+1 1 6 cuEventQuery = 0 t=8000..12000
+1 1 7   ran 3.1 copy t=9000..11000 device=5 in=0 out=100
+1 1 8   ran 3.2 copy t=9000..10000 device=10 in=0 out=0
+1 1 9   ran 2.3 kernel spw_touch_step t=15000..17000 device=0 in=0 out=0
+1 1 10   ran 3.3 copy t=17500..18500 device=5 in=70 out=0
+1 1 11   ran 2.4 kernel spw_touch_step t=20000..22000 device=0 in=0 out=0
+1 1 12 cuMemMap = 0 va=1 t=23000..25000
+"""
+
+
+class Log(unittest.TestCase):
+    def test_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "log"
+            path.write_text(LOG)
+            first, second = spill_log.read(path)
+        self.assertEqual(first, spill_log.Step(
+            ns=12000, copies=1, out_bytes=100, out_ns=2000, link_bytes=35000, link_ns=1000.0,
+            kernel_ns=5000, calls=1, calls_ns=2000, waits=1, waits_ns=3000))
+        self.assertEqual(first.idle_ns, 7000)
+        self.assertEqual(second, spill_log.Step(
+            ns=5000, copies=1, in_bytes=70, in_ns=1000, kernel_ns=2000))
+
+
+if __name__ == "__main__":
+    unittest.main()
