@@ -26,6 +26,7 @@ struct spw_granule {
     uint8_t tier;   /* enum spw_tier of the chunk */
     bool pinned;    /* a move is reading it: not unmapped */
     uint8_t lost;   /* enum spw_lost: the chunk has the content, but nobody reaches it */
+    struct spw_extent *start; /* of the block that began in it last, and may be gone by now */
 };
 
 /* The chunks of one tier. */

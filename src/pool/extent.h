@@ -115,9 +115,10 @@ static inline struct spw_extent *spw_extent_take(struct spw_extent_store *store)
     return extent;
 }
 
-/* Gives a record back. */
+/* Gives a record back. Until it is taken again it has no bytes. */
 static inline void spw_extent_give(struct spw_extent_store *store, struct spw_extent *extent)
 {
+    extent->bytes = 0;
     extent->next = store->unused;
     store->unused = extent;
     store->unused_count++;

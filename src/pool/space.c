@@ -274,6 +274,13 @@ void spw_space_fini(struct spw_space *space)
 
 /* ---- blocks ---- */
 
+static struct spw_extent *begin_block(struct spw_space *space, struct spw_extent *extent)
+{
+    extent->kind = SPW_EXTENT_BLOCK;
+    space->backing->granules[spw_backing_index(space->backing, extent->address)].start = extent;
+    return extent;
+}
+
 struct spw_extent *spw_space_best(const struct spw_space *space, enum spw_heap_class heap,
                                   uint64_t bytes, const struct spw_lane *lane)
 {
@@ -300,15 +307,13 @@ struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *ex
         block->address = high ? spw_extent_end(extent) - bytes : extent->address;
         block->bytes = bytes;
         block->heap = extent->heap;
-        block->kind = SPW_EXTENT_BLOCK;
         extent->address += high ? 0 : bytes;
         spw_bins_resize(&extent->lane->bins[extent->heap], extent, extent->bytes - bytes);
         link_after(heap_of(space, extent), high ? extent : extent->prev, block);
-        return block;
+        return begin_block(space, block);
     }
     unindex(space, extent);
-    extent->kind = SPW_EXTENT_BLOCK;
-    return extent;
+    return begin_block(space, extent);
 }
 
 void spw_space_free(struct spw_space *space, struct spw_extent *block, struct spw_lane *lane)
@@ -339,21 +344,52 @@ void spw_space_settle(struct spw_space *space, struct spw_lane *lane)
     spw_lane_collect(space->lanes, lane);
 }
 
-struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address)
+/* An extent near `address`: what a granule, the address's own or the next one below that knows,
+ * remembers of the block that began in it last. Its record may be another extent's by now; any will
+ * do that still touches the granule. */
+static struct spw_extent *find_near(const struct spw_space *space, const struct spw_heap *heap,
+                                    uint64_t address)
+{
+    const struct spw_backing *backing = space->backing;
+    uint64_t granule = spw_backing_down(backing, address);
+
+    for (; granule >= heap->base; granule -= backing->granule_bytes) {
+        struct spw_extent *e = backing->granules[spw_backing_index(backing, granule)].start;
+
+        if (e != NULL && e->bytes > 0 && e->address < granule + backing->granule_bytes &&
+            spw_extent_end(e) > granule) {
+            return e;
+        }
+    }
+    return heap->first;
+}
+
+static const struct spw_heap *heap_at(const struct spw_space *space, uint64_t address)
 {
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
-        const struct spw_heap *heap = &space->heaps[i];
-
-        if (address < heap->base || address >= heap->frontier) {
-            continue;
-        }
-        for (struct spw_extent *e = heap->first; e != NULL; e = e->next) {
-            if (address < spw_extent_end(e)) {
-                return e;
-            }
+        if (address >= space->heaps[i].base && address < space->heaps[i].frontier) {
+            return &space->heaps[i];
         }
     }
     return NULL;
+}
+
+struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address)
+{
+    const struct spw_heap *heap = heap_at(space, address);
+    struct spw_extent *e;
+
+    if (heap == NULL) {
+        return NULL;
+    }
+    e = find_near(space, heap, address);
+    while (e->address > address) {
+        e = e->prev;
+    }
+    while (spw_extent_end(e) <= address) {
+        e = e->next;
+    }
+    return e;
 }
 
 /* ---- windows ---- */
@@ -547,8 +583,7 @@ struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_ex
     if (claim->bytes > bytes) {
         rebuild(space, cut(space, claim, claim->address + bytes));
     }
-    claim->kind = SPW_EXTENT_BLOCK;
-    return claim;
+    return begin_block(space, claim);
 }
 
 /* ---- stealing ---- */

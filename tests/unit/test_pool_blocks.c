@@ -2,6 +2,7 @@
 #include "pool_fixture.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void expect_block(struct pool_fixture *f, uint64_t address, uint64_t expected_address,
                          uint64_t expected_bytes)
@@ -60,6 +61,47 @@ static void test_find_among_neighbours(void **state)
     expect_none(&f, second + 8191);
     expect_block(&f, third, third, 8192);
     expect_none(&f, third + 8192);
+    pool_close(&f);
+}
+
+/* Sizes from 512 bytes to 32 MiB, small ones more often. */
+static uint64_t churn_size(uint32_t random)
+{
+    return 1 + (random >> 8) % (512u << random % 17);
+}
+
+static void test_find_in_churn(void **state)
+{
+    enum { BLOCKS = 400, ROUNDS = 20000 };
+    static uint64_t blocks[BLOCKS], bytes[BLOCKS];
+    struct pool_fixture f;
+    uint32_t random = 1;
+
+    pool_open(&f, 100);
+    memset(blocks, 0, sizeof(blocks));
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t changed, asked;
+
+        random = random * 1664525 + 1013904223;
+        changed = (random >> 16) % BLOCKS;
+        if (blocks[changed] != 0) {
+            assert_int_equal(spw_pool_free(f.pool, blocks[changed], &stream_a), SPW_OK);
+            expect_none(&f, blocks[changed] + bytes[changed] / 2);
+        }
+        bytes[changed] = churn_size(random);
+        assert_int_equal(spw_pool_alloc(f.pool, bytes[changed], &stream_a, NULL, &blocks[changed]),
+                         SPW_OK);
+        asked = random % BLOCKS;
+        if (blocks[asked] != 0) {
+            expect_block(&f, blocks[asked] + random % bytes[asked], blocks[asked], bytes[asked]);
+        }
+    }
+    pool_check(&f);
+    for (int i = 0; i < BLOCKS; i++) {
+        if (blocks[i] != 0) {
+            pool_free(&f, blocks[i], &stream_a);
+        }
+    }
     pool_close(&f);
 }
 
@@ -350,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_find_among_neighbours),
+        cmocka_unit_test(test_find_in_churn),
         cmocka_unit_test(test_find_outside),
         cmocka_unit_test(test_ids_never_repeat),
         cmocka_unit_test(test_foreign_frees),
