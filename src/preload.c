@@ -479,9 +479,9 @@ static int host_node(void *vm)
     return spw_vm_host_node(vm);
 }
 
-static void note_context(void *vm, CUcontext context)
+static void note_context(void *vm, CUcontext context, bool peer)
 {
-    spw_vm_note_context(vm, context);
+    spw_vm_note_context(vm, context, peer);
 }
 
 static void forget_context(void *vm, CUcontext context)

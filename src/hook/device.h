@@ -53,9 +53,10 @@ void spw_device_close(struct spw_device *device, enum spw_closing closing);
 /* A stream is about to be destroyed: every pool settles what was freed on it. */
 void spw_device_retire_stream(const struct spw_stream *stream);
 
-/* A context of the device was seen for the first time, or is about to go. */
+/* A context of the device was seen for the first time, or is about to go: told to every pool whose
+ * memory is used from it. */
 void spw_device_note_context(struct spw_device *device, CUcontext context);
-void spw_device_forget_context(struct spw_device *device, CUcontext context);
+void spw_device_forget_context(CUcontext context);
 
 /* Sets what device `accessor` may do with the device's memory, now and for later pools. */
 CUresult spw_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access);

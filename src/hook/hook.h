@@ -104,8 +104,9 @@ struct spw_seam {
     /* Lets device `accessor` reach what is mapped from now on, or not any more. True when that
      * changed something. */
     bool (*grant)(void *vm, int accessor, CUmemAccess_flags access);
-    /* A context of the device was seen for the first time, or is about to go. */
-    void (*note_context)(void *vm, CUcontext context);
+    /* A context of the device, or of a peer that may reach its memory, was seen for the first time,
+     * or is about to go. */
+    void (*note_context)(void *vm, CUcontext context, bool peer);
     void (*forget_context)(void *vm, CUcontext context);
     /* Writes the statistics file. No lock. */
     void (*report)(void);

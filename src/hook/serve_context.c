@@ -107,12 +107,12 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
         if (pool != NULL) {
             spw_pool_lose_context(pool, context);
         }
-        spw_device_forget_context(device, context);
     } else if (gone) {
         close_without_context(device, context);
     } else {
         spw_device_close(device, SPW_CLOSING_ORDERLY);
     }
+    spw_device_forget_context(context);
 }
 
 /* The device of a context whose end matters; -1 when there is none. */
@@ -156,7 +156,7 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
     if (ordinal >= 0) {
         spw_stream_retire_context(context, false);
         synchronize(context, ordinal);
-        spw_device_forget_context(&spw_hook.devices[ordinal], context);
+        spw_device_forget_context(context);
     }
     return driver->cuGreenCtxDestroy(hCtx);
 }

@@ -27,7 +27,7 @@ static enum spw_err open_stream(struct spw_copier *copier)
     if (copier->handle != NULL) {
         return SPW_OK;
     }
-    if (fences->context_count > 0) {
+    if (fences->own_count > 0) {
         context = fences->contexts[0];
     } else {
         (void)CALL(copier, cuCtxGetCurrent, &context);

@@ -32,18 +32,35 @@ void spw_fences_leave(struct spw_fences *fences, bool pushed)
     }
 }
 
-void spw_fences_note_context(struct spw_fences *fences, CUcontext context)
+void spw_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
 {
     for (size_t i = 0; i < fences->context_count; i++) {
         if (fences->contexts[i] == context) {
             return;
         }
     }
-    if (context != NULL && fences->context_count < SPW_FENCE_CONTEXTS) {
-        fences->contexts[fences->context_count++] = context;
-    } else if (context != NULL) {
-        fences->overflow = true;
+    if (context == NULL) {
+        return;
     }
+    if (fences->context_count == SPW_FENCE_CONTEXTS) {
+        fences->overflow = true;
+        return;
+    }
+    fences->contexts[fences->context_count++] = context;
+    if (!peer) {
+        fences->contexts[fences->context_count - 1] = fences->contexts[fences->own_count];
+        fences->contexts[fences->own_count++] = context;
+    }
+}
+
+/* Fills the gap with the last of its kind. */
+static void take_out(struct spw_fences *fences, size_t index)
+{
+    if (index < fences->own_count) {
+        fences->contexts[index] = fences->contexts[--fences->own_count];
+        index = fences->own_count;
+    }
+    fences->contexts[index] = fences->contexts[--fences->context_count];
 }
 
 /* The events of a context that is gone, or whose work is complete, hold nobody up any more. */
@@ -71,7 +88,7 @@ void spw_fences_forget_context(struct spw_fences *fences, CUcontext context)
 
     for (size_t i = 0; i < fences->context_count; i++) {
         if (fences->contexts[i] == context) {
-            fences->contexts[i] = fences->contexts[--fences->context_count];
+            take_out(fences, i);
             break;
         }
     }

@@ -1,7 +1,8 @@
 /* Fences made of driver events.
  *
- * A fence of a stream is one event; a fence of the device is one event for each known context,
- * recorded with cuCtxRecordEvent (CUDA 12.5: it covers every stream of the context). On a driver
+ * A fence of a stream is one event; a fence of the device is one event for each known context of
+ * it and of the devices that may reach its memory, recorded with cuCtxRecordEvent (CUDA 12.5: it
+ * covers every stream of the context). On a driver
  * without that call the device is synchronised instead. Events are kept for the next fence, by
  * context, because an event belongs to the context it was created in. Caller holds the pool's lock,
  * but where it says no lock. */
@@ -15,7 +16,7 @@
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
 
-/* Contexts of one device that a fence can cover; with more, device-wide fences cannot be had. */
+/* Contexts that a fence of one device can cover; with more, device-wide fences cannot be had. */
 enum { SPW_FENCE_CONTEXTS = 64 };
 
 struct spw_event {
@@ -34,8 +35,8 @@ struct spw_fence {
 struct spw_fences {
     struct spw_driver *driver;
     int ordinal;
-    CUcontext contexts[SPW_FENCE_CONTEXTS]; /* known on this device */
-    size_t context_count;
+    CUcontext contexts[SPW_FENCE_CONTEXTS]; /* known: those of this device, then those of peers */
+    size_t own_count, context_count;
     bool overflow; /* there was one more */
     struct spw_event *unused_events;
     struct spw_fence *unused, *all;
@@ -67,8 +68,9 @@ void spw_fence_drop(struct spw_fences *fences, struct spw_fence *fence);
 CUresult spw_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed);
 void spw_fences_leave(struct spw_fences *fences, bool pushed);
 
-/* Adds a context to those that a fence of the device covers, or takes it out with its events. */
-void spw_fences_note_context(struct spw_fences *fences, CUcontext context);
+/* Adds a context, of this device or of a peer, to those that a fence of the device covers, or takes
+ * it out with its events. */
+void spw_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer);
 void spw_fences_forget_context(struct spw_fences *fences, CUcontext context);
 
 /* Frees the records; with `destroy_events`, the events are given back to the driver. */

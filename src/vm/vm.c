@@ -246,8 +246,7 @@ static enum spw_err vm_copy(void *cookie, const struct spw_vm_copy *copies, size
     enum spw_err err;
 
     *ret_fence = NULL;
-    /* Work of a peer is covered by no fence of this device. */
-    if (vm->access_count > 1 || atomic_load(&vm->fences.driver->captures_open) > 0) {
+    if (atomic_load(&vm->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
     err = spw_copier_copy(&vm->copier, copies, count, after_all, &fence);
@@ -444,9 +443,9 @@ bool spw_vm_grant(struct spw_vm *vm, int accessor, bool readable, bool writable)
     return true;
 }
 
-void spw_vm_note_context(struct spw_vm *vm, CUcontext context)
+void spw_vm_note_context(struct spw_vm *vm, CUcontext context, bool peer)
 {
-    spw_fences_note_context(&vm->fences, context);
+    spw_fences_note_context(&vm->fences, context, peer);
 }
 
 void spw_vm_forget_context(struct spw_vm *vm, CUcontext context)

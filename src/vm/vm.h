@@ -41,8 +41,9 @@ void spw_vm_set_patience(struct spw_vm *vm, uint64_t patience_ns);
  * when the list is full or nothing changed. */
 bool spw_vm_grant(struct spw_vm *vm, int accessor, bool readable, bool writable);
 
-/* Notes a context of this device, so that fences of the whole device cover its streams too. */
-void spw_vm_note_context(struct spw_vm *vm, CUcontext context);
+/* Notes a context of this device, or of a peer that may reach its memory, so that fences of the
+ * whole device cover its streams too. */
+void spw_vm_note_context(struct spw_vm *vm, CUcontext context, bool peer);
 
 /* The context is about to go with all its events, or is gone; its work is complete. */
 void spw_vm_forget_context(struct spw_vm *vm, CUcontext context);

@@ -10,6 +10,8 @@
  *     moves pin         cold blocks are pinned by the public interface
  *     moves unpin       and let go again
  *     moves priority    half of them, the oldest, have a higher priority
+ *     moves peer        kernels of a second device count up in cold blocks of the first
+ *     moves peer-spin   one of them runs until a later submission lets it go
  *     moves create      the program's own physical memory, more than the device has
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
@@ -47,22 +49,32 @@ static int status;
         }                                                                                          \
     } while (0)
 
-static void add(CUstream stream, int block)
+static void add_by(CUfunction kernel, CUstream stream, int block)
 {
     CUdeviceptr address = cold[block];
     size_t words = COLD_WORDS;
     uint32_t one = 1;
     void *params[] = {&address, &words, &one};
 
-    MUST(cuLaunchKernel(add_kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+    MUST(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
     expected[block]++;
+}
+
+static void add(CUstream stream, int block)
+{
+    add_by(add_kernel, stream, block);
+}
+
+static void spin_by(CUfunction kernel, CUstream stream, const uint32_t *flag)
+{
+    void *params[] = {&flag};
+
+    MUST(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
 }
 
 static void spin(CUstream stream, const uint32_t *flag)
 {
-    void *params[] = {&flag};
-
-    MUST(cuLaunchKernel(spin_kernel, 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+    spin_by(spin_kernel, stream, flag);
 }
 
 /* Leaves 0 when there is no memory and that may be. */
@@ -387,6 +399,69 @@ static void with_capture(void)
     MUST(cuGraphDestroy(graph));
 }
 
+/* ---- a second device ---- */
+
+static CUcontext peer_context;
+static CUfunction peer_add, peer_spin;
+static CUstream peer_stream;
+
+static void start_peer(void)
+{
+    CUmodule module;
+
+    MUST(cuDevicePrimaryCtxRetain(&peer_context, 1));
+    MUST(cuCtxSetCurrent(peer_context));
+    MUST(cuModuleLoadData(&module, "any image will do"));
+    MUST(cuModuleGetFunction(&peer_add, module, "spw_add"));
+    MUST(cuModuleGetFunction(&peer_spin, module, "spw_spin"));
+    MUST(cuStreamCreate(&peer_stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuCtxEnablePeerAccess(context, 0));
+    MUST(cuCtxSetCurrent(context));
+}
+
+/* Every other block is the peer's, the rest are this device's: nobody waits for anybody. */
+static void with_peer(void)
+{
+    CUdeviceptr hot[4] = {0};
+
+    start_peer();
+    for (int round = 0; round < ROUNDS; round++) {
+        CUdeviceptr *slot = &hot[round % 4];
+
+        MUST(cuCtxSetCurrent(peer_context));
+        for (int i = 0; i < COLD; i += 2) {
+            add_by(peer_add, peer_stream, i);
+        }
+        MUST(cuCtxSetCurrent(context));
+        for (int i = 1; i < COLD; i += 2) {
+            add(main_stream, i);
+        }
+        if (*slot != 0) {
+            MUST(cuMemFreeAsync(*slot, main_stream));
+        }
+        *slot = new_hot();
+        let_age();
+    }
+    for (int i = 0; i < 4; i++) {
+        MUST(cuMemFreeAsync(hot[i], main_stream));
+    }
+    MUST(cuStreamSynchronize(peer_stream));
+}
+
+static void with_peer_spin(void)
+{
+    uint32_t *flag = new_flag();
+
+    start_peer();
+    MUST(cuCtxSetCurrent(peer_context));
+    spin_by(peer_spin, peer_stream, flag);
+    add_by(peer_add, peer_stream, 0);
+    MUST(cuCtxSetCurrent(context));
+    hold_and_allocate();
+    MUST(cuMemsetD32Async((CUdeviceptr)(uintptr_t)flag, 1, 1, main_stream));
+    MUST(cuStreamSynchronize(peer_stream));
+}
+
 /* ---- what the program says of its blocks ---- */
 
 static int (*pin)(const void *address, size_t bytes, int on);
@@ -507,6 +582,7 @@ int main(int argc, char **argv)
     } modes[] = {{"writes", writes},          {"threads", with_threads}, {"spin", with_spin},
                  {"wait", with_wait},         {"callback", with_callback}, {"copy", with_copy},
                  {"capture", with_capture},   {"faults", with_faults},
+                 {"peer", with_peer},         {"peer-spin", with_peer_spin},
                  {"pin", with_pin},           {"unpin", with_unpin},
                  {"priority", with_priority}, {"create", with_create}};
 

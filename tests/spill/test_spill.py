@@ -117,6 +117,17 @@ class Moves(harness.Case):
         self.assertGreater(device["placed_bytes"], 0)
 
 
+    def test_a_peer_uses_the_memory(self):
+        """Its work is waited for, and what was moved is mapped for it as well."""
+        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}):
+            for seed in (1, 2, 3):
+                with self.subTest(seed=seed, **options):
+                    device = self.moves("peer", seed, SIM_DEVICES=2, **options)
+                    self.assertGreater(device["moves"], 0)
+        device = self.moves("peer-spin", SIM_DEVICES=2, MOVE_WAIT=5)
+        self.assertEqual(device["moves"], 0)
+        self.assertGreaterEqual(device["abandoned_moves"], 1)
+
     def test_pinned_by_the_program(self):
         device = self.moves("pin")
         self.assertEqual(device["moves"], 0)
