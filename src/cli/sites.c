@@ -224,8 +224,8 @@ static void print_tiers(const cJSON *device, int ordinal)
     char device_now[SPW_SIZE_TEXT], device_peak[SPW_SIZE_TEXT];
     char host_now[SPW_SIZE_TEXT], host_peak[SPW_SIZE_TEXT];
 
-    printf("\ndevice %d by tier, free memory included: device %s at exit, %s at the peak; host %s at "
-           "exit, %s at the peak\n",
+    printf("\ndevice %d by tier, free memory included: device %s at exit, %s at the peak; host %s "
+           "at exit, %s at the peak\n",
            ordinal, spw_size_text(figure(device, "committed_bytes"), device_now),
            spw_size_text(figure(device, "committed_peak_bytes"), device_peak),
            spw_size_text(figure(device, "host_bytes"), host_now),

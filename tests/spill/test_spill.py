@@ -197,7 +197,7 @@ class Told(Spill):
         stats.write_text(json.dumps(report))
         said = self.run_command([harness.COMMAND, "sites", stats], harness.environment()).stdout
         self.assertRegex(said.splitlines()[-1],
-                         r"^device 0 by tier, free memory included: device [0-9.]+ [KMG]?i?B at exit,"
+                         r"^device 0 by tier, free memory included: device [0-9.]+ \w+ at exit,"
                          r" 1\.06 GiB at the peak; host 8 MiB at exit, [0-9.]+ MiB at the peak$")
 
     def test_default_is_half_of_the_host(self):
