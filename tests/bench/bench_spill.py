@@ -19,21 +19,51 @@ import spill_model
 import traces
 
 STEPS, FROM = 7, 4
+MEASURED = STEPS - FROM + 1
+TORCH = ["--bf16", "--batch", "4"]  # of gpt2_like.py
 SHARES = (5, 10, 20, 50)  # percent of the live peak that does not fit
 MOST, MUST = 1.15, 20     # times the bound, up to so many percent
 
 
-def run_tier(plan, memory, folder):
-    """The mean step, or None when the program failed."""
-    path, log = pathlib.Path(folder) / "plan", pathlib.Path(folder) / "log"
-    log.unlink(missing_ok=True)
+class Workload:
+    """Something that takes steps: what the models work on, and a command for spillway."""
+
+    def __init__(self, name, plan, command):
+        self.name, self.plan, self.command = name, plan, command
+
+    def model(self, who, capacity):
+        """The mean step of a model."""
+        return spill_model.mean(getattr(spill_model, who)(self.plan, capacity)[1:-1][-MEASURED:])
+
+    def tier(self, memory):
+        """The mean step under spillway, or None when the program failed."""
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log"
+            run = bench.simulate(self.command, memory, SPILL="auto", SIM_TIME="on", SIM_LOG=log)
+            if not run.ran:
+                print(run.stderr, file=sys.stderr)
+                return None
+            return spill_log.mean(spill_log.read(log)[-MEASURED:])
+
+
+def of_trace(name, folder):
+    """A step is like the other, as nothing lives longer: the models take one."""
+    plan = plans.of_trace(traces.path(name))
+    path = pathlib.Path(folder) / name
     plans.write(plan, path)
-    run = bench.simulate([bench.PROGRAMS / "play", STEPS, path], memory, SPILL="auto",
-                         SIM_TIME="on", SIM_LOG=log)
+    return Workload(name, [("s",), *plan, ("s",)], [bench.PROGRAMS / "play", STEPS, path])
+
+
+def of_torch(interpreter, folder):
+    """The plan is that of a run without spillway where everything fits."""
+    command = [interpreter, bench.HERE / "torch_spill.py", *TORCH, "--steps", STEPS]
+    log = pathlib.Path(folder) / "log"
+    run = bench.simulate(command, bench.LARGE, ["--no-pool"],
+                         {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}, SIM_TIME="on",
+                         SIM_LOG=log)
     if not run.ran:
-        print(run.stderr, file=sys.stderr)
-        return None
-    return spill_log.mean(spill_log.read(log)[FROM - 1:])
+        sys.exit(run.stderr)
+    return Workload("gpt2_like", plans.of_log(log), command)
 
 
 def verdict(share, ns, bound_ns, lru_ns):
@@ -64,17 +94,15 @@ def print_tier(table, where, step, bound_ns, judged):
               waits_ms=ms(step.waits_ns), verdict=judged)
 
 
-def measure(table, name, plan, share, folder):
-    capacity = plans.live_peak(plan) * (100 - share) // 100
-    marked = [("s",), *plan]
-    models = {who: getattr(spill_model, who)(marked, capacity)[1]
-              for who in ("belady", "lru", "static")}
+def measure(table, workload, share):
+    capacity = plans.live_peak(workload.plan) * (100 - share) // 100
+    models = {who: workload.model(who, capacity) for who in ("belady", "lru", "static")}
     bound_ns = models["belady"].bound_ns()
-    where = {"trace": name, "spilled": f"{share} %"}
+    where = {"trace": workload.name, "spilled": f"{share} %"}
     table.row(**where, who="bound", in_MiB=mib(models["belady"].in_bytes),
               out_MiB=mib(models["belady"].out_bytes), step_ms=ms(bound_ns), bound=1.0)
     print_models(table, where, models, bound_ns)
-    step = run_tier(plan, capacity, folder)
+    step = workload.tier(capacity)
     if step is None:
         table.row(**where, who="tier", verdict="MISSED: failed")
     else:
@@ -83,14 +111,17 @@ def measure(table, name, plan, share, folder):
 
 
 def main():
+    interpreter = bench.find_torch()
     table = bench.Table(trace=-11, spilled=-7, who=-6, moves=8, in_MiB=10, out_MiB=10,
                         link_MiB=10, calls=9, waits=7, step_ms=9, bound=7, link_ms=8, idle_ms=8,
                         calls_ms=8, waits_ms=8, verdict=-7)
     with tempfile.TemporaryDirectory() as folder:
-        for name in traces.NAMES:
-            plan = plans.of_trace(traces.path(name))
+        workloads = [of_trace(name, folder) for name in traces.NAMES]
+        if interpreter:
+            workloads.append(of_torch(interpreter, folder))
+        for workload in workloads:
             for share in SHARES:
-                measure(table, name, plan, share, folder)
+                measure(table, workload, share)
 
 
 if __name__ == "__main__":

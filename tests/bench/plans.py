@@ -1,10 +1,14 @@
-"""Plans: what a step allocates, frees and uses, in order, and how long its kernels run.
+"""Plans: what steps allocate, free and use, in order, and how long their kernels run.
 
-A plan is a list of acts: ("a", buffer, bytes), ("f", buffer) and ("u", nanoseconds, uses), where
-uses are (buffer, written) pairs of one kernel. The program `play` plays one (its format is in
-play.c), and the models of spill_model.py work on the same list.
+A plan is a list of acts: ("a", buffer, bytes), ("f", buffer), ("u", nanoseconds, uses), where uses
+are (buffer, written) pairs of one kernel, and ("s",) where a step begins. The program `play` plays
+one of a single step without the last (its format is in play.c), and the models of spill_model.py
+work on the same list.
 """
+import bisect
 import csv
+
+import spill_log
 import traces
 
 TICK_NS = 20000  # computed in a unit of a trace's logical time
@@ -58,6 +62,60 @@ def kernels(nanoseconds, uses):
     return [("u", nanoseconds // len(parts), part) for part in parts]
 
 
+class Blocks:
+    """What is allocated now, by address."""
+
+    def __init__(self):
+        self.starts, self.blocks, self.count = [], {}, 0
+
+    def add(self, address, size):
+        """The new buffer's number."""
+        self.count += 1
+        bisect.insort(self.starts, address)
+        self.blocks[address] = (self.count, size)
+        return self.count
+
+    def remove(self, address):
+        """The buffer's number, or None."""
+        found = self.blocks.pop(address, None)
+        if found is None:
+            return None
+        self.starts.remove(address)
+        return found[0]
+
+    def at(self, address):
+        """The buffer that holds the address, or None."""
+        place = bisect.bisect_right(self.starts, address) - 1
+        if place < 0:
+            return None
+        buffer, size = self.blocks[self.starts[place]]
+        return buffer if address < self.starts[place] + size else None
+
+
+def of_log(path):
+    """The plan of a program that ran without spillway and with simulated time, from the driver's
+    log: a use is an argument of a launch that was checked."""
+    plan, blocks = [], Blocks()
+    calls, took = spill_log.read_program(path)
+    for name, details in calls:
+        if name in ("cuMemAllocAsync", "cuMemAlloc_v2"):
+            size = int(details[0].removeprefix("size="))
+            address = int(details[details.index("->") + 1], 16)
+            plan.append(("a", blocks.add(address, size), size))
+        elif name in ("cuMemFreeAsync", "cuMemFree_v2"):
+            buffer = blocks.remove(int(details[0], 16))
+            plan += [("f", buffer)] if buffer is not None else []
+        elif details[0] == "kernel=" + spill_log.MARK:
+            plan.append(("s",))
+        else:
+            uses = [(blocks.at(int(word[1:].partition("+")[0], 16)), word[0] == "w")
+                    for word in details if word[1:3] == "0x"]
+            item = next(word for word in details if word.startswith("item="))
+            plan.append(("u", took.get(item.removeprefix("item="), 0),
+                         [use for use in uses if use[0] is not None]))
+    return plan
+
+
 def write(plan, path):
     with open(path, "w") as text:
         for kind, *rest in plan:
@@ -76,13 +134,13 @@ def live_peak(plan):
     """The most bytes live at once, each buffer rounded up to a unit."""
     live = peak = 0
     sizes = {}
-    for kind, buffer, *rest in plan:
+    for kind, *rest in plan:
         if kind == "a":
-            sizes[buffer] = rounded(rest[0])
-            live += sizes[buffer]
+            sizes[rest[0]] = rounded(rest[1])
+            live += sizes[rest[0]]
             peak = max(peak, live)
         elif kind == "f":
-            live -= sizes.pop(buffer)
+            live -= sizes.pop(rest[0])
     return peak
 
 

@@ -71,6 +71,25 @@ def read(path):
     return steps
 
 
+PROGRAM = ("cuMemAllocAsync", "cuMemAlloc_v2", "cuMemFreeAsync", "cuMemFree_v2",
+           "cuLaunchKernel", "cuLaunchKernelEx")
+
+
+def read_program(path):
+    """The calls that succeeded of a program's functions on memory and kernels, as (name, words of
+    the details), and {item: nanoseconds} of its kernels."""
+    calls, took = [], {}
+    with open(path, errors="replace") as log:
+        for line in log:
+            words = line.split()
+            if words[3] == "ran" and words[5] == "kernel" and words[-4].startswith("t="):
+                begin, end = times_of(words[-4])
+                took[words[4]] = end - begin
+            elif words[3].removesuffix("_ptsz") in PROGRAM and words[5] == "0":
+                calls.append((words[3].removesuffix("_ptsz"), words[6:]))
+    return calls, took
+
+
 def note_work(step, kind, ns, came, went):
     if kind == "copy":
         step.copies += came > 0 or went > 0

@@ -425,7 +425,7 @@ static void test_log(void **state)
 
     close(mkstemp(path));
     text = log_of("short", path, "0");
-    call = strstr(text, "cuLaunchKernel = 0 kernel=spw_touch_test t=");
+    call = strstr(text, "cuLaunchKernel = 0 kernel=spw_touch_test item=2.1 t=");
     work = strstr(text, "kernel spw_touch_test t=");
     assert_non_null(call);
     assert_non_null(work);

@@ -37,7 +37,7 @@ static bool started;
 
 /* The details of the call in progress on this thread; a body may let go of the lock, so they cannot
  * be shared. */
-static _Thread_local char note_text[256];
+static _Thread_local char note_text[768];
 
 /* When it began, in virtual time. */
 static _Thread_local uint64_t call_began;
@@ -159,7 +159,7 @@ bool sim_calls_logged(void)
 
 void sim_calls_log(const char *line)
 {
-    char text[512];
+    char text[1024];
     int length;
 
     if (log_fd < 0) {
@@ -180,7 +180,7 @@ void sim_calls_log(const char *line)
 
 void sim_calls_end(enum sim_fn fn, CUresult result)
 {
-    char line[400];
+    char line[900];
     int length;
 
     if (log_fd < 0) {

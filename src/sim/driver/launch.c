@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/driver/calls.h"
 #include "sim/driver/capture.h"
 #include "sim/driver/control.h"
 #include "sim/driver/entry.h"
@@ -10,6 +11,7 @@
 #include "sim/driver/fit.h"
 #include "sim/driver/memory.h"
 #include "sim/driver/submit.h"
+#include "sim/driver/timing.h"
 #include "sim/driver/work_context.h"
 
 /* Limits of a launch on all GPUs that can be simulated. */
@@ -326,6 +328,21 @@ const CUDA_KERNEL_NODE_PARAMS *sim_launch_of_op(const struct sim_op *op)
     return &((const struct launch_op *)op)->params;
 }
 
+/* With simulated time: what the log needs to tell who uses which memory when. */
+static void note_uses(const struct sim_stream *stream, const struct sim_op *op)
+{
+    if (!sim_calls_logged() || !sim_timing_is_on()) {
+        return;
+    }
+    sim_note("item=%llu.%llu", stream->id, (unsigned long long)stream->submitted + 1);
+    for (size_t i = 0; i < op->span_count; i++) {
+        const struct sim_span *span = &op->spans[i];
+
+        sim_note("%s%#llx+%zu", span->write ? "w" : "r", (unsigned long long)span->address,
+                 op->reach > 0 ? op->reach : span->size);
+    }
+}
+
 /* A launch on the stream. Like a real device it reports a bad address not by itself, but by the
  * context's sticky error. */
 static CUresult launch(struct sim_stream *stream, const CUDA_KERNEL_NODE_PARAMS *params,
@@ -345,6 +362,7 @@ static CUresult launch(struct sim_stream *stream, const CUDA_KERNEL_NODE_PARAMS 
         return result;
     }
     sim_note("kernel=%s", op->label);
+    note_uses(stream, op);
     launches[((const struct launch_op *)op)->layout]++;
     sim_fit_launched(stream->ctx->device, ((const struct launch_op *)op)->layout,
                      sim_builtin_computes(((const struct launch_op *)op)->builtin));

@@ -46,6 +46,10 @@ size_t sim_shim_type_bits(cudaDataType_t type)
     }
 }
 
+/* In a nanosecond. */
+#define OPERATIONS_16 790000.0
+#define MEMORY_BYTES  4300.0
+
 static bool is_empty(const struct sim_shim_matrix *matrix)
 {
     return matrix->rows == 0 || matrix->columns == 0 || matrix->batch == 0;
@@ -101,4 +105,17 @@ void sim_shim_matrix_name(struct sim_shim_work *work, const struct sim_shim_matr
     } else {
         sim_shim_reads(work, first, bytes);
     }
+}
+
+void sim_shim_matrix_product(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
+                             int64_t batch, size_t element_bits)
+{
+    double operations = 2.0 * (double)m * (double)n * (double)k * (double)batch;
+    double compute_ns = operations / (OPERATIONS_16 * 16 / (double)element_bits);
+    double memory_ns = 0;
+
+    for (size_t i = 0; i < work->count; i++) {
+        memory_ns += (double)work->ranges[i].bytes / MEMORY_BYTES;
+    }
+    work->nanoseconds = (uint64_t)(compute_ns > memory_ns ? compute_ns : memory_ns) + 1;
 }

@@ -51,9 +51,9 @@ static CUresult launch(CUkernel kernel, void *args, size_t size, CUstream stream
 }
 
 static CUresult launch_part(CUkernel kernel, const struct sim_shim_range *ranges, size_t count,
-                            CUstream stream)
+                            uint64_t nanoseconds, CUstream stream)
 {
-    struct launch_args args = {0};
+    struct launch_args args = {.nanoseconds = nanoseconds};
 
     for (size_t i = 0; i < count; i++) {
         args.ranges[i].address = ranges[i].address;
@@ -78,7 +78,8 @@ CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, C
         size_t left = work->count - done;
         size_t count = left < LAUNCH_RANGES ? left : LAUNCH_RANGES;
 
-        result = launch_part(found, &work->ranges[done], count, stream);
+        result = launch_part(found, &work->ranges[done], count, done == 0 ? work->nanoseconds : 0,
+                             stream);
         done += count;
     }
     return result;

@@ -27,6 +27,7 @@ struct sim_shim_range {
 struct sim_shim_work {
     struct sim_shim_range ranges[SIM_SHIM_RANGES];
     size_t count;
+    uint64_t nanoseconds; /* that it takes when time is simulated; 0: as long as its bytes */
 };
 
 /* Names memory that the work reads or writes; NULL and empty ranges are left out, as is host memory

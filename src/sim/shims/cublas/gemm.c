@@ -52,6 +52,7 @@ static cublasStatus_t multiply(cublasHandle_t handle, const struct product *p)
     sim_shim_matrix_name(&work, &a, false);
     sim_shim_matrix_name(&work, &b, false);
     sim_shim_matrix_name(&work, &c, true);
+    sim_shim_matrix_product(&work, p->m, p->n, p->k, p->batch, p->a.element_bits);
     sim_cublas_scalar_read(handle, &work, p->alpha, p->scalar_bytes);
     sim_cublas_scalar_read(handle, &work, p->beta, p->scalar_bytes);
     return sim_cublas_launch(handle, "gemm", &work);

@@ -149,6 +149,16 @@ static void name_scalars(struct sim_shim_work *work, const struct sim_lt_matmul 
     }
 }
 
+/* How long the product takes; its operands have been named. */
+static void take_time(struct sim_shim_work *work, const struct sim_lt_matmul *desc,
+                      const struct sim_shim_matrix *a, const struct sim_lt_layout *d)
+{
+    int64_t k = desc->transa != CUBLAS_OP_N ? a->rows : a->columns;
+
+    sim_shim_matrix_product(work, (int64_t)d->rows, (int64_t)d->columns, k, a->batch,
+                            a->element_bits);
+}
+
 SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmul(
     cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc, const void *alpha,
     const void *A, cublasLtMatrixLayout_t Adesc, const void *B, cublasLtMatrixLayout_t Bdesc,
@@ -160,6 +170,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmul(
     const void *operands[] = {A, B, C, D};
     cublasStatus_t status = check(computeDesc, layouts, 4);
     struct sim_shim_work work = {.count = 0};
+    struct sim_shim_matrix matrices[4];
     const struct sim_lt_matmul *desc;
     const struct sim_lt_layout *d;
 
@@ -172,10 +183,10 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmul(
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     for (size_t i = 0; i < 4; i++) {
-        struct sim_shim_matrix matrix = matrix_of(operands[i], layouts[i]);
-
-        sim_shim_matrix_name(&work, &matrix, i == 3);
+        matrices[i] = matrix_of(operands[i], layouts[i]);
+        sim_shim_matrix_name(&work, &matrices[i], i == 3);
     }
+    take_time(&work, desc, &matrices[0], d);
     name_bias(&work, desc, d);
     name_auxiliary(&work, desc, d);
     name_scales(&work, desc);
