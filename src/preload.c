@@ -250,6 +250,8 @@ static void start(struct spw_hook *hook)
         hook->devices[i].counters = &stats->devices[i].counters;
         hook->devices[i].refusal = &stats->devices[i].refusal;
         hook->devices[i].rules = stats->devices[i].rules;
+        hook->devices[i].oom = &stats->oom;
+        hook->devices[i].charges = &charges[i];
         driver->calls[i] = stats->devices[i].driver_calls;
     }
     name_rules();

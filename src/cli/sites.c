@@ -1,16 +1,16 @@
 #include "cli/command.h"
 
+#include "base/site_label.h"
 #include "base/size.h"
 #include "cli/sites_load.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL = 160, SITE_TEXT = 64 * 1024, TOP = 20, TOP_MOST = 1000000 };
+enum { SITE_TEXT = 64 * 1024, TOP = 20, TOP_MOST = 1000000 };
 
 struct arguments {
     const char *path;
@@ -80,88 +80,14 @@ static size_t rank(const struct spw_sites_file *file, int device, weight_of *wei
 
 /* ---- in words ---- */
 
-static const char *last_part(const char *path)
+static void label_of(const struct spw_sites_entry *entry, char ret_label[SPW_SITE_LABEL])
 {
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
-
-    return path == NULL ? "?" : slash != NULL ? slash + 1 : path;
-}
-
-/* Frames of installed packages are not what the user can change. */
-static bool is_installed(const struct spw_python_frame *frame)
-{
-    return frame->file == NULL || strstr(frame->file, "/site-packages/") != NULL ||
-           strstr(frame->file, "/dist-packages/") != NULL || strstr(frame->file, "/lib/python") ||
-           frame->file[0] == '<';
-}
-
-static const struct spw_python_frame *own_frame(const struct spw_site_facts *facts)
-{
-    for (size_t i = 0; i < facts->python_count; i++) {
-        if (!is_installed(&facts->python[i])) {
-            return &facts->python[i];
-        }
-    }
-    return facts->python_count > 0 ? &facts->python[facts->python_count - 1] : NULL;
-}
-
-static void append(char *label, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void append(char *label, const char *format, ...)
-{
-    size_t used = strlen(label);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(label + used, LABEL - used, format, arguments);
-    va_end(arguments);
-}
-
-static void append_frame(char *label, const struct spw_python_frame *frame)
-{
-    append(label, "%s:%" PRIu32 " %s", last_part(frame->file), frame->line,
-           frame->function != NULL ? frame->function : "?");
-}
-
-/* The first native frame with a name. */
-static void append_native(char *label, const struct spw_site_facts *facts)
-{
-    for (size_t i = 0; i < facts->native_count; i++) {
-        if (facts->native[i].symbol != NULL) {
-            append(label, "%.80s in %s", facts->native[i].symbol,
-                   last_part(facts->native[i].library));
-            return;
-        }
-    }
-    append(label, "%s", facts->native_count > 0 ? last_part(facts->native[0].library) : "?");
-}
-
-/* The user's own line, and by way of which line of a library it allocates; else the node of
- * autograd, else a native function. */
-static void label_of(const struct spw_sites_entry *entry, char *label)
-{
-    const struct spw_site_facts *facts = &entry->facts;
-    const struct spw_python_frame *own = own_frame(facts);
-
-    label[0] = '\0';
     if (entry->rest > 0) {
-        append(label, "%" PRIu64 " other sites", entry->rest);
+        snprintf(ret_label, SPW_SITE_LABEL, "%" PRIu64 " other sites", entry->rest);
     } else if (entry->id == 0) {
-        append(label, "not known");
-    } else if (own != NULL) {
-        append_frame(label, own);
-        if (own != &facts->python[0]) {
-            append(label, " via ");
-            append_frame(label, &facts->python[0]);
-        }
-    } else if (facts->node == NULL) {
-        append_native(label, facts);
-    }
-    if (facts->node != NULL) {
-        append(label, "%s%s", own != NULL ? ", " : "", facts->node);
-    }
-    if (facts->thread != NULL && strcmp(facts->thread, "main") != 0) {
-        append(label, " on %s", facts->thread);
+        snprintf(ret_label, SPW_SITE_LABEL, "not known");
+    } else {
+        spw_site_label(&entry->facts, ret_label, SPW_SITE_LABEL);
     }
 }
 
@@ -177,7 +103,7 @@ static void print_row(const struct spw_sites_entry *entry, uint64_t bytes, uint6
 {
     uint64_t permille = total > 0 ? bytes * 1000 / total : 0;
     static char text[SITE_TEXT];
-    char size[SPW_SIZE_TEXT], label[LABEL];
+    char size[SPW_SIZE_TEXT], label[SPW_SITE_LABEL];
 
     label_of(entry, label);
     printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
@@ -238,7 +164,7 @@ static cJSON *entry_json(const struct spw_sites_entry *entry, uint64_t bytes)
 {
     static char text[SITE_TEXT];
     cJSON *row = cJSON_CreateObject();
-    char label[LABEL];
+    char label[SPW_SITE_LABEL];
 
     label_of(entry, label);
     if (entry->rest > 0) {

@@ -3,6 +3,8 @@
 #include "base/log.h"
 #include "base/size.h"
 #include "hook/device.h"
+#include "hook/oom.h"
+#include "hook/spill.h"
 #include "tier/host.h"
 
 #include <stdio.h>
@@ -72,18 +74,15 @@ static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum
     return wanted > room ? wanted - room : 0;
 }
 
-static void note_refusal(const struct spw_device *device, const char *api, uint64_t bytes,
-                         uint64_t missing_bytes)
+static void note_refusal(const struct spw_oom *oom)
 {
+    const struct spw_device *device = oom->device;
     const struct spw_counters *counters = device->counters;
     uint64_t number = spw_counter_get(&counters->allocs) +
                       spw_counter_get(&counters->passed_allocs) +
                       spw_counter_get(&counters->vmm_creates) + spw_counter_get(&counters->ooms);
 
-    if (spw_note.fn != SPW_FN_COUNT) {
-        api = spw_driver_symbol(spw_note.fn);
-    }
-    spw_stats_refuse(device->refusal, api, number, bytes, missing_bytes);
+    spw_stats_refuse(device->refusal, oom->api, number, oom->bytes, oom->missing_bytes);
 }
 
 /* What the host tier holds and what the machine has left, when there is a tier; else nothing. */
@@ -113,20 +112,31 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
 }
 
 CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
-                         uint64_t bytes, enum spw_err err)
+                         uint64_t bytes, uint32_t site, enum spw_err err)
 {
     char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     struct spw_pool_usage usage;
+    struct spw_oom oom;
     char host[256];
 
     spw_pool_usage(pool, &usage);
     describe_host(&usage, host, sizeof(host));
     spw_counter_add(&device->counters->ooms, 1);
-    note_refusal(device, api, bytes, missing(&usage, bytes, err));
+    oom = (struct spw_oom){
+        .device = device,
+        .pool = pool,
+        .api = spw_note.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_note.fn) : api,
+        .bytes = bytes,
+        .missing_bytes = missing(&usage, bytes, err),
+        .site = site,
+        .overcome = device->tier == NULL && spw_spill_asks_again(device, bytes),
+    };
+    note_refusal(&oom);
     spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)%s",
             device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
             spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
             spw_err_name(err), host);
+    spw_oom_report(&oom);
     spw_seam.report();
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -29,11 +29,11 @@ void spw_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *e
         return result;                                                                             \
     } while (0)
 
-/* An allocation is refused: counts it, notes what was missing, tells the user, writes the
- * statistics file. `api` is the driver's function; the runtime's is named instead where the call
- * came from there. Returns CUDA_ERROR_OUT_OF_MEMORY. */
+/* An allocation of `site` is refused: counts it, notes what was missing, tells the user (oom.h),
+ * writes the statistics file. `api` is the driver's function; the runtime's is named instead where
+ * the call came from there. Returns CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
-                         uint64_t bytes, enum spw_err err);
+                         uint64_t bytes, uint32_t site, enum spw_err err);
 
 /* The size that is accounted for an allocation of `bytes`. */
 static inline uint64_t spw_account_round(uint64_t bytes)

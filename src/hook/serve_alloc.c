@@ -37,7 +37,8 @@ static enum outcome charge(struct spw_pool *pool, struct request *request)
         spw_pool_charge_for(pool, spw_account_round(request->bytes), request->site);
 
     if (err == SPW_E_LIMIT) {
-        (void)spw_account_oom(request->device, pool, request->api, request->bytes, err);
+        (void)spw_account_oom(request->device, pool, request->api, request->bytes, request->site,
+                              err);
         return REFUSED;
     }
     if (err == SPW_OK) {
@@ -107,7 +108,8 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
         return TAKEN;
     }
     if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {
-        (void)spw_account_oom(request->device, pool, request->api, request->bytes, err);
+        (void)spw_account_oom(request->device, pool, request->api, request->bytes, request->site,
+                              err);
         return REFUSED;
     }
     return err == SPW_E_AGAIN ? REFUSED : fail_open(request);

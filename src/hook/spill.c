@@ -3,9 +3,10 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "hook/device.h"
+#include "site/capture.h"
+#include "site/holders.h"
 #include "tier/tier.h"
 
 /* The file name of the library that made the call of the runtime under way; NULL: not known. */
@@ -22,10 +23,7 @@ static const char *caller_library(void)
     return slash == NULL ? info.dli_fname : slash + 1;
 }
 
-/* PyTorch's native allocator frees its cache when it is refused, and asks again: that is better
- * than to spill while the cache holds what nobody uses. It is refused once for a request: one of
- * the same size, or before anything else was served, counts as the second attempt. */
-static bool let_cache_go_first(const struct spw_device *device, uint64_t bytes)
+bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 {
     static _Thread_local uint64_t refused_bytes __attribute__((tls_model("initial-exec")));
     static _Thread_local uint64_t refused_allocs __attribute__((tls_model("initial-exec")));
@@ -44,16 +42,21 @@ static bool let_cache_go_first(const struct spw_device *device, uint64_t bytes)
     return true;
 }
 
-/* The API, the thread and the library of the call that is under way, as far as they are known. */
-static void describe(char *text, size_t capacity)
+/* Who made the call that is under way: its line, or else the library it came from, and the API. */
+static void describe(uint32_t site, char *text, size_t capacity)
 {
+    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
     const char *api = spw_note.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_note.fn) : "driver API";
     const char *library = caller_library();
-    char thread[16 + 1] = "";
+    char label[SPW_SITE_LABEL];
 
-    (void)prctl(PR_GET_NAME, thread);
-    (void)snprintf(text, capacity, "%s, thread %s%s%s", api, thread, library != NULL ? ", " : "",
-                   library != NULL ? library : "");
+    if (known != NULL) {
+        spw_site_label_of(site, label, sizeof(label));
+        (void)snprintf(text, capacity, "%s, %s", label, known->api);
+    } else {
+        (void)snprintf(text, capacity, "%s%s%s", api, library != NULL ? ", " : "",
+                       library != NULL ? library : "");
+    }
 }
 
 /* While a capture is open nothing is moved. */
@@ -71,7 +74,8 @@ bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool)
 enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
                               enum spw_err refused, int *ret_node)
 {
-    const struct spw_host_tier_request request = {.bytes = bytes, .describe = describe};
+    const struct spw_host_tier_request request = {
+        .bytes = bytes, .site = site, .describe = describe};
     struct spw_pool *pool = spw_device_opened(device);
 
     if (pool == NULL || device->tier == NULL || !spw_host_tier_ready(device->tier) ||
@@ -111,7 +115,7 @@ enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
     if (device->tier == NULL) {
         return refused;
     }
-    if (let_cache_go_first(device, bytes)) {
+    if (spw_spill_asks_again(device, bytes)) {
         return SPW_E_AGAIN;
     }
     return spw_host_tier_alloc(device->tier, &request, ret_address);

@@ -7,6 +7,12 @@
  */
 bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool);
 
+/* Whether the calling thread's request is of PyTorch's native allocator, which frees its cache when
+ * it is refused and asks again: that is better than to spill while the cache holds what nobody
+ * uses. True once for a request: one of the same size, or before anything else was served, counts
+ * as the second attempt. */
+bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes);
+
 /* Charges `bytes` of the program's own physical memory, refused on the device, to the host: it is
  * to be created on *ret_node then. Answers `refused` when there is no tier or no room. */
 enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,

@@ -142,6 +142,7 @@ static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *
 {
     struct spw_device *device = piece->host ? NULL : &spw_hook.devices[piece->ordinal];
     uint64_t bytes = piece->bytes;
+    uint32_t site = piece->site;
 
     if (result != CUDA_SUCCESS || !enter(*handle, piece)) {
         bury(piece);
@@ -149,7 +150,7 @@ static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *
         spw_counter_add(&device->counters->vmm_creates, 1);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY && device != NULL) {
-        (void)spw_account_oom(device, spw_device_pool(device), "cuMemCreate", bytes,
+        (void)spw_account_oom(device, spw_device_pool(device), "cuMemCreate", bytes, site,
                               SPW_E_NO_MEMORY);
     }
     return result;
@@ -181,8 +182,11 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
             err = charge_host(device, piece, err, &placed);
         }
         if (err == SPW_E_LIMIT) {
+            uint32_t site = piece->site;
+
             free(piece);
-            return spw_account_oom(device, spw_device_pool(device), "cuMemCreate", size, err);
+            return spw_account_oom(device, spw_device_pool(device), "cuMemCreate", size, site,
+                                   err);
         }
         if (err != SPW_OK) {
             free(piece);

@@ -66,6 +66,76 @@ static void put_refusal(struct spw_writer *writer, const struct spw_stats_refusa
     spw_write(writer, "}");
 }
 
+static void put_figure(struct spw_writer *writer, const char *key, uint64_t figure)
+{
+    spw_write_key(writer, key);
+    spw_write_number(writer, figure);
+}
+
+static void put_holders(struct spw_writer *writer, const struct spw_stats_oom *oom)
+{
+    spw_write(writer, ", \"sites\": [");
+    for (int i = 0; i < oom->holder_count && i < SPW_STATS_HOLDERS; i++) {
+        const struct spw_stats_holder *holder = &oom->holders[i];
+
+        spw_write(writer, i == 0 ? "\n  {\"id\": " : ",\n  {\"id\": ");
+        spw_write_number(writer, holder->site);
+        put_figure(writer, "bytes", holder->bytes);
+        put_figure(writer, "blocks", holder->blocks);
+        spw_write_key(writer, "label");
+        spw_write_string(writer, holder->label);
+        spw_write(writer, "}");
+    }
+    spw_write(writer, "]");
+}
+
+/* What NVML could not tell is null. */
+static void put_usage(struct spw_writer *writer, const struct spw_stats_oom *oom)
+{
+    if (oom->usage_known) {
+        put_figure(writer, "context_bytes", oom->own_other_bytes);
+        put_figure(writer, "other_process_bytes", oom->other_process_bytes);
+    } else {
+        spw_write(writer, ", \"context_bytes\": null, \"other_process_bytes\": null");
+    }
+}
+
+static void put_oom(struct spw_writer *writer, const struct spw_stats_oom *oom)
+{
+    spw_write_key(writer, "oom");
+    if (atomic_load(&oom->count) == 0) {
+        spw_write(writer, "null");
+        return;
+    }
+    spw_write(writer, "{\"device\": ");
+    spw_write_number(writer, (uint64_t)oom->device);
+    put_figure(writer, "bytes", oom->bytes);
+    put_figure(writer, "missing_bytes", oom->missing_bytes);
+    spw_write_key(writer, "api");
+    spw_write_string(writer, oom->api);
+    put_figure(writer, "site", oom->site);
+    spw_write_key(writer, "label");
+    spw_write_string(writer, oom->label);
+    put_figure(writer, "total_bytes", oom->total_bytes);
+    put_figure(writer, "free_bytes", oom->free_bytes);
+    put_figure(writer, "limit_bytes", oom->limit_bytes);
+    put_figure(writer, "live_bytes", oom->live_bytes);
+    put_figure(writer, "committed_bytes", oom->committed_bytes);
+    put_figure(writer, "spare_bytes", oom->spare_bytes);
+    put_figure(writer, "largest_free_bytes", oom->largest_free_bytes);
+    put_figure(writer, "host_bytes", oom->host_bytes);
+    put_figure(writer, "host_limit_bytes", oom->host_limit_bytes);
+    put_figure(writer, "host_total_bytes", oom->host_total_bytes);
+    put_figure(writer, "host_available_bytes", oom->host_available_bytes);
+    put_usage(writer, oom);
+    put_figure(writer, "holding_sites", oom->holding_sites);
+    put_holders(writer, oom);
+    spw_write_key(writer, "rule");
+    spw_write(writer, oom->rule[0] != '\0' ? oom->rule : "null");
+    put_figure(writer, "rule_bytes", oom->rule_bytes);
+    spw_write(writer, "}");
+}
+
 static void put_device(struct spw_writer *writer, const struct spw_stats *stats, int ordinal)
 {
     const struct spw_stats_device *device = &stats->devices[ordinal];
@@ -146,6 +216,7 @@ static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
     }
     spw_write(writer, "\n]");
     put_rules(writer, stats);
+    put_oom(writer, &stats->oom);
     put_extension = atomic_load(&extension);
     if (put_extension != NULL) {
         put_extension(writer);

@@ -16,9 +16,10 @@
 #include "base/writer.h"
 #include "pool/wish.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 3 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 4 };
 enum { SPW_STATS_DEVICES = 64, SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
+enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
 
 /* Under which name this process has written its statistics file. */
@@ -35,6 +36,39 @@ struct spw_stats_refusal {
     int tid;
     char api[SPW_STATS_NAME]; /* the function that the program called */
     char thread[SPW_STATS_THREAD];
+};
+
+/* A call site that held memory when an allocation was refused. */
+struct spw_stats_holder {
+    uint64_t site; /* its id among the sites of the file; 0: not known */
+    uint64_t bytes;
+    uint64_t blocks;
+    char label[SPW_STATS_LABEL];
+};
+
+/* The last out-of-memory report that was written in full. Bytes; what could not be told is 0. */
+struct spw_stats_oom {
+    atomic_flag busy;       /* one writes, others leave it be */
+    _Atomic uint64_t count; /* reports noted; 0: the rest means nothing */
+    int device;
+    uint64_t bytes;         /* asked for */
+    uint64_t missing_bytes; /* as in struct spw_stats_refusal */
+    uint64_t site;
+    char api[SPW_STATS_NAME];
+    char label[SPW_STATS_LABEL];                    /* who asked */
+    uint64_t total_bytes, free_bytes;               /* of the device, as the driver says */
+    uint64_t limit_bytes, live_bytes, committed_bytes;
+    uint64_t spare_bytes, largest_free_bytes;       /* committed, but under no block */
+    uint64_t host_bytes, host_limit_bytes;          /* of the host tier */
+    uint64_t host_total_bytes, host_available_bytes; /* of the machine */
+    bool usage_known;                               /* the next two */
+    uint64_t own_other_bytes;    /* this process's beside the pool: context, code, libraries */
+    uint64_t other_process_bytes;
+    uint64_t holding_sites;
+    int holder_count;
+    struct spw_stats_holder holders[SPW_STATS_HOLDERS]; /* the largest first */
+    char rule[SPW_STATS_ADVICE];                        /* as JSON; "": none */
+    uint64_t rule_bytes;
 };
 
 struct spw_stats_device {
@@ -61,6 +95,7 @@ struct spw_stats {
     char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */
     char rule_names[SPW_RULES][SPW_STATS_RULE];       /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
+    struct spw_stats_oom oom;
     struct spw_stats_device devices[SPW_STATS_DEVICES];
 };
 

@@ -83,7 +83,7 @@ void spw_host_tier_announce(struct spw_host_tier *tier,
     if (atomic_flag_test_and_set(&tier->announced)) {
         return;
     }
-    request->describe(who, sizeof(who));
+    request->describe(request->site, who, sizeof(who));
     spw_say("device %d is full: for a block of %s (%s), %s %s on the host now; up to %s of host "
             "memory may be used",
             tier->config.ordinal, spw_size_text(request->bytes, block), who,

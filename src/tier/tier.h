@@ -35,8 +35,8 @@ struct spw_host_tier_request {
     const struct spw_pool_wish *wish; /* of a rule; NULL: none */
     enum spw_err err; /* what the pool answered: SPW_E_LIMIT or SPW_E_NO_MEMORY */
     bool may_move;    /* no capture is open */
-    /* Writes in a few words where the allocation comes from; called for a line to the user. */
-    void (*describe)(char *text, size_t capacity);
+    /* Writes in a few words where the allocation of a site comes from, for a line to the user. */
+    void (*describe)(uint32_t site, char *text, size_t capacity);
 };
 
 /* Makes the tier; SPW_E_NO_HOST when the process has no memory for it. */

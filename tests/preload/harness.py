@@ -37,11 +37,32 @@ class Result:
     stats: dict | None  # the statistics file; None when there is none
 
     def said(self):
-        """The lines that spillway, or the simulator, wrote to stderr."""
-        return [line for line in self.stderr.splitlines() if re.match(r"spillway\b", line)]
+        """The lines that spillway, or the simulator, wrote to stderr, without what follows a line
+        about out of memory."""
+        return said(self.stderr)[0]
+
+    def reports(self):
+        """The out-of-memory reports in full, each a list of lines."""
+        return said(self.stderr)[1]
 
     def device(self, ordinal=0):
         return self.stats["devices"][ordinal]
+
+
+def said(stderr):
+    """The lines of spillway, and the reports that follow lines about out of memory."""
+    lines, reports, open_report = [], [], False
+    for line in stderr.splitlines():
+        if not re.match(r"spillway\b", line):
+            continue
+        if open_report and line.startswith("spillway:   "):
+            reports[-1].append(line.removeprefix("spillway:   "))
+            continue
+        open_report = line.startswith("spillway: out of memory on device ")
+        if open_report:
+            reports.append([])
+        lines.append(line)
+    return lines, [report for report in reports if report]
 
 
 def environment(preload=True, sim=True, **options):

@@ -1,7 +1,8 @@
 /* Allocates from functions whose names are known, for test_sites.py.
  *
  *     sites COMMAND...     take: what stays; peak: what is gone again; map: memory of its own;
- *                          thread: on another thread */
+ *                          thread: on another thread; fill: until there is no more,
+ *                          and once more */
 #include "check.h"
 
 #include <cuda.h>
@@ -17,6 +18,7 @@ enum { MIB = 1 << 20 };
 EXPORTED CUdeviceptr take_exported(size_t bytes);
 EXPORTED CUdeviceptr take_in_order(size_t bytes);
 EXPORTED void map_own(size_t bytes);
+EXPORTED int fill(size_t bytes);
 
 CUdeviceptr take_exported(size_t bytes)
 {
@@ -41,6 +43,17 @@ HIDDEN CUdeviceptr take_hidden(size_t bytes)
 
     MUST(cuMemAlloc(&block, bytes));
     return block;
+}
+
+int fill(size_t bytes)
+{
+    CUdeviceptr block;
+    int failures = 0;
+
+    while (failures < 2) {
+        failures += cuMemAlloc(&block, bytes) != CUDA_SUCCESS;
+    }
+    return failures;
 }
 
 void map_own(size_t bytes)
@@ -94,6 +107,8 @@ static void run(const char *command)
         peak();
     } else if (strcmp(command, "map") == 0) {
         map_own(16 * MIB);
+    } else if (strcmp(command, "fill") == 0) {
+        (void)fill(64 * MIB);
     } else if (strcmp(command, "thread") == 0) {
         MUST(pthread_create(&thread, NULL, on_thread, NULL));
         MUST(pthread_join(thread, NULL));

@@ -72,8 +72,14 @@ class Run:
         return [(rank, ranks[rank].read_text()) for rank in sorted(ranks) if rank.isdigit()]
 
     def said(self):
-        """What spillway wrote to stderr."""
-        return [line for line in self.stderr.splitlines() if line.startswith("spillway")]
+        """What spillway wrote to stderr, but for what follows a line about out of memory."""
+        lines, in_report = [], False
+        for line in self.stderr.splitlines():
+            if not line.startswith("spillway") or (in_report and line.startswith("spillway:   ")):
+                continue
+            in_report = line.startswith("spillway: out of memory on device ")
+            lines.append(line)
+        return lines
 
     def warnings(self):
         """The known warnings that were given, as indices of KNOWN_WARNINGS."""

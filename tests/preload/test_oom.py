@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""What is told when memory has run out: who asked, who holds it, and the rule that would help."""
+import json
+
+import harness
+from harness import COMMAND, MIB, PROGRAMS, SIM
+
+PROGRAM = PROGRAMS / "sites"
+OOM = "out of memory on device 0"
+
+
+class Report(harness.Case):
+    def fill(self, *words, **options):
+        options = {"SIM_MEMORY": "1GiB", "SPILL": "off", **options}
+        return self.run_program(PROGRAM, *words, "fill", allow=[OOM, "is full", "mode observe"],
+                                **options)
+
+    def check_rule(self, rule, stats):
+        """The rule is good, and decides on the site that holds most."""
+        policy = self.folder / "policy.json"
+        policy.write_text(json.dumps({"version": 1, "rules": [rule]}))
+        clean = harness.environment(False, False)
+        checked = self.run_command([COMMAND, "policy", "check", policy], clean)
+        self.assertEqual((checked.status, checked.stderr), (0, ""))
+        path = self.folder / "again.json"
+        path.write_text(json.dumps(stats))
+        shown = self.run_command([COMMAND, "sites", path, "--json"], clean)
+        site = json.loads(shown.stdout)["devices"][0]["at_exit"][0]
+        explained = self.run_command(
+            [COMMAND, "policy", "explain", policy, "--site", site["site"]], clean)
+        self.assertEqual(explained.status, 0, explained.stderr)
+        self.assertIn(rule["name"], explained.stdout)
+        self.assertNotIn("no rule", explained.stdout)
+
+    def test_in_full(self):
+        """Once; the second refusal of the same site is one line."""
+        result = self.fill("take")
+        oom = result.stats["oom"]
+        self.assertEqual(len(result.said()), 2, result.stderr)
+        self.assertEqual(result.reports(), [[
+            "asked by fill in sites (cuMemAlloc)",
+            "device: 56 MiB of 1 GiB free",
+            "pool: 0 B free inside, the largest piece 0 B, fragmentation 0 %",
+            "beside the pool: 0 B of this process (context, code, libraries), 0 B of others",
+            "host: 64 GiB of 64 GiB available",
+            "held by 3 call sites:",
+            "     960 MiB in     15 blocks  fill in sites",
+            "       5 MiB in      1 block   sites",
+            "       3 MiB in      1 block   take_exported in sites",
+            "this rule of a policy would have had 960 MiB on the host with SPILLWAY_SPILL=auto:",
+            json.dumps(oom["rule"])]])
+        figures = {"device": 0, "bytes": 64 * MIB, "missing_bytes": 8 * MIB, "api": "cuMemAlloc",
+                   "label": "fill in sites", "total_bytes": 1024 * MIB, "free_bytes": 56 * MIB,
+                   "limit_bytes": 1024 * MIB, "live_bytes": 968 * MIB,
+                   "committed_bytes": 968 * MIB, "spare_bytes": 0, "largest_free_bytes": 0,
+                   "host_bytes": 0, "context_bytes": 0, "other_process_bytes": 0,
+                   "holding_sites": 3, "rule_bytes": 960 * MIB}
+        self.assertEqual({key: oom[key] for key in figures}, figures)
+        self.assertEqual([(site["bytes"], site["blocks"]) for site in oom["sites"]],
+                         [(960 * MIB, 15), (5 * MIB, 1), (3 * MIB, 1)])
+        by_id = {site["id"]: site for site in result.stats["sites"]}
+        for site in oom["sites"]:
+            self.assertEqual(by_id[site["id"]]["live_bytes"], site["bytes"])
+        self.assertEqual(oom["site"], oom["sites"][0]["id"])
+        self.check_rule(oom["rule"], result.stats)
+
+    def test_without_room_on_the_host(self):
+        """The rule needs more of the host than there may be, and says how much."""
+        result = self.fill(SPILL="auto", HOST_LIMIT="128MiB")
+        report = result.reports()[0]
+        self.assertEqual(report[-2], "this rule of a policy would have had 1.13 GiB on the host "
+                                     "with SPILLWAY_HOST_LIMIT of 1.25 GiB or more:")
+        self.assertEqual(result.stats["oom"]["host_bytes"], 128 * MIB)
+        self.assertIn("host: 63.88 GiB of 64 GiB available", report)
+        spilled = [line for line in result.said() if "is full" in line]
+        self.assertEqual(len(spilled), 1)
+        self.assertIn("for a block of 64 MiB (fill in sites, cuMemAlloc)", spilled[0])
+
+    def test_where_nothing_can_be_placed(self):
+        result = self.fill(MODE="observe")
+        self.assertIsNone(result.stats["oom"]["rule"])
+        self.assertNotIn("rule", "\n".join(result.reports()[0]))
+
+    def test_without_sites(self):
+        result = self.fill(SITES="off")
+        self.assertEqual(result.reports()[0][0], "asked by not known (cuMemAlloc)")
+        self.assertEqual(result.stats["oom"]["sites"], [])
+        self.assertIsNone(result.stats["oom"]["rule"])
+
+    def test_without_nvml(self):
+        """Nothing is told of other processes then; what is not the pool's is told in one figure."""
+        libraries = self.folder / "libraries"
+        libraries.mkdir()
+        for name in ("libcuda.so.1", "libcudart.so.13"):
+            (libraries / name).symlink_to(SIM / name)
+        env = harness.environment(SIM_MEMORY="1GiB", SPILL="off", SUMMARY="off",
+                                  STATS=self.folder / "s.json")
+        env["LD_LIBRARY_PATH"] = str(libraries)
+        result = self.run_command([PROGRAM, "fill"], env)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertEqual(len(result.reports()), 1)
+        self.assertNotIn("of others", "\n".join(result.reports()[0]))
+        oom = json.loads((self.folder / "s.json").read_text())["oom"]
+        self.assertIsNone(oom["context_bytes"])
+        self.assertIsNone(oom["other_process_bytes"])
+
+    def test_no_report_without_refusal(self):
+        result = self.run_program(PROGRAM, "take")
+        self.assertIsNone(result.stats["oom"])
+
+
+if __name__ == "__main__":
+    harness.main()
