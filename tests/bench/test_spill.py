@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""The parts of the benchmark `spill` on tiny cases that were worked out by hand."""
+"""The parts of the benchmark `spill` on tiny cases that were worked out by hand.
+
+    test_spill.py BUILD
+"""
 import pathlib
+import sys
 import tempfile
 import unittest
 
+import bench
 import plans
 import spill_log
 import spill_model
@@ -200,5 +205,38 @@ class Log(unittest.TestCase):
             ns=5000, copies=1, in_bytes=70, in_ns=1000, kernel_ns=2000))
 
 
+class Program(unittest.TestCase):
+    """`play` on the simulated GPU, without spillway."""
+
+    PLAN = plan_of("a 1 100; u 50000 1+; a 2 1; u 30000 2+ 1; f 1; a 3 9; u 20000 3+ 2; f 2; f 3")[1:]
+
+    @unittest.skipUnless((bench.PROGRAMS / "play").exists(), "built without benchmarks")
+    def test_play(self):
+        """The driver's log gives the plan back, and steps of the length that was planned: a mark
+        takes 2 us, and after the wait the host makes one allocation and one launch before the
+        device has something to do."""
+        with tempfile.TemporaryDirectory() as folder:
+            path, log = pathlib.Path(folder) / "plan", pathlib.Path(folder) / "log"
+            plans.write(self.PLAN, path)
+            run = bench.simulate([bench.PROGRAMS / "play", 2, path], bench.GIB, ["--no-pool"],
+                                 SIM_TIME="on", SIM_LOG=log)
+            self.assertTrue(run.ran, run.stderr)
+            found, steps = plans.of_log(log), spill_log.read(log)
+        self.assertEqual(self.renumbered(found[1:10]), self.renumbered(self.PLAN))
+        self.assertEqual([at for at, act in enumerate(found) if act == ("s",)], [0, 10, 20])
+        self.assertEqual([step.kernel_ns for step in steps], [102000, 102000])
+        self.assertEqual(steps[1].idle_ns, 2000 + 3000)
+
+    @staticmethod
+    def renumbered(plan):
+        """Buffers by the order of their allocation."""
+        numbers = {}
+        for kind, *rest in plan:
+            if kind == "a":
+                numbers[rest[0]] = len(numbers)
+        return [(kind, rest[0], [(numbers[buffer], written) for buffer, written in rest[1]])
+                if kind == "u" else (kind, numbers[rest[0]], *rest[1:]) for kind, *rest in plan]
+
+
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])
