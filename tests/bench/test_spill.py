@@ -208,7 +208,8 @@ class Log(unittest.TestCase):
 class Program(unittest.TestCase):
     """`play` on the simulated GPU, without spillway."""
 
-    PLAN = plan_of("a 1 100; u 50000 1+; a 2 1; u 30000 2+ 1; f 1; a 3 9; u 20000 3+ 2; f 2; f 3")[1:]
+    PLAN = plan_of("a 1 100; u 50000 1+; a 2 1; u 30000 2+ 1; f 1;"
+                   "a 3 9; u 20000 3+ 2; f 2; f 3")[1:]
 
     @unittest.skipUnless((bench.PROGRAMS / "play").exists(), "built without benchmarks")
     def test_play(self):
