@@ -341,10 +341,13 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
         .charges = charges_of(device->ordinal),
         .tallies = device->rules,
     };
+    uint32_t factors = ARENA_FACTOR;
     enum spw_err err = SPW_E_NO_MEMORY;
 
+    config.regions = spw_policy_regions(&config.host_heap);
+    factors += config.regions + (config.host_heap ? 1 : 0);
     /* Addresses are plentiful, but where they are not, fewer do. */
-    for (uint64_t factor = ARENA_FACTOR; factor > 0 && err != SPW_OK; factor /= 2) {
+    for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
         err = spw_pool_create(&config, spw_vm_ops(), vm, device->counters, ret_pool);
     }

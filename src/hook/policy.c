@@ -31,6 +31,9 @@ static struct {
     char file[PATH_MAX];
     char process[NAME_BYTES];
     int64_t rank;
+    uint8_t regions[SPW_RULES]; /* of each rule; 0: none */
+    uint32_t region_count;
+    bool hosts;                               /* a rule may place blocks on the host */
     bool counts;                              /* a rule asks which allocation of its site it is */
     struct memo *memos;                       /* by site */
     _Atomic uint64_t unmet_told, beyond_told; /* rules, by bit */
@@ -120,6 +123,40 @@ static void check_sites(const struct spw_policy *policy)
     }
 }
 
+/* Gives each region a number; when there are too many, what is left goes without. */
+static void number_regions(const struct spw_policy *policy)
+{
+    const char *names[SPW_REGIONS];
+
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct spw_policy_action *action = &policy->rules[i].action;
+        uint32_t at = 0;
+
+        force.hosts |= action->placement == SPW_PLACEMENT_HOST || action->host_share.set ||
+                       action->limit.then == SPW_THEN_SPILL;
+        if (action->region == NULL) {
+            continue;
+        }
+        while (at < force.region_count && strcmp(names[at], action->region) != 0) {
+            at++;
+        }
+        if (at == SPW_REGIONS) {
+            spw_say("%s: more than %d regions; that of rule %s has no effect", force.file,
+                    SPW_REGIONS, policy->rules[i].name);
+            continue;
+        }
+        names[at] = action->region;
+        force.region_count = at == force.region_count ? at + 1 : force.region_count;
+        force.regions[i] = (uint8_t)(at + 1);
+    }
+}
+
+uint32_t spw_policy_regions(bool *ret_host)
+{
+    *ret_host = force.hosts;
+    return force.region_count;
+}
+
 static void install(const struct reading *reading)
 {
     void *memos;
@@ -138,6 +175,7 @@ static void install(const struct reading *reading)
     force.memos = memos;
     force.rank = spw_stats_rank();
     force.counts = asks_for_count(reading->policy);
+    number_regions(reading->policy);
     spw_process_program(force.process, sizeof(force.process));
     check_sites(reading->policy);
     atomic_store_explicit(&spw_hook_policy, reading->policy, memory_order_release);
@@ -246,7 +284,11 @@ static void wish_of(const struct spw_device *device, const struct spw_policy *po
         .most_bytes =
             action->limit.max.set ? most_of(&action->limit.max, device->total_bytes) : UINT64_MAX,
         .priority = (int32_t)action->priority.value,
+        .host_permille = action->host_share.set ? action->host_share.permille : 0,
         .rule = (uint8_t)(rule - policy->rules + 1),
+        .region = force.regions[rule - policy->rules],
+        .on_host = action->placement == SPW_PLACEMENT_HOST,
+        .on_device = action->placement == SPW_PLACEMENT_DEVICE,
         .fixed = action->placement == SPW_PLACEMENT_DEVICE || action->movable == SPW_SWITCH_OFF,
     };
 }

@@ -30,6 +30,10 @@ void spw_policy_open_once(void);
 /* The file that is in force. */
 const char *spw_policy_file_name(void);
 
+/* How many regions rules name, and whether rules may place blocks on the host: what a pool must
+ * have addresses for. */
+uint32_t spw_policy_regions(bool *ret_host);
+
 /* The rule that decides on an allocation of `bytes` and what it wishes; false when none does. `api`
  * is what the program called. */
 bool spw_policy_decision(const struct spw_device *device, uint64_t bytes, uint32_t site,

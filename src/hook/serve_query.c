@@ -36,7 +36,7 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     struct spw_pool_usage usage;
     struct spw_device *device;
     struct spw_pool *pool;
-    uint64_t used, left, fits;
+    uint64_t used, on_device, left, fits;
 
     if (here == NULL || free == NULL || total == NULL) {
         return result;
@@ -48,11 +48,12 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     }
     spw_pool_usage(pool, &usage);
     used = held(device, &usage);
-    left = used < usage.limit ? usage.limit - used : 0;
+    on_device = used - usage.placed; /* that takes no room on the device */
+    left = on_device < usage.limit ? usage.limit - on_device : 0;
     fits = *free + usage.spare;
     *free = left < fits ? left : fits;
     /* Programs take free + used <= total for granted. */
-    *total = used > usage.limit ? used + *free : usage.limit;
+    *total = used + *free > usage.limit ? used + *free : usage.limit;
     return CUDA_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include "hook/device.h"
 #include "hook/entry.h"
 #include "hook/map.h"
+#include "hook/policy.h"
 #include "hook/site.h"
 #include "hook/spill.h"
 #include "hook/stream.h"
@@ -17,6 +18,8 @@ struct piece {
     int ordinal; /* of the device that is charged, or whose pinned memory it counts as */
     bool host;
     bool spilled; /* to the host, though asked of the device */
+    bool tallied_host;   /* so says the tally of its rule */
+    uint8_t rule;        /* of a policy that decided on it; 0: none */
     uint32_t site;       /* who is charged */
     unsigned references; /* handles not released yet */
     unsigned mappings;
@@ -61,6 +64,7 @@ static void discharge(const struct piece *piece)
     }
     pool = spw_device_opened(device);
     if (pool != NULL) {
+        spw_pool_tally_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
         (piece->spilled ? spw_pool_discharge_host_for : spw_pool_discharge_for)(pool, piece->bytes,
                                                                                 piece->site);
     }
@@ -118,6 +122,105 @@ static enum spw_err charge_host(struct spw_device *device, struct piece *piece, 
     return SPW_OK;
 }
 
+/* ---- by a policy ---- */
+
+/* Enters a piece in the tally of its rule; past the limit, as the rule says. */
+static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, struct piece *piece,
+                          struct spw_decision *decision)
+{
+    enum spw_err err;
+
+    err = spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
+    if (err == SPW_E_QUOTA) {
+        int then = decision->rule->action.limit.then;
+
+        if (then != SPW_THEN_SPILL) {
+            spw_policy_beyond(device, decision, piece->bytes);
+        }
+        if (then == SPW_THEN_FAIL) {
+            return err;
+        }
+        decision->wish.most_bytes = UINT64_MAX;
+        decision->wish.on_host = then == SPW_THEN_SPILL;
+        err = spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
+    }
+    piece->rule = decision->wish.rule;
+    piece->tallied_host = decision->wish.on_host;
+    return err;
+}
+
+/* The rule's block is on the device after all. */
+static void tally_again(struct spw_pool *pool, struct piece *piece,
+                        const struct spw_decision *decision)
+{
+    spw_pool_tally_remove(pool, piece->rule, piece->bytes, true);
+    (void)spw_pool_tally_add(pool, &decision->wish, piece->bytes, false);
+    spw_counter_add(&spw_policy_tally(&spw_hook.devices[piece->ordinal], decision->rule)->matched,
+                    (uint64_t)-1);
+    piece->tallied_host = false;
+}
+
+/* Charges a piece to where a rule wishes it. What belongs to the program cannot be cut: it is on
+ * one tier. */
+static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piece,
+                                   struct spw_decision *decision, CUmemAllocationProp *prop)
+{
+    struct spw_pool *pool = spw_device_pool(device);
+    enum spw_err err;
+
+    if (pool == NULL) {
+        return SPW_E_UNSUPPORTED;
+    }
+    err = tally(device, pool, piece, decision);
+    if (err != SPW_OK) {
+        return err;
+    }
+    if (decision->wish.host_permille > 0 || decision->wish.lazy) {
+        spw_policy_unmet(device, decision->rule, "memory of the program's own is on one tier");
+    }
+    if (decision->wish.on_host) {
+        if (charge_host(device, piece, SPW_E_LIMIT, prop) == SPW_OK) {
+            return SPW_OK;
+        }
+        spw_policy_unmet(device, decision->rule, "the host has no room for it");
+        decision->wish.most_bytes = UINT64_MAX;
+        tally_again(pool, piece, decision);
+    }
+    err = charge(piece);
+    if (err == SPW_E_LIMIT && decision->wish.on_device) {
+        spw_policy_unmet(device, decision->rule, "the device has no more room for it");
+    }
+    return err;
+}
+
+/* Charges a piece to the device or, where that has no room, to the host. */
+static enum spw_err charge_somewhere(struct spw_device *device, struct piece *piece,
+                                     CUmemAllocationProp *prop)
+{
+    struct spw_decision decision;
+    enum spw_err err;
+
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL) &&
+        !piece->host && spw_hook.mode != SPW_MODE_OBSERVE &&
+        spw_policy_decision(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
+        err = charge_by_rule(device, piece, &decision, prop);
+    } else {
+        err = charge(piece);
+    }
+    return err == SPW_E_LIMIT ? charge_host(device, piece, err, prop) : err;
+}
+
+/* What became of a piece that could not be charged. */
+static void forget(struct piece *piece)
+{
+    struct spw_pool *pool = spw_device_opened(&spw_hook.devices[piece->ordinal]);
+
+    if (pool != NULL) {
+        spw_pool_tally_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
+    }
+    free(piece);
+}
+
 /* Creates a piece that was charged; when the device is full after all, on the host. */
 static CUresult create(struct spw_device *device, struct piece *piece,
                        CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
@@ -127,6 +230,7 @@ static CUresult create(struct spw_device *device, struct piece *piece,
     struct piece refused = *piece;
     CUresult result;
 
+    refused.rule = 0; /* its tally goes on with the piece */
     SPW_FORWARD(result, driver->cuMemCreate(handle, piece->bytes, prop, flags));
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
         charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
@@ -177,19 +281,16 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         *piece = (struct piece){size, device->ordinal, host,
                                 .site = host ? 0 : spw_hook_site("cuMemCreate"),
                                 .references = 1};
-        err = charge(piece);
-        if (err == SPW_E_LIMIT) {
-            err = charge_host(device, piece, err, &placed);
-        }
-        if (err == SPW_E_LIMIT) {
+        err = charge_somewhere(device, piece, &placed);
+        if (err == SPW_E_LIMIT || err == SPW_E_QUOTA) {
             uint32_t site = piece->site;
 
-            free(piece);
+            forget(piece);
             return spw_account_oom(device, spw_device_pool(device), "cuMemCreate", size, site,
                                    err);
         }
         if (err != SPW_OK) {
-            free(piece);
+            forget(piece);
             piece = NULL;
         }
     }

@@ -344,14 +344,34 @@ size_t spw_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64
     return *spare - before;
 }
 
+/* How many of the granules of a range are to be on the host. */
+struct spread {
+    size_t first, count; /* of the range */
+    size_t host;
+};
+
+/* The tier of a granule's new chunk. */
+static enum spw_tier choose_tier(const struct spw_backing *backing, const struct spread *spread,
+                                 size_t index)
+{
+    size_t at = index - spread->first;
+    bool host = (at + 1) * spread->host / spread->count > at * spread->host / spread->count;
+
+    if (host && backing->tiers[SPW_TIER_HOST].spare_count > 0) {
+        return SPW_TIER_HOST;
+    }
+    return spw_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
+}
+
 /* Maps spare chunks at granules [first, last); on failure those that were mapped are unmapped. */
-static enum spw_err map_run(struct spw_backing *backing, size_t first, size_t last)
+static enum spw_err map_run(struct spw_backing *backing, const struct spread *spread, size_t first,
+                            size_t last)
 {
     enum spw_err err = SPW_OK;
     size_t i;
 
     for (i = first; i < last; i++) {
-        enum spw_tier tier = spw_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
+        enum spw_tier tier = choose_tier(backing, spread, i);
         struct spw_chunk_store *store = &backing->tiers[tier];
         uint64_t chunk = store->spare[store->spare_count - 1];
 
@@ -382,9 +402,11 @@ err_mapped:
     return err;
 }
 
-enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end)
+enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
+                              size_t host)
 {
     size_t last = spw_backing_index(backing, end - 1) + 1, i = spw_backing_index(backing, address);
+    const struct spread spread = {i, last - i, host};
 
     while (i < last) {
         size_t first = i;
@@ -397,7 +419,7 @@ enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uin
             i++;
             continue;
         }
-        err = map_run(backing, first, i);
+        err = map_run(backing, &spread, first, i);
         if (err != SPW_OK) {
             return err;
         }

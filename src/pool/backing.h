@@ -107,6 +107,13 @@ void spw_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost
 /* Whether a granule of [address, end) is broken. */
 bool spw_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
+/* How many granules [address, end) touches. */
+static inline size_t spw_backing_granules(const struct spw_backing *backing, uint64_t address,
+                                          uint64_t end)
+{
+    return spw_backing_index(backing, end - 1) - spw_backing_index(backing, address) + 1;
+}
+
 /* How many granules of [address, end) have no chunk. */
 size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
@@ -125,11 +132,13 @@ size_t spw_backing_stealable(const struct spw_backing *backing, uint64_t address
 size_t spw_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
                          uint64_t end, size_t most);
 
-/* Maps spare chunks, the host's when the device's are used up, under every granule of
- * [address, end) that has none and makes them accessible. There must be enough of both together. On
+/* Maps spare chunks under every granule of [address, end) that has none and makes them accessible:
+ * the host's under `host` granules of the range, evenly spread, and where the device's are used up.
+ * There must be enough of both together. On
  * failure some granules may have been backed, all of them accessible but for those marked broken.
  */
-enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end);
+enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
+                              size_t host);
 
 /* Releases spare chunks of a tier, at most `most`. Returns how many. */
 size_t spw_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most);

@@ -46,8 +46,9 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
             return "a free extent waits for a free that has not happened";
         }
         census->host_count += extent->host;
-        if (extent->host != spw_backing_on_host(&pool->backing, extent->address,
-                                                spw_extent_end(extent))) {
+        if (extent->host !=
+            (extent->heap != SPW_HEAP_HOST &&
+             spw_backing_on_host(&pool->backing, extent->address, spw_extent_end(extent)))) {
             return "a free extent does not know whether it is on the host";
         }
         if (spw_backing_is_broken(&pool->backing, extent->address, spw_extent_end(extent))) {
@@ -91,7 +92,8 @@ static const char *check_heap(const struct spw_pool *pool, const struct spw_heap
     return expected == heap->frontier ? NULL : "the last extent does not reach the frontier";
 }
 
-static const char *check_lane(const struct spw_lane *lane, struct census *census)
+static const char *check_lane(const struct spw_pool *pool, const struct spw_lane *lane,
+                              struct census *census)
 {
     uint64_t in_bins = 0, in_list = 0;
 
@@ -104,7 +106,9 @@ static const char *check_lane(const struct spw_lane *lane, struct census *census
         in_bins += e->host;
     }
     for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-        for (int level = 0; level < SPW_BIN_LEVELS; level++) {
+        bool used = pool->space.heaps[heap].first != NULL || lane->bins[heap].levels != 0;
+
+        for (int level = 0; used && level < SPW_BIN_LEVELS; level++) {
             for (int part = 0; part < SPW_BIN_PARTS; part++) {
                 for (const struct spw_extent *e = lane->bins[heap].heads[level][part]; e != NULL;
                      e = e->bin.next) {
@@ -179,7 +183,7 @@ static const char *check_locked(const struct spw_pool *pool)
         broken = check_heap(pool, &pool->space.heaps[i], &census);
     }
     for (uint32_t i = 0; i < pool->lanes.count && broken == NULL; i++) {
-        broken = check_lane(pool->lanes.by_number[i], &census);
+        broken = check_lane(pool, pool->lanes.by_number[i], &census);
     }
     return broken != NULL ? broken : check_figures(pool, &census);
 }

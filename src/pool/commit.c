@@ -107,7 +107,8 @@ static size_t commit_run(struct spw_pool *pool, size_t first, size_t last, enum 
 /* The first free extent on a granule that is broken now. */
 static struct spw_extent *find_broken(const struct spw_pool *pool)
 {
-    for (struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first; e != NULL; e = e->next) {
+    for (struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
+         e = spw_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_FREE &&
             spw_backing_is_broken(&pool->backing, e->address, spw_extent_end(e))) {
             return e;
@@ -124,8 +125,8 @@ static void look_again(struct spw_pool *pool)
     struct spw_extent *broken;
     size_t i = 0;
 
-    for (struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first;
-         e != NULL && i < move->count; e = e->next) {
+    for (struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL && i < move->count;
+         e = spw_space_next_large(&pool->space, e)) {
         while (i < move->count && spw_move_address(pool, &move->items[i]) + granule <= e->address) {
             i++;
         }

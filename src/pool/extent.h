@@ -28,6 +28,7 @@ struct spw_extent {
     bool ordered;                   /* BLOCK: allocated on a stream */
     uint32_t site;                  /* BLOCK: who is charged with it */
     bool host;                      /* FREE: in part on the host, so in no bin */
+    uint32_t placed;                /* BLOCK: units of it that a rule placed on the host */
     union {
         struct {                        /* FREE; HOLE uses age only */
             struct spw_lane *lane;      /* whose pending work may still touch it */

@@ -19,13 +19,21 @@
 #include "pool/bins.h"
 #include "pool/extent.h"
 #include "pool/vm_ops.h"
+#include "pool/wish.h"
 
 enum { SPW_LANE_IDLE, SPW_LANE_ALL, SPW_LANE_FIRST_STREAM };
 enum { SPW_LANE_FENCES = 32 };
 
 /* Small blocks live apart from large ones, so that a long-lived small block does not hold down a
- * granule in the middle of large ones. */
-enum spw_heap_class { SPW_HEAP_SMALL, SPW_HEAP_LARGE, SPW_HEAP_COUNT };
+ * granule in the middle of large ones. Blocks that a policy places on the host have a heap of their
+ * own, whose chunks are the host's; and so have those of each region that a policy names. */
+enum spw_heap_class {
+    SPW_HEAP_SMALL,
+    SPW_HEAP_LARGE,
+    SPW_HEAP_HOST,
+    SPW_HEAP_REGION, /* the first of SPW_REGIONS */
+    SPW_HEAP_COUNT = SPW_HEAP_REGION + SPW_REGIONS
+};
 
 struct spw_fence_record {
     void *fence;

@@ -15,7 +15,8 @@ static uint64_t largest_free(const struct spw_pool *pool)
 
     for (uint32_t i = 0; i < pool->lanes.count; i++) {
         for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-            uint64_t bytes = spw_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
+            uint64_t bytes =
+                heap == SPW_HEAP_HOST ? 0 : spw_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
 
             largest = bytes > largest ? bytes : largest;
         }
@@ -33,6 +34,7 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
     *ret_usage = (struct spw_pool_usage){
         .limit = pool->config.limit_bytes,
         .live = spw_counter_get(&pool->counters->live_bytes),
+        .placed = pool->placed_bytes,
         .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
         .committed = spw_counter_get(&pool->counters->committed_bytes),
         .host = host,
@@ -173,9 +175,10 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
 
     pthread_mutex_lock(&pool->lock);
     /* A fence that was recorded just now has completed at the second look, when nothing runs. */
-    for (int look = 0; look < TRIM_LOOKS && pool->space.host_extents > 0; look++) {
+    for (int look = 0; look < TRIM_LOOKS; look++) {
         spw_pool_settle(pool, NULL, true);
         spw_space_shed(&pool->space);
+        spw_space_shed_host(&pool->space);
     }
     released = spw_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX);
     pthread_mutex_unlock(&pool->lock);

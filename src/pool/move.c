@@ -45,9 +45,10 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     struct candidate *candidates = malloc(pool->blocks.count * sizeof(*candidates));
     size_t count = 0;
 
-    for (const struct spw_extent *e = pool->space.heaps[SPW_HEAP_LARGE].first;
-         candidates != NULL && e != NULL; e = e->next) {
+    for (const struct spw_extent *e = spw_space_first_large(&pool->space);
+         candidates != NULL && e != NULL; e = spw_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK && is_movable(pool, e) &&
+            (wish->to == SPW_TIER_HOST || e->placed == 0) &&
             pool->lanes.clock - e->used >= wish->least_age) {
             candidates[count++] = (struct candidate){e, e->used, e->priority};
         }

@@ -23,6 +23,7 @@ struct request {
     bool device_full;  /* the driver refused to create more */
     bool wait_refused; /* the host may not wait now */
     uint64_t host_bytes; /* of the block that was had */
+    size_t host_granules; /* of the block that are to be on the host, by its wish */
 };
 
 /* ---- life ---- */
@@ -49,7 +50,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     if (err != SPW_OK) {
         goto err_lanes;
     }
-    spw_space_init(&pool->space, &pool->lanes, &pool->backing);
+    spw_space_init(&pool->space, &pool->lanes, &pool->backing, config->host_heap, config->regions);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->waited, NULL);
     spw_counter_set(&counters->limit_bytes, config->limit_bytes);
@@ -214,6 +215,7 @@ static uint64_t growth_bound(const struct spw_pool *pool, const struct request *
     if (live > peak) {
         peak = live;
     }
+    peak -= pool->placed_bytes < peak ? pool->placed_bytes : 0;
     allowance = peak / 1000 * pool->config.growth_permille;
     if (pool->config.growth_permille > 0 && allowance < floor) {
         allowance = floor;
@@ -283,31 +285,50 @@ static bool is_short(const struct request *request, enum spw_err err)
            (err == SPW_E_AGAIN && request->wait_refused);
 }
 
-/* Gets chunks on the host for what `count` granules lack on the device. */
-static enum spw_err add_host(struct spw_pool *pool, size_t count)
+/* Creates chunks on the host, within its limit, until `count` are spare. */
+static bool create_host(struct spw_pool *pool, size_t count)
 {
     const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
     uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
     uint64_t limit = pool->config.host_limit_bytes;
     size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
 
-    while (spw_backing_spare(&pool->backing) + host->spare_count < count) {
-        enum spw_err err = host->chunk_count < most
-                               ? spw_backing_create(&pool->backing, SPW_TIER_HOST)
-                               : SPW_E_NO_MEMORY;
-
-        if (err != SPW_OK) {
-            return err;
-        }
+    while (host->spare_count < count && host->chunk_count < most &&
+           spw_backing_create(&pool->backing, SPW_TIER_HOST) == SPW_OK) {
     }
-    return SPW_OK;
+    return host->spare_count >= count;
 }
 
-/* Backs a claim and makes it a block. On failure the claim is given back. */
-static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t bytes,
-                               struct spw_extent **ret_block)
+/* Gets chunks on the host for what `count` granules lack on the device. */
+static bool add_host(struct spw_pool *pool, size_t count)
 {
-    enum spw_err err = spw_backing_fill(&pool->backing, claim->address, spw_extent_end(claim));
+    size_t spare = spw_backing_spare(&pool->backing);
+
+    return create_host(pool, count > spare ? count - spare : 0);
+}
+
+/* Gets `count` spare chunks of the host. */
+static enum spw_err get_host(struct spw_pool *pool, size_t count)
+{
+    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+
+    if (host->spare_count < count && !create_host(pool, count)) {
+        spw_pool_settle(pool, NULL, true);
+        spw_space_shed(&pool->space);
+        spw_space_shed_host(&pool->space);
+    }
+    return host->spare_count >= count ? SPW_OK
+           : anything_pending(pool)   ? SPW_E_AGAIN
+                                      : SPW_E_NO_MEMORY;
+}
+
+/* Backs a claim, `host` of its granules on the host, and makes it a block. On failure the claim is
+ * given back. */
+static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t bytes,
+                               size_t host, struct spw_extent **ret_block)
+{
+    enum spw_err err =
+        spw_backing_fill(&pool->backing, claim->address, spw_extent_end(claim), host);
 
     if (err != SPW_OK) {
         spw_space_unclaim(&pool->space, claim);
@@ -323,6 +344,9 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct request *r
 {
     struct spw_extent *extent;
 
+    if (request->host_granules > 0 && request->heap != SPW_HEAP_HOST) {
+        return NULL; /* no memory lies there as it should */
+    }
     if (request->lane == NULL) {
         /* What cuMemFree gave back is the first choice of cuMemAlloc, so look every time: an event
          * and a query, against the hundreds of microseconds of the calls they stand in for. */
@@ -369,8 +393,9 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
 {
     struct spw_extent *claim;
     size_t missing;
-    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
-                                       request->spilling, &claim);
+    enum spw_err err =
+        spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+                        request->spilling ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
@@ -378,7 +403,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
     missing = spw_backing_missing(&pool->backing, claim->address, spw_extent_end(claim));
     if (scraping) {
         err = scrape(pool, request, missing);
-        if (request->spilling && is_short(request, err) && add_host(pool, missing) == SPW_OK) {
+        if (request->spilling && is_short(request, err) && add_host(pool, missing)) {
             err = SPW_OK;
         }
     } else {
@@ -391,7 +416,38 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
         spw_space_unclaim(&pool->space, claim);
         return err;
     }
-    return back_claim(pool, claim, request->bytes, ret_block);
+    return back_claim(pool, claim, request->bytes, /* host */ 0, ret_block);
+}
+
+/* Backs new addresses for a block that a rule wishes to be on the host, all of it, or in part. */
+static enum spw_err back_as_wished(struct spw_pool *pool, struct request *request,
+                                   struct spw_extent **ret_block)
+{
+    bool all = request->heap == SPW_HEAP_HOST;
+    struct spw_extent *claim;
+    size_t missing, host;
+    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+                                       all ? SPW_WINDOW_DEVICE : SPW_WINDOW_FRESH, &claim);
+
+    if (err != SPW_OK) {
+        return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
+    }
+    missing = spw_backing_missing(&pool->backing, claim->address, spw_extent_end(claim));
+    host = all ? missing : request->host_granules;
+    err = grow(pool, request, missing - host, growth_bound(pool, request));
+    if (err == SPW_OK && spw_backing_spare(&pool->backing) < missing - host) {
+        err = scrape(pool, request, missing - host);
+    }
+    if (err == SPW_OK) {
+        err = get_host(pool, host);
+    }
+    if (err != SPW_OK) {
+        spw_space_unclaim(&pool->space, claim);
+        return err;
+    }
+    /* A host's heap spreads over what it has already. */
+    host = all ? spw_backing_granules(&pool->backing, claim->address, spw_extent_end(claim)) : host;
+    return back_claim(pool, claim, request->bytes, host, ret_block);
 }
 
 /* No backed extent fits: finds out what has completed, grows within the allowance, waits in stream
@@ -411,6 +467,9 @@ static enum spw_err miss(struct spw_pool *pool, struct request *request,
         return SPW_OK;
     }
     spw_counter_add(&pool->counters->misses, 1);
+    if (request->host_granules > 0) {
+        return back_as_wished(pool, request, ret_block);
+    }
     err = back_new(pool, request, /* scraping */ false, ret_block);
     if (err != SPW_E_AGAIN) {
         return err;
@@ -469,7 +528,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
 
     /* Before any chunk is created for a block that can never be had. */
     if (spw_counter_get(&pool->counters->live_bytes) + request->bytes >
-        pool->config.limit_bytes + (request->spilling
+        pool->config.limit_bytes + (request->spilling || request->host_granules > 0
                                         ? pool->config.host_limit_bytes
                                         : spw_counter_get(&pool->counters->host_used_bytes))) {
         return SPW_E_LIMIT;
@@ -497,6 +556,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     block->priority = 0;
     block->fixed = 0;
     block->rule = 0;
+    block->placed = 0;
     if (request->wish != NULL) {
         spw_wish_begin(pool, block, request->wish);
     }
@@ -512,6 +572,29 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     return SPW_OK;
 }
 
+/* Where a rule wishes the block to be. The share of a block is rounded to whole granules; what is
+ * whole on the host needs no granules of its own. */
+static void choose_heap(const struct spw_pool *pool, struct request *request)
+{
+    const struct spw_pool_wish *wish = request->wish;
+    uint64_t granule = pool->config.granule_bytes;
+    uint64_t all = (request->bytes + granule - 1) / granule;
+    uint64_t share = (request->bytes * wish->host_permille / 1000 + granule / 2) / granule;
+
+    if (wish->region > 0 && wish->region <= pool->config.regions) {
+        request->heap = SPW_HEAP_REGION + wish->region - 1;
+    }
+    if (request->spilling) {
+        return; /* it is enough to have it anywhere */
+    }
+    request->host_granules = (size_t)(wish->on_host ? all : share < all ? share : all);
+    if (request->host_granules == all && pool->config.host_heap) {
+        request->heap = SPW_HEAP_HOST;
+    } else if (request->host_granules > 0 && request->heap == SPW_HEAP_SMALL) {
+        request->heap = SPW_HEAP_LARGE;
+    }
+}
+
 static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, struct request *request,
                           void *context, uint64_t *ret_address)
 {
@@ -525,6 +608,9 @@ static enum spw_err alloc(struct spw_pool *pool, uint64_t bytes, struct request 
     }
     request->bytes = (bytes + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
     request->heap = request->bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
+    if (request->wish != NULL) {
+        choose_heap(pool, request);
+    }
     pthread_mutex_lock(&pool->lock);
     err = alloc_locked(pool, request, bytes, context, ret_address);
     pthread_mutex_unlock(&pool->lock);
@@ -674,40 +760,6 @@ void spw_pool_lose_context(struct spw_pool *pool, const void *context)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* ---- questions ---- */
-
-bool spw_pool_owns(const struct spw_pool *pool, uint64_t address)
-{
-    return address - pool->backing.base < pool->backing.bytes;
-}
-
-bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block)
-{
-    struct spw_extent *extent;
-    bool found;
-
-    if (!spw_pool_owns(pool, address)) {
-        return false;
-    }
-    pthread_mutex_lock(&pool->lock);
-    extent = spw_address_map_get(&pool->blocks, address);
-    if (extent == NULL) {
-        extent = spw_space_find(&pool->space, address);
-    }
-    found = extent != NULL && extent->kind == SPW_EXTENT_BLOCK &&
-            address < extent->address + extent->requested;
-    if (found) {
-        *ret_block = (struct spw_block){.address = extent->address,
-                                        .bytes = extent->requested,
-                                        .id = extent->id,
-                                        .stream_id = extent->stream_id,
-                                        .context = extent->context,
-                                        .ordered = extent->ordered};
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return found;
-}
-
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
 {
     struct spw_lane *lane;
@@ -720,18 +772,4 @@ void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stre
         spw_space_settle(&pool->space, lane);
     }
     pthread_mutex_unlock(&pool->lock);
-}
-
-enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
-{
-    enum spw_err err = SPW_OK;
-
-    pthread_mutex_lock(&pool->lock);
-    for (int i = 0; i < SPW_HEAP_COUNT && err == SPW_OK; i++) {
-        const struct spw_heap *heap = &pool->space.heaps[i];
-
-        err = spw_backing_refresh_access(&pool->backing, heap->base, heap->frontier);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return err;
 }

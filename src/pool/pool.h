@@ -33,6 +33,8 @@ struct spw_pool_config {
     uint64_t host_limit_bytes;   /* most host memory in chunks; 0: no host tier */
     uint32_t growth_permille;    /* growth allowance: free but backed memory, of the live peak */
     struct spw_charges *charges; /* by site, not owned, outlives the pool; NULL: none are kept */
+    bool host_heap;              /* addresses for blocks that a policy places on the host */
+    uint32_t regions;            /* and for so many regions of a policy, at most SPW_REGIONS */
     struct spw_tally *tallies;   /* of SPW_RULES rules, likewise (see wish.h) */
 };
 
@@ -52,6 +54,7 @@ struct spw_pool_usage {
     uint64_t live;         /* all blocks, plus foreign charges */
     uint64_t ordered_live; /* blocks of the default memory pool */
     uint64_t committed;    /* in chunks, plus foreign charges */
+    uint64_t placed;       /* of live, what rules have placed on the host */
     uint64_t host;         /* mapped chunks of the host */
     uint64_t host_limit;
     uint64_t spare;        /* committed, or on the host, but under no block */

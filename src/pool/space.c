@@ -66,10 +66,11 @@ static void unindex(struct spw_space *space, struct spw_extent *extent)
     spw_age_remove(&extent->lane->extents, extent);
 }
 
-/* Whether the extent, free or about to be, lies on the host in part. */
+/* Whether the extent, free or about to be, lies on the host in part, where it should not. */
 static bool is_on_host(const struct spw_space *space, const struct spw_extent *extent)
 {
-    return extent->kind == SPW_EXTENT_FREE && spw_backing_uses_host(space->backing) &&
+    return extent->kind == SPW_EXTENT_FREE && extent->heap != SPW_HEAP_HOST &&
+           spw_backing_uses_host(space->backing) &&
            spw_backing_on_host(space->backing, extent->address, spw_extent_end(extent));
 }
 
@@ -253,18 +254,30 @@ void spw_space_revive(struct spw_space *space)
 
 /* ---- life ---- */
 
-void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing)
+static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
+{
+    *heap = (struct spw_heap){.base = *base, .frontier = *base, .end = end};
+    *base = end;
+}
+
+void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing,
+                    bool host, uint32_t regions)
 {
     /* An eighth for small blocks is far more than their share of memory ever is. */
-    uint64_t border = backing->base + spw_backing_up(backing, backing->bytes / 8);
+    enum { PARTS = 8 };
+    uint32_t more = (host ? 1 : 0) + regions;
+    uint64_t part = spw_backing_up(backing, backing->bytes / (PARTS + more));
+    uint64_t at = backing->base, end = backing->base + backing->bytes;
 
     memset(space, 0, sizeof(*space));
     space->lanes = lanes;
     space->backing = backing;
-    space->heaps[SPW_HEAP_SMALL] = (struct spw_heap){
-        .base = backing->base, .frontier = backing->base, .end = border};
-    space->heaps[SPW_HEAP_LARGE] = (struct spw_heap){
-        .base = border, .frontier = border, .end = backing->base + backing->bytes};
+    lay_out(&space->heaps[SPW_HEAP_SMALL], &at, at + part);
+    lay_out(&space->heaps[SPW_HEAP_LARGE], &at, end - more * part);
+    lay_out(&space->heaps[SPW_HEAP_HOST], &at, at + (host ? part : 0));
+    for (uint32_t i = 0; i < SPW_REGIONS; i++) {
+        lay_out(&space->heaps[SPW_HEAP_REGION + i], &at, at + (i < regions ? part : 0));
+    }
 }
 
 void spw_space_fini(struct spw_space *space)
@@ -374,6 +387,28 @@ static const struct spw_heap *heap_at(const struct spw_space *space, uint64_t ad
     return NULL;
 }
 
+/* The first extent of the first heap from this one on that has any. */
+static struct spw_extent *first_from(const struct spw_space *space, int heap)
+{
+    struct spw_extent *first = NULL;
+
+    for (; heap < SPW_HEAP_COUNT && first == NULL; heap++) {
+        first = heap != SPW_HEAP_HOST ? space->heaps[heap].first : NULL;
+    }
+    return first;
+}
+
+struct spw_extent *spw_space_first_large(const struct spw_space *space)
+{
+    return first_from(space, SPW_HEAP_LARGE);
+}
+
+struct spw_extent *spw_space_next_large(const struct spw_space *space,
+                                        const struct spw_extent *extent)
+{
+    return extent->next != NULL ? extent->next : first_from(space, extent->heap + 1);
+}
+
 struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address)
 {
     const struct spw_heap *heap = heap_at(space, address);
@@ -404,13 +439,14 @@ struct window {
 /* Whose block a window is for. */
 struct tenant {
     const struct spw_lane *lane; /* NULL: idle memory only */
-    bool host;                   /* may be on the host */
+    enum spw_window kind;
 };
 
 static bool usable(const struct spw_extent *extent, const struct tenant *tenant)
 {
     return extent->kind == SPW_EXTENT_HOLE ||
-           (extent->kind == SPW_EXTENT_FREE && (tenant->host || !extent->host) &&
+           (extent->kind == SPW_EXTENT_FREE && tenant->kind != SPW_WINDOW_FRESH &&
+            (tenant->kind == SPW_WINDOW_ANY || !extent->host) &&
             (extent->lane->number == SPW_LANE_IDLE || extent->lane == tenant->lane));
 }
 
@@ -456,7 +492,8 @@ static void consider_list(const struct spw_space *space, const struct spw_heap *
                           const struct tenant *tenant, struct window *best)
 {
     for (struct spw_extent *e = list->oldest; e != NULL; e = e->age.next) {
-        if (&space->heaps[e->heap] == heap && (e->prev == NULL || !usable(e->prev, tenant))) {
+        if (&space->heaps[e->heap] == heap && usable(e, tenant) &&
+            (e->prev == NULL || !usable(e->prev, tenant))) {
             consider_run(space, heap, e, bytes, tenant, best);
         }
     }
@@ -468,8 +505,10 @@ static struct window best_window(const struct spw_space *space, const struct spw
     struct window best = {0};
 
     consider_list(space, heap, &heap->holes, bytes, tenant, &best);
-    consider_list(space, heap, &spw_lane_idle(space->lanes)->extents, bytes, tenant, &best);
-    if (tenant->lane != NULL) {
+    if (tenant->kind != SPW_WINDOW_FRESH) {
+        consider_list(space, heap, &spw_lane_idle(space->lanes)->extents, bytes, tenant, &best);
+    }
+    if (tenant->kind != SPW_WINDOW_FRESH && tenant->lane != NULL) {
         consider_list(space, heap, &tenant->lane->extents, bytes, tenant, &best);
     }
     if ((heap->last == NULL || !usable(heap->last, tenant)) &&
@@ -535,15 +574,19 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
 }
 
 enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class class, uint64_t bytes,
-                             const struct spw_lane *lane, bool host,
+                             const struct spw_lane *lane, enum spw_window kind,
                              struct spw_extent **ret_claim)
 {
-    const struct tenant tenant = {lane, host};
+    const struct tenant tenant = {lane, kind};
     struct spw_heap *heap = &space->heaps[class];
     struct spw_backing *backing = space->backing;
-    struct window window = best_window(space, heap, bytes, &tenant);
+    struct window window;
     uint64_t end;
 
+    if (kind == SPW_WINDOW_FRESH) {
+        bytes = spw_backing_up(backing, bytes); /* holes begin and end with a granule */
+    }
+    window = best_window(space, heap, bytes, &tenant);
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
@@ -659,6 +702,11 @@ size_t spw_space_steal(struct spw_space *space, size_t count)
 {
     size_t taken = steal_from_heap(space, SPW_HEAP_LARGE, count);
 
+    for (int i = 0; i < SPW_REGIONS && taken < count; i++) {
+        if (space->heaps[SPW_HEAP_REGION + i].first != NULL) {
+            taken += steal_from_heap(space, SPW_HEAP_REGION + i, count - taken);
+        }
+    }
     if (taken < count) {
         taken += steal_from_heap(space, SPW_HEAP_SMALL, count - taken);
     }
@@ -673,7 +721,7 @@ static void shed_heap(struct spw_space *space, struct spw_heap *heap)
     while (e != NULL) {
         uint64_t address = e->address;
 
-        if (e->kind == SPW_EXTENT_FREE && e->host) {
+        if (e->kind == SPW_EXTENT_FREE && (e->host || e->heap == SPW_HEAP_HOST)) {
             (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
         }
         /* What is left of it may have joined the extent below: then that is yet to be looked at. */
@@ -686,6 +734,13 @@ static void shed_heap(struct spw_space *space, struct spw_heap *heap)
 void spw_space_shed(struct spw_space *space)
 {
     for (int i = 0; i < SPW_HEAP_COUNT && space->host_extents > 0; i++) {
-        shed_heap(space, &space->heaps[i]);
+        if (i != SPW_HEAP_HOST) {
+            shed_heap(space, &space->heaps[i]);
+        }
     }
+}
+
+void spw_space_shed_host(struct spw_space *space)
+{
+    shed_heap(space, &space->heaps[SPW_HEAP_HOST]);
 }

@@ -1,12 +1,12 @@
 /* The address space of the arena: which addresses are blocks, free, or holes.
  *
- * Two heaps (small and large blocks), each a list of extents from its base to its frontier, behind
- * which nothing was ever used. Free extents of one lane join with their neighbours; holes join with
- * holes. A free extent with a granule on the host is in no bin: it is for blocks that may be there,
- * or waits until the host's chunks can be taken from it (spw_space_shed). Nothing here calls the
- * seam but spw_space_steal and spw_space_shed, through backing. Caller holds the pool's lock.
- * Functions that need extent records reserve them first and change nothing when the host has no
- * memory. */
+ * Heaps (small blocks, large ones, those on the host by policy, those of each region), each a list
+ * of extents from its base to its frontier, behind which nothing was ever used. Free extents of one
+ * lane join with their neighbours; holes join with holes. A free extent with a granule on the host,
+ * but for the host's own heap, is in no bin: it is for blocks that may be there, or waits until the
+ * host's chunks can be taken from it (spw_space_shed). Nothing here calls the seam but
+ * spw_space_steal and spw_space_shed, through backing. Caller holds the pool's lock. Functions that
+ * need extent records reserve them first and change nothing when the host has no memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,13 +26,15 @@ struct spw_heap {
 struct spw_space {
     struct spw_heap heaps[SPW_HEAP_COUNT];
     struct spw_extent_store store;
-    size_t host_extents; /* free extents on the host */
+    size_t host_extents; /* free extents on the host, but for those of its own heap */
     struct spw_lanes *lanes;
     struct spw_backing *backing;
 };
 
-/* Divides the arena of `backing` between the heaps. */
-void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing);
+/* Divides the arena of `backing` between the heaps; there is one for the host, and for `regions`,
+ * only if they are asked for. */
+void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing,
+                    bool host, uint32_t regions);
 void spw_space_fini(struct spw_space *space);
 
 /* The free extent, of `lane` if not NULL or idle, that serves `bytes` best; NULL: none fits. */
@@ -50,13 +52,20 @@ void spw_space_free(struct spw_space *space, struct spw_extent *block, struct sp
 /* Makes idle what the lane's completed fences cover. */
 void spw_space_settle(struct spw_space *space, struct spw_lane *lane);
 
+/* What a window may be made of. */
+enum spw_window {
+    SPW_WINDOW_DEVICE, /* what is backed on the device or not at all */
+    SPW_WINDOW_ANY,    /* also what is on the host */
+    SPW_WINDOW_FRESH   /* whole granules of which none is backed */
+};
+
 /* Claims live only while the lock is held: the records they may need are reserved with them.
  *
  * Takes the window for `bytes` that needs the fewest new granules out of the free space usable by
- * `lane` (NULL: idle only), with `host` also what is on the host. SPW_E_NO_MEMORY when no run of
+ * `lane` (NULL: idle only), made of what `kind` says. SPW_E_NO_MEMORY when no run of
  * addresses is long enough, SPW_E_NO_HOST when the host has no memory. */
 enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class heap, uint64_t bytes,
-                             const struct spw_lane *lane, bool host,
+                             const struct spw_lane *lane, enum spw_window kind,
                              struct spw_extent **ret_claim);
 
 /* Gives a claimed window back, free or hole granule by granule as it is backed now. */
@@ -70,8 +79,10 @@ struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_ex
  * Returns how many. */
 size_t spw_space_steal(struct spw_space *space, size_t count);
 
-/* Makes spare the host's chunks inside free extents, as far as no work is pending there. */
+/* Makes spare the host's chunks inside free extents, as far as no work is pending there; the first
+ * but for those of the host's own heap, the second those alone. */
 void spw_space_shed(struct spw_space *space);
+void spw_space_shed_host(struct spw_space *space);
 
 /* Looks again whether a free extent is on the host, when chunks under it were exchanged. */
 void spw_space_rehost(struct spw_space *space, struct spw_extent *extent);
@@ -80,6 +91,12 @@ void spw_space_rehost(struct spw_space *space, struct spw_extent *extent);
  * into use again. */
 void spw_space_condemn(struct spw_space *space, struct spw_extent *extent);
 void spw_space_revive(struct spw_space *space);
+
+/* The extents whose blocks are moved, by rising address: those of large blocks and of regions. What
+ * a rule has placed on the host stays there. */
+struct spw_extent *spw_space_first_large(const struct spw_space *space);
+struct spw_extent *spw_space_next_large(const struct spw_space *space,
+                                        const struct spw_extent *extent);
 
 /* The extent that contains `address`, or NULL. */
 struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address);

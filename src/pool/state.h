@@ -44,6 +44,7 @@ struct spw_pool {
     struct spw_address_map blocks;
     uint64_t next_id;
     uint64_t own_live_bytes; /* blocks only, without foreign charges */
+    uint64_t placed_bytes;   /* of them, what rules have placed on the host */
     uint64_t fixed_id;       /* blocks up to this one are never moved */
     struct spw_move move;
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */

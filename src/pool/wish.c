@@ -22,7 +22,7 @@ bool spw_wish_allows(const struct spw_pool *pool, const struct spw_pool_wish *wi
 {
     const struct spw_tally *tally = tally_of(pool, wish->rule);
 
-    return tally == NULL || wish->most_bytes == UINT64_MAX ||
+    return tally == NULL || wish->most_bytes == UINT64_MAX || wish->on_host ||
            spw_counter_get(&tally->live) - spw_counter_get(&tally->host) + bytes <=
                wish->most_bytes;
 }
@@ -32,18 +32,28 @@ void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
 {
     struct spw_tally *tally = tally_of(pool, wish->rule);
 
+    uint64_t host = 0;
+
+    if (wish->on_host || wish->host_permille > 0) {
+        host = spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
+    }
+    block->placed = (uint32_t)(host / SPW_UNIT_BYTES);
+    pool->placed_bytes += host;
     block->priority = wish->priority;
     block->fixed = wish->fixed ? SPW_FIXED_POLICY : 0;
     if (tally != NULL) {
         block->rule = wish->rule;
         spw_counter_shift(&tally->matched, 1);
-        move(tally, (int64_t)block->bytes, 0);
+        move(tally, (int64_t)block->bytes, (int64_t)host);
     }
 }
 
 void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block)
 {
-    move(tally_of(pool, block->rule), -(int64_t)block->bytes, 0);
+    uint64_t host = (uint64_t)block->placed * SPW_UNIT_BYTES;
+
+    pool->placed_bytes -= host;
+    move(tally_of(pool, block->rule), -(int64_t)block->bytes, -(int64_t)host);
 }
 
 enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wish *wish,

@@ -16,13 +16,18 @@
 struct spw_pool;
 struct spw_stream;
 
-enum { SPW_RULES = 64 };
+enum { SPW_RULES = 64, SPW_REGIONS = 8 };
 
 struct spw_pool_wish {
     uint64_t most_bytes; /* of the rule's blocks on the device; UINT64_MAX: no limit */
     int32_t priority;    /* see extent.h */
+    uint32_t host_permille; /* of the block that is to be on the host, in whole granules */
     uint8_t rule;
-    bool fixed; /* never moved */
+    uint8_t region; /* from 1; 0: none */
+    bool fixed;     /* never moved */
+    bool lazy;      /* backed when the device is first given work */
+    bool on_host;   /* all of it is to be on the host */
+    bool on_device; /* nothing of it may be, by spw_pool_alloc_wish's caller */
 };
 
 /* Figures of one rule on one device, in bytes where they do not count. */
@@ -37,7 +42,8 @@ struct spw_tally {
 };
 
 /* Allocates like spw_pool_alloc_for, or with `anywhere` like spw_pool_alloc_anywhere, what a rule
- * has wishes for (NULL: none does). SPW_E_QUOTA when the rule's limit refuses. */
+ * has wishes for (NULL: none does). SPW_E_QUOTA when the rule's limit refuses, SPW_E_NO_MEMORY when
+ * what is to be on the host has no room there. */
 enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
                                  const struct spw_stream *stream, void *context, uint32_t site,
                                  const struct spw_pool_wish *wish, bool anywhere,

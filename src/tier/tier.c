@@ -116,7 +116,8 @@ static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier
 /* Moves cold blocks to the host until there should be room. False when nothing was moved. */
 static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_request *request)
 {
-    struct spw_move_wish wish = {.to = SPW_TIER_HOST, .least_age = COLD_AGE};
+    bool must = request->wish != NULL && request->wish->on_device;
+    struct spw_move_wish wish = {.to = SPW_TIER_HOST, .least_age = must ? 0 : COLD_AGE};
     uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) / SHARE_AT_ONCE;
     uint64_t wanted = request->bytes > share ? request->bytes : share, moved = 0, bytes;
     enum spw_err err = SPW_OK;
@@ -198,7 +199,8 @@ enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
     if (room) {
         err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
     }
-    if (open && (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)) {
+    if (open && (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) &&
+        (request->wish == NULL || !request->wish->on_device)) {
         err = place(tier, request, ret_address);
     }
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ? request->err : err;

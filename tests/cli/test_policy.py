@@ -276,12 +276,12 @@ class Explain(Case):
             'rule 5 "e" (policy.json:6) does not match: the site does not say its rank, which must '
             'be rank 0',
             'rule 6 "f" (policy.json:7) decides:',
-            "    placement: auto (no effect in this version)",
+            "    placement: auto",
             "    movable: false",
             "    priority: 3",
             "    limit: 8589934592 bytes, then fail",
-            "    host_share: 12.5 % (no effect in this version)",
-            "    region: r (no effect in this version)",
+            "    host_share: 12.5 %",
+            "    region: r",
             "    commit: lazy (no effect in this version)",
             "    log: true"])
 
@@ -423,8 +423,7 @@ class Launchers(Case):
     def test_good(self):
         done = self.sim("--policy", "optimizer-to-host")
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(self.said(done), ["spillway: sim: policy optimizer-to-host: no effect in "
-                                           "this version: placement"])
+        self.assertEqual(self.said(done), [])
         self.assertEqual(self.said(self.sim("--policy", "observe")), [])
 
     def test_program_gets_the_path(self):

@@ -125,5 +125,139 @@ class Limits(Policies):
         self.check(result, "a", matched=3, refused=0, live_bytes=18 * MIB)
 
 
+class Placement(Policies):
+    def test_host(self):
+        """Exactly the rule's blocks are on the host, rounded up to granules together, and the
+        device has as much room as before."""
+        lines, result = self.run_rules([("a", ALPHA, {"placement": "host"})],
+                                       "beta:10", "alpha:3", "alpha:6", "gamma:1", "alpha:1")
+        self.assertEqual([(code, free) for _, code, free in lines],
+                         [(0, 1014), (0, 1014), (0, 1014), (0, 1013), (0, 1013)])
+        self.check(result, "a", matched=3, live_bytes=10 * MIB, host_bytes=10 * MIB, unmet=0)
+        device = result.device()
+        self.assertEqual((device["host_bytes"], device["host_used_bytes"]), (10 * MIB, 10 * MIB))
+        self.assertEqual((device["spilled_bytes"], device["committed_bytes"]), (0, 12 * MIB))
+
+    def test_host_memory_is_used_again(self):
+        words = ["alpha:8", "free:0", "alpha:8", "free:1", "alpha:4", "work:2", "rest"]
+        lines, result = self.run_rules([("a", ALPHA, {"placement": "host"})], *words)
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "a", live_bytes=4 * MIB, host_peak_bytes=8 * MIB, unmet=0)
+        self.assertEqual(result.device()["host_peak_bytes"], 8 * MIB)
+
+    def test_host_stays_there(self):
+        """Room on the device brings back what was spilled, not what a rule placed."""
+        words = ["alpha:8", "work:0", "rest", "beta:8", "rest", "rest"]
+        _, result = self.run_rules([("a", ALPHA, {"placement": "host"})], *words)
+        self.assertEqual(result.device()["promoted_bytes"], 0)
+        self.assertEqual(result.device()["host_used_bytes"], 8 * MIB)
+
+    def test_host_has_no_room(self):
+        lines, result = self.run_rules(
+            [("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:6", "alpha:2", "free:0",
+            "alpha:8", HOST_LIMIT="10MiB",
+            allow=[r"rule a cannot be followed on device 0: the host has no (more )?room for it; "
+                   r"its blocks are treated as without it"])
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "a", matched=4, live_bytes=16 * MIB, host_bytes=10 * MIB, unmet=1)
+
+    def test_without_spill(self):
+        for options in ({"SPILL": "off"}, {"SIM_HOST_NUMA": "off"}):
+            lines, result = self.run_rules(
+                [("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:8", **options,
+                allow=["rule a cannot be followed", "its memory cannot go on on the host",
+                       "device 0"])
+            self.assertEqual({code for _, code, _ in lines}, {0})
+            rule = self.rule(result, "a")
+            self.assertEqual(rule["live_bytes"], 16 * MIB)
+            if rule["host_bytes"] == 0:
+                self.assertEqual(rule["unmet"], 2)
+
+    def test_device(self):
+        """Others make room; where nothing does, the block is where it can be."""
+        full = [r"device 0 is full", r"rule b cannot be followed on device 0: the device has no "
+                r"more room for it"]
+        words = ["alpha:16"] * 2 + ["beta:16"] * 2
+        _, result = self.run_rules([("b", BETA, {"placement": "device"})], *words,
+                                   "beta:16", SIM_MEMORY="64MiB", allow=full)
+        self.check(result, "b", matched=3, live_bytes=48 * MIB, host_bytes=0, unmet=0)
+        lines, result = self.run_rules([("b", BETA, {"placement": "device"})], *["beta:16"] * 5,
+                                       SIM_MEMORY="64MiB", allow=full)
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "b", matched=5, unmet=1)
+
+    def test_movable(self):
+        """What may not move stays, however old, and the rest goes."""
+        words = ["alpha:16"] * 2 + ["beta:16"] * 2 + ["gamma:16384"] * 2
+        lines, result = self.run_rules(
+            [("a", ALPHA, {"movable": False}), ("b", BETA, {"movable": False})], *words,
+            SIM_MEMORY="64MiB", allow=[r"device 0 is full: .* of it are on the host"])
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.assertEqual(result.device()["moves"], 0)
+        self.assertEqual(result.device()["placed_bytes"], 32 * MIB)
+
+    def test_limit_then_spill(self):
+        lines, result = self.run_rules(
+            [("cap", {}, {"limit": {"max": "5%", "then": "spill"}})],
+            "alpha:40", "beta:8", "alpha:16", "free:0", "alpha:40", "beta:8")
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "cap", live_bytes=72 * MIB, host_bytes=24 * MIB, unmet=0, refused=0)
+
+    def test_chunks_of_the_program(self):
+        rules = [("own", {"api": "cuMemCreate", "size": {"max": "4MiB"}}, {"placement": "host"}),
+                 ("cap", {"api": "cuMemCreate"}, {"limit": {"max": "10MiB", "then": "fail"}})]
+        lines, result = self.run_rules(
+            rules, "chunk:4", "chunk:6", "chunk:6", "chunk:2", "alpha:2",
+            allow=["rule cap passes its limit of 10 MiB", "out of memory", "device 0 is full"])
+        self.assertEqual([code for _, code, _ in lines], [0, 0, 2, 0, 0])
+        self.check(result, "own", matched=2, live_bytes=6 * MIB, host_bytes=6 * MIB, unmet=0)
+        self.check(result, "cap", matched=1, refused=1, live_bytes=6 * MIB, host_bytes=0)
+        device = result.device()
+        self.assertEqual((device["vmm_bytes"], device["vmm_host_bytes"]), (6 * MIB, 6 * MIB))
+
+
+class Shares(Policies):
+    def test_share(self):
+        """Three quarters of the granules of each block, and the blocks can be used and freed."""
+        words = ["alpha:16", "alpha:3", "gamma:512", "work:0", "work:1", "rest"]
+        _, result = self.run_rules([("w", {}, {"host_share": "75%"})], *words)
+        # 16 MiB: 6 of 8 granules; 3 MiB: 1 of 2; 0.5 MiB: none of one.
+        self.assertEqual(result.device()["host_used_bytes"], 14 * MIB)
+        self.check(result, "w", unmet=0, live_bytes=19 * MIB + 512 * KIB)
+        _, result = self.run_rules([("w", {}, {"host_share": "75%"})], *words, "free:0", "free:1",
+                                   "rest", "alpha:16", "rest")
+        self.assertEqual(result.device()["host_used_bytes"], 12 * MIB)
+        self.check(result, "w", unmet=0, host_bytes=12 * MIB, live_bytes=16 * MIB + 512 * KIB)
+
+    def test_all_and_nothing(self):
+        for share, host in (("100%", 6), ("0%", 0)):
+            _, result = self.run_rules([("w", {}, {"host_share": share})], "alpha:3", "beta:3")
+            self.check(result, "w", host_bytes=host * MIB, unmet=0)
+            self.assertEqual(result.device()["host_used_bytes"], host * MIB)
+
+
+class Regions(Policies):
+    def test_apart(self):
+        """Blocks of a region lie in a range of their own, and leave no holes between others."""
+        rules = [("one", ALPHA, {"region": "one"}), ("two", BETA, {"region": "two"})]
+        words = ["alpha:4", "beta:4", "gamma:4096"] * 4 + ["rest"]
+        lines, result = self.run_rules(rules, *words)
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "one", live_bytes=16 * MIB, unmet=0)
+
+    def test_spilled_too(self):
+        rules = [("one", ALPHA, {"region": "one"})]
+        lines, result = self.run_rules(rules, *["alpha:16"] * 6, "work:0", "work:5", "rest",
+                                       SIM_MEMORY="64MiB", allow=["device 0 is full"])
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.assertEqual(result.device()["live_bytes"], 96 * MIB)
+
+    def test_too_many(self):
+        rules = [(f"r{i}", {"size": {"max": f"{i + 1}MiB"}}, {"region": f"region{i}"})
+                 for i in range(9)]
+        self.run_rules(rules, "alpha:1", "alpha:9",
+                       allow=["more than 8 regions; that of rule r8 has no effect"])
+
+
 if __name__ == "__main__":
     harness.main()

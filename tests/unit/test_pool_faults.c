@@ -38,7 +38,7 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
 static bool run(int fail_call, size_t fail_after, uint64_t host)
 {
     struct pool_fixture f;
-    uint64_t blocks[BLOCKS] = {0}, random = 1;
+    uint64_t blocks[BLOCKS] = {0}, random = 2;
     bool reached;
 
     pool_open_small(&f, 64, LIMIT_GRANULES - host, 50);

@@ -1,0 +1,48 @@
+/* What a pool is asked about addresses. */
+#include "pool/state.h"
+
+bool spw_pool_owns(const struct spw_pool *pool, uint64_t address)
+{
+    return address - pool->backing.base < pool->backing.bytes;
+}
+
+bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block)
+{
+    struct spw_extent *extent;
+    bool found;
+
+    if (!spw_pool_owns(pool, address)) {
+        return false;
+    }
+    pthread_mutex_lock(&pool->lock);
+    extent = spw_address_map_get(&pool->blocks, address);
+    if (extent == NULL) {
+        extent = spw_space_find(&pool->space, address);
+    }
+    found = extent != NULL && extent->kind == SPW_EXTENT_BLOCK &&
+            address < extent->address + extent->requested;
+    if (found) {
+        *ret_block = (struct spw_block){.address = extent->address,
+                                        .bytes = extent->requested,
+                                        .id = extent->id,
+                                        .stream_id = extent->stream_id,
+                                        .context = extent->context,
+                                        .ordered = extent->ordered};
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return found;
+}
+
+enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
+{
+    enum spw_err err = SPW_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    for (int i = 0; i < SPW_HEAP_COUNT && err == SPW_OK; i++) {
+        const struct spw_heap *heap = &pool->space.heaps[i];
+
+        err = spw_backing_refresh_access(&pool->backing, heap->base, heap->frontier);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
