@@ -12,6 +12,7 @@
 #include "pool/pool.h"
 #include "site/capture.h"
 #include "site/report.h"
+#include "stats/room.h"
 #include "stats/stats.h"
 #include "tier/gate.h"
 #include "tier/host.h"
@@ -21,7 +22,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
 static_assert((int)SPW_HOOK_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
@@ -105,53 +105,50 @@ static void announce_mode(void)
 
 /* ---- call sites ---- */
 
-/* What each site holds of each device; they outlive the pools. */
-static struct spw_charges charges[SPW_HOOK_DEVICES];
+/* Where others see the sites, and where what each holds of each device is counted; it outlives the
+ * pools. NULL: no sites are kept. */
+static struct spw_share *share;
 
-/* The charges of a device, with room for every site; NULL when sites are not captured or there are
- * no addresses for them. */
 static struct spw_charges *charges_of(int ordinal)
 {
-    const size_t bytes = (SPW_SITE_MOST + 1) * sizeof(struct spw_charge);
-    struct spw_charges *own = &charges[ordinal];
-    void *sites;
-
-    if (spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word == SPW_SITES_OFF) {
-        return NULL;
-    }
-    if (own->sites == NULL) {
-        sites = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        own->most = SPW_SITE_MOST;
-        own->sites = sites != MAP_FAILED ? sites : NULL;
-    }
-    return own->sites != NULL ? own : NULL;
-}
-
-/* Gives the pages back, which makes them zero again, and costs a child nothing. */
-static void forget_charges(void)
-{
-    for (int i = 0; i < SPW_HOOK_DEVICES; i++) {
-        if (charges[i].sites != NULL) {
-            (void)madvise(charges[i].sites, (charges[i].most + 1) * sizeof(charges[i].sites[0]),
-                          MADV_DONTNEED);
-            atomic_store(&charges[i].peaks, 0);
-        }
-    }
+    return share != NULL ? &share->charges[ordinal] : NULL;
 }
 
 static void report_sites(struct spw_writer *writer)
 {
-    spw_site_report(writer, charges, spw_hook.device_count);
+    if (share != NULL) {
+        spw_site_report(writer, share->charges, (int)share->devices);
+    }
 }
 
-static void start_sites(void)
+/* The statistics exist. */
+static void start_sites(int devices)
 {
     enum spw_sites mode = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
 
+    if (mode == SPW_SITES_OFF) {
+        return;
+    }
     spw_site_start(mode);
-    if (mode != SPW_SITES_OFF) {
-        spw_stats_extend(report_sites);
+    share = spw_stats_room_create(sizeof(*share), stats->sites);
+    if (share == NULL || !spw_share_init(share, (uint32_t)devices, spw_stats_room_back)) {
+        share = NULL;
+        return;
+    }
+    spw_site_publish(share);
+    spw_stats_extend(report_sites);
+}
+
+/* In a child after fork: charges begin anew, in memory of its own. */
+static void forget_sites(void)
+{
+    uint32_t devices;
+
+    if (share != NULL) {
+        devices = share->devices;
+        spw_site_publish(NULL);
+        spw_stats_room_forget();
+        (void)spw_share_init(share, devices, NULL);
     }
 }
 
@@ -237,11 +234,11 @@ static void start(struct spw_hook *hook)
         spw_say("SPILLWAY_POLICY has no effect in mode observe");
     }
     explain_mode(&text, why, sizeof(why));
-    start_sites();
     if (may_spill()) {
         spw_gate_arm();
     }
     stats = spw_stats_create();
+    start_sites(hook->device_count);
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
                        spw_driver_call_name(i));
@@ -251,7 +248,7 @@ static void start(struct spw_hook *hook)
         hook->devices[i].refusal = &stats->devices[i].refusal;
         hook->devices[i].rules = stats->devices[i].rules;
         hook->devices[i].oom = &stats->oom;
-        hook->devices[i].charges = &charges[i];
+        hook->devices[i].charges = charges_of(i);
         driver->calls[i] = stats->devices[i].driver_calls;
     }
     name_rules();
@@ -270,7 +267,7 @@ static void report(void)
 static void forget(void)
 {
     spw_stats_forget();
-    forget_charges();
+    forget_sites();
 }
 
 /* ---- the pool of a device ---- */
@@ -338,7 +335,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
         .granule_bytes = granule,
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
-        .charges = charges_of(device->ordinal),
+        .charges = device->charges,
         .tallies = device->rules,
     };
     uint32_t factors = ARENA_FACTOR;

@@ -1,6 +1,8 @@
 #include "cli/rundir.h"
 
 #include "cli/command.h"
+#include "cli/sites_share.h"
+#include "site/report.h"
 #include "stats/process.h"
 #include "stats/stats.h"
 
@@ -55,6 +57,27 @@ static bool is_running(const struct spw_stats *stats)
            (state != 'Z' && state != 'X' && start == stats->start);
 }
 
+/* The sites of the process whose statistics are written. */
+static struct spw_share *sites;
+
+static void report_sites(struct spw_writer *writer)
+{
+    spw_site_report(writer, sites->charges, (int)sites->devices);
+}
+
+/* Its sites are in the file too, as if it had written it itself. */
+static void finish(struct spw_stats *stats)
+{
+    bool unwritten = atomic_load(&stats->state) == SPW_STATS_RUNNING && stats->path[0] != '\0';
+
+    sites = unwritten && stats->sites[0] != '\0' ? spw_sites_share_open(stats->sites) : NULL;
+    spw_stats_extend(sites != NULL ? report_sites : NULL);
+    spw_stats_finish(stats);
+    spw_stats_extend(NULL);
+    spw_sites_share_close(sites);
+    sites = NULL;
+}
+
 static void finish_one(const char *folder, const char *name, void *context)
 {
     char path[PATH_MAX + 256];
@@ -64,7 +87,7 @@ static void finish_one(const char *folder, const char *name, void *context)
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     stats = spw_stats_open(path);
     if (stats != NULL && !is_running(stats)) {
-        spw_stats_finish(stats);
+        finish(stats);
     }
     spw_stats_close(stats);
 }

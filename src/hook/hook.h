@@ -57,7 +57,7 @@ struct spw_device {
     struct spw_tally *rules;            /* and of the policy's rules */
     uint64_t total_bytes;               /* of its memory; 0 until a pool is opened */
     struct spw_stats_oom *oom;          /* there too, one for all devices */
-    struct spw_charges *charges;        /* by site; without room for any when none are kept */
+    struct spw_charges *charges;        /* by site; NULL when none are kept */
     CUmemoryPool default_pool;          /* of the driver, NULL when it has none */
     _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
     _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */

@@ -1,8 +1,8 @@
 /* Charges: how much memory of one device each site holds.
  *
  * A site is a number that whoever allocates gives; the pool knows no more of it. Number 0 takes
- * what has no site and what is beyond the last one. Writers hold the pool's lock; single values may
- * be read at any time without it.
+ * what has no site and what is beyond the last one (`most` grows before a number is given). Writers
+ * hold the pool's lock; single values may be read at any time without it.
  *
  * What every site held when the device held most is kept without a copy of all at each new peak: a
  * site that changes for the first time after the last peak notes what it held until then. */
@@ -27,14 +27,24 @@ struct spw_charge {
 
 struct spw_charges {
     struct spw_charge *sites; /* by number, 0 to `most`; the owner's */
-    uint32_t most;
-    _Atomic uint64_t peaks; /* how often the device held more than ever before */
+    _Atomic uint32_t most;    /* only grows */
+    _Atomic uint64_t peaks;   /* how often the device held more than ever before */
 };
 
 /* The entry of a site. */
 static inline struct spw_charge *spw_charge_of(struct spw_charges *charges, uint32_t site)
 {
-    return &charges->sites[site <= charges->most ? site : 0];
+    uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
+
+    return &charges->sites[site <= most ? site : 0];
+}
+
+/* The last number with an entry, when `known` sites have one at most. */
+static inline uint32_t spw_charges_last(const struct spw_charges *charges, uint32_t known)
+{
+    uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
+
+    return known < most ? known : most;
 }
 
 /* What a site held when the device held most. */

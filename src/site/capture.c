@@ -41,6 +41,7 @@ static struct {
     pthread_key_t key;   /* ends what a thread keeps */
     struct spw_strings strings;
     struct spw_site_table sites;
+    struct spw_share *share; /* where others see them; NULL: nowhere */
 } capture = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
@@ -126,6 +127,15 @@ static void prove(struct thread *thread, const struct place *place, uint32_t sit
     }
 }
 
+static void publish(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    if (capture.share != NULL) {
+        spw_share_publish(capture.share, &capture.sites, &capture.strings);
+    }
+    pthread_mutex_unlock(&capture.lock);
+}
+
 /* Walks the stack and enters it. */
 static __attribute__((noinline)) uint32_t see(struct thread *thread, const struct place *place)
 {
@@ -152,10 +162,14 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
     }
     stack->thread = role_of(thread);
     known = spw_site_table_count(&capture.sites);
+    if (capture.share != NULL) {
+        spw_share_expect(capture.share, known);
+    }
     site = spw_site_table_intern(&capture.sites, stack);
     pthread_mutex_unlock(&capture.lock);
     if (site > known) {
         spw_modules_note();
+        publish();
     }
     if (site != 0 && spw_proofs_again(thread->proofs, place->key, site)) {
         prove(thread, place, site);
@@ -210,6 +224,23 @@ void spw_site_start(enum spw_sites mode)
     capture.native = mode == SPW_SITES_NATIVE || mode == SPW_SITES_BOTH;
     capture.python = mode == SPW_SITES_PYTHON || mode == SPW_SITES_BOTH;
     atomic_store_explicit(&capture.started, true, memory_order_release);
+}
+
+void spw_site_publish(struct spw_share *share)
+{
+    capture.share = share;
+    publish();
+}
+
+bool spw_site_adopt(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
+                    void *context)
+{
+    if (share == NULL) {
+        capture.sites = (struct spw_site_table){0};
+        capture.strings = (struct spw_strings){0};
+        return true;
+    }
+    return spw_share_read(share, move, context, &capture.sites, &capture.strings);
 }
 
 const struct spw_site_table *spw_site_known(void)

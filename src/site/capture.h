@@ -13,10 +13,9 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "site/share.h"
 #include "site/strings.h"
 #include "site/table.h"
-
-enum { SPW_SITE_MOST = 16384 };
 
 /* Begins to capture what `mode` says. Again in a child after fork; sites keep their numbers. */
 void spw_site_start(enum spw_sites mode);
@@ -28,6 +27,15 @@ uint32_t spw_site_capture(const char *api);
 /* The sites and the texts so far; they only grow. */
 const struct spw_site_table *spw_site_known(void);
 const struct spw_strings *spw_site_texts(void);
+
+/* From now on sites are published in `share`, begun by its owner; NULL: nowhere. Those that are
+ * known already are at once. */
+void spw_site_publish(struct spw_share *share);
+
+/* In a process that captures nothing: its sites become those of a share (spw_share_read), or, NULL,
+ * there are none. */
+bool spw_site_adopt(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
+                    void *context);
 
 /* How many stacks of the calling thread were not recognised and had to be walked. */
 unsigned spw_site_walks(void);

@@ -45,7 +45,7 @@ static void choose_all(const struct spw_charges *charges, struct heap *heap,
 {
     uint32_t count = spw_site_table_count(spw_site_known());
 
-    for (uint32_t site = 0; site <= count && site <= charges->most; site++) {
+    for (uint32_t site = 0; site <= spw_charges_last(charges, count); site++) {
         uint64_t bytes = spw_counter_get(&charges->sites[site].live);
 
         if (bytes > 0) {
@@ -252,11 +252,9 @@ void spw_site_holding(const struct spw_charges *charges, struct spw_site_holding
     struct heap heap = {.count = 0};
 
     memset(ret_holding, 0, sizeof(*ret_holding));
-    if (charges->sites != NULL) {
-        choose_all(charges, &heap, ret_holding);
-        list(charges, &heap, ret_holding);
-        propose(&heap, ret_holding);
-    }
+    choose_all(charges, &heap, ret_holding);
+    list(charges, &heap, ret_holding);
+    propose(&heap, ret_holding);
 }
 
 void spw_site_label_of(uint32_t site, char *ret_label, size_t capacity)

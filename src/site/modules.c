@@ -119,6 +119,30 @@ void spw_modules_note(void)
     (void)dl_iterate_phdr(visit, &known);
 }
 
+size_t spw_modules_count(void)
+{
+    return atomic_load_explicit(&modules.count, memory_order_acquire);
+}
+
+const struct spw_module *spw_modules_get(size_t number)
+{
+    return &modules.list[number];
+}
+
+bool spw_modules_add(const struct spw_module *module)
+{
+    size_t count;
+
+    pthread_mutex_lock(&modules.lock);
+    count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    if (count < SPW_MODULE_MOST) {
+        modules.list[count] = *module;
+        atomic_store_explicit(&modules.count, count + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&modules.lock);
+    return count < SPW_MODULE_MOST;
+}
+
 const struct spw_module *spw_module_of(uintptr_t address)
 {
     size_t count = atomic_load_explicit(&modules.count, memory_order_acquire);

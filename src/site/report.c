@@ -63,7 +63,7 @@ static void choose_all(struct report *report)
     for (int device = 0; device < report->devices; device++) {
         const struct spw_charges *charges = &report->charges[device];
 
-        for (uint32_t site = 0; charges->sites != NULL && site <= sites; site++) {
+        for (uint32_t site = 0; site <= spw_charges_last(charges, sites); site++) {
             uint64_t weight = weight_of(charges, site);
 
             if (weight > 0) {
@@ -238,7 +238,7 @@ static bool sum_rest(const struct report *report, int device, uint64_t *ret_site
     struct figures sum = {0};
     uint64_t count = 0;
 
-    for (uint32_t site = 0; charges->sites != NULL && site <= sites; site++) {
+    for (uint32_t site = 0; site <= spw_charges_last(charges, sites); site++) {
         struct figures figures = figures_of(charges, site);
         bool chosen = false;
 

@@ -92,6 +92,8 @@ struct spw_stats {
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */
     char path[SPW_STATS_PATH];    /* where the statistics file goes, expanded; "" for none */
+    char sites[SPW_STATS_PATH];   /* the file of the call sites (room.h), site/ knows what is in it;
+                                     "" when there is none */
     char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */
     char rule_names[SPW_RULES][SPW_STATS_RULE];       /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */

@@ -2,13 +2,17 @@
  *
  *     sites COMMAND...     take: what stays; peak: what is gone again; map: memory of its own;
  *                          thread: on another thread; fill: until there is no more,
- *                          and once more */
+ *                          and once more; die: by a signal; fork: and ask in vain
+ *                          in a child */
 #include "check.h"
 
 #include <cuda.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define EXPORTED __attribute__((visibility("default"), noinline))
 #define HIDDEN   static __attribute__((noinline))
@@ -96,6 +100,18 @@ static void begin(void)
     MUST(cuCtxSetCurrent(context));
 }
 
+/* CUDA does not work in a child; what it asks must leave the parent's sites alone. */
+static void fork_child(void)
+{
+    pid_t child = fork();
+    CUdeviceptr block;
+
+    if (child == 0) {
+        _exit(cuMemAlloc(&block, MIB) == CUDA_SUCCESS);
+    }
+    MUST(waitpid(child, NULL, 0) != child);
+}
+
 static void run(const char *command)
 {
     pthread_t thread;
@@ -109,6 +125,10 @@ static void run(const char *command)
         map_own(16 * MIB);
     } else if (strcmp(command, "fill") == 0) {
         (void)fill(64 * MIB);
+    } else if (strcmp(command, "fork") == 0) {
+        fork_child();
+    } else if (strcmp(command, "die") == 0) {
+        MUST(raise(SIGKILL));
     } else if (strcmp(command, "thread") == 0) {
         MUST(pthread_create(&thread, NULL, on_thread, NULL));
         MUST(pthread_join(thread, NULL));

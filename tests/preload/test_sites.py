@@ -79,6 +79,32 @@ class Sites(harness.Case):
         paths = {module["path"]: module["build_id"] for module in stats["modules"]}
         self.assertRegex(paths[str(PROGRAM)], r"^[0-9a-f]{40}$")
 
+    def assert_same(self, one, other):
+        for stats in one, other:
+            stats["sites"].sort(key=lambda site: site["id"])
+            stats["modules"].sort(key=lambda module: module["path"])
+        self.assertEqual(one["sites"], other["sites"])
+        self.assertEqual(one["modules"], other["modules"])
+
+    def test_a_program_that_died(self):
+        """The launcher tells what the program would have told."""
+        words = ("take", "peak", "map", "thread")
+        own = self.run_sites(*words)
+        left = self.run_sites(*words, "die", status=137)
+        self.assert_adds_up(left)
+        self.assert_same(own, left)
+
+    def test_forks_leave_the_sites_alone(self):
+        words = ("take", "peak")
+        own = self.run_sites(*words)
+        for ending, status in ((), 0), (("die",), 137):
+            self.assert_same(own, self.run_sites("fork", *words, "fork", *ending, status=status))
+
+    def test_without_the_launcher(self):
+        """Nobody gives the program a folder: its memory is its own, and so is the file."""
+        result = self.run_program(PROGRAM, "take", "fork", "peak")
+        self.assert_adds_up(result.stats)
+
     def test_off(self):
         stats = self.run_sites("take", SITES="off")
         self.assertNotIn("sites", stats)

@@ -18,7 +18,7 @@ BELOW = {
     "vm": "base pool driver",
     "hook": "base pool driver stats policy site tier",
     "preload": "base pool driver stats policy site tier vm hook",
-    "cli": "base stats policy driver vm pool",
+    "cli": "base stats policy site driver vm pool",
     "sim": "",
 }
 # The launcher reads what the simulated driver has written down in a mapped file, and names the GPUs
