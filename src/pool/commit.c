@@ -37,6 +37,7 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 {
     item->chunk = spw_backing_exchange(&pool->backing, item->granule, pool->move.to, item->chunk);
     item->committed = true;
+    spw_wish_moved(pool, spw_move_address(pool, item), pool->move.to);
 }
 
 /* Puts the old chunk of an item, where nothing is mapped now, back in its place. */

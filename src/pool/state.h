@@ -82,6 +82,10 @@ void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
                     const struct spw_pool_wish *wish);
 void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block);
 
+/* A granule has moved to a tier: counts what of it is in blocks that have a rule. Caller holds the
+ * lock. */
+void spw_wish_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to);
+
 /* Ends a move that is over, when its copies are done; does nothing when none is. SPW_E_AGAIN when
  * they are not. Caller holds the lock. */
 enum spw_err spw_move_settle(struct spw_pool *pool);

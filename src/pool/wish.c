@@ -56,6 +56,24 @@ void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block)
     move(tally_of(pool, block->rule), -(int64_t)block->bytes, -(int64_t)host);
 }
 
+void spw_wish_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to)
+{
+    uint64_t end = address + pool->config.granule_bytes;
+    const struct spw_extent *e =
+        pool->config.tallies != NULL ? spw_space_find(&pool->space, address) : NULL;
+
+    for (; e != NULL && e->address < end; e = e->next) {
+        if (e->kind == SPW_EXTENT_BLOCK && e->rule != 0) {
+            struct spw_tally *tally = tally_of(pool, e->rule);
+            uint64_t first = e->address > address ? e->address : address;
+            uint64_t last = spw_extent_end(e) < end ? spw_extent_end(e) : end;
+
+            spw_counter_shift(to == SPW_TIER_HOST ? &tally->spilled : &tally->promoted,
+                              (int64_t)(last - first));
+        }
+    }
+}
+
 enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wish *wish,
                                 uint64_t bytes, bool host)
 {

@@ -38,6 +38,8 @@ struct spw_tally {
     _Atomic uint64_t live_peak;
     _Atomic uint64_t host; /* the part of live that was placed on the host */
     _Atomic uint64_t host_peak;
+    _Atomic uint64_t spilled;  /* moved to the host since */
+    _Atomic uint64_t promoted; /* and back */
     _Atomic uint64_t unmet; /* allocations that did not get what the rule wishes */
 };
 

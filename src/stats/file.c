@@ -158,9 +158,10 @@ static void put_tally(struct spw_writer *writer, const struct spw_tally *tally)
         const char *key;
         const _Atomic uint64_t *value;
     } rows[] = {
-        {"matched", &tally->matched}, {"refused", &tally->refused},
-        {"live_bytes", &tally->live}, {"live_peak_bytes", &tally->live_peak},
-        {"host_bytes", &tally->host}, {"host_peak_bytes", &tally->host_peak},
+        {"matched", &tally->matched},       {"refused", &tally->refused},
+        {"live_bytes", &tally->live},       {"live_peak_bytes", &tally->live_peak},
+        {"host_bytes", &tally->host},       {"host_peak_bytes", &tally->host_peak},
+        {"spilled_bytes", &tally->spilled}, {"promoted_bytes", &tally->promoted},
         {"unmet", &tally->unmet},
     };
 

@@ -185,6 +185,7 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
             continue;
         }
         more[0] = '\0';
+        append_reason(more, sizeof(more), &length, get(&tally->spilled) >> 20, "MiB moved there");
         append_reason(more, sizeof(more), &length, get(&tally->refused), "refused");
         append_reason(more, sizeof(more), &length, get(&tally->unmet), "not as wished");
         put_line(fd,

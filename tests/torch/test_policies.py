@@ -10,8 +10,11 @@ import sys
 import tempfile
 import unittest
 
+import running
 import wheel
 
+LONG = "--long" in sys.argv
+GRANULE = 2 << 20
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -77,9 +80,117 @@ class Policies(unittest.TestCase):
             self.assertEqual(found, expected[policy], policy)
 
 
+def enforced(policy, script, *arguments, memory="8GiB", flags=()):
+    """What a script printed with a policy in force, the statistics of its device, and those of the
+    rules by name."""
+    run = running.Run([INTERPRETER, str(HERE / script), *arguments],
+                      [*flags, *([] if policy is None else ["--policy", str(policy)]),
+                       "--memory", str(memory)])
+    assert run.status == 0, run.stderr
+    stats = run.stats["0"]
+    return run, stats["devices"][0], {rule["name"]: rule for rule in stats.get("rules", [])}
+
+
+def granules(size):
+    return -(-size // GRANULE) * GRANULE
+
+
+GPT2 = ["gpt2_like.py", "--layers", "4", "--width", "256", "--heads", "4", "--vocabulary", "5000",
+        "--context", "256", "--batch", "8", "--steps", "3"]
+
+
+class InForce(unittest.TestCase):
+    """What the policies do."""
+    maxDiff = None
+
+    def check_optimizer(self, name, *arguments):
+        run, device, rules = enforced("optimizer-to-host", "optimizers.py", name, *arguments)
+        state = int(run.stdout.split()[0])
+        held = [rule["host_peak_bytes"] for rule in rules.values() if rule["host_peak_bytes"] > 0]
+        # With --resume the first optimizer's state is there still when the second one's is made.
+        self.assertEqual(sum(held), state * (len(arguments) + 1))
+        self.assertEqual(device["host_peak_bytes"], granules(sum(held)))
+        self.assertEqual((device["spilled_bytes"], device["promoted_bytes"]), (0, 0))
+        self.assertEqual([rule["unmet"] for rule in rules.values()], [0] * len(rules))
+        for rule in rules.values():
+            self.assertEqual(rule["host_peak_bytes"], rule["live_peak_bytes"])
+
+    def test_optimizer_to_host(self):
+        self.check_optimizer("adam")
+        self.check_optimizer("sgd")
+
+    @unittest.skipUnless(LONG, "long")
+    def test_every_optimizer_to_host(self):
+        for name in ("adamw_fused", "adamw_loop", "sgd_fused", "sgd_loop", "adagrad", "rmsprop"):
+            with self.subTest(name):
+                self.check_optimizer(name)
+        self.check_optimizer("adam", "--resume")
+
+    def test_observe(self):
+        """Changes nothing."""
+        keys = ("allocs", "frees", "live_peak_bytes", "committed_peak_bytes", "host_peak_bytes",
+                "driver_calls")
+        _, without, _ = enforced(None, "optimizers.py", "adam")
+        _, device, rules = enforced("observe", "optimizers.py", "adam")
+        self.assertEqual({key: device[key] for key in keys}, {key: without[key] for key in keys})
+        self.assertEqual(rules["observe"]["matched"], device["allocs"])
+        self.assertEqual(rules["observe"]["live_peak_bytes"], device["live_peak_bytes"])
+
+    def test_layers(self):
+        """Each rule decides on what it is meant for, in the process as in `explain`."""
+        for policy in ("embeddings-stay", "activations-to-host-first"):
+            run, device, rules = enforced(policy, "layers.py")
+            expected = json.loads(run.stdout)[policy]
+            if "activations" in expected:
+                expected["activations"] -= 2 * 1024 * 4  # the rule is for 1 MiB and more
+            self.assertEqual({name: rule["live_peak_bytes"] for name, rule in rules.items()
+                              if rule["matched"] > 0}, expected)
+            self.assertEqual((device["host_peak_bytes"], device["spilled_bytes"]), (0, 0))
+
+    def test_activations_go_first(self):
+        """On a device that is too small only activations leave it."""
+        _, plain, _ = enforced(None, *GPT2)
+        memory = plain["live_peak_bytes"] * 4 // 5
+        _, device, rules = enforced("activations-to-host-first", *GPT2, memory=memory)
+        moved = rules["activations"]["spilled_bytes"]
+        self.assertGreater(moved, 0)
+        # Whole granules move, which a block of another kind may share.
+        others = sum(rule["spilled_bytes"] for rule in rules.values()) - moved
+        self.assertEqual(others, 0)
+        self.assertEqual(rules["workspaces"]["unmet"], 0)
+
+    def test_embeddings_stay(self):
+        _, plain, _ = enforced(None, *GPT2)
+        _, device, rules = enforced("embeddings-stay", *GPT2,
+                                    memory=plain["live_peak_bytes"] * 4 // 5)
+        self.assertGreater(device["spilled_bytes"], 0)
+        for name in ("embeddings", "normalisation", "their-gradients"):
+            self.assertGreater(rules[name]["matched"], 0, name)
+            self.assertEqual((rules[name]["spilled_bytes"], rules[name]["host_bytes"],
+                              rules[name]["unmet"]), (0, 0, 0), name)
+
+    def test_inference_weights_on_host(self):
+        run, device, rules = enforced("inference-weights-on-host", "inference.py")
+        weights, host, inside = map(int, run.stdout.split())
+        self.assertEqual(rules["weights"]["live_peak_bytes"], weights)
+        self.assertEqual(device["host_peak_bytes"], host)
+        self.assertEqual((device["spilled_bytes"], rules["weights"]["unmet"]), (0, 0))
+        self.assertEqual(rules["weights"]["host_peak_bytes"], inside)
+
+    def test_half_gpu(self):
+        """A process stays below its share, and what is beyond it is on the host."""
+        _, device, rules = enforced("half-gpu", "blocks.py", "12", "256", memory="4GiB")
+        cap, block = (4 << 30) // 1000 * 450, 256 << 20
+        on_device = cap // block * block
+        self.assertEqual(rules["cap"]["live_peak_bytes"], 12 * block)
+        self.assertEqual(rules["cap"]["host_peak_bytes"], 12 * block - on_device)
+        self.assertEqual(device["committed_peak_bytes"], on_device)
+        self.assertEqual(rules["cap"]["unmet"], 0)
+
+
 if __name__ == "__main__":
     INTERPRETER, problem = wheel.find()
     if problem:
         print(problem)
         sys.exit(77)
-    unittest.main()
+    unittest.main(argv=[word for word in sys.argv if word != "--long"])
