@@ -22,6 +22,7 @@ int spw_command_sim(int argc, char **argv);
 int spw_command_options(int argc, char **argv);
 int spw_command_policy(int argc, char **argv);
 int spw_command_sites(int argc, char **argv);
+int spw_command_top(int argc, char **argv);
 int spw_command_doctor(int argc, char **argv);
 int spw_command_door(int argc, char **argv);
 

@@ -16,6 +16,7 @@ static const struct command commands[] = {
     {"sim", spw_command_sim, "run a program on a simulated GPU of any size"},
     {"options", spw_command_options, "list the options, their defaults and meaning"},
     {"sites", spw_command_sites, "say which lines of a program held its memory"},
+    {"top", spw_command_top, "watch what a running program holds"},
     {"policy", spw_command_policy, "check a policy file, or say how it decides"},
     {"doctor", spw_command_doctor, "say what spillway finds on this machine, and measure it"},
     {"_door", spw_command_door, NULL},

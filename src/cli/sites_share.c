@@ -23,6 +23,13 @@ static struct {
     size_t count;
 } places;
 
+/* The libraries that were mapped, for the next time. */
+static struct {
+    struct spw_module list[SPW_MODULE_MOST]; /* as in the process */
+    uintptr_t distances[SPW_MODULE_MOST];
+    size_t count;
+} known;
+
 /* ---- a library's file ---- */
 
 static bool is_build(const char *notes, size_t length, const struct spw_module *module)
@@ -113,34 +120,65 @@ static bool load(const struct spw_module *module, char *here, uintptr_t begin, s
     return loaded;
 }
 
+static bool is_known(const struct spw_module *module, uintptr_t *ret_distance)
+{
+    for (size_t i = 0; i < known.count; i++) {
+        const struct spw_module *other = &known.list[i];
+
+        if (other->begin == module->begin && other->end == module->end &&
+            other->id_bytes == module->id_bytes &&
+            memcmp(other->id, module->id, SPW_MODULE_ID) == 0 &&
+            strncmp(other->path, module->path, sizeof(other->path)) == 0) {
+            *ret_distance = known.distances[i];
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Adds a module of the process to this one's. Without its file it has a place, and no names. */
-static void add(const struct spw_module *module)
+static bool add(const struct spw_module *module, uintptr_t *ret_distance)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = module->begin & ~(page - 1);
     struct spw_module here = *module;
     size_t bytes = module->end - begin;
-    uintptr_t distance;
     char *room;
 
     here.path[sizeof(here.path) - 1] = '\0';
-    if (module->end <= begin || module->id_bytes > SPW_MODULE_ID) {
-        return;
+    if (module->end <= begin || module->id_bytes > SPW_MODULE_ID ||
+        known.count == SPW_MODULE_MOST) {
+        return false;
     }
     room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) {
-        return;
+        return false;
     }
-    distance = (uintptr_t)room - begin;
+    *ret_distance = (uintptr_t)room - begin;
     if (!load(&here, room, begin, bytes)) {
         here.dynamic = 0;
     }
-    here.base += distance;
-    here.begin += distance;
-    here.end += distance;
-    here.dynamic += here.dynamic != 0 ? distance : 0;
-    if (spw_modules_add(&here)) {
-        places.list[places.count++] = (struct place){module->begin, module->end, distance};
+    here.base += *ret_distance;
+    here.begin += *ret_distance;
+    here.end += *ret_distance;
+    here.dynamic += here.dynamic != 0 ? *ret_distance : 0;
+    known.distances[known.count] = *ret_distance;
+    known.list[known.count++] = *module;
+    return spw_modules_add(&here);
+}
+
+static void place_all(const struct spw_share *share)
+{
+    uint32_t count = atomic_load_explicit(&share->module_count, memory_order_acquire);
+
+    places.count = 0;
+    for (uint32_t i = 0; i < count && i < SPW_MODULE_MOST; i++) {
+        const struct spw_module *module = &share->modules[i];
+        uintptr_t distance;
+
+        if (is_known(module, &distance) || add(module, &distance)) {
+            places.list[places.count++] = (struct place){module->begin, module->end, distance};
+        }
     }
 }
 
@@ -178,7 +216,6 @@ static struct spw_share *map(const char *path)
 struct spw_share *spw_sites_share_open(const char *path)
 {
     struct spw_share *share = map(path);
-    uint32_t count;
 
     if (share == NULL) {
         return NULL;
@@ -188,11 +225,7 @@ struct spw_share *spw_sites_share_open(const char *path)
         return NULL;
     }
     (void)dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL); /* makes C++ names readable */
-    count = atomic_load_explicit(&share->module_count, memory_order_acquire);
-    places.count = 0;
-    for (uint32_t i = 0; i < count && i < SPW_MODULE_MOST; i++) {
-        add(&share->modules[i]);
-    }
+    place_all(share);
     if (!spw_site_adopt(share, move, NULL)) {
         spw_sites_share_close(share);
         return NULL;

@@ -3,7 +3,7 @@
  *     sites COMMAND...     take: what stays; peak: what is gone again; map: memory of its own;
  *                          thread: on another thread; fill: until there is no more,
  *                          and once more; die: by a signal; fork: and ask in vain
- *                          in a child */
+ *                          in a child; wait: say so, until a line comes in */
 #include "check.h"
 
 #include <cuda.h>
@@ -125,6 +125,10 @@ static void run(const char *command)
         map_own(16 * MIB);
     } else if (strcmp(command, "fill") == 0) {
         (void)fill(64 * MIB);
+    } else if (strcmp(command, "wait") == 0) {
+        puts("waiting");
+        fflush(stdout);
+        (void)getchar();
     } else if (strcmp(command, "fork") == 0) {
         fork_child();
     } else if (strcmp(command, "die") == 0) {

@@ -1,0 +1,164 @@
+#include "cli/attach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Memory without a launcher: open descriptors of the process lead there. */
+static bool find_descriptor(int pid, const char *name, char ret_path[SPW_ATTACH_PATH])
+{
+    char folder[64], link[SPW_ATTACH_PATH], target[256];
+    const struct dirent *entry;
+    bool found = false;
+    DIR *open;
+
+    snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
+    open = opendir(folder);
+    while (open != NULL && !found && (entry = readdir(open)) != NULL) {
+        ssize_t length;
+
+        snprintf(link, sizeof(link), "%s/%s", folder, entry->d_name);
+        length = readlink(link, target, sizeof(target) - 1);
+        target[length > 0 ? length : 0] = '\0';
+        if (begins(target, "/memfd:") && begins(target + strlen("/memfd:"), name)) {
+            snprintf(ret_path, SPW_ATTACH_PATH, "%s", link);
+            found = true;
+        }
+    }
+    if (open != NULL) {
+        closedir(open);
+    }
+    return found;
+}
+
+/* Whether a file that is mapped is the process's statistics in the launcher's folder: its folder
+ * is called spillway-XXXXXX, and the file by the pid, or by the pid and a number. */
+static bool is_statistics(const char *path, int pid)
+{
+    const char *name = strrchr(path, '/');
+    char *end;
+
+    if (name == NULL || strstr(path, "/spillway-") == NULL || strtol(name + 1, &end, 10) != pid) {
+        return false;
+    }
+    return *end == '\0' || (*end == '.' && strspn(end + 1, "0123456789") == strlen(end + 1));
+}
+
+/* The process may see other files than we do: then they are found below its root. */
+static void reach(int pid, const char *path, char ret_path[SPW_ATTACH_PATH])
+{
+    snprintf(ret_path, SPW_ATTACH_PATH, "%s", path);
+    if (access(path, R_OK) != 0) {
+        snprintf(ret_path, SPW_ATTACH_PATH, "/proc/%d/root%s", pid, path);
+    }
+}
+
+static enum spw_attach find_mapping(int pid, char ret_path[SPW_ATTACH_PATH])
+{
+    enum spw_attach result = SPW_ATTACH_NOTHING;
+    char name[64], line[PATH_MAX + 128];
+    FILE *maps;
+
+    snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+    maps = fopen(name, "re");
+    if (maps == NULL) {
+        return errno == ENOENT || errno == ESRCH ? SPW_ATTACH_GONE : SPW_ATTACH_DENIED;
+    }
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        char *path = strchr(line, '/');
+
+        line[strcspn(line, "\n")] = '\0';
+        if (path != NULL && is_statistics(path, pid)) {
+            reach(pid, path, ret_path);
+            result = SPW_ATTACH_FOUND;
+        }
+    }
+    if (ferror(maps) != 0) {
+        result = SPW_ATTACH_DENIED;
+    }
+    fclose(maps);
+    return result;
+}
+
+enum spw_attach spw_attach_find(int pid, char ret_stats[SPW_ATTACH_PATH],
+                                char ret_sites[SPW_ATTACH_PATH])
+{
+    enum spw_attach result = find_mapping(pid, ret_stats);
+
+    ret_sites[0] = '\0';
+    if (result == SPW_ATTACH_NOTHING && find_descriptor(pid, "spillway-stats", ret_stats)) {
+        result = SPW_ATTACH_FOUND;
+    }
+    if (result == SPW_ATTACH_FOUND) {
+        (void)find_descriptor(pid, "spillway-sites", ret_sites);
+    }
+    return result;
+}
+
+/* ---- processes below another ---- */
+
+static int parent_of(int pid)
+{
+    char name[64], text[512];
+    int parent = 0;
+    const char *end;
+    FILE *stat;
+
+    snprintf(name, sizeof(name), "/proc/%d/stat", pid);
+    stat = fopen(name, "re");
+    if (stat == NULL) {
+        return 0;
+    }
+    /* The name of the program, in parentheses, may hold anything. */
+    if (fgets(text, sizeof(text), stat) != NULL && (end = strrchr(text, ')')) != NULL) {
+        (void)sscanf(end + 1, " %*c %d", &parent);
+    }
+    fclose(stat);
+    return parent;
+}
+
+static bool is_below(int pid, int ancestor)
+{
+    enum { DEEPEST = 64 };
+
+    for (int i = 0; i < DEEPEST && pid > 1; i++) {
+        pid = parent_of(pid);
+        if (pid == ancestor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void spw_attach_below(int pid, char *ret_pids, size_t capacity)
+{
+    char stats[SPW_ATTACH_PATH], sites[SPW_ATTACH_PATH];
+    DIR *processes = opendir("/proc");
+    const struct dirent *entry;
+    size_t used = 0;
+
+    ret_pids[0] = '\0';
+    while (processes != NULL && (entry = readdir(processes)) != NULL && used < capacity) {
+        int other = (int)strtol(entry->d_name, NULL, 10);
+
+        if (other > 0 && is_below(other, pid) &&
+            spw_attach_find(other, stats, sites) == SPW_ATTACH_FOUND) {
+            int length =
+                snprintf(ret_pids + used, capacity - used, "%s%d", used > 0 ? ", " : "", other);
+
+            used += length > 0 ? (size_t)length : 0;
+        }
+    }
+    if (processes != NULL) {
+        closedir(processes);
+    }
+}

@@ -1,0 +1,25 @@
+/* Finds the shared memory of a running process under spillway, by its pid. One thread. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SPW_ATTACH_PATH = PATH_MAX + 64 };
+
+enum spw_attach {
+    SPW_ATTACH_FOUND,
+    SPW_ATTACH_GONE,    /* no such process */
+    SPW_ATTACH_DENIED,  /* it is somebody else's */
+    SPW_ATTACH_NOTHING, /* it has no such memory: no spillway, or CUDA is not in use yet */
+};
+
+/* Paths by which its statistics (spw_stats_open) and its call sites (spw_sites_share_open) can be
+ * opened; that of the sites is "" when there are none to be found that way, and what the statistics
+ * say counts then. */
+enum spw_attach spw_attach_find(int pid, char ret_stats[SPW_ATTACH_PATH],
+                                char ret_sites[SPW_ATTACH_PATH]);
+
+/* Writes the pids of processes below `pid` that have such memory, separated by commas; "" when
+ * there is none. */
+void spw_attach_below(int pid, char *ret_pids, size_t capacity);
