@@ -143,6 +143,46 @@ static bool report_devices(const struct spw_cuda *cuda, struct spw_report *repor
     return all_work;
 }
 
+static void report_spill(const struct spw_cuda *cuda, int ordinal, struct spw_report *report)
+{
+    char chunks[SPW_REPORT_CELL] = "no context";
+    char pinned[SPW_REPORT_CELL] = "no context";
+    CUcontext context;
+    CUdevice device;
+
+    if (cuda->cuDeviceGet(&device, ordinal) != CUDA_SUCCESS ||
+        cuda->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
+        return;
+    }
+    cuda->cuCtxSetCurrent(context);
+    if (spw_doctor_probe(cuda, device, spw_place_host(cuda, device), chunks, sizeof(chunks))) {
+        spw_report_row(report, "%d\thost chunks: old blocks move there, and back\tnothing",
+                       ordinal);
+    } else if (spw_doctor_probe_pinned(cuda, pinned, sizeof(pinned))) {
+        spw_report_row(report,
+                       "%d\tpage-locked memory: new blocks only, for good\thost chunks (%s): a "
+                       "driver of CUDA 12.2, not WSL, in a container the capability SYS_NICE",
+                       ordinal, chunks);
+    } else {
+        spw_report_row(report, "%d\tnowhere\thost chunks (%s) and page-locked memory (%s)",
+                       ordinal, chunks, pinned);
+    }
+    cuda->cuCtxSetCurrent(NULL);
+    cuda->cuDevicePrimaryCtxRelease_v2(device);
+}
+
+static void report_spills(const struct spw_cuda *cuda, struct spw_report *report)
+{
+    static const char *const columns[] = {"device", "what does not fit goes to", "missing", NULL};
+    int count = 0;
+
+    cuda->cuDeviceGetCount(&count);
+    spw_report_table(report, "spill", "When a device is full", columns);
+    for (int i = 0; i < count; i++) {
+        report_spill(cuda, i, report);
+    }
+}
+
 static void measure_kernels(const struct spw_cuda *cuda, CUdevice device, struct spw_report *report)
 {
     static const char *const columns[] = {"kernels", NULL};
@@ -199,6 +239,7 @@ int spw_command_doctor(int argc, char **argv)
     spw_report_init(&report, flags.json);
     report_driver(&cuda, &report);
     well = report_devices(&cuda, &report);
+    report_spills(&cuda, &report);
     well = spw_doctor_doors(&report) && well;
     spw_doctor_aside(&cuda, &report);
     if (flags.measure) {

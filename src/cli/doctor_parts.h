@@ -13,6 +13,9 @@
 bool spw_doctor_probe(const struct spw_cuda *cuda, CUdevice device, struct spw_place place,
                       char *verdict, size_t capacity);
 
+/* The same for page-locked memory of the host that the device reaches where it is. */
+bool spw_doctor_probe_pinned(const struct spw_cuda *cuda, char *verdict, size_t capacity);
+
 /* Makes an allocation through every door, each in a child of its own under spillway, and reports
  * which of them the pool served. False when one that is there was not served. */
 bool spw_doctor_doors(struct spw_report *report);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { PINNED_BYTES = 2 << 20 };
+
 enum { PATTERN_BYTES = 4096 };
 
 /* Bytes that no freshly mapped memory holds by chance. */
@@ -108,4 +110,38 @@ bool spw_doctor_probe(const struct spw_cuda *cuda, CUdevice device, struct spw_p
         snprintf(verdict, capacity, "no: %s: %s", step, spw_cuda_error(cuda, result));
     }
     return false;
+}
+
+static CUresult try_pinned(const struct spw_cuda *cuda, const char **ret_step)
+{
+    CUdeviceptr address;
+    CUresult result;
+    void *memory;
+
+    *ret_step = "cuMemHostAlloc";
+    result = cuda->cuMemHostAlloc(&memory, PINNED_BYTES,
+                                  CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *ret_step = "cuMemHostGetDevicePointer";
+    result = cuda->cuMemHostGetDevicePointer_v2(&address, memory, 0);
+    if (result == CUDA_SUCCESS) {
+        result = use(cuda, address, PINNED_BYTES, ret_step);
+    }
+    cuda->cuMemFreeHost(memory);
+    return result;
+}
+
+bool spw_doctor_probe_pinned(const struct spw_cuda *cuda, char *verdict, size_t capacity)
+{
+    const char *step;
+    CUresult result = try_pinned(cuda, &step);
+
+    if (step == NULL) {
+        snprintf(verdict, capacity, "works");
+    } else {
+        snprintf(verdict, capacity, "no: %s: %s", step, spw_cuda_error(cuda, result));
+    }
+    return step == NULL;
 }

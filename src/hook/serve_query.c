@@ -115,12 +115,21 @@ static bool answer(const struct spw_device *device, const struct spw_block *bloc
     }
 }
 
+/* A device's memory is not for the host to reach, wherever it is. */
+static bool has_none(CUpointer_attribute attribute)
+{
+    return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER;
+}
+
 CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct spw_block block;
     const struct spw_device *device = find_block(ptr, &block);
 
     if (device != NULL && block.bytes == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (device != NULL && has_none(attribute)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (device != NULL && data != NULL && answer(device, &block, attribute, data)) {
@@ -145,7 +154,11 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
     }
     result = spw_hook_driver()->cuPointerGetAttributes(numAttributes, attributes, data, ptr);
     for (unsigned int i = 0; result == CUDA_SUCCESS && device != NULL && i < numAttributes; i++) {
-        (void)answer(device, &block, attributes[i], data[i]);
+        if (has_none(attributes[i])) {
+            *(void **)data[i] = NULL;
+        } else {
+            (void)answer(device, &block, attributes[i], data[i]);
+        }
     }
     return result;
 }

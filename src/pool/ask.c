@@ -3,7 +3,18 @@
 
 bool spw_pool_owns(const struct spw_pool *pool, uint64_t address)
 {
-    return address - pool->backing.base < pool->backing.bytes;
+    return address - pool->backing.base < pool->backing.bytes ||
+           spw_slabs_own(&pool->slabs, address);
+}
+
+struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address)
+{
+    struct spw_extent *extent = spw_address_map_get(&pool->blocks, address);
+
+    if (extent == NULL) {
+        extent = spw_slabs_find(&pool->slabs, address);
+    }
+    return extent != NULL ? extent : spw_space_find(&pool->space, address);
 }
 
 bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block)
@@ -15,10 +26,7 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
         return false;
     }
     pthread_mutex_lock(&pool->lock);
-    extent = spw_address_map_get(&pool->blocks, address);
-    if (extent == NULL) {
-        extent = spw_space_find(&pool->space, address);
-    }
+    extent = spw_pool_extent(pool, address);
     found = extent != NULL && extent->kind == SPW_EXTENT_BLOCK &&
             address < extent->address + extent->requested;
     if (found) {

@@ -87,6 +87,16 @@ static void count_use(struct spw_backing *backing, enum spw_tier tier, int64_t c
     }
 }
 
+void spw_backing_count_host(struct spw_backing *backing, int64_t bytes, int64_t used)
+{
+    struct spw_counters *counters = backing->counters;
+
+    spw_counter_shift(&counters->host_bytes, bytes);
+    spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
+    spw_counter_shift(&counters->host_used_bytes, used);
+    note_reserved(counters);
+}
+
 static void put_spare(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
 {
     struct spw_chunk_store *store = &backing->tiers[tier];

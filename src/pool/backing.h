@@ -96,6 +96,9 @@ static inline uint64_t spw_backing_up(const struct spw_backing *backing, uint64_
     return (address + backing->granule_bytes - 1) & ~(backing->granule_bytes - 1);
 }
 
+/* Counts memory of the host that is in no chunk: what is there, and what is in use. */
+void spw_backing_count_host(struct spw_backing *backing, int64_t bytes, int64_t used);
+
 /* Whether a granule of [address, end) is on the host, and how many of its bytes are. */
 bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end);
 uint64_t spw_backing_host_bytes(const struct spw_backing *backing, uint64_t address, uint64_t end);

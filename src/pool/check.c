@@ -152,10 +152,11 @@ static const char *check_figures(const struct spw_pool *pool, const struct censu
         return "committed_bytes is not what the chunks add up to";
     }
     if (spw_counter_get(&counters->host_bytes) - charged !=
-            backing->tiers[SPW_TIER_HOST].chunk_count * backing->granule_bytes ||
+            backing->tiers[SPW_TIER_HOST].chunk_count * backing->granule_bytes +
+                pool->slabs.bytes ||
         spw_counter_get(&counters->host_used_bytes) - charged !=
-            mapped[SPW_TIER_HOST] * backing->granule_bytes) {
-        return "host_bytes is not what the chunks add up to";
+            mapped[SPW_TIER_HOST] * backing->granule_bytes + pool->slabs.live_bytes) {
+        return "host_bytes is not what chunks and slabs add up to";
     }
     if (census->block_bytes != pool->own_live_bytes ||
         spw_counter_get(&counters->live_bytes) - spw_counter_get(&counters->vmm_bytes) -
@@ -184,6 +185,9 @@ static const char *check_locked(const struct spw_pool *pool)
     }
     for (uint32_t i = 0; i < pool->lanes.count && broken == NULL; i++) {
         broken = check_lane(pool, pool->lanes.by_number[i], &census);
+    }
+    if (broken == NULL) {
+        broken = spw_slabs_check(pool, &census.block_bytes, &census.block_count);
     }
     return broken != NULL ? broken : check_figures(pool, &census);
 }

@@ -148,11 +148,16 @@ void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static void set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
+{
+    pool->config.host_limit_bytes = host_limit_bytes;
+    spw_counter_set(&pool->counters->host_limit_bytes, host_limit_bytes);
+}
+
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
 {
     pthread_mutex_lock(&pool->lock);
-    pool->config.host_limit_bytes = host_limit_bytes;
-    spw_counter_set(&pool->counters->host_limit_bytes, host_limit_bytes);
+    set_host_limit(pool, host_limit_bytes);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -162,16 +167,31 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
 
     pthread_mutex_lock(&pool->lock);
     err = pool->ops->probe_host(pool->vm, ret_moves);
-    pthread_mutex_unlock(&pool->lock);
-    if (err == SPW_OK) {
-        spw_pool_set_host_limit(pool, host_limit_bytes);
+    set_host_limit(pool, host_limit_bytes);
+    if (err != SPW_OK && err != SPW_E_AGAIN) {
+        *ret_moves = false;
+        err = spw_slabs_open(pool) == SPW_OK ? SPW_OK : err;
     }
+    if (err != SPW_OK) {
+        set_host_limit(pool, 0);
+    }
+    pthread_mutex_unlock(&pool->lock);
     return err;
+}
+
+bool spw_pool_pins(struct spw_pool *pool)
+{
+    bool pins;
+
+    pthread_mutex_lock(&pool->lock);
+    pins = pool->slabs.table != NULL;
+    pthread_mutex_unlock(&pool->lock);
+    return pins;
 }
 
 uint64_t spw_pool_trim_host(struct spw_pool *pool)
 {
-    size_t released;
+    uint64_t released;
 
     pthread_mutex_lock(&pool->lock);
     /* A fence that was recorded just now has completed at the second look, when nothing runs. */
@@ -180,9 +200,11 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
         spw_space_shed(&pool->space);
         spw_space_shed_host(&pool->space);
     }
-    released = spw_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX);
+    released = spw_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX) *
+               pool->config.granule_bytes;
+    released += spw_slabs_trim(pool);
     pthread_mutex_unlock(&pool->lock);
-    return released * pool->config.granule_bytes;
+    return released;
 }
 
 void spw_pool_reset_ordered_peak(struct spw_pool *pool)

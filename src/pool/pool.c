@@ -67,8 +67,8 @@ err_pool:
 /* What is live still goes with the pool. */
 static void uncharge_all(struct spw_pool *pool)
 {
-    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
-        for (const struct spw_extent *e = pool->space.heaps[i].first; e != NULL; e = e->next) {
+    for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
+        for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
             if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
                 spw_charges_move(pool->config.charges, e->site, -(int64_t)e->bytes);
             }
@@ -85,6 +85,7 @@ static void pool_free(struct spw_pool *pool, bool release)
     if (release) {
         spw_move_drop(pool);
     }
+    spw_slabs_fini(pool, release);
     spw_lanes_fini(&pool->lanes, release);
     spw_backing_fini(&pool->backing, release);
     /* The counters outlive the pool and may serve another. */
@@ -293,6 +294,9 @@ static bool create_host(struct spw_pool *pool, size_t count)
     uint64_t limit = pool->config.host_limit_bytes;
     size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
 
+    if (pool->slabs.table != NULL) {
+        return false; /* for the host has no chunks */
+    }
     while (host->spare_count < count && host->chunk_count < most &&
            spw_backing_create(&pool->backing, SPW_TIER_HOST) == SPW_OK) {
     }
@@ -520,6 +524,13 @@ void spw_pool_count_peak(struct spw_pool *pool)
     spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
 }
 
+static uint64_t host_bytes_of(const struct spw_pool *pool, const struct spw_extent *block)
+{
+    return block->heap == SPW_HEAP_SLAB
+               ? block->bytes
+               : spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
+}
+
 static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request, uint64_t requested,
                                  void *context, uint64_t *ret_address)
 {
@@ -543,6 +554,11 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
         }
     }
     err = find_block(pool, request, &block);
+    if ((request->spilling || request->heap == SPW_HEAP_HOST) && pool->slabs.table != NULL &&
+        is_short(request, err) &&
+        spw_slabs_alloc(pool, request->bytes, request->lane, &block) == SPW_OK) {
+        err = SPW_OK;
+    }
     if (err != SPW_OK) {
         return err;
     }
@@ -566,8 +582,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     spw_counter_shift(&pool->counters->allocs, 1);
     *ret_address = block->address;
     if (request->spilling) {
-        request->host_bytes =
-            spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
+        request->host_bytes = host_bytes_of(pool, block);
     }
     return SPW_OK;
 }
@@ -668,7 +683,11 @@ static void give_block(struct spw_pool *pool, struct spw_extent *block, struct s
     if (block->rule != 0) {
         spw_wish_end(pool, block);
     }
-    spw_space_free(&pool->space, block, lane);
+    if (__builtin_expect(block->heap == SPW_HEAP_SLAB, 0)) {
+        spw_slabs_free(pool, block, lane);
+    } else {
+        spw_space_free(&pool->space, block, lane);
+    }
 }
 
 enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
@@ -734,9 +753,9 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
 
 /* The extent that was the block may have joined its neighbours; it is still the record to go on
  * from. */
-static void free_blocks_of(struct spw_pool *pool, const struct spw_heap *heap, const void *context)
+static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, const void *context)
 {
-    for (struct spw_extent *e = heap->first; e != NULL; e = e->next) {
+    for (struct spw_extent *e = first; e != NULL; e = e->next) {
         if (e->kind == SPW_EXTENT_BLOCK && !e->ordered && e->context == context) {
             (void)spw_address_map_take(&pool->blocks, e->address);
             give_block(pool, e, spw_lane_idle(&pool->lanes));
@@ -754,8 +773,8 @@ void spw_pool_lose_context(struct spw_pool *pool, const void *context)
             synchronized(pool, lane, pool->lanes.clock);
         }
     }
-    for (int i = 0; i < SPW_HEAP_COUNT; i++) {
-        free_blocks_of(pool, &pool->space.heaps[i], context);
+    for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
+        free_blocks_of(pool, spw_pool_list(pool, i), context);
     }
     pthread_mutex_unlock(&pool->lock);
 }

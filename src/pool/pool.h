@@ -101,7 +101,8 @@ enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
 enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
                            const struct spw_stream *stream);
 
-/* Whether `address` lies in the arena. No lock. */
+/* Whether `address` lies in memory of the pool; of what is on the host in page-locked memory only
+ * where the caller holds a block. No lock. */
 bool spw_pool_owns(const struct spw_pool *pool, uint64_t address);
 
 /* Finds the live block that contains `address`. */
@@ -156,10 +157,15 @@ void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes);
  * cannot be found out now. */
 enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves);
 
+/* Whether the device cannot map chunks of the host, so that new blocks are in page-locked memory,
+ * each as a whole. */
+bool spw_pool_pins(struct spw_pool *pool);
+
 /* Changes the host's limit. 0 ends the host tier: what is there stays until it is freed. */
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes);
 
-/* Releases every spare chunk of the host. Returns the bytes released. */
+/* Releases every spare chunk of the host, and page-locked memory without a block.
+ * Returns the bytes released. */
 uint64_t spw_pool_trim_host(struct spw_pool *pool);
 
 /* Takes the figures of one moment. */

@@ -8,6 +8,7 @@
 #include "pool/lane.h"
 #include "pool/move.h"
 #include "pool/pool.h"
+#include "pool/slabs.h"
 #include "pool/space.h"
 #include "pool/wish.h"
 
@@ -41,6 +42,7 @@ struct spw_pool {
     struct spw_lanes lanes;
     struct spw_backing backing;
     struct spw_space space;
+    struct spw_slabs slabs;
     struct spw_address_map blocks;
     uint64_t next_id;
     uint64_t own_live_bytes; /* blocks only, without foreign charges */
@@ -49,6 +51,23 @@ struct spw_pool {
     struct spw_move move;
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
 };
+
+/* Every list of extents: those of the heaps, then those of the slabs, by its first; NULL where
+ * there is none. Caller holds the lock. */
+static inline size_t spw_pool_list_count(const struct spw_pool *pool)
+{
+    return SPW_HEAP_COUNT + atomic_load_explicit(&pool->slabs.count, memory_order_relaxed);
+}
+
+static inline struct spw_extent *spw_pool_list(const struct spw_pool *pool, size_t i)
+{
+    return i < SPW_HEAP_COUNT ? pool->space.heaps[i].first
+                              : pool->slabs.table[i - SPW_HEAP_COUNT].first;
+}
+
+/* The extent that contains `address`, which is the pool's; NULL when none does. Caller holds the
+ * lock. */
+struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address);
 
 /* Learns what the device has done on every lane but `except` and makes it idle. With `record`, work
  * that no fence covers yet gets one first. Caller holds the lock. */

@@ -34,15 +34,12 @@ size_t spw_pool_treat(struct spw_pool *pool, uint64_t address, uint64_t bytes,
         return 0;
     }
     pthread_mutex_lock(&pool->lock);
-    extent = spw_address_map_get(&pool->blocks, address);
-    if (extent == NULL) {
-        extent = spw_space_find(&pool->space, address);
-    }
+    extent = spw_pool_extent(pool, address);
     for (; extent != NULL && extent->address < address + bytes; extent = extent->next) {
         if (extent->kind == SPW_EXTENT_BLOCK) {
             treat_block(extent, treatment);
             count++;
-            if (extent->fixed != 0) {
+            if (extent->fixed != 0 && extent->heap != SPW_HEAP_SLAB) {
                 leave_out(pool, extent);
             }
         }

@@ -68,6 +68,13 @@ struct spw_vm_ops {
      * UNSUPPORTED when not. *ret_moves: whether `copy` can be used as well. Called once, before the
      * first chunk of the host is created. */
     enum spw_err (*probe_host)(void *vm, bool *ret_moves);
+    /* For a device that cannot have chunks on the host. Gets a piece of page-locked memory that the
+     * device reaches where it is, at an address of the seam's choice: NO_MEMORY if there is none.
+     * Gives one back: AGAIN, at once, while the device is at work, or if it cannot be done now. */
+    enum spw_err (*pin)(void *vm, uint64_t bytes, uint64_t *ret_address, uint64_t *ret_memory);
+    enum spw_err (*unpin)(void *vm, uint64_t memory);
+    /* Finds out by doing it whether the device reaches such a piece. */
+    enum spw_err (*probe_pinned)(void *vm, uint64_t address, uint64_t bytes);
     /* Enqueues copies on a stream of the seam's own; with `after_all` behind everything submitted
      * to the device so far. *ret_fence completes with the last one. AGAIN when it cannot be done
      * now. On failure *ret_fence is set, not NULL, if some copies were enqueued. */

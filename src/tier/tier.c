@@ -23,6 +23,7 @@ struct spw_host_tier {
     pthread_mutex_t lock;
     enum state state;
     bool moves;     /* memory can be moved, not only placed */
+    bool pins;      /* blocks are placed in page-locked memory: no chunks can be had */
     struct spw_mover mover;
     atomic_flag announced; /* the first spill was told */
     _Atomic uint64_t steps; /* as the program has marked them */
@@ -65,6 +66,12 @@ static bool open_tier(struct spw_host_tier *tier)
             return false;
         }
         tier->state = err == SPW_OK ? OPEN : CLOSED;
+        tier->pins = err == SPW_OK && spw_pool_pins(tier->config.pool);
+        if (tier->pins) {
+            spw_say("device %d cannot map memory of the host as its own: new blocks go to "
+                    "page-locked memory and stay there; `spillway doctor` says what is missing",
+                    tier->config.ordinal);
+        }
         if (err != SPW_OK) {
             spw_say("device %d is full, and its memory cannot go on on the host (%s): `spillway "
                     "doctor` says what is missing",
@@ -140,12 +147,12 @@ void spw_host_tier_mark_step(struct spw_host_tier *tier)
 
 bool spw_host_tier_ready(struct spw_host_tier *tier)
 {
-    bool open;
+    bool ready;
 
     pthread_mutex_lock(&tier->lock);
-    open = open_tier(tier);
+    ready = open_tier(tier) && !tier->pins;
     pthread_mutex_unlock(&tier->lock);
-    return open;
+    return ready;
 }
 
 bool spw_host_tier_yield(struct spw_host_tier *tier)

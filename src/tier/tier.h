@@ -53,7 +53,8 @@ void spw_host_tier_rest(struct spw_host_tier *tier);
 /* The program says that a step of what it repeats begins. Any thread, no lock. */
 void spw_host_tier_mark_step(struct spw_host_tier *tier);
 
-/* Whether the host can be used; found out at the first call, which is made when memory is short. */
+/* Whether the device can map chunks that are on the host; found out at the first call, which is
+ * made when memory is short. */
 bool spw_host_tier_ready(struct spw_host_tier *tier);
 
 /* Tells the user once that `host_bytes` of what is asked for, or of older blocks that `moved`, are

@@ -6,7 +6,8 @@
 #include "vm/copy.h"
 #include "vm/fence.h"
 
-enum { ACCESSORS = 64, ACCESS_RETRIES = 50, ACCESS_PAUSE_NS = 200 * 1000, HOST_NODES = 64 };
+enum { ACCESSORS = 64, ACCESS_RETRIES = 50, ACCESS_PAUSE_NS = 200 * 1000, HOST_NODES = 64,
+       REST_NS = 20 * 1000 * 1000 };
 
 struct spw_vm {
     struct spw_fences fences; /* first: fences and memory share driver and ordinal */
@@ -238,6 +239,84 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
     return err;
 }
 
+/* The memory belongs to a context, any of the device's, but is for all. */
+static CUresult enter_any(struct spw_vm *vm, bool *ret_pushed)
+{
+    return spw_fences_enter(&vm->fences,
+                            vm->fences.own_count > 0 ? vm->fences.contexts[0] : NULL, ret_pushed);
+}
+
+static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
+                           uint64_t *ret_memory)
+{
+    struct spw_vm *vm = cookie;
+    CUdeviceptr address = 0;
+    void *memory = NULL;
+    bool pushed;
+    CUresult result = enter_any(vm, &pushed);
+
+    if (result != CUDA_SUCCESS) {
+        return to_err(result);
+    }
+    result = CALL(vm, cuMemHostAlloc, &memory, (size_t)bytes,
+                  CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result == CUDA_SUCCESS) {
+        result = vm->fences.driver->cuMemHostGetDevicePointer_v2 == NULL
+                     ? CUDA_ERROR_NOT_SUPPORTED
+                     : CALL(vm, cuMemHostGetDevicePointer_v2, &address, memory, 0);
+        if (result != CUDA_SUCCESS) {
+            (void)CALL(vm, cuMemFreeHost, memory);
+        }
+    }
+    spw_fences_leave(&vm->fences, pushed);
+    if (result == CUDA_SUCCESS) {
+        *ret_address = address;
+        *ret_memory = (uintptr_t)memory;
+    }
+    return to_err(result);
+}
+
+/* Whether the device has nothing to do, as far as anybody can know. */
+static bool is_at_rest(struct spw_vm *vm)
+{
+    const struct spw_stream all = {.id = SPW_STREAM_ALL};
+    struct spw_fence *fence;
+    bool rests;
+
+    if (spw_fence_record(&vm->fences, &all, &fence) != SPW_OK) {
+        return false;
+    }
+    rests = spw_fence_wait_soon(&vm->fences, fence, REST_NS) == SPW_OK;
+    spw_fence_drop(&vm->fences, fence);
+    return rests;
+}
+
+/* The driver waits for the device, which may be waiting for us. */
+static enum spw_err vm_unpin(void *cookie, uint64_t memory)
+{
+    struct spw_vm *vm = cookie;
+    CUresult result;
+    bool pushed;
+
+    if (!is_at_rest(vm)) {
+        return SPW_E_AGAIN;
+    }
+    result = enter_any(vm, &pushed);
+    if (result == CUDA_SUCCESS) {
+        result = CALL(vm, cuMemFreeHost, (void *)(uintptr_t)memory);
+        spw_fences_leave(&vm->fences, pushed);
+    }
+    return to_err(result);
+}
+
+static enum spw_err vm_probe_pinned(void *cookie, uint64_t address, uint64_t bytes)
+{
+    struct spw_vm *vm = cookie;
+    bool busy;
+
+    return spw_copier_try(&vm->copier, address + bytes / 2, address, bytes / 2, &busy);
+}
+
 static enum spw_err vm_copy(void *cookie, const struct spw_vm_copy *copies, size_t count,
                             bool after_all, void **ret_fence)
 {
@@ -276,6 +355,9 @@ const struct spw_vm_ops *spw_vm_ops(void)
         .wait_stream = vm_wait_stream,
         .drop = vm_drop,
         .probe_host = vm_probe_host,
+        .pin = vm_pin,
+        .unpin = vm_unpin,
+        .probe_pinned = vm_probe_pinned,
         .copy = vm_copy,
         .hash = vm_hash,
     };

@@ -12,6 +12,7 @@
  *     moves priority    half of them, the oldest, have a higher priority
  *     moves peer        kernels of a second device count up in cold blocks of the first
  *     moves peer-spin   one of them runs until a later submission lets it go
+ *     moves pointers    what is said of blocks that the device has no room for
  *     moves create      the program's own physical memory, more than the device has
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
@@ -534,6 +535,65 @@ static void with_priority(void)
     hold_and_allocate();
 }
 
+/* ---- questions ---- */
+
+static void ask(CUdeviceptr block, size_t bytes, CUmemoryPool owner)
+{
+    CUmemoryPool pool = NULL;
+    CUdeviceptr start = 0;
+    unsigned type = 0;
+    void *host = NULL;
+    CUipcMemHandle ipc;
+    size_t size = 0;
+    int ordinal = -1, handle;
+
+    MUST(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, block + 1));
+    MUST(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, block + 1));
+    MUST(cuPointerGetAttribute(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, block + 1));
+    MUST(cuMemGetAddressRange(&start, &size, block + bytes - 1));
+    if (type != CU_MEMORYTYPE_DEVICE || ordinal != 0 || pool != owner || start != block ||
+        size != bytes) {
+        printf("memory type %u, device %d, range %llx %zu\n", type, ordinal, start - block, size);
+        status = 1;
+    }
+    EXPECT(cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, block),
+           CUDA_ERROR_INVALID_VALUE);
+    if (bytes % 512 != 0) {
+        EXPECT(cuMemGetAddressRange(&start, &size, block + bytes), CUDA_ERROR_INVALID_VALUE);
+    }
+    EXPECT(cuIpcGetMemHandle(&ipc, block), CUDA_ERROR_INVALID_VALUE);
+    EXPECT(cuMemGetHandleForAddressRange(&handle, block, bytes,
+                                         CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
+           CUDA_ERROR_NOT_SUPPORTED);
+}
+
+static void with_pointers(void)
+{
+    enum { BYTES = 12345 };
+    static unsigned char text[BYTES], copy[BYTES];
+    CUdeviceptr first, ordered, other;
+    CUmemoryPool pool;
+
+    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+    MUST(cuMemAlloc(&first, 24 * MIB));
+    MUST(cuMemAllocAsync(&ordered, BYTES, main_stream));
+    MUST(cuMemAlloc(&other, BYTES));
+    MUST(cuMemsetD8(other + BYTES - 1, 5, 1));
+    ask(first, 24 * MIB, NULL);
+    ask(ordered, BYTES, pool);
+    ask(other, BYTES, NULL);
+    memset(text, 77, sizeof(text));
+    MUST(cuMemcpyHtoD(ordered, text, BYTES));
+    MUST(cuMemcpyDtoD(other, ordered, BYTES));
+    MUST(cuMemcpyDtoH(copy, other, BYTES));
+    EXPECT(memcmp(text, copy, BYTES), CUDA_SUCCESS);
+    /* All four pairings are legal. */
+    MUST(cuMemFreeAsync(first, main_stream));
+    MUST(cuMemFree(ordered));
+    MUST(cuMemFree(other));
+    EXPECT(cuMemFree(other), CUDA_ERROR_INVALID_VALUE);
+}
+
 /* ---- physical memory of the program's own ---- */
 
 enum { PIECES = 20, PIECE_BYTES = 4 * MIB };
@@ -583,6 +643,7 @@ int main(int argc, char **argv)
                  {"wait", with_wait},         {"callback", with_callback}, {"copy", with_copy},
                  {"capture", with_capture},   {"faults", with_faults},
                  {"peer", with_peer},         {"peer-spin", with_peer_spin},
+                 {"pointers", with_pointers},
                  {"pin", with_pin},           {"unpin", with_unpin},
                  {"priority", with_priority}, {"create", with_create}};
 

@@ -209,10 +209,65 @@ class Told(Spill):
                             seed=1, SIM_HOST_MEMORY="3GiB", HOST_LIMIT="9GiB")
         self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
 
-    def test_driver_without_host_chunks(self):
+    def test_driver_without_memory_of_the_host(self):
         result = self.spill("resnet50", 75, status=1, SIM_HOST_NUMA="off",
+                            SIM_FAIL="cuMemHostAlloc:2+",
                             allow=["its memory cannot go on on the host", "out of memory"])
         self.assertEqual(len([line for line in result.said() if "cannot go on" in line]), 1)
+
+
+class Pinned(Spill):
+    """Devices that cannot map chunks of the host: new blocks in page-locked memory, no moves."""
+    OPTIONS = {"SIM_HOST_NUMA": "off"}
+    LINE = "device 0 cannot map memory of the host as its own: new blocks go to page-locked"
+
+    def test_traces(self):
+        for options in ({"seed": 1}, {"seed": 2, "streams": 4}, {"seed": 1, "way": "sync"},
+                        {"seed": 1, "steps": 1, "CHECK": "on"}):
+            device = self.check_spill("resnet50", 75, allow=[self.LINE], **options, **self.OPTIONS)
+            self.assertEqual(device["moves"], 0)
+            self.assertEqual(device["spilled_bytes"], device["placed_bytes"])
+            self.assertLessEqual(device["host_peak_bytes"], device["host_limit_bytes"])
+
+    def test_budget(self):
+        result = self.spill("resnet50", 75, allow=[self.LINE, OOM_LINE], status=1,
+                            HOST_LIMIT="100MiB", **self.OPTIONS)
+        self.assertLessEqual(result.device()["host_peak_bytes"], 100 * MIB)
+        self.assertGreaterEqual(result.device()["ooms"], 1)
+
+    def test_told_once(self):
+        result = self.spill("resnet50", 75, allow=[self.LINE], seed=1, **self.OPTIONS)
+        self.assertEqual(len([line for line in result.said() if "page-locked" in line]), 1)
+
+    def test_use(self):
+        """Kernels, graphs, callbacks: whatever is under way, nobody waits for ever."""
+        for mode in ("writes", "threads", "spin", "wait", "callback", "copy", "capture", "faults"):
+            with self.subTest(mode):
+                result = self.run_program(MOVES, mode, allow=[SPILL_LINE, self.LINE],
+                                          SIM_MEMORY="64MiB", SIM_SEED=1, CHECK="on",
+                                          **self.OPTIONS)
+                device = result.device()
+                self.assertGreater(device["placed_bytes"], 0)
+                self.assertEqual(device["moves"], 0)
+                for gauge in ("live_bytes", "committed_bytes", "host_bytes"):
+                    self.assertEqual(device[gauge], 0, gauge)
+
+    def test_doctor(self):
+        """It says where blocks go and what is missing."""
+        for options, expected in (({}, "| 0 | host chunks: "),
+                                  (self.OPTIONS, "| 0 | page-locked memory: new blocks only"),
+                                  ({**self.OPTIONS, "SIM_FAIL": "cuMemHostAlloc:1+"}, "| nowhere")):
+            result = self.run_command([harness.COMMAND, "doctor"],
+                                      harness.environment(preload=False, **options))
+            self.assertIn(expected, result.stdout)
+        self.assertIn("cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY", result.stdout)
+
+    def test_answers(self):
+        for options in ({}, self.OPTIONS):
+            with self.subTest(**options):
+                result = self.run_program(MOVES, "pointers", SIM_MEMORY="64MiB", CHECK="on",
+                                          allow=[SPILL_LINE, self.LINE, "CUDA IPC"], **options)
+                self.assertGreater(result.device()["spilled_bytes"], 0)
 
 
 class NativeCache(harness.Case):

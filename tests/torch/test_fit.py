@@ -71,6 +71,22 @@ class Fit(unittest.TestCase):
         self.assertEqual(run.steps["0"][-1]["allocated_peak"],
                          pooled.steps["0"][-1]["allocated_peak"])
 
+    def test_without_chunks_of_the_host(self):
+        """What the device has no room for is in page-locked memory; the figures stay true."""
+        plenty = self.run_script()
+        memory = str(int(0.6 * plenty.steps["0"][-1]["allocated_peak"]))
+        for mode in ("tensor", "segment"):
+            with self.subTest(mode):
+                run = self.run_script("--mode", mode, "--host-numa", "off", "--memory", memory)
+                self.assertEqual(run.status, 0, run.stderr)
+                self.assertRegex(self.verdict(run), r"fits with [\d.]+ MiB on the host\b")
+                device = run.stats["0"]["devices"][0]
+                self.assertEqual(device["moves"], 0)
+                self.assertGreater(device["placed_bytes"], 0)
+                if mode == "tensor":
+                    self.assertEqual([step["allocated"] for step in run.steps["0"]],
+                                     [step["allocated"] for step in plenty.steps["0"]])
+
     def test_very_little_memory(self):
         """Whether an allocation fails first or the code of the next kernel, it is named."""
         run = self.run_script("--spill", "off", "--memory", "100MiB")

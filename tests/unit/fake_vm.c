@@ -368,6 +368,39 @@ static enum spw_err probe_host(struct fake_vm *vm, bool *ret_moves)
     return fails(vm, FAKE_PROBE) || vm->no_host ? SPW_E_UNSUPPORTED : SPW_OK;
 }
 
+static enum spw_err probe_pinned(struct fake_vm *vm, uint64_t address, uint64_t bytes)
+{
+    vm->violations += address < FAKE_PINNED || address + bytes > vm->pinned_end;
+    return fails(vm, FAKE_PROBE) || vm->no_pinned ? SPW_E_UNSUPPORTED : SPW_OK;
+}
+
+/* Pieces lie apart from each other, and are known by their size and number. */
+static enum spw_err pin(struct fake_vm *vm, uint64_t bytes, uint64_t *ret_address,
+                        uint64_t *ret_memory)
+{
+    if (fails(vm, FAKE_PIN)) {
+        return SPW_E_NO_MEMORY;
+    }
+    vm->pinned_end += (vm->pinned_end == 0 ? FAKE_PINNED : FAKE_GRANULE);
+    *ret_address = vm->pinned_end;
+    *ret_memory = bytes;
+    vm->pinned_end += bytes;
+    vm->pinned_bytes += bytes;
+    vm->pinned_pieces++;
+    return SPW_OK;
+}
+
+static enum spw_err unpin(struct fake_vm *vm, uint64_t memory)
+{
+    if (fails(vm, FAKE_UNPIN) || vm->capturing) {
+        return SPW_E_AGAIN;
+    }
+    vm->violations += vm->pinned_pieces == 0 || memory > vm->pinned_bytes;
+    vm->pinned_bytes -= memory;
+    vm->pinned_pieces--;
+    return SPW_OK;
+}
+
 /* Copies at once; the fence completes later all the same. */
 static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, size_t count,
                          bool after_all, void **ret_fence)
@@ -430,6 +463,10 @@ FAKE_LOCKED((void *cookie, void *asked), query, (vm, asked))
 FAKE_LOCKED((void *cookie, void *awaited), wait_host, (vm, awaited))
 FAKE_LOCKED((void *cookie, void *awaited), wait_soon, (vm, awaited))
 FAKE_LOCKED((void *cookie, bool *ret_moves), probe_host, (vm, ret_moves))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), probe_pinned, (vm, address, bytes))
+FAKE_LOCKED((void *cookie, uint64_t bytes, uint64_t *ret_address, uint64_t *ret_memory), pin,
+            (vm, bytes, ret_address, ret_memory))
+FAKE_LOCKED((void *cookie, uint64_t memory), unpin, (vm, memory))
 FAKE_LOCKED((void *cookie, const struct spw_vm_copy *copies, size_t count, bool after_all,
              void **ret_fence),
             copy, (vm, copies, count, after_all, ret_fence))
@@ -472,6 +509,9 @@ const struct spw_vm_ops fake_vm_ops = {
     .wait_stream = fake_wait_stream,
     .drop = fake_drop,
     .probe_host = fake_probe_host,
+    .probe_pinned = fake_probe_pinned,
+    .pin = fake_pin,
+    .unpin = fake_unpin,
     .copy = fake_copy,
     .hash = fake_hash,
 };

@@ -15,9 +15,13 @@
 
 enum { FAKE_GRANULE = 2 << 20, FAKE_STREAMS = 64 };
 
+/* Where page-locked memory begins. */
+#define FAKE_PINNED (1ull << 44)
+
 enum fake_call {
     FAKE_RESERVE, FAKE_CREATE, FAKE_RELEASE, FAKE_MAP, FAKE_ACCESS, FAKE_UNMAP, FAKE_FENCE,
     FAKE_QUERY, FAKE_WAIT_HOST, FAKE_WAIT_SOON, FAKE_WAIT_STREAM, FAKE_PROBE, FAKE_COPY, FAKE_HASH,
+    FAKE_PIN, FAKE_UNPIN,
     FAKE_CALLS
 };
 
@@ -36,7 +40,9 @@ struct fake_vm {
     uint8_t *chunk_used;        /* per chunk number: 1 created, one more per mapping */
     uint8_t *chunk_tier;        /* enum spw_tier, per chunk number */
     uint64_t *chunk_value;      /* the content, as one number */
-    bool no_host, no_moves;     /* what probing the host finds */
+    bool no_host, no_moves, no_pinned; /* what probing the host finds */
+    uint64_t pinned_end, pinned_bytes; /* page-locked memory: the end of its addresses, its size */
+    size_t pinned_pieces;
     size_t chunk_numbers;
     uint64_t clock, finished;   /* fences recorded, and completed up to, on any stream */
     uint64_t stream_finished[FAKE_STREAMS]; /* the same of the streams with these ids */

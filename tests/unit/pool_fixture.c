@@ -40,6 +40,7 @@ void pool_close(struct pool_fixture *fixture)
     spw_pool_destroy(fixture->pool);
     assert_int_equal(fixture->vm.chunks, 0);
     assert_int_equal(fixture->vm.host_chunks, 0);
+    assert_int_equal(fixture->vm.pinned_bytes, 0);
     assert_int_equal(fixture->vm.live_fences, 0);
     assert_int_equal(fixture->vm.violations, 0);
     fake_vm_fini(&fixture->vm);

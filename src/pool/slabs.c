@@ -1,0 +1,370 @@
+#include "pool/slabs.h"
+
+#include <stdlib.h>
+
+#include "pool/state.h"
+
+enum {
+    MOST_SLABS = 4096,
+    LEAST_BYTES = 64 << 20, /* of a slab for several blocks */
+    SHARE = 256,            /* of the host's limit that such a slab has if that is more */
+    ALONE = 4               /* a block of more than this part of it has a slab for itself */
+};
+
+/* ---- which slab ---- */
+
+static struct spw_slab *slab_of(const struct spw_slabs *slabs, uint64_t address)
+{
+    size_t count = atomic_load_explicit(&slabs->count, memory_order_acquire);
+
+    for (size_t i = 0; i < count; i++) {
+        struct spw_slab *slab = &slabs->table[i];
+
+        if (address - atomic_load_explicit(&slab->address, memory_order_relaxed) <
+            atomic_load_explicit(&slab->bytes, memory_order_acquire)) {
+            return slab;
+        }
+    }
+    return NULL;
+}
+
+bool spw_slabs_own(const struct spw_slabs *slabs, uint64_t address)
+{
+    return slab_of(slabs, address) != NULL;
+}
+
+struct spw_extent *spw_slabs_find(const struct spw_slabs *slabs, uint64_t address)
+{
+    const struct spw_slab *slab = slab_of(slabs, address);
+    struct spw_extent *extent = slab != NULL ? slab->first : NULL;
+
+    while (extent != NULL && spw_extent_end(extent) <= address) {
+        extent = extent->next;
+    }
+    return extent;
+}
+
+/* ---- free extents ---- */
+
+static bool is_idle(const struct spw_extent *extent)
+{
+    return extent != NULL && extent->kind == SPW_EXTENT_FREE &&
+           extent->lane->number == SPW_LANE_IDLE;
+}
+
+/* Adds an idle neighbour to an extent that is in no index. The record of the extent stays. */
+static void absorb(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
+{
+    spw_bins_remove(&pool->slabs.idle, other);
+    extent->bytes += other->bytes;
+    if (other == extent->next) {
+        extent->next = other->next;
+    } else {
+        extent->address = other->address;
+        extent->prev = other->prev;
+    }
+    if (extent->next != NULL) {
+        extent->next->prev = extent;
+    }
+    if (extent->prev != NULL) {
+        extent->prev->next = extent;
+    } else {
+        slab_of(&pool->slabs, extent->address)->first = extent;
+    }
+    spw_extent_give(&pool->space.store, other);
+}
+
+/* Nothing is pending on an extent any more: it joins its neighbours. */
+static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
+{
+    extent->lane = spw_lane_idle(&pool->lanes);
+    if (is_idle(extent->next)) {
+        absorb(pool, extent, extent->next);
+    }
+    if (is_idle(extent->prev)) {
+        absorb(pool, extent, extent->prev);
+    }
+    spw_bins_insert(&pool->slabs.idle, extent);
+}
+
+/* Makes idle what the lanes are known to have passed. */
+static void settle(struct spw_pool *pool)
+{
+    struct spw_age_list *pending = &pool->slabs.pending;
+
+    for (struct spw_extent *e = pending->oldest, *next; e != NULL; e = next) {
+        next = e->age.next;
+        if (spw_lane_passed(&pool->lanes, e->lane->number, e->seq)) {
+            spw_age_remove(pending, e);
+            make_idle(pool, e);
+        }
+    }
+}
+
+/* The smallest extent that serves, idle or of the same lane; it is taken out of its index. */
+static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
+                                    const struct spw_lane *lane)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+    struct spw_extent *best = spw_bins_best(&slabs->idle, bytes);
+
+    for (struct spw_extent *e = slabs->pending.oldest; lane != NULL && e != NULL;
+         e = e->age.next) {
+        if (e->lane == lane && e->bytes >= bytes && (best == NULL || e->bytes < best->bytes)) {
+            best = e;
+        }
+    }
+    if (best != NULL && is_idle(best)) {
+        spw_bins_remove(&slabs->idle, best);
+    } else if (best != NULL) {
+        spw_age_remove(&slabs->pending, best);
+    }
+    return best;
+}
+
+/* Makes the lower part of an extent, in no index, the block; the rest stays free. */
+static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, uint64_t bytes)
+{
+    if (extent->bytes > bytes) {
+        struct spw_extent *rest = spw_extent_take(&pool->space.store);
+
+        *rest = *extent;
+        rest->address += bytes;
+        rest->bytes -= bytes;
+        rest->prev = extent;
+        if (rest->next != NULL) {
+            rest->next->prev = rest;
+        }
+        extent->next = rest;
+        extent->bytes = bytes;
+        if (is_idle(rest)) {
+            spw_bins_insert(&pool->slabs.idle, rest);
+        } else {
+            spw_age_append(&pool->slabs.pending, rest);
+        }
+    }
+    extent->kind = SPW_EXTENT_BLOCK;
+    return extent;
+}
+
+/* ---- slabs ---- */
+
+static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
+{
+    uint64_t before = atomic_load(&slab->bytes);
+
+    atomic_store_explicit(&slab->bytes, bytes, memory_order_release);
+    pool->slabs.bytes += bytes - before;
+    spw_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
+}
+
+/* Gives back a slab that is one idle extent. */
+static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
+{
+    enum spw_err err = pool->ops->unpin(pool->vm, slab->memory);
+
+    if (err == SPW_OK) {
+        spw_bins_remove(&pool->slabs.idle, slab->first);
+        spw_extent_give(&pool->space.store, slab->first);
+        slab->first = NULL;
+        count(pool, slab, 0);
+    }
+    return err;
+}
+
+uint64_t spw_slabs_trim(struct spw_pool *pool)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+    uint64_t before = slabs->bytes;
+
+    settle(pool);
+    for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
+        struct spw_slab *slab = &slabs->table[i];
+
+        if (is_idle(slab->first) && slab->first->next == NULL &&
+            give_back(pool, slab) != SPW_OK) {
+            break;
+        }
+    }
+    return before - slabs->bytes;
+}
+
+static struct spw_slab *vacant(struct spw_slabs *slabs)
+{
+    size_t used = atomic_load(&slabs->count);
+
+    for (size_t i = 0; i < used; i++) {
+        if (slabs->table[i].first == NULL) {
+            return &slabs->table[i];
+        }
+    }
+    if (used == MOST_SLABS) {
+        return NULL;
+    }
+    atomic_store_explicit(&slabs->count, used + 1, memory_order_release);
+    return &slabs->table[used];
+}
+
+/* How large a new slab is to be that has room for a block; 0 when the limit leaves none. */
+static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
+{
+    uint64_t limit = pool->config.host_limit_bytes, granule = pool->config.granule_bytes;
+    uint64_t held = spw_counter_get(&pool->counters->host_bytes);
+    uint64_t left = held < limit ? limit - held : 0;
+    uint64_t shared = limit / SHARE > LEAST_BYTES ? limit / SHARE / granule * granule : LEAST_BYTES;
+    uint64_t alone = (bytes + granule - 1) / granule * granule;
+
+    if (bytes <= shared / ALONE && shared <= left) {
+        return shared;
+    }
+    return alone <= left ? alone : bytes <= left ? bytes : 0;
+}
+
+/* Makes a slab for a block; its only extent is in no index yet. NULL when there is no memory. */
+static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes)
+{
+    uint64_t size = size_for(pool, bytes), address;
+    struct spw_slab *slab = size > 0 ? vacant(&pool->slabs) : NULL;
+    struct spw_extent *extent;
+
+    if (slab == NULL || pool->ops->pin(pool->vm, size, &address, &slab->memory) != SPW_OK) {
+        return NULL;
+    }
+    extent = spw_extent_take(&pool->space.store);
+    *extent = (struct spw_extent){.address = address,
+                                  .bytes = size,
+                                  .kind = SPW_EXTENT_FREE,
+                                  .heap = SPW_HEAP_SLAB,
+                                  .lane = spw_lane_idle(&pool->lanes)};
+    slab->first = extent;
+    atomic_store(&slab->address, address);
+    count(pool, slab, size);
+    return extent;
+}
+
+enum spw_err spw_slabs_open(struct spw_pool *pool)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+    struct spw_extent *extent = NULL;
+    enum spw_err err = SPW_E_NO_HOST;
+
+    if (slabs->table != NULL) {
+        return SPW_OK;
+    }
+    slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
+    if (slabs->table != NULL && spw_extent_reserve(&pool->space.store, 1)) {
+        extent = add_slab(pool, pool->config.granule_bytes / ALONE);
+        err = extent == NULL
+                  ? SPW_E_NO_MEMORY
+                  : pool->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
+    }
+    if (err != SPW_OK) {
+        spw_slabs_fini(pool, true);
+        return err;
+    }
+    spw_bins_insert(&slabs->idle, extent);
+    return SPW_OK;
+}
+
+/* ---- blocks ---- */
+
+enum spw_err spw_slabs_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_lane *lane,
+                             struct spw_extent **ret_block)
+{
+    struct spw_extent *extent;
+
+    if (!spw_extent_reserve(&pool->space.store, 2) || !spw_address_map_reserve(&pool->blocks)) {
+        return SPW_E_NO_HOST;
+    }
+    settle(pool);
+    extent = take_best(pool, bytes, lane);
+    if (extent == NULL) {
+        extent = add_slab(pool, bytes);
+    }
+    if (extent == NULL && spw_slabs_trim(pool) > 0) {
+        extent = add_slab(pool, bytes); /* in the place of those that were too small */
+    }
+    if (extent == NULL) {
+        return SPW_E_NO_MEMORY;
+    }
+    *ret_block = cut(pool, extent, bytes);
+    pool->slabs.live_bytes += bytes;
+    spw_backing_count_host(&pool->backing, 0, (int64_t)bytes);
+    return SPW_OK;
+}
+
+void spw_slabs_free(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
+{
+    pool->slabs.live_bytes -= block->bytes;
+    spw_backing_count_host(&pool->backing, 0, -(int64_t)block->bytes);
+    block->kind = SPW_EXTENT_FREE;
+    block->lane = lane;
+    block->seq = lane->seq;
+    if (is_idle(block)) {
+        make_idle(pool, block);
+    } else {
+        spw_age_append(&pool->slabs.pending, block);
+    }
+}
+
+/* ---- the end, and the check ---- */
+
+void spw_slabs_fini(struct spw_pool *pool, bool release)
+{
+    struct spw_slabs *slabs = &pool->slabs;
+
+    for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
+        if (release && slabs->table[i].first != NULL) {
+            (void)pool->ops->unpin(pool->vm, slabs->table[i].memory);
+        }
+    }
+    spw_backing_count_host(&pool->backing, -(int64_t)slabs->bytes, -(int64_t)slabs->live_bytes);
+    free(slabs->table);
+    *slabs = (struct spw_slabs){0};
+}
+
+static const char *check_slab(const struct spw_pool *pool, const struct spw_slab *slab,
+                              uint64_t *block_bytes, uint64_t *block_count)
+{
+    uint64_t expected = atomic_load(&slab->address);
+
+    for (const struct spw_extent *e = slab->first; e != NULL; e = e->next) {
+        bool block = e->kind == SPW_EXTENT_BLOCK;
+
+        if (e->address != expected || e->heap != SPW_HEAP_SLAB ||
+            (e->next != NULL && e->next->prev != e)) {
+            return "the extents of a slab do not tile it";
+        }
+        if (block ? spw_address_map_get(&pool->blocks, e->address) != e
+                  : is_idle(e) && is_idle(e->next)) {
+            return "a block of a slab is not found, or idle neighbours have not joined";
+        }
+        *block_bytes += block ? e->bytes : 0;
+        *block_count += block;
+        expected = spw_extent_end(e);
+    }
+    return expected == atomic_load(&slab->address) + atomic_load(&slab->bytes)
+               ? NULL
+               : "the extents of a slab do not fill it";
+}
+
+const char *spw_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
+                            uint64_t *block_count)
+{
+    const struct spw_slabs *slabs = &pool->slabs;
+    uint64_t own_bytes = 0, own_count = 0, bytes = 0;
+    const char *broken = NULL;
+
+    for (size_t i = 0; i < atomic_load(&slabs->count) && broken == NULL; i++) {
+        bytes += atomic_load(&slabs->table[i].bytes);
+        if (slabs->table[i].first != NULL) {
+            broken = check_slab(pool, &slabs->table[i], &own_bytes, &own_count);
+        }
+    }
+    if (broken == NULL && (bytes != slabs->bytes || own_bytes != slabs->live_bytes)) {
+        broken = "the bytes of the slabs are miscounted";
+    }
+    *block_bytes += own_bytes;
+    *block_count += own_count;
+    return broken;
+}

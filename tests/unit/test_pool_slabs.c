@@ -1,0 +1,322 @@
+/* Blocks in page-locked memory of the host, for devices that cannot map chunks of it. */
+#include <stdlib.h>
+
+#include "pool/treat.h"
+#include "pool_fixture.h"
+
+enum { DEVICE = 8, HOST = 64 };
+
+static void open_slabs(struct pool_fixture *f, uint64_t host_granules)
+{
+    bool moves = true;
+
+    pool_open_small(f, 256, DEVICE, 0);
+    f->vm.no_host = true;
+    assert_int_equal(spw_pool_open_host(f->pool, host_granules * GRANULE, &moves), SPW_OK);
+    assert_false(moves);
+    assert_true(spw_pool_pins(f->pool));
+}
+
+static bool is_pinned(uint64_t address)
+{
+    return address >= FAKE_PINNED;
+}
+
+static enum spw_err try(struct pool_fixture *f, uint64_t bytes, const struct spw_stream *stream,
+                        uint64_t *ret_address)
+{
+    uint64_t host_bytes = 0;
+    enum spw_err err =
+        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, 0, ret_address, &host_bytes);
+
+    pool_check(f);
+    if (err == SPW_OK && is_pinned(*ret_address)) {
+        assert_int_equal(host_bytes, (bytes + 511) / 512 * 512);
+    } else if (err == SPW_OK) {
+        assert_int_equal(host_bytes, 0);
+    }
+    return err;
+}
+
+static uint64_t alloc(struct pool_fixture *f, uint64_t bytes, const struct spw_stream *stream)
+{
+    uint64_t address = 0;
+
+    assert_int_equal(try(f, bytes, stream, &address), SPW_OK);
+    return address;
+}
+
+/* The device is full from here on. */
+static uint64_t fill(struct pool_fixture *f)
+{
+    return pool_alloc(f, DEVICE * GRANULE, &stream_a);
+}
+
+static void test_device_first(void **state)
+{
+    struct pool_fixture f;
+
+    open_slabs(&f, HOST);
+    assert_false(is_pinned(alloc(&f, 6 * GRANULE, &stream_a)));
+    /* Not in part on the device: as a whole. */
+    assert_true(is_pinned(alloc(&f, 3 * GRANULE, &stream_a)));
+    assert_false(is_pinned(alloc(&f, 2 * GRANULE, &stream_a)));
+    assert_true(is_pinned(alloc(&f, 1, &stream_a)));
+    pool_close(&f);
+}
+
+static void test_answers(void **state)
+{
+    struct spw_block block;
+    struct pool_fixture f;
+    uint64_t address, ordered = 0;
+
+    open_slabs(&f, HOST);
+    ordered = fill(&f);
+    address = alloc(&f, 1000, &stream_a);
+    assert_true(spw_pool_owns(f.pool, address));
+    assert_true(spw_pool_find(f.pool, address + 999, &block));
+    assert_true(block.ordered);
+    assert_int_equal(block.address, address);
+    assert_int_equal(block.bytes, 1000);
+    assert_int_equal(block.stream_id, stream_a.id);
+    assert_false(spw_pool_find(f.pool, address + 1000, &block));
+    assert_false(spw_pool_find(f.pool, address + 4096, &block));
+    assert_true(spw_pool_find(f.pool, ordered, &block));
+    assert_false(is_pinned(block.address));
+    assert_int_equal(spw_pool_treat(f.pool, address + 1, 1,
+                                    &(struct spw_treatment){.fix = SPW_FIXED_WISH}), 1);
+    pool_free(&f, address, &stream_a);
+    assert_false(spw_pool_find(f.pool, address, &block));
+    assert_int_equal(spw_pool_free(f.pool, address, &stream_a), SPW_E_NOT_OURS);
+    pool_close(&f);
+}
+
+static void test_figures(void **state)
+{
+    struct spw_pool_usage usage;
+    struct pool_fixture f;
+    uint64_t address;
+
+    open_slabs(&f, HOST);
+    (void)fill(&f);
+    address = alloc(&f, 3 * MIB, &stream_a);
+    spw_pool_usage(f.pool, &usage);
+    assert_int_equal(usage.live, DEVICE * GRANULE + 3 * MIB);
+    assert_int_equal(usage.ordered_live, usage.live);
+    assert_int_equal(usage.host, 3 * MIB);
+    assert_int_equal(usage.spare, 0);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), 64 * MIB);
+    assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 3 * MIB);
+    assert_int_equal(spw_counter_get(&f.counters.reserved_peak_bytes), usage.live);
+    pool_free(&f, address, &stream_a);
+    assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 0);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), 64 * MIB);
+    fake_vm_complete(&f.vm);
+    f.vm.immediate = true;
+    assert_int_equal(spw_pool_trim_host(f.pool), 64 * MIB);
+    assert_int_equal(f.vm.pinned_pieces, 0);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), 0);
+    assert_int_equal(spw_counter_get(&f.counters.host_peak_bytes), 64 * MIB);
+    pool_close(&f);
+}
+
+/* Small blocks share a slab, a large one has its own, and neither goes beyond the limit. */
+static void test_budget(void **state)
+{
+    struct pool_fixture f;
+    uint64_t address, large;
+
+    open_slabs(&f, 40);
+    (void)fill(&f);
+    (void)alloc(&f, MIB, &stream_a);
+    assert_int_equal(f.vm.pinned_bytes, 64 * MIB);
+    (void)alloc(&f, MIB, &stream_a);
+    assert_int_equal(f.vm.pinned_pieces, 1);
+    large = alloc(&f, 15 * MIB, &stream_a); /* a quarter of a slab fits into one */
+    assert_int_equal(f.vm.pinned_pieces, 1);
+    pool_free(&f, large, &stream_a);
+    /* Sixteen are left: there is no slab for several blocks any more, but one for this. */
+    large = alloc(&f, 62 * MIB - 512, &stream_b);
+    assert_true(is_pinned(large));
+    pool_close(&f);
+
+    open_slabs(&f, 40);
+    (void)fill(&f);
+    large = alloc(&f, 66 * MIB + 512, &stream_a);
+    assert_int_equal(f.vm.pinned_bytes, 68 * MIB);
+    assert_int_equal(try(&f, 12 * MIB + 512, &stream_a, &address), SPW_E_LIMIT);
+    (void)alloc(&f, 12 * MIB, &stream_a);
+    assert_int_equal(f.vm.pinned_bytes, 80 * MIB);
+    assert_int_equal(try(&f, 3 * MIB, &stream_a, &address), SPW_E_LIMIT);
+    pool_close(&f);
+}
+
+/* What nobody uses makes room for what does not fit there. */
+static void test_slabs_make_room(void **state)
+{
+    struct pool_fixture f;
+    uint64_t blocks[5];
+
+    open_slabs(&f, 52);
+    f.vm.immediate = true;
+    (void)fill(&f);
+    for (int i = 0; i < 5; i++) {
+        blocks[i] = alloc(&f, 20 * MIB, &stream_a);
+    }
+    assert_int_equal(f.vm.pinned_pieces, 3);
+    for (int i = 0; i < 5; i++) {
+        pool_free(&f, blocks[i], &stream_a);
+    }
+    (void)alloc(&f, 70 * MIB, &stream_b);
+    assert_int_equal(f.vm.pinned_pieces, 1);
+    pool_close(&f);
+}
+
+static void test_order(void **state)
+{
+    struct pool_fixture f;
+    uint64_t address;
+
+    open_slabs(&f, HOST);
+    f.vm.impatient = true;
+    (void)fill(&f);
+    address = alloc(&f, 20 * MIB, &stream_a);
+    pool_free(&f, address, &stream_a);
+    /* The same stream may have it at once, another when the work is done. */
+    assert_int_equal(alloc(&f, 20 * MIB, &stream_a), address);
+    pool_free(&f, address, &stream_a);
+    assert_int_not_equal(alloc(&f, 20 * MIB, &stream_b), address);
+    assert_int_not_equal(alloc(&f, 20 * MIB, NULL), address);
+    fake_vm_complete(&f.vm);
+    assert_int_equal(alloc(&f, 20 * MIB, &stream_b), address);
+    /* Without a stream: after everything. */
+    pool_free(&f, address, NULL);
+    assert_int_not_equal(alloc(&f, 20 * MIB, &stream_b), address);
+    fake_vm_complete(&f.vm);
+    assert_int_equal(alloc(&f, 20 * MIB, NULL), address);
+    pool_close(&f);
+}
+
+static void test_contexts_go(void **state)
+{
+    struct pool_fixture f;
+    uint64_t address[3], host_bytes;
+    struct spw_block block;
+    char contexts[2];
+
+    open_slabs(&f, HOST);
+    (void)fill(&f);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(spw_pool_alloc_anywhere(f.pool, MIB, NULL, &contexts[i], 0, &address[i],
+                                                 &host_bytes), SPW_OK);
+    }
+    address[2] = alloc(&f, MIB, &stream_a);
+    spw_pool_lose_context(f.pool, &contexts[0]);
+    pool_check(&f);
+    assert_false(spw_pool_find(f.pool, address[0], &block));
+    assert_true(spw_pool_find(f.pool, address[1], &block));
+    assert_true(spw_pool_find(f.pool, address[2], &block));
+    pool_close(&f);
+}
+
+static void test_neither(void **state)
+{
+    struct pool_fixture f;
+    bool moves;
+
+    pool_open_small(&f, 256, DEVICE, 0);
+    f.vm.no_host = true;
+    f.vm.no_pinned = true;
+    assert_int_equal(spw_pool_open_host(f.pool, HOST * GRANULE, &moves), SPW_E_UNSUPPORTED);
+    assert_false(spw_pool_pins(f.pool));
+    pool_refuse(&f, (DEVICE + 1) * GRANULE, &stream_a, SPW_E_LIMIT);
+    pool_close(&f);
+}
+
+enum { BLOCKS = 40, ROUNDS = 4000 };
+
+struct one {
+    uint64_t address, bytes;
+    const struct spw_stream *stream;
+};
+
+/* Blocks of all sizes on several streams, with work that completes now and then: none overlap,
+ * whatever fails. True when the fault was reached. */
+static bool run(unsigned seed, int fail_call, size_t fail_after)
+{
+    static const struct spw_stream *const streams[] = {&stream_a, &stream_b, &stream_c, NULL};
+    struct one blocks[BLOCKS] = {{0}};
+    struct pool_fixture f;
+    bool reached;
+
+    srandom(seed);
+    open_slabs(&f, HOST);
+    (void)fill(&f);
+    f.vm.seed = seed;
+    f.vm.fail_call = fail_call;
+    f.vm.fail_after = fail_after;
+    for (int round = 0; round < (fail_call >= 0 ? ROUNDS / 10 : ROUNDS); round++) {
+        struct one *one = &blocks[random() % BLOCKS];
+
+        if (one->bytes != 0) {
+            pool_free(&f, one->address, random() % 4 == 0 ? NULL : one->stream);
+            one->bytes = 0;
+            continue;
+        }
+        one->stream = streams[random() % 4];
+        one->bytes = 1 + (uint64_t)random() % (random() % 8 == 0 ? 40 * MIB : 300000);
+        if (try(&f, one->bytes, one->stream, &one->address) != SPW_OK) {
+            one->bytes = 0;
+            continue;
+        }
+        for (int i = 0; i < BLOCKS; i++) {
+            assert_true(&blocks[i] == one || blocks[i].bytes == 0 ||
+                        blocks[i].address + blocks[i].bytes <= one->address ||
+                        one->address + one->bytes <= blocks[i].address);
+        }
+        assert_true(f.vm.pinned_bytes <= HOST * GRANULE);
+        if (random() % 64 == 0) {
+            (void)spw_pool_trim_host(f.pool);
+            pool_check(&f);
+        }
+    }
+    reached = fail_call >= 0 && f.vm.calls[fail_call] > fail_after;
+    f.vm.fail_call = -1;
+    pool_close(&f);
+    return reached;
+}
+
+static void test_random(void **state)
+{
+    for (unsigned seed = 1; seed <= 10; seed++) {
+        (void)run(seed, -1, 0);
+    }
+}
+
+static void test_faults(void **state)
+{
+    static const enum fake_call calls[] = {FAKE_PIN, FAKE_UNPIN, FAKE_FENCE};
+
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+        size_t after = 0;
+
+        while (after < 40 && run(3, (int)calls[i], after)) {
+            after++;
+        }
+        assert_true(after > 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_device_first), cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_figures),      cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_slabs_make_room), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_contexts_go),  cmocka_unit_test(test_neither),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_faults),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
