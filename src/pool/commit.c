@@ -35,9 +35,9 @@ static bool give_access(struct spw_pool *pool, size_t first, size_t count)
 /* Enters in the books that the new chunk is in the place of the old one. */
 static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 {
-    item->chunk = spw_backing_exchange(&pool->backing, item->granule, pool->move.to, item->chunk);
+    item->chunk = spw_backing_exchange(&pool->backing, item->granule, item->to, item->chunk);
     item->committed = true;
-    spw_wish_moved(pool, spw_move_address(pool, item), pool->move.to);
+    spw_wish_moved(pool, spw_move_address(pool, item), item->to);
 }
 
 /* Puts the old chunk of an item, where nothing is mapped now, back in its place. */
@@ -145,20 +145,21 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
 {
     struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
-    size_t moved = 0;
+    size_t moved[SPW_TIER_COUNT] = {0};
 
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
         run = spw_move_run(move, i);
         if (!move->items[i].left_out) {
-            moved += commit_run(pool, i, i + run, &err);
+            moved[move->items[i].to] += commit_run(pool, i, i + run, &err);
         }
     }
     look_again(pool);
-    *ret_bytes = moved * pool->config.granule_bytes;
-    spw_counter_add(move->to == SPW_TIER_HOST ? &pool->counters->spilled_bytes
-                                              : &pool->counters->promoted_bytes,
-                    *ret_bytes);
+    spw_counter_add(&pool->counters->spilled_bytes,
+                    moved[SPW_TIER_HOST] * pool->config.granule_bytes);
+    spw_counter_add(&pool->counters->promoted_bytes,
+                    moved[SPW_TIER_DEVICE] * pool->config.granule_bytes);
+    *ret_bytes = (moved[SPW_TIER_HOST] + moved[SPW_TIER_DEVICE]) * pool->config.granule_bytes;
     pthread_mutex_unlock(&pool->lock);
     return err;
 }

@@ -13,12 +13,6 @@ struct candidate {
     int32_t priority;
 };
 
-static bool is_movable(const struct spw_pool *pool, const struct spw_extent *extent)
-{
-    return extent->kind == SPW_EXTENT_BLOCK ? extent->id > pool->fixed_id && extent->fixed == 0
-                                            : extent->kind != SPW_EXTENT_CLAIM;
-}
-
 static int coldest_first(const void *a, const void *b)
 {
     const struct candidate *left = a, *right = b;
@@ -47,7 +41,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
 
     for (const struct spw_extent *e = spw_space_first_large(&pool->space);
          candidates != NULL && e != NULL; e = spw_space_next_large(&pool->space, e)) {
-        if (e->kind == SPW_EXTENT_BLOCK && is_movable(pool, e) &&
+        if (e->kind == SPW_EXTENT_BLOCK && spw_move_can(pool, e) &&
             (wish->to == SPW_TIER_HOST || e->placed == 0) &&
             pool->lanes.clock - e->used >= wish->least_age) {
             candidates[count++] = (struct candidate){e, e->used, e->priority};
@@ -70,35 +64,41 @@ static bool neighbours_agree(const struct spw_pool *pool, const struct spw_exten
 
     for (const struct spw_extent *e = block->prev; e != NULL && spw_extent_end(e) > address;
          e = e->prev) {
-        if (!is_movable(pool, e)) {
+        if (!spw_move_can(pool, e)) {
             return false;
         }
     }
     for (const struct spw_extent *e = block->next; e != NULL && e->address < end; e = e->next) {
-        if (!is_movable(pool, e)) {
+        if (!spw_move_can(pool, e)) {
             return false;
         }
     }
     return true;
 }
 
-/* Adds granules of a block to the move, up to `most` in all, and pins them. */
-static void take_granules(struct spw_pool *pool, struct spw_move *move,
-                          const struct spw_extent *block, size_t most)
+/* Adds the granule of a block at `at` to the move, if it may be moved, and pins it. */
+static void take_granule(struct spw_pool *pool, const struct spw_extent *block, uint64_t at,
+                         enum spw_tier to)
 {
-    struct spw_backing *backing = &pool->backing;
-    uint64_t at = spw_backing_down(backing, block->address);
+    size_t index = spw_backing_index(&pool->backing, at);
+    struct spw_granule *granule = &pool->backing.granules[index];
 
-    for (; at < spw_extent_end(block) && move->count < most; at += backing->granule_bytes) {
-        size_t index = spw_backing_index(backing, at);
-        struct spw_granule *granule = &backing->granules[index];
-
-        if (granule->chunk == 0 || granule->tier == move->to || granule->broken ||
-            granule->pinned || !neighbours_agree(pool, block, at)) {
-            continue;
-        }
+    if (granule->chunk != 0 && granule->tier != to && !granule->broken && !granule->pinned &&
+        neighbours_agree(pool, block, at)) {
         granule->pinned = true;
-        move->items[move->count++] = (struct spw_move_item){.granule = index};
+        pool->move.items[pool->move.count++] = (struct spw_move_item){.granule = index, .to = to};
+    }
+}
+
+/* The same for every granule of a block, up to `most` in all. */
+static void take_granules(struct spw_pool *pool, const struct spw_extent *block, size_t most,
+                          enum spw_tier to)
+{
+    uint64_t at = spw_backing_down(&pool->backing, block->address);
+
+    for (; at < spw_extent_end(block) && pool->move.count < most;
+         at += pool->config.granule_bytes) {
+        take_granule(pool, block, at, to);
     }
 }
 
@@ -109,16 +109,37 @@ static int by_granule(const void *a, const void *b)
     return left->granule < right->granule ? -1 : left->granule > right->granule;
 }
 
+/* Takes what the caller has chosen, as far as it is there still. */
+static void take_places(struct spw_pool *pool, const struct spw_move_wish *wish)
+{
+    for (size_t i = 0; i < wish->count && pool->move.count < SPW_MOVE_GRANULES; i++) {
+        const struct spw_move_place *place = &wish->places[i];
+        const struct spw_extent *block = spw_address_map_get(&pool->blocks, place->block);
+
+        if (block != NULL && spw_move_can(pool, block) &&
+            (place->to == SPW_TIER_HOST || block->placed == 0) &&
+            place->granule < spw_extent_end(block) &&
+            place->granule + pool->config.granule_bytes > block->address) {
+            take_granule(pool, block, place->granule, place->to);
+        }
+    }
+}
+
 static void choose(struct spw_pool *pool, const struct spw_move_wish *wish)
 {
     struct spw_move *move = &pool->move;
     uint64_t granules = (wish->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
     size_t most = granules < SPW_MOVE_GRANULES ? (size_t)granules : SPW_MOVE_GRANULES;
     struct candidate *candidates;
-    size_t count = list_candidates(pool, wish, &candidates);
+    size_t count;
 
+    if (wish->places != NULL) {
+        take_places(pool, wish);
+        return;
+    }
+    count = list_candidates(pool, wish, &candidates);
     for (size_t i = 0; i < count && move->count < most; i++) {
-        take_granules(pool, move, candidates[i].block, most);
+        take_granules(pool, candidates[i].block, most, wish->to);
     }
     free(candidates);
 }
@@ -146,25 +167,43 @@ static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
                : spw_counter_get(&counters->committed_bytes) + granule <= pool->config.limit_bytes;
 }
 
+/* Takes free memory of the device from elsewhere if there are not enough spare chunks. */
+static void find_spare(struct spw_pool *pool)
+{
+    size_t wanted = 0, spare = spw_backing_spare(&pool->backing);
+
+    for (size_t i = 0; i < pool->move.count; i++) {
+        wanted += pool->move.items[i].to == SPW_TIER_DEVICE;
+    }
+    if (wanted > spare) {
+        spw_pool_settle(pool, NULL, true);
+        (void)spw_space_steal(&pool->space, wanted - spare);
+    }
+}
+
 /* Gets a new chunk for each granule, or for as many as there is memory for. */
 static void get_chunks(struct spw_pool *pool)
 {
     struct spw_move *move = &pool->move;
-    const struct spw_chunk_store *store = &pool->backing.tiers[move->to];
+    bool full[SPW_TIER_COUNT] = {false};
     size_t had = 0;
 
-    if (move->to == SPW_TIER_DEVICE && store->spare_count < move->count) {
-        spw_pool_settle(pool, NULL, true);
-        (void)spw_space_steal(&pool->space, move->count - store->spare_count);
+    find_spare(pool);
+    for (size_t i = 0; i < move->count; i++) {
+        struct spw_move_item item = move->items[i];
+
+        if (pool->backing.tiers[item.to].spare_count == 0 && !full[item.to]) {
+            full[item.to] = !may_create(pool, item.to) ||
+                            spw_backing_create(&pool->backing, item.to) != SPW_OK;
+        }
+        if (pool->backing.tiers[item.to].spare_count > 0) {
+            item.chunk = spw_backing_hold(&pool->backing, item.to);
+            move->items[had++] = item;
+        } else {
+            unpin(pool, &item);
+        }
     }
-    while (had < move->count &&
-           (store->spare_count > 0 || (may_create(pool, move->to) &&
-                                       spw_backing_create(&pool->backing, move->to) == SPW_OK))) {
-        move->items[had++].chunk = spw_backing_hold(&pool->backing, move->to);
-    }
-    while (move->count > had) {
-        unpin(pool, &move->items[--move->count]);
-    }
+    move->count = had;
 }
 
 static enum spw_err stage(struct spw_pool *pool)
@@ -221,10 +260,14 @@ static void drop_fence(struct spw_pool *pool, void **fence)
     }
 }
 
+static enum spw_tier other_tier(enum spw_tier tier)
+{
+    return tier == SPW_TIER_HOST ? SPW_TIER_DEVICE : SPW_TIER_HOST;
+}
+
 static bool end(struct spw_pool *pool)
 {
     struct spw_move *move = &pool->move;
-    enum spw_tier from = move->to == SPW_TIER_HOST ? SPW_TIER_DEVICE : SPW_TIER_HOST;
 
     if (!unstage(pool)) {
         return false;
@@ -233,7 +276,8 @@ static bool end(struct spw_pool *pool)
     while (move->count > 0) {
         const struct spw_move_item *item = &move->items[--move->count];
 
-        spw_backing_unhold(&pool->backing, item->committed ? from : move->to, item->chunk);
+        spw_backing_unhold(&pool->backing, item->committed ? other_tier(item->to) : item->to,
+                           item->chunk);
         unpin(pool, item);
     }
     return true;
@@ -242,7 +286,9 @@ static bool end(struct spw_pool *pool)
 void spw_move_drop(struct spw_pool *pool)
 {
     pool->move.over = false;
-    drop_fence(pool, &pool->move.fence);
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        drop_fence(pool, &pool->move.fences[tier]);
+    }
     if (!end(pool)) {
         /* The seam keeps the mapping, and with it the memory. */
         for (size_t i = 0; i < pool->move.count; i++) {
@@ -252,6 +298,17 @@ void spw_move_drop(struct spw_pool *pool)
     }
 }
 
+/* Asks a fence; it is dropped when it has completed. */
+static enum spw_err ask(struct spw_pool *pool, void **fence)
+{
+    enum spw_err err = *fence == NULL ? SPW_OK : pool->ops->query(pool->vm, *fence);
+
+    if (err == SPW_OK) {
+        drop_fence(pool, fence);
+    }
+    return err;
+}
+
 enum spw_err spw_move_settle(struct spw_pool *pool)
 {
     struct spw_move *move = &pool->move;
@@ -259,10 +316,11 @@ enum spw_err spw_move_settle(struct spw_pool *pool)
     if (!move->over) {
         return SPW_OK;
     }
-    if (move->fence != NULL && pool->ops->query(pool->vm, move->fence) != SPW_OK) {
-        return SPW_E_AGAIN;
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        if (ask(pool, &move->fences[tier]) != SPW_OK) {
+            return SPW_E_AGAIN;
+        }
     }
-    drop_fence(pool, &move->fence);
     move->over = !end(pool);
     return move->over ? SPW_E_AGAIN : SPW_OK;
 }
@@ -283,7 +341,6 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wi
         pthread_mutex_unlock(&pool->lock);
         return SPW_E_AGAIN;
     }
-    move->to = wish->to;
     choose(pool, wish);
     get_chunks(pool);
     if (move->count == 0) {
@@ -310,35 +367,52 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool)
     return err;
 }
 
+size_t spw_pool_move_places(struct spw_pool *pool, struct spw_move_place *ret_places)
+{
+    const struct spw_move *move = &pool->move;
+    size_t count;
+
+    pthread_mutex_lock(&pool->lock);
+    for (count = 0; count < move->count; count++) {
+        ret_places[count] =
+            (struct spw_move_place){.granule = spw_move_address(pool, &move->items[count]),
+                                    .to = move->items[count].to};
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return count;
+}
+
 /* ---- copying and waiting ---- */
 
-enum spw_err spw_pool_move_copy(struct spw_pool *pool, bool after_all)
+/* Enqueues the copies to one tier. Caller holds the lock. */
+static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to, bool after_all)
 {
     struct spw_move *move = &pool->move;
     struct spw_vm_copy copies[SPW_MOVE_GRANULES];
     size_t count = 0;
+
+    for (size_t i = 0, run; i < move->count; i += run) {
+        run = spw_move_run(move, i);
+        if (move->items[i].to == to) {
+            copies[count++] = (struct spw_vm_copy){.to = staged_at(pool, i),
+                                                   .from = spw_move_address(pool, &move->items[i]),
+                                                   .bytes = run * pool->config.granule_bytes};
+        }
+    }
+    return count == 0 ? SPW_OK
+                      : pool->ops->copy(pool->vm, to, copies, count, after_all, &move->fences[to]);
+}
+
+enum spw_err spw_pool_move_copy(struct spw_pool *pool, bool after_all)
+{
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    for (size_t i = 0, run; i < move->count; i += run) {
-        run = spw_move_run(move, i);
-        copies[count++] = (struct spw_vm_copy){.to = staged_at(pool, i),
-                                               .from = spw_move_address(pool, &move->items[i]),
-                                               .bytes = run * pool->config.granule_bytes};
-    }
-    err = pool->ops->copy(pool->vm, copies, count, after_all, &move->fence);
-    pthread_mutex_unlock(&pool->lock);
-    return err;
-}
-
-/* Asks a fence; it is dropped when it has completed. */
-static enum spw_err ask(struct spw_pool *pool, void **fence)
-{
-    enum spw_err err = *fence == NULL ? SPW_OK : pool->ops->query(pool->vm, *fence);
-
+    err = copy_to(pool, SPW_TIER_HOST, after_all);
     if (err == SPW_OK) {
-        drop_fence(pool, fence);
+        err = copy_to(pool, SPW_TIER_DEVICE, after_all);
     }
+    pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
@@ -347,7 +421,10 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool)
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = ask(pool, &pool->move.fence);
+    err = ask(pool, &pool->move.fences[SPW_TIER_HOST]);
+    if (err == SPW_OK) {
+        err = ask(pool, &pool->move.fences[SPW_TIER_DEVICE]);
+    }
     pthread_mutex_unlock(&pool->lock);
     return err;
 }

@@ -24,17 +24,54 @@
 /* Granules in one move, and so in the staging window. */
 enum { SPW_MOVE_GRANULES = SPW_BACKING_STAGING };
 
-/* What to move, at most. To the host go blocks of the lowest priority, and of these the oldest;
- * to the device the other way round. */
+/* A granule that is to be moved. */
+struct spw_move_place {
+    uint64_t block;   /* a block that lies on it begins here */
+    uint64_t granule; /* its address */
+    enum spw_tier to;
+};
+
+/* What to move, at most: the places in this order, both ways at once; or, without places, what the
+ * pool chooses: to the host the blocks of the lowest priority, and of these the oldest; to the
+ * device the other way round. */
 struct spw_move_wish {
+    const struct spw_move_place *places; /* NULL: the pool chooses */
+    size_t count;
     enum spw_tier to;
     uint64_t bytes;
     uint64_t least_age; /* only blocks that as many others were freed after, or more */
 };
 
+/* What a granule is to somebody who chooses. */
+struct spw_move_spot {
+    uint64_t block;   /* a block that lies on it begins here; 0: none does */
+    int32_t priority; /* the highest of its blocks */
+    uint8_t tier;     /* enum spw_tier */
+    bool movable;
+};
+
+/* Fills in the first `most` granules of large blocks, from *ret_address on. Returns how many.
+ * *ret_room: how many bytes more of blocks the device could hold; negative: fewer. */
+size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
+                       uint64_t *ret_address, int64_t *ret_room);
+
+/* Called for a block with the pool's lock held; `age`: how many others were freed since. */
+typedef void spw_pool_visitor(void *cookie, uint64_t address, uint64_t bytes, uint32_t site,
+                              uint64_t age);
+
+/* Tells of every large block there is. */
+void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie);
+
+/* Where large blocks lie. No lock. */
+void spw_pool_large(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
+                    uint64_t *ret_granule_bytes);
+
 /* SPW_E_NO_MEMORY when there is nothing to move, or no memory to move it to; SPW_E_AGAIN when
  * another move is not over yet. On failure nothing is held. */
 enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish);
+
+/* Tells what the move is of: at most SPW_MOVE_GRANULES places. Returns how many. */
+size_t spw_pool_move_places(struct spw_pool *pool, struct spw_move_place *ret_places);
 
 /* Enqueues the copies; with `after_all` behind everything submitted so far. May be called again
  * when the ones before are done. */

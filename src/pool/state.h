@@ -17,6 +17,7 @@ struct spw_move_item {
     size_t granule;
     uint64_t chunk; /* the new one; when it is committed, the old one */
     uint64_t hash;  /* of the content, when it is verified */
+    enum spw_tier to;
     bool staged;    /* the new chunk is mapped in the staging window */
     bool left_out;  /* of the commit: its block was fixed meanwhile */
     bool committed;
@@ -24,10 +25,9 @@ struct spw_move_item {
 
 /* The move that is under way. */
 struct spw_move {
-    enum spw_tier to;
     size_t count; /* 0: none is */
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
-    void *fence;   /* of the copies; NULL: none are under way */
+    void *fences[SPW_TIER_COUNT]; /* of the copies to it; NULL: none are under way */
     void *drained; /* of the whole device; NULL: none */
     bool over;     /* it was ended, but its copies are still under way */
 };
@@ -105,6 +105,13 @@ void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block);
  * lock. */
 void spw_wish_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to);
 
+/* Whether an extent lets the granules it lies on be moved. */
+static inline bool spw_move_can(const struct spw_pool *pool, const struct spw_extent *extent)
+{
+    return extent->kind == SPW_EXTENT_BLOCK ? extent->id > pool->fixed_id && extent->fixed == 0
+                                            : extent->kind != SPW_EXTENT_CLAIM;
+}
+
 /* Ends a move that is over, when its copies are done; does nothing when none is. SPW_E_AGAIN when
  * they are not. Caller holds the lock. */
 enum spw_err spw_move_settle(struct spw_pool *pool);
@@ -122,6 +129,7 @@ static inline size_t spw_move_run(const struct spw_move *move, size_t first)
     size_t next = first + 1;
 
     while (next < move->count && move->items[next].granule == move->items[next - 1].granule + 1 &&
+           move->items[next].to == move->items[first].to &&
            move->items[next].left_out == move->items[first].left_out) {
         next++;
     }

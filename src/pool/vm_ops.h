@@ -75,11 +75,12 @@ struct spw_vm_ops {
     enum spw_err (*unpin)(void *vm, uint64_t memory);
     /* Finds out by doing it whether the device reaches such a piece. */
     enum spw_err (*probe_pinned)(void *vm, uint64_t address, uint64_t bytes);
-    /* Enqueues copies on a stream of the seam's own; with `after_all` behind everything submitted
-     * to the device so far. *ret_fence completes with the last one. AGAIN when it cannot be done
-     * now. On failure *ret_fence is set, not NULL, if some copies were enqueued. */
-    enum spw_err (*copy)(void *vm, const struct spw_vm_copy *copies, size_t count, bool after_all,
-                         void **ret_fence);
+    /* Enqueues copies to a tier on a stream of the seam's own, one for each tier; with `after_all`
+     * behind everything submitted to the device so far. *ret_fence completes with the last one.
+     * AGAIN when it cannot be done now. On failure *ret_fence is set, not NULL, if some copies were
+     * enqueued. */
+    enum spw_err (*copy)(void *vm, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
+                         bool after_all, void **ret_fence);
     /* A hash of the content of a range. Blocks until what was submitted is done. */
     enum spw_err (*hash)(void *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash);
 };

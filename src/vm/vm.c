@@ -11,7 +11,7 @@ enum { ACCESSORS = 64, ACCESS_RETRIES = 50, ACCESS_PAUSE_NS = 200 * 1000, HOST_N
 
 struct spw_vm {
     struct spw_fences fences; /* first: fences and memory share driver and ordinal */
-    struct spw_copier copier;
+    struct spw_copier copiers[SPW_TIER_COUNT]; /* by where they copy to */
     uint64_t patience_ns;
     CUdevice device;
     uint64_t granule_bytes;
@@ -178,7 +178,7 @@ static enum spw_err try_chunk(struct spw_vm *vm, uint64_t address, uint64_t chun
     }
     err = to_err(set_access(vm, address, 2 * g));
     if (err == SPW_OK) {
-        err = spw_copier_try(&vm->copier, address + g, address, g, ret_busy);
+        err = spw_copier_try(&vm->copiers[SPW_TIER_HOST], address + g, address, g, ret_busy);
     }
     if (!*ret_busy) {
         (void)CALL(vm, cuMemUnmap, address, 2 * g);
@@ -314,11 +314,11 @@ static enum spw_err vm_probe_pinned(void *cookie, uint64_t address, uint64_t byt
     struct spw_vm *vm = cookie;
     bool busy;
 
-    return spw_copier_try(&vm->copier, address + bytes / 2, address, bytes / 2, &busy);
+    return spw_copier_try(&vm->copiers[SPW_TIER_HOST], address + bytes / 2, address, bytes / 2, &busy);
 }
 
-static enum spw_err vm_copy(void *cookie, const struct spw_vm_copy *copies, size_t count,
-                            bool after_all, void **ret_fence)
+static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_copy *copies,
+                             size_t count, bool after_all, void **ret_fence)
 {
     struct spw_vm *vm = cookie;
     struct spw_fence *fence = NULL;
@@ -328,14 +328,16 @@ static enum spw_err vm_copy(void *cookie, const struct spw_vm_copy *copies, size
     if (atomic_load(&vm->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
-    err = spw_copier_copy(&vm->copier, copies, count, after_all, &fence);
+    err = spw_copier_copy(&vm->copiers[to], copies, count, after_all, &fence);
     *ret_fence = fence;
     return err;
 }
 
 static enum spw_err vm_hash(void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
 {
-    return spw_copier_hash(&((struct spw_vm *)cookie)->copier, address, bytes, ret_hash);
+    struct spw_vm *vm = cookie;
+
+    return spw_copier_hash(&vm->copiers[SPW_TIER_HOST], address, bytes, ret_hash);
 }
 
 const struct spw_vm_ops *spw_vm_ops(void)
@@ -460,7 +462,9 @@ enum spw_err spw_vm_create(struct spw_driver *driver, int ordinal, struct spw_vm
     }
     vm->fences.driver = driver;
     vm->fences.ordinal = ordinal;
-    vm->copier.fences = &vm->fences;
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        vm->copiers[tier].fences = &vm->fences;
+    }
     err = ask_device(vm);
     if (err != SPW_OK) {
         free(vm);
@@ -475,7 +479,9 @@ enum spw_err spw_vm_create(struct spw_driver *driver, int ordinal, struct spw_vm
 void spw_vm_destroy(struct spw_vm *vm, bool release)
 {
     if (vm != NULL) {
-        spw_copier_fini(&vm->copier, release);
+        for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+            spw_copier_fini(&vm->copiers[tier], release);
+        }
         spw_fences_fini(&vm->fences, release);
         free(vm);
     }
@@ -532,6 +538,8 @@ void spw_vm_note_context(struct spw_vm *vm, CUcontext context, bool peer)
 
 void spw_vm_forget_context(struct spw_vm *vm, CUcontext context)
 {
-    spw_copier_forget_context(&vm->copier, context);
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        spw_copier_forget_context(&vm->copiers[tier], context);
+    }
     spw_fences_forget_context(&vm->fences, context);
 }

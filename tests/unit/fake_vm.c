@@ -467,8 +467,8 @@ FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), probe_pinned, (vm,
 FAKE_LOCKED((void *cookie, uint64_t bytes, uint64_t *ret_address, uint64_t *ret_memory), pin,
             (vm, bytes, ret_address, ret_memory))
 FAKE_LOCKED((void *cookie, uint64_t memory), unpin, (vm, memory))
-FAKE_LOCKED((void *cookie, const struct spw_vm_copy *copies, size_t count, bool after_all,
-             void **ret_fence),
+FAKE_LOCKED((void *cookie, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
+             bool after_all, void **ret_fence),
             copy, (vm, copies, count, after_all, ret_fence))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash), hash,
             (vm, address, bytes, ret_hash))

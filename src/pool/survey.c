@@ -1,0 +1,108 @@
+#include <string.h>
+
+#include "pool/move.h"
+#include "pool/state.h"
+
+/* Enters a block with the granules it lies on. */
+static void survey_block(const struct spw_pool *pool, const struct spw_extent *block,
+                         struct spw_move_spot *spots, size_t first, size_t count)
+{
+    const struct spw_backing *backing = &pool->backing;
+    uint64_t at = spw_backing_down(backing, block->address);
+
+    for (; at < spw_extent_end(block); at += backing->granule_bytes) {
+        size_t index = spw_backing_index(backing, at);
+        const struct spw_granule *granule = &backing->granules[index];
+        struct spw_move_spot *spot = &spots[index - first];
+
+        if (index - first >= count) {
+            return;
+        }
+        if (spot->block == 0) {
+            *spot = (struct spw_move_spot){.block = block->address,
+                                           .priority = block->priority,
+                                           .tier = granule->tier,
+                                           .movable = granule->chunk != 0 && !granule->broken &&
+                                                      !granule->pinned};
+        }
+        /* What a rule has placed on the host stays there. */
+        spot->movable = spot->movable && spw_move_can(pool, block) &&
+                        (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
+        if (block->priority > spot->priority) {
+            spot->priority = block->priority;
+        }
+    }
+}
+
+/* What the device has beside the blocks, in chunks that are there or could be. */
+static int64_t find_room(const struct spw_pool *pool, const struct spw_move_spot *spots,
+                         size_t count)
+{
+    const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
+    uint64_t granule = pool->config.granule_bytes;
+    uint64_t chunks = pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * granule;
+    uint64_t used = spw_backing_up(&pool->backing, small->frontier) -
+                    spw_backing_down(&pool->backing, small->base);
+
+    for (size_t i = 0; i < count; i++) {
+        used += spots[i].block != 0 && spots[i].tier == SPW_TIER_DEVICE ? granule : 0;
+    }
+    return (int64_t)(pool->config.limit_bytes + chunks -
+                     spw_counter_get(&pool->counters->committed_bytes)) -
+           (int64_t)used;
+}
+
+/* The end of the last heap that is in use. */
+static uint64_t find_end(const struct spw_pool *pool)
+{
+    uint64_t end = pool->space.heaps[SPW_HEAP_LARGE].frontier;
+
+    for (int i = SPW_HEAP_REGION; i < SPW_HEAP_COUNT; i++) {
+        const struct spw_heap *heap = &pool->space.heaps[i];
+
+        end = heap->frontier > heap->base ? heap->frontier : end;
+    }
+    return spw_backing_up(&pool->backing, end);
+}
+
+size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
+                       uint64_t *ret_address, int64_t *ret_room)
+{
+    uint64_t base = pool->space.heaps[SPW_HEAP_LARGE].base;
+    size_t count;
+
+    pthread_mutex_lock(&pool->lock);
+    count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
+    count = count < most ? count : most;
+    memset(spots, 0, count * sizeof(*spots));
+    for (const struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
+         e = spw_space_next_large(&pool->space, e)) {
+        if (e->kind == SPW_EXTENT_BLOCK) {
+            survey_block(pool, e, spots, spw_backing_index(&pool->backing, base), count);
+        }
+    }
+    *ret_address = base;
+    *ret_room = find_room(pool, spots, count);
+    pthread_mutex_unlock(&pool->lock);
+    return count;
+}
+
+void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (const struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
+         e = spw_space_next_large(&pool->space, e)) {
+        if (e->kind == SPW_EXTENT_BLOCK) {
+            visit(cookie, e->address, e->bytes, e->site, pool->lanes.clock - e->used);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_large(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
+                    uint64_t *ret_granule_bytes)
+{
+    *ret_address = pool->space.heaps[SPW_HEAP_LARGE].base;
+    *ret_bytes = pool->backing.base + pool->backing.bytes - *ret_address;
+    *ret_granule_bytes = pool->config.granule_bytes;
+}
