@@ -42,17 +42,16 @@ static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool), struct spw
 }
 
 /* A mismatch is a bug of spillway's: everything that is known is told. */
-static void report_mismatch(const struct spw_mover *mover, const struct spw_move_wish *wish,
-                            bool copied_twice, uint64_t address)
+static void report_mismatch(const struct spw_mover *mover, bool copied_twice, uint64_t address)
 {
     struct spw_block block = {0};
 
     (void)spw_pool_find(mover->pool, address, &block);
-    spw_say("SPILLWAY_VERIFY: BUG: content changed in a move of device %d to the %s: granule "
+    spw_say("SPILLWAY_VERIFY: BUG: content changed in a move of device %d: granule "
             "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64 " bytes, move %" PRIu64
             ", wish of %" PRIu64 " bytes, overlap %s, copied %s, %" PRIu64 " submissions so far",
-            mover->ordinal, wish->to == SPW_TIER_HOST ? "host" : "device", address, block.id,
-            block.address, block.bytes, spw_counter_get(&mover->counters->moves), wish->bytes,
+            mover->ordinal, address, block.id, block.address, block.bytes,
+            spw_counter_get(&mover->counters->moves), mover->bytes,
             mover->overlap ? "on" : "off", copied_twice ? "with the gate closed" : "once",
             spw_gate_submissions());
 }
@@ -73,19 +72,29 @@ static void insist(struct spw_mover *mover)
             mover->ordinal, spw_size_text(bytes, size), address);
 }
 
-/* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
-static enum spw_err exchange(struct spw_mover *mover, const struct spw_move_wish *wish,
-                             uint64_t submissions, uint64_t *ret_bytes)
+/* Whether what moves may have been written to since the copies began. */
+static bool is_stale(const struct spw_mover *mover)
 {
-    bool again = !mover->overlap || spw_gate_submissions() != submissions;
+    uint64_t submissions = spw_gate_submissions();
+
+    return !mover->overlap ||
+           (submissions != mover->submissions &&
+            (mover->heat == NULL || !spw_heat_is_clean(mover->heat, submissions)));
+}
+
+/* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
+static enum spw_err exchange(struct spw_mover *mover, uint64_t *ret_bytes)
+{
+    bool again = is_stale(mover);
     enum spw_err err = SPW_OK;
     uint64_t wrong;
 
     if (again) {
+        spw_counter_add(&mover->counters->second_copies, mover->overlap);
         err = spw_pool_move_copy(mover->pool, /* after_all */ false);
         if (err == SPW_OK) {
             err = await(spw_pool_move_poll, mover->pool,
-                        mover->wait_ns + wish->bytes / 1024 * COPY_NS_PER_KIB);
+                        mover->wait_ns + mover->bytes / 1024 * COPY_NS_PER_KIB);
         }
     }
     if (err == SPW_OK && mover->verify) {
@@ -101,15 +110,14 @@ static enum spw_err exchange(struct spw_mover *mover, const struct spw_move_wish
     if (mover->verify) {
         wrong = spw_pool_move_verify(mover->pool);
         if (wrong != 0) {
-            report_mismatch(mover, wish, again, wrong);
+            report_mismatch(mover, again, wrong);
         }
     }
     return err;
 }
 
 /* The closed phase. */
-static enum spw_err close_and_exchange(struct spw_mover *mover, const struct spw_move_wish *wish,
-                                       uint64_t submissions, uint64_t *ret_bytes)
+static enum spw_err close_and_exchange(struct spw_mover *mover, uint64_t *ret_bytes)
 {
     uint64_t begin = now_ns();
     enum spw_err err = SPW_E_AGAIN;
@@ -117,31 +125,12 @@ static enum spw_err close_and_exchange(struct spw_mover *mover, const struct spw
     if (spw_gate_close(mover->wait_ns)) {
         err = await(spw_pool_move_drain, mover->pool, mover->wait_ns);
         if (err == SPW_OK) {
-            err = exchange(mover, wish, submissions, ret_bytes);
+            err = exchange(mover, ret_bytes);
         }
         spw_gate_open();
     }
     spw_counter_add(&mover->counters->closed_ns, now_ns() - begin);
     return err;
-}
-
-/* After the begin: the open phase, then the closed one. */
-static enum spw_err carry_out(struct spw_mover *mover, const struct spw_move_wish *wish,
-                              uint64_t patience_ns, uint64_t *ret_bytes)
-{
-    uint64_t submissions = spw_gate_submissions();
-    enum spw_err err;
-
-    if (mover->overlap) {
-        err = spw_pool_move_copy(mover->pool, /* after_all */ true);
-        if (err == SPW_OK) {
-            err = await(spw_pool_move_poll, mover->pool, patience_ns);
-        }
-    } else {
-        /* So that with the gate closed there is little left to wait for. */
-        err = await(spw_pool_move_drain, mover->pool, patience_ns);
-    }
-    return err == SPW_OK ? close_and_exchange(mover, wish, submissions, ret_bytes) : err;
 }
 
 /* Moves that are abandoned cost time and gain nothing: the next ones are left out. */
@@ -158,13 +147,20 @@ static void note_outcome(struct spw_mover *mover, enum spw_err err)
         mover->next_skip < MOST_SKIPPED ? 2 * mover->next_skip + 1 : mover->next_skip;
 }
 
-enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
-                            uint64_t patience_ns, uint64_t *ret_bytes)
+static void end_move(struct spw_mover *mover, enum spw_err err)
 {
-    uint64_t begin = now_ns();
+    note_outcome(mover, err);
+    (void)spw_pool_move_end(mover->pool);
+    if (mover->heat != NULL) {
+        spw_heat_end_move(mover->heat, mover->places, mover->place_count);
+    }
+    mover->under_way = false;
+}
+
+enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish)
+{
     enum spw_err err;
 
-    *ret_bytes = 0;
     if (mover->skip > 0) {
         mover->skip--;
         return SPW_E_AGAIN;
@@ -173,9 +169,53 @@ enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish 
     if (err != SPW_OK) {
         return err;
     }
-    err = carry_out(mover, wish, patience_ns, ret_bytes);
-    note_outcome(mover, err);
-    (void)spw_pool_move_end(mover->pool);
+    mover->under_way = true;
+    mover->place_count = spw_pool_move_places(mover->pool, mover->places);
+    mover->bytes = mover->place_count * mover->granule_bytes;
+    mover->submissions = spw_gate_submissions();
+    if (mover->heat != NULL) {
+        spw_heat_begin_move(mover->heat, mover->places, mover->place_count, mover->submissions);
+    }
+    if (mover->overlap) {
+        err = spw_pool_move_copy(mover->pool, /* after_all */ true);
+    }
+    if (err != SPW_OK) {
+        end_move(mover, err);
+    }
+    return err;
+}
+
+bool spw_mover_is_ready(struct spw_mover *mover)
+{
+    return spw_pool_move_poll(mover->pool) != SPW_E_AGAIN;
+}
+
+enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes)
+{
+    uint64_t begin = now_ns();
+    enum spw_err err = SPW_OK;
+
+    *ret_bytes = 0;
+    if (mover->overlap) {
+        err = await(spw_pool_move_poll, mover->pool, patience_ns);
+    }
+    /* So that with the gate closed there is little left to wait for. */
+    if (err == SPW_OK) {
+        err = await(spw_pool_move_drain, mover->pool, patience_ns);
+    }
+    if (err == SPW_OK) {
+        err = close_and_exchange(mover, ret_bytes);
+    }
+    end_move(mover, err);
     spw_counter_add(&mover->counters->stall_ns, now_ns() - begin);
     return err;
+}
+
+enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
+                            uint64_t patience_ns, uint64_t *ret_bytes)
+{
+    enum spw_err err = spw_mover_begin(mover, wish);
+
+    *ret_bytes = 0;
+    return err == SPW_OK ? spw_mover_finish(mover, patience_ns, ret_bytes) : err;
 }

@@ -4,7 +4,8 @@
  * gate is closed, the device comes to rest, what may have been written since is copied again, and
  * the new chunks take the place of the old ones. Every wait is bounded: what is under way may be
  * waiting for a later submission, so a move that takes too long is abandoned, and nothing has
- * changed.
+ * changed. A move is made in one go, or begun and looked after now and then until its copies are
+ * done.
  *
  * Locking: the caller lets one thread at a time move memory of a pool, and holds no pool's lock. */
 #pragma once
@@ -14,15 +15,23 @@
 
 #include "base/counters.h"
 #include "pool/move.h"
+#include "tier/heat.h"
 
 struct spw_mover {
     struct spw_pool *pool;
     struct spw_counters *counters;
     int ordinal;
+    uint64_t granule_bytes;
     uint64_t wait_ns; /* how long the gate may be closed for the device to come to rest */
     bool overlap, verify;
     uint32_t skip;    /* moves not to be tried, since the last ones were abandoned */
     uint32_t next_skip;
+    struct spw_heat *heat; /* who sees what moves used; NULL: nobody */
+    bool under_way;
+    uint64_t submissions;  /* when it began */
+    struct spw_move_place places[SPW_MOVE_GRANULES]; /* that move */
+    size_t place_count;
+    uint64_t bytes;
 };
 
 /* Moves what is wished, as far as it can be had in one go, waiting at most `patience_ns` with the
@@ -31,3 +40,13 @@ struct spw_mover {
  * SPW_E_AGAIN when the move was abandoned or is not tried now. */
 enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
                             uint64_t patience_ns, uint64_t *ret_bytes);
+
+/* Begins to move what is wished: the first half of spw_mover_move. When it succeeds, a move is
+ * under way until it is finished. */
+enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish);
+
+/* Whether the copies of the move under way are done. */
+bool spw_mover_is_ready(struct spw_mover *mover);
+
+/* The second half: waits for the copies and exchanges the memory. No move is under way then. */
+enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes);

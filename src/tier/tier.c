@@ -15,7 +15,15 @@ enum {
     YIELD_BYTES = 64 << 20, /* moved when somebody else needs memory */
     COLD_AGE = 64,       /* blocks freed since a block was last used that make it cold */
     SHARE_AT_ONCE = 64,  /* part of the limit that is moved at once, at least */
-    SHARE_KEPT_FREE = 16 /* part of the limit that is not filled by promotion */
+    SHARE_KEPT_FREE = 16, /* part of the limit that is not filled by promotion */
+    COLD_EVENTS = 64,     /* allocations, uses and frees since a block was used that make it cold */
+    BATCH_SHARE = 32,     /* part of the limit that is moved at once ahead of use, each way */
+    BATCH_LEAST = 4,      /* granules */
+    BATCH_MOST = SPW_MOVE_GRANULES / 2,
+    SOON_SHARE = 16,      /* part of a period within which a need does not wait for a full batch */
+    LOOK_SHARE = 64,      /* part of a period after which it is looked again what to do */
+    LOOK_LEAST = 16,      /* events, at least */
+    ASK_EVERY = 8         /* calls, for which a copy under way is asked once whether it is done */
 };
 
 struct spw_host_tier {
@@ -25,9 +33,21 @@ struct spw_host_tier {
     bool moves;     /* memory can be moved, not only placed */
     bool pins;      /* blocks are placed in page-locked memory: no chunks can be had */
     struct spw_mover mover;
+    struct spw_heat heat;
+    _Atomic bool watching;    /* the heat is noted */
+    _Atomic uint32_t calls;   /* since the move under way was asked for */
+    _Atomic uint64_t look_at; /* the event at which it is looked what to move */
     atomic_flag announced; /* the first spill was told */
     _Atomic uint64_t steps; /* as the program has marked them */
 };
+
+static uint64_t granule_of(const struct spw_pool *pool)
+{
+    uint64_t address, bytes, granule;
+
+    spw_pool_large(pool, &address, &bytes, &granule);
+    return granule;
+}
 
 enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
                                   struct spw_host_tier **ret_tier)
@@ -42,6 +62,7 @@ enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
     tier->mover = (struct spw_mover){.pool = config->pool,
                                      .counters = config->counters,
                                      .ordinal = config->ordinal,
+                                     .granule_bytes = granule_of(config->pool),
                                      .wait_ns = config->move_wait_ns,
                                      .overlap = config->overlap,
                                      .verify = config->verify,
@@ -52,7 +73,19 @@ enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
 
 void spw_host_tier_destroy(struct spw_host_tier *tier)
 {
+    if (tier != NULL && atomic_exchange(&tier->watching, false)) {
+        spw_heat_close(&tier->heat);
+    }
     free(tier);
+}
+
+/* From the first shortage on it matters what is used. */
+static void watch(struct spw_host_tier *tier)
+{
+    if (tier->moves && spw_heat_open(&tier->heat, tier->config.pool, tier->config.counters)) {
+        tier->mover.heat = &tier->heat;
+        atomic_store(&tier->watching, true);
+    }
 }
 
 /* Finds out at the first shortage whether the device can use the host's memory. */
@@ -71,6 +104,9 @@ static bool open_tier(struct spw_host_tier *tier)
             spw_say("device %d cannot map memory of the host as its own: new blocks go to "
                     "page-locked memory and stay there; `spillway doctor` says what is missing",
                     tier->config.ordinal);
+        }
+        if (err == SPW_OK) {
+            watch(tier);
         }
         if (err != SPW_OK) {
             spw_say("device %d is full, and its memory cannot go on on the host (%s): `spillway "
@@ -120,18 +156,34 @@ static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier
     return err;
 }
 
-/* Moves cold blocks to the host until there should be room. False when nothing was moved. */
+/* Moves blocks to the host that will not be used for long, or were not. */
+static enum spw_err spill(struct spw_host_tier *tier, uint64_t bytes, bool must,
+                          uint64_t *ret_bytes)
+{
+    struct spw_move_wish wish = {
+        .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : COLD_AGE};
+    struct spw_move_place places[SPW_MOVE_GRANULES];
+    const struct spw_heat_wish heat_wish = {
+        .bytes = bytes, .most = SPW_MOVE_GRANULES, .least_age = must ? 0 : COLD_EVENTS};
+    uint32_t at;
+
+    if (atomic_load(&tier->watching)) {
+        wish.places = places;
+        wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
+    }
+    return spw_mover_move(&tier->mover, &wish, PATIENCE * tier->config.move_wait_ns, ret_bytes);
+}
+
+/* Moves blocks to the host until there should be room. False when nothing was moved. */
 static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_request *request)
 {
     bool must = request->wish != NULL && request->wish->on_device;
-    struct spw_move_wish wish = {.to = SPW_TIER_HOST, .least_age = must ? 0 : COLD_AGE};
     uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) / SHARE_AT_ONCE;
     uint64_t wanted = request->bytes > share ? request->bytes : share, moved = 0, bytes;
     enum spw_err err = SPW_OK;
 
     while (moved < wanted && err == SPW_OK) {
-        wish.bytes = wanted - moved;
-        err = spw_mover_move(&tier->mover, &wish, PATIENCE * tier->config.move_wait_ns, &bytes);
+        err = spill(tier, wanted - moved, must, &bytes);
         moved += bytes;
     }
     if (moved > 0) {
@@ -140,10 +192,112 @@ static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_req
     return moved > 0;
 }
 
+/* ---- ahead of use ---- */
+
+/* Ends the move that is under way. False when none was, or it was in vain. */
+static bool finish(struct spw_host_tier *tier)
+{
+    uint64_t bytes;
+
+    return tier->mover.under_way &&
+           spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes) == SPW_OK &&
+           bytes > 0;
+}
+
+/* Begins to move what will be used, and in its place what will not, if that is known and either
+ * enough to be worth the while or needed soon. */
+static void begin(struct spw_host_tier *tier)
+{
+    const uint64_t granule = tier->mover.granule_bytes;
+    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
+    uint64_t batch = limit / BATCH_SHARE / granule, events, period;
+    struct spw_move_place places[SPW_MOVE_GRANULES];
+    struct spw_move_wish wish = {.places = places};
+    struct spw_heat_wish heat_wish = {0};
+    uint32_t at;
+
+    batch = batch < BATCH_LEAST ? BATCH_LEAST : batch > BATCH_MOST ? BATCH_MOST : batch;
+    heat_wish.most = (size_t)batch;
+    heat_wish.kept = batch * granule;
+    if (spw_heat_knows(&tier->heat, &events, &period)) {
+        wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
+        if ((wish.count >= batch || at < period / SOON_SHARE) && wish.count > 0 &&
+            spw_mover_begin(&tier->mover, &wish) == SPW_OK) {
+            spw_counter_add(&tier->config.counters->prefetches, 1);
+        }
+    }
+    period /= LOOK_SHARE;
+    atomic_store(&tier->look_at, events + (period > LOOK_LEAST ? period : LOOK_LEAST));
+    atomic_store(&tier->calls, 0);
+}
+
+/* Goes on with moving ahead of use. `now`: what is moved is wanted. */
+static void advance(struct spw_host_tier *tier, bool now)
+{
+    if (tier->mover.under_way) {
+        atomic_store(&tier->calls, 0);
+        if (!now && !spw_mover_is_ready(&tier->mover)) {
+            return;
+        }
+        (void)finish(tier);
+    }
+    begin(tier);
+}
+
+bool spw_host_tier_watches(const struct spw_host_tier *tier)
+{
+    return atomic_load_explicit(&tier->watching, memory_order_acquire);
+}
+
+void spw_host_tier_allocated(struct spw_host_tier *tier, uint64_t address, uint64_t bytes,
+                             uint32_t site)
+{
+    if (spw_host_tier_watches(tier)) {
+        spw_heat_alloc(&tier->heat, address, bytes, site);
+    }
+}
+
+void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address)
+{
+    if (spw_host_tier_watches(tier)) {
+        spw_heat_free(&tier->heat, address);
+    }
+}
+
+void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
+                          bool may_move)
+{
+    bool awaited;
+
+    if (!spw_host_tier_watches(tier) || !tier->config.overlap) {
+        return;
+    }
+    awaited = spw_heat_awaits(&tier->heat, addresses, count);
+    if (!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) {
+        return;
+    }
+    if (!may_move || pthread_mutex_trylock(&tier->lock) != 0) {
+        return;
+    }
+    if (tier->mover.under_way || tier->heat.order.count >= atomic_load(&tier->look_at)) {
+        advance(tier, awaited);
+    }
+    pthread_mutex_unlock(&tier->lock);
+}
+
+void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count)
+{
+    if (spw_host_tier_watches(tier)) {
+        spw_heat_note(&tier->heat, addresses, count);
+    }
+}
+
 void spw_host_tier_mark_step(struct spw_host_tier *tier)
 {
     atomic_fetch_add_explicit(&tier->steps, 1, memory_order_relaxed);
 }
+
+/* ---- shortage and rest ---- */
 
 bool spw_host_tier_ready(struct spw_host_tier *tier)
 {
@@ -162,6 +316,7 @@ bool spw_host_tier_yield(struct spw_host_tier *tier)
 
     pthread_mutex_lock(&tier->lock);
     if (open_tier(tier) && tier->moves) {
+        (void)finish(tier);
         (void)spw_mover_move(&tier->mover, &wish, PATIENCE * tier->config.move_wait_ns, &bytes);
     }
     pthread_mutex_unlock(&tier->lock);
@@ -173,10 +328,16 @@ void spw_host_tier_rest(struct spw_host_tier *tier)
     const struct spw_counters *counters = tier->config.counters;
     struct spw_move_wish wish = {.to = SPW_TIER_DEVICE};
     struct spw_pool_usage usage;
-    uint64_t used, kept, bytes;
+    uint64_t used, kept, bytes, events, period;
 
     if (spw_counter_get(&counters->host_used_bytes) == 0 ||
         pthread_mutex_trylock(&tier->lock) != 0) {
+        return;
+    }
+    if (atomic_load(&tier->watching) && tier->config.overlap &&
+        (tier->mover.under_way || spw_heat_knows(&tier->heat, &events, &period))) {
+        advance(tier, /* now */ false);
+        pthread_mutex_unlock(&tier->lock);
         return;
     }
     spw_pool_usage(tier->config.pool, &usage);
@@ -189,26 +350,32 @@ void spw_host_tier_rest(struct spw_host_tier *tier)
     pthread_mutex_unlock(&tier->lock);
 }
 
+static bool is_short(enum spw_err err)
+{
+    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
+}
+
 enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
                                  const struct spw_host_tier_request *request,
                                  uint64_t *ret_address)
 {
     enum spw_err err = request->err;
-    bool open, room = false;
     uint64_t host_bytes;
+    bool open;
 
     pthread_mutex_lock(&tier->lock);
     open = open_tier(tier);
     if (open && tier->moves && request->may_move) {
-        room = make_room(tier, request);
+        if (finish(tier)) {
+            err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
+        }
+        if (is_short(err) && make_room(tier, request)) {
+            err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
+        }
     }
     pthread_mutex_unlock(&tier->lock);
-    if (room) {
-        err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
-    }
-    if (open && (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY) &&
-        (request->wish == NULL || !request->wish->on_device)) {
+    if (open && is_short(err) && (request->wish == NULL || !request->wish->on_device)) {
         err = place(tier, request, ret_address);
     }
-    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ? request->err : err;
+    return is_short(err) ? request->err : err;
 }

@@ -66,6 +66,25 @@ void spw_host_tier_announce(struct spw_host_tier *tier, const struct spw_host_ti
  * trimming gives back memory. False when nothing was moved. */
 bool spw_host_tier_yield(struct spw_host_tier *tier);
 
+/* Whether it is of use to tell what the program does: memory was short before. No lock, as below.
+ */
+bool spw_host_tier_watches(const struct spw_host_tier *tier);
+
+/* A block begins; one is about to end. */
+void spw_host_tier_allocated(struct spw_host_tier *tier, uint64_t address, uint64_t bytes,
+                             uint32_t site);
+void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address);
+
+/* A call with these addresses in its arguments is about to be submitted, and has not passed the
+ * gate yet: moves what will be used, and waits, not for long, for what is on its way and used now.
+ */
+void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
+                          bool may_move);
+
+/* The same call inside the gate, every address that it may touch known: once for each submission.
+ */
+void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count);
+
 /* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
  * request->err when there is none either. */
 enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,

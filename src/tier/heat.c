@@ -1,0 +1,312 @@
+#include "tier/heat.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LATER_SHARE = 64,  /* part of a period by which what goes is used later than what comes */
+    SOON = 16          /* events in which a block that is used does not go to the host */
+};
+
+_Atomic int spw_heat_watched;
+
+/* ---- opening and closing ---- */
+
+static void enter_block(void *cookie, uint64_t address, uint64_t bytes, uint32_t site, uint64_t age)
+{
+    struct spw_heat *heat = cookie;
+    uint32_t block = spw_order_adopt(&heat->order, bytes, site, age);
+
+    heat->blind = heat->blind || block == 0;
+    if (block != 0) {
+        spw_places_put(&heat->places, block, address, bytes);
+    }
+}
+
+bool spw_heat_open(struct spw_heat *heat, struct spw_pool *pool, struct spw_counters *counters)
+{
+    uint64_t base, bytes;
+
+    memset(heat, 0, sizeof(*heat));
+    pthread_mutex_init(&heat->lock, NULL);
+    heat->pool = pool;
+    heat->counters = counters;
+    spw_pool_large(pool, &base, &bytes, &heat->granule_bytes);
+    heat->spot_capacity = (size_t)(bytes / heat->granule_bytes) + 1;
+    heat->need_capacity = SPW_ORDER_EVENTS / 4;
+    heat->moving = calloc(heat->spot_capacity, sizeof(*heat->moving));
+    heat->spots = calloc(heat->spot_capacity, sizeof(*heat->spots));
+    heat->granules = calloc(heat->spot_capacity, sizeof(*heat->granules));
+    heat->needs = calloc(heat->need_capacity, sizeof(*heat->needs));
+    if (heat->moving == NULL || heat->spots == NULL || heat->granules == NULL ||
+        heat->needs == NULL || !spw_order_init(&heat->order) ||
+        !spw_places_init(&heat->places, base, bytes, heat->granule_bytes, SPW_ORDER_BLOCKS)) {
+        spw_heat_close(heat);
+        return false;
+    }
+    /* What is freed from here on is noted, or its place is found taken by the next block. */
+    atomic_store(&heat->on, true);
+    atomic_fetch_add(&spw_heat_watched, 1);
+    pthread_mutex_lock(&heat->lock);
+    spw_pool_each_large(pool, enter_block, heat);
+    pthread_mutex_unlock(&heat->lock);
+    return true;
+}
+
+void spw_heat_close(struct spw_heat *heat)
+{
+    if (atomic_exchange(&heat->on, false)) {
+        atomic_fetch_sub(&spw_heat_watched, 1);
+    }
+    spw_order_fini(&heat->order);
+    spw_places_fini(&heat->places);
+    free(heat->moving);
+    free(heat->spots);
+    free(heat->granules);
+    free(heat->needs);
+    heat->moving = NULL;
+    heat->spots = NULL;
+    heat->granules = NULL;
+    heat->needs = NULL;
+}
+
+/* ---- noting ---- */
+
+static void forget(struct spw_heat *heat, uint32_t block)
+{
+    spw_places_remove(&heat->places, block);
+    spw_order_free(&heat->order, block);
+}
+
+void spw_heat_alloc(struct spw_heat *heat, uint64_t address, uint64_t bytes, uint32_t site)
+{
+    uint32_t block;
+
+    if (!spw_places_own(&heat->places, address)) {
+        return;
+    }
+    pthread_mutex_lock(&heat->lock);
+    /* Blocks whose end was not seen. */
+    while ((block = spw_places_touch(&heat->places, address, address + bytes)) != 0) {
+        forget(heat, block);
+    }
+    block = spw_order_alloc(&heat->order, bytes, site);
+    heat->blind = heat->blind || block == 0;
+    if (block != 0) {
+        spw_places_put(&heat->places, block, address, bytes);
+    }
+    pthread_mutex_unlock(&heat->lock);
+}
+
+void spw_heat_free(struct spw_heat *heat, uint64_t address)
+{
+    uint32_t block;
+
+    if (!spw_places_own(&heat->places, address)) {
+        return;
+    }
+    pthread_mutex_lock(&heat->lock);
+    block = spw_places_find(&heat->places, address);
+    if (block != 0 && heat->places.blocks[block].address == address) {
+        forget(heat, block);
+    }
+    pthread_mutex_unlock(&heat->lock);
+}
+
+/* Whether a granule of the block moves to `tier`; SPW_TIER_COUNT: wherever. */
+static bool is_moving(const struct spw_heat *heat, uint32_t block, enum spw_tier tier)
+{
+    const struct spw_place *place = &heat->places.blocks[block];
+    size_t last = spw_places_granule(&heat->places, place->end - 1);
+
+    for (size_t g = spw_places_granule(&heat->places, place->address); g <= last; g++) {
+        if (heat->moving[g] != 0 && (tier == SPW_TIER_COUNT || heat->moving[g] == tier + 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+{
+    bool clean;
+
+    pthread_mutex_lock(&heat->lock);
+    clean = !heat->blind;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t block = spw_places_own(&heat->places, addresses[i])
+                             ? spw_places_find(&heat->places, addresses[i])
+                             : 0;
+
+        if (block != 0) {
+            spw_order_use(&heat->order, block);
+            clean = clean && !is_moving(heat, block, SPW_TIER_COUNT);
+        }
+    }
+    heat->noted += clean;
+    pthread_mutex_unlock(&heat->lock);
+}
+
+bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+{
+    bool awaits = false;
+
+    pthread_mutex_lock(&heat->lock);
+    for (size_t i = 0; i < count && !awaits; i++) {
+        uint32_t block = spw_places_own(&heat->places, addresses[i])
+                             ? spw_places_find(&heat->places, addresses[i])
+                             : 0;
+
+        awaits = block != 0 && is_moving(heat, block, SPW_TIER_DEVICE);
+    }
+    pthread_mutex_unlock(&heat->lock);
+    return awaits;
+}
+
+/* ---- the move under way ---- */
+
+void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count,
+                         uint64_t submitted)
+{
+    pthread_mutex_lock(&heat->lock);
+    for (size_t i = 0; i < count; i++) {
+        heat->moving[spw_places_granule(&heat->places, places[i].granule)] =
+            (uint8_t)(places[i].to + 1);
+    }
+    heat->submitted = submitted;
+    heat->noted = 0;
+    pthread_mutex_unlock(&heat->lock);
+}
+
+void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count)
+{
+    pthread_mutex_lock(&heat->lock);
+    for (size_t i = 0; i < count; i++) {
+        heat->moving[spw_places_granule(&heat->places, places[i].granule)] = 0;
+    }
+    pthread_mutex_unlock(&heat->lock);
+}
+
+bool spw_heat_is_clean(struct spw_heat *heat, uint64_t submitted)
+{
+    bool clean;
+
+    pthread_mutex_lock(&heat->lock);
+    clean = submitted - heat->submitted == heat->noted;
+    pthread_mutex_unlock(&heat->lock);
+    return clean;
+}
+
+/* ---- planning ---- */
+
+bool spw_heat_knows(struct spw_heat *heat, uint64_t *ret_events, uint64_t *ret_period)
+{
+    pthread_mutex_lock(&heat->lock);
+    *ret_events = heat->order.count;
+    *ret_period = spw_order_period(&heat->order);
+    spw_counter_set(&heat->counters->uses_foreseen, heat->order.hits);
+    spw_counter_set(&heat->counters->uses_unforeseen, heat->order.misses);
+    pthread_mutex_unlock(&heat->lock);
+    return *ret_period > 0;
+}
+
+static void add_need(void *cookie, const struct spw_order_expected *expected)
+{
+    struct spw_heat *heat = cookie;
+    int64_t bytes = (int64_t)expected->bytes;
+
+    if (heat->need_count < heat->need_capacity) {
+        heat->needs[heat->need_count++] = (struct spw_plan_need){
+            .at = expected->distance, .bytes = expected->kind == SPW_ORDER_ALLOC ? bytes : -bytes};
+    }
+}
+
+/* Makes a granule as hot as a block on it is. */
+static void warm(const struct spw_heat *heat, struct spw_plan_granule *granule, uint32_t block)
+{
+    uint32_t next = spw_order_next(&heat->order, block);
+    uint64_t age = spw_order_age(&heat->order, block);
+
+    if (next < granule->next) {
+        granule->next = next;
+    }
+    if (age < granule->age) {
+        granule->age = (uint32_t)age;
+    }
+}
+
+/* Describes the granules that can be moved. *ret_host: how many are on the host. */
+static size_t describe(struct spw_heat *heat, size_t spots)
+{
+    size_t count = 0;
+
+    for (size_t g = 0; g < spots; g++) {
+        const struct spw_move_spot *spot = &heat->spots[g];
+        struct spw_plan_granule *granule = &heat->granules[count];
+
+        if (spot->block == 0 || !spot->movable) {
+            continue;
+        }
+        *granule = (struct spw_plan_granule){.index = (uint32_t)g,
+                                             .next = SPW_ORDER_NEVER,
+                                             .age = UINT32_MAX,
+                                             .priority = spot->priority,
+                                             .host = spot->tier == SPW_TIER_HOST};
+        if (heat->places.covers[g] != 0) {
+            warm(heat, granule, heat->places.covers[g]);
+        }
+        for (uint32_t b = heat->places.begins[g]; b != 0; b = heat->places.blocks[b].beside) {
+            warm(heat, granule, b);
+        }
+        count++;
+    }
+    return count;
+}
+
+static size_t plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                   struct spw_move_place *ret_places, uint32_t *ret_at)
+{
+    struct spw_plan_move moves[SPW_MOVE_GRANULES];
+    struct spw_plan_question question = {.granules = heat->granules,
+                                         .needs = heat->needs,
+                                         .granule_bytes = heat->granule_bytes,
+                                         .most = wish->most,
+                                         .later = SOON};
+    uint64_t base, period = spw_order_period(&heat->order);
+    int64_t room;
+    size_t count, spots = spw_pool_survey(heat->pool, heat->spots, heat->spot_capacity, &base,
+                                          &room);
+
+    heat->need_count = 0;
+    if (wish->bytes > 0) {
+        heat->needs[heat->need_count++] = (struct spw_plan_need){.bytes = (int64_t)wish->bytes};
+    }
+    spw_order_foresee(&heat->order, wish->bytes > 0 ? NULL : add_need, heat);
+    question.granule_count = describe(heat, spots);
+    question.need_count = heat->need_count;
+    question.fetch = wish->bytes == 0;
+    question.room_bytes = wish->bytes > 0 ? 0 : room - (int64_t)wish->kept;
+    question.least_age = period > 0 ? SOON : wish->least_age;
+    if (wish->bytes == 0) {
+        question.later += (uint32_t)(period / LATER_SHARE);
+    }
+    count = spw_plan_answer(&question, moves, ret_at);
+    for (size_t i = 0; i < count; i++) {
+        ret_places[i] =
+            (struct spw_move_place){.block = heat->spots[moves[i].index].block,
+                                    .granule = base + moves[i].index * heat->granule_bytes,
+                                    .to = moves[i].to_host ? SPW_TIER_HOST : SPW_TIER_DEVICE};
+    }
+    return count;
+}
+
+size_t spw_heat_plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                     struct spw_move_place *ret_places, uint32_t *ret_at)
+{
+    size_t count;
+
+    pthread_mutex_lock(&heat->lock);
+    count = plan(heat, wish, ret_places, ret_at);
+    pthread_mutex_unlock(&heat->lock);
+    return count;
+}

@@ -1,0 +1,84 @@
+/* Heat: what the program uses, noted while memory is short; and what should move therefore.
+ *
+ * Knows every large block of a pool by its addresses, and the order of their use. Also watches over
+ * a move that is under way: whether what was submitted since it began can have touched what moves.
+ * That takes the addresses in the arguments of a call for all that the call touches: a kernel that
+ * finds addresses in memory is not seen through (SPILLWAY_OVERLAP=off is the form that trusts
+ * nothing), a call whose arguments are not known counts as touching everything.
+ *
+ * Locking: a mutex of its own, taken inside the tier's and outside the pool's; held for as long as
+ * it takes to look up a few addresses, or, when a move is planned, to go through all blocks. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/counters.h"
+#include "pool/move.h"
+#include "tier/order.h"
+#include "tier/places.h"
+#include "tier/plan.h"
+
+/* How many pools are watched in the process: a call looks at its arguments only if there are any.
+ */
+extern _Atomic int spw_heat_watched;
+
+struct spw_heat {
+    pthread_mutex_t lock;
+    _Atomic bool on;
+    struct spw_pool *pool;
+    struct spw_counters *counters;
+    uint64_t granule_bytes;
+    struct spw_order order;
+    struct spw_places places;
+    bool blind;         /* there are blocks that it does not know */
+    uint8_t *moving;    /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
+    uint64_t submitted; /* of the whole process, when the move began */
+    uint64_t noted;     /* submissions since then whose arguments are known, and touch nothing */
+    /* For planning: as many as there are granules, and allocations and frees in a period. */
+    struct spw_move_spot *spots;
+    struct spw_plan_granule *granules;
+    struct spw_plan_need *needs;
+    size_t spot_capacity, need_capacity, need_count;
+};
+
+/* Begins to watch a pool. False when the process has no memory for it. */
+bool spw_heat_open(struct spw_heat *heat, struct spw_pool *pool, struct spw_counters *counters);
+void spw_heat_close(struct spw_heat *heat);
+
+/* A block begins, or is about to end. */
+void spw_heat_alloc(struct spw_heat *heat, uint64_t address, uint64_t bytes, uint32_t site);
+void spw_heat_free(struct spw_heat *heat, uint64_t address);
+
+/* The addresses in the arguments of a call: once for each, while the caller is inside the gate. */
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count);
+
+/* Whether one of the addresses is of a block that is on its way to the device. */
+bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count);
+
+/* A move of these places begins, of which `submitted` is known to have come before; and it is over.
+ */
+void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count,
+                         uint64_t submitted);
+void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count);
+
+/* Whether nothing that was submitted since, `submitted` in all, touches what moves. */
+bool spw_heat_is_clean(struct spw_heat *heat, uint64_t submitted);
+
+/* Whether it is known what is used next, and the number of events so far. */
+bool spw_heat_knows(struct spw_heat *heat, uint64_t *ret_events, uint64_t *ret_period);
+
+/* What is to be made room for, and how. */
+struct spw_heat_wish {
+    uint64_t bytes;     /* more room now; 0: what is to come tells */
+    uint64_t kept;      /* of the device, not to be filled */
+    size_t most;        /* granules to move either way; at most SPW_MOVE_GRANULES / 2 */
+    uint32_t least_age; /* of what goes to the host, in events, while nothing is known */
+};
+
+/* Chooses at most SPW_MOVE_GRANULES places; *ret_at: events until the first is needed. */
+size_t spw_heat_plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                     struct spw_move_place *ret_places, uint32_t *ret_at);

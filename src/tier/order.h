@@ -1,0 +1,99 @@
+/* The order of use, learned: what a program will do next, told from what it did before.
+ *
+ * Training repeats itself. Allocations, uses and frees of blocks are noted as they come, each with
+ * a token that like events of like blocks share; where the last events have occurred before, a
+ * cursor follows what came after them then, and skips over small differences; at each of them a
+ * place is taken that is like the present for longer, if there is one. The longest equal past wins,
+ * so that a layer that follows its like is not taken for a step that follows a step. What lies
+ * between the cursor and now is the period, and is expected to come again: a block that lives on
+ * from it is itself meant; of one that was allocated in it, the heir, which is the block that was
+ * allocated in its place this time.
+ *
+ * Pure: no clock, no addresses. Wrong predictions cost time, nothing else. Caller locks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum spw_order_kind { SPW_ORDER_ALLOC, SPW_ORDER_USE, SPW_ORDER_FREE };
+
+enum { SPW_ORDER_NEVER = UINT32_MAX };
+
+struct spw_order_block {
+    uint64_t bytes;
+    int64_t last;   /* the event it was last seen in; negative: before the first */
+    uint32_t token; /* what it has in common with its likes */
+    uint32_t twin, heir;
+    uint32_t next;  /* events from now until it is used; see spw_order_foresee */
+    uint32_t swept; /* the forecast in which `next` was set */
+    uint32_t ahead; /* the forecast in which its like is allocated anew */
+    bool live;
+};
+
+struct spw_order_event {
+    uint32_t token;
+    uint32_t block;
+    uint32_t before; /* events back to the last one that ended the same way; 0: none */
+    uint8_t kind;    /* enum spw_order_kind */
+};
+
+struct spw_order {
+    struct spw_order_event *events; /* a ring */
+    uint64_t *ends;                 /* by hash of the last tokens: the newest event, with 1 added */
+    struct spw_order_block *blocks; /* number 0 is none */
+    uint32_t *unused;
+    uint32_t block_count, unused_count;
+    uint64_t count;  /* events so far: the next one's number */
+    uint64_t cursor; /* the event that is expected next happened as this one */
+    bool following;  /* the cursor means something */
+    uint32_t strikes, wait;
+    uint32_t forecast;
+    uint64_t hits, misses; /* events that were expected, and that were not, while following */
+};
+
+/* The number of blocks it knows at most, and of events. */
+enum { SPW_ORDER_BLOCKS = 1 << 17, SPW_ORDER_EVENTS = 1 << 19 };
+
+/* False when the process has no memory. */
+bool spw_order_init(struct spw_order *order);
+void spw_order_fini(struct spw_order *order);
+
+/* Notes an event. The first returns the block's number; 0 when there are too many of them. */
+uint32_t spw_order_alloc(struct spw_order *order, uint64_t bytes, uint32_t site);
+void spw_order_use(struct spw_order *order, uint32_t block);
+void spw_order_free(struct spw_order *order, uint32_t block);
+
+/* A block that is known without having been seen to be allocated, `age` events ago. */
+uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site, uint64_t age);
+
+/* The length of the period in events; 0: nothing is expected. */
+uint64_t spw_order_period(const struct spw_order *order);
+
+/* An event that is to come. */
+struct spw_order_expected {
+    enum spw_order_kind kind;
+    uint32_t distance; /* events from now */
+    uint32_t block;    /* 0: of a block that is not there yet */
+    uint64_t bytes;
+};
+
+/* Looks ahead over one period at most, and tells `expect`, if not NULL, of every allocation and
+ * free in order. Afterwards spw_order_next answers for every live block. */
+void spw_order_foresee(struct spw_order *order,
+                       void (*expect)(void *cookie, const struct spw_order_expected *expected),
+                       void *cookie);
+
+/* By the last forecast: events until a block is used; SPW_ORDER_NEVER: not within a period. */
+static inline uint32_t spw_order_next(const struct spw_order *order, uint32_t block)
+{
+    const struct spw_order_block *b = &order->blocks[block];
+
+    return b->swept == order->forecast ? b->next : SPW_ORDER_NEVER;
+}
+
+/* Events since a block was last seen. */
+static inline uint64_t spw_order_age(const struct spw_order *order, uint32_t block)
+{
+    return (uint64_t)((int64_t)order->count - order->blocks[block].last);
+}

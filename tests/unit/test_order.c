@@ -1,0 +1,225 @@
+/* Learning the order of use: periods, small differences, layers, blocks by their place. */
+#include "tier/order.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { LAYERS = 12, WEIGHTS = LAYERS };
+
+/* A model: weights that stay, activations that come and go, in layers that are all alike. */
+struct model {
+    struct spw_order order;
+    uint32_t weights[WEIGHTS], activations[LAYERS];
+};
+
+static void begin(struct model *model)
+{
+    assert_true(spw_order_init(&model->order));
+    for (int i = 0; i < WEIGHTS; i++) {
+        model->weights[i] = spw_order_adopt(&model->order, 4096, 1, 0);
+    }
+}
+
+static void forward(struct model *model, int layer)
+{
+    model->activations[layer] = spw_order_alloc(&model->order, 1 << 20, 2);
+    spw_order_use(&model->order, model->weights[layer]);
+    spw_order_use(&model->order, model->activations[layer]);
+}
+
+static void backward(struct model *model, int layer)
+{
+    spw_order_use(&model->order, model->activations[layer]);
+    spw_order_use(&model->order, model->weights[layer]);
+    spw_order_free(&model->order, model->activations[layer]);
+}
+
+static void step(struct model *model, int noise)
+{
+    for (int i = 0; i < LAYERS; i++) {
+        forward(model, i);
+        if (i == noise) {
+            uint32_t extra = spw_order_alloc(&model->order, 12345, 9);
+
+            spw_order_free(&model->order, extra);
+        }
+    }
+    for (int i = LAYERS - 1; i >= 0; i--) {
+        backward(model, i);
+    }
+}
+
+/* Two uses of a block that follow one another are one event: so it is where the step turns. */
+enum { EVENTS = 6 * LAYERS - 1 };
+
+static void test_nothing_is_known_at_first(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    forward(&model, 0);
+    assert_int_equal(spw_order_period(&model.order), 0);
+    spw_order_foresee(&model.order, NULL, NULL);
+    assert_int_equal(spw_order_next(&model.order, model.weights[0]), SPW_ORDER_NEVER);
+    spw_order_fini(&model.order);
+}
+
+static void test_period_in_spite_of_layers(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 4; i++) {
+        step(&model, -1);
+    }
+    assert_int_equal(spw_order_period(&model.order), EVENTS);
+    spw_order_foresee(&model.order, NULL, NULL);
+    for (uint32_t i = 0; i < WEIGHTS; i++) {
+        assert_int_equal(spw_order_next(&model.order, model.weights[i]), 3 * i + 1);
+    }
+    spw_order_fini(&model.order);
+}
+
+/* In the middle of a step its own blocks are known by their place in it. */
+static void test_blocks_of_the_step(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 4; i++) {
+        step(&model, -1);
+    }
+    for (int i = 0; i < LAYERS / 2; i++) {
+        forward(&model, i);
+    }
+    spw_order_foresee(&model.order, NULL, NULL);
+    for (int i = 0; i < LAYERS / 2; i++) {
+        uint32_t until = 3 * (LAYERS / 2) + 3 * (uint32_t)(LAYERS - 1 - i) - 1;
+
+        assert_int_equal(spw_order_next(&model.order, model.activations[i]), until);
+        assert_int_equal(spw_order_next(&model.order, model.weights[i]), until + 1);
+    }
+    spw_order_fini(&model.order);
+}
+
+struct sum {
+    int64_t bytes, most;
+    uint32_t last;
+};
+
+static void add(void *cookie, const struct spw_order_expected *expected)
+{
+    struct sum *sum = cookie;
+
+    assert_true(expected->distance >= sum->last);
+    sum->last = expected->distance;
+    sum->bytes += (expected->kind == SPW_ORDER_ALLOC ? 1 : -1) * (int64_t)expected->bytes;
+    sum->most = sum->bytes > sum->most ? sum->bytes : sum->most;
+}
+
+static void test_allocations_to_come(void **state)
+{
+    struct model model;
+    struct sum sum = {0};
+
+    begin(&model);
+    for (int i = 0; i < 4; i++) {
+        step(&model, -1);
+    }
+    spw_order_foresee(&model.order, add, &sum);
+    assert_int_equal(sum.bytes, 0);
+    assert_int_equal(sum.most, (int64_t)LAYERS << 20);
+    spw_order_fini(&model.order);
+}
+
+static void test_small_differences(void **state)
+{
+    struct model model;
+    uint64_t misses;
+
+    begin(&model);
+    for (int i = 0; i < 4; i++) {
+        step(&model, -1);
+    }
+    misses = model.order.misses;
+    step(&model, 3);
+    assert_int_equal(model.order.misses - misses, 2);
+    assert_true(spw_order_period(&model.order) > 0);
+    spw_order_foresee(&model.order, NULL, NULL);
+    assert_int_equal(spw_order_next(&model.order, model.weights[0]), 1);
+    /* What was there and is missing is skipped. */
+    step(&model, -1);
+    assert_true(spw_order_period(&model.order) > 0);
+    spw_order_foresee(&model.order, NULL, NULL);
+    assert_int_equal(spw_order_next(&model.order, model.weights[1]), 4);
+    spw_order_fini(&model.order);
+}
+
+/* Something else altogether is not foreseen, and is learned anew. */
+static void test_another_order(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 4; i++) {
+        step(&model, -1);
+    }
+    for (int i = 0; i < 100; i++) {
+        spw_order_free(&model.order,
+                       spw_order_alloc(&model.order, 100 + (uint64_t)rand() % 1000, 77));
+    }
+    assert_int_equal(spw_order_period(&model.order), 0);
+    for (int i = 0; i < 3; i++) {
+        step(&model, -1);
+    }
+    assert_true(spw_order_period(&model.order) > 0);
+    spw_order_fini(&model.order);
+}
+
+/* Far more events and blocks than are kept. */
+static void test_for_long(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 3 * SPW_ORDER_EVENTS / EVENTS; i++) {
+        step(&model, -1);
+    }
+    assert_int_equal(spw_order_period(&model.order), EVENTS);
+    assert_true(model.order.block_count < SPW_ORDER_BLOCKS);
+    assert_true(model.order.misses < 100);
+    spw_order_fini(&model.order);
+}
+
+static void test_too_many_blocks(void **state)
+{
+    struct spw_order order;
+
+    assert_true(spw_order_init(&order));
+    for (uint32_t i = 1; i < SPW_ORDER_BLOCKS; i++) {
+        assert_int_not_equal(spw_order_alloc(&order, i, 0), 0);
+    }
+    assert_int_equal(spw_order_alloc(&order, 1, 0), 0);
+    spw_order_fini(&order);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_is_known_at_first),
+        cmocka_unit_test(test_period_in_spite_of_layers),
+        cmocka_unit_test(test_blocks_of_the_step),
+        cmocka_unit_test(test_allocations_to_come),
+        cmocka_unit_test(test_small_differences),
+        cmocka_unit_test(test_another_order),
+        cmocka_unit_test(test_for_long),
+        cmocka_unit_test(test_too_many_blocks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
