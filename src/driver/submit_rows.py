@@ -43,6 +43,11 @@ IN_PARTS = re.compile(r"Batch|MultiDevice")
 # Take a stream and are rows of functions.def itself: they are served, or create something.
 OTHER_ROWS = re.compile(r"cuMem(Alloc|Free)|cuGreenCtxStreamCreate|cuGraphInstantiate|"
                         r"cuStream(Create|Destroy|BeginCapture|EndCapture|Synchronize)")
+# What they touch is in their arguments: by the layout of a kernel's parameters, or as addresses.
+LAUNCHES = {"cuLaunchKernel": "LAUNCH", "cuLaunchKernelEx": "LAUNCH",
+            "cuLaunchCooperativeKernel": "LAUNCH_PLAIN"}
+TOUCHES = re.compile(r"cuMem(cpy(HtoD|DtoH|DtoD|Peer)?(Async)?|set(D2)?D(8|16|32)(Async)?)$")
+GATED = ("SUBMIT", "SUBMIT_PARTS", "LAUNCH", "LAUNCH_PLAIN", "TOUCH")
 WIDTH = 100
 HEADER = """\
 /* The rows of functions.def whose functions enqueue work on a stream, printed by submit_rows.py
@@ -133,6 +138,13 @@ def submitters(found):
             yield symbol
 
 
+def kind_of(symbol):
+    if IN_PARTS.search(symbol):
+        return "SUBMIT_PARTS"
+    base = split(symbol)[0]
+    return LAUNCHES.get(base, "TOUCH" if TOUCHES.match(base) else "SUBMIT")
+
+
 def main():
     include, *rest = sys.argv[1:]
     found = prototypes(include)
@@ -146,7 +158,7 @@ def main():
         for symbol in missing:
             print(f"{symbol}: takes a stream, but is neither a row nor known not to submit work")
         ungated = [symbol for symbol in submitters(found) if not OTHER_ROWS.match(symbol) and
-                   kinds.get(symbol, "SUBMIT") not in ("SUBMIT", "SUBMIT_PARTS")]
+                   kinds.get(symbol, "SUBMIT") not in GATED]
         for symbol in ungated:
             print(f"{symbol}: submits work, but does not pass the gate: its row is of another kind")
         return 1 if missing or ungated else 0
@@ -158,8 +170,7 @@ def main():
     print(HEADER, end="")
     for symbol in submitters(found):
         if not OTHER_ROWS.match(symbol):
-            kind = "SUBMIT_PARTS" if IN_PARTS.search(symbol) else "SUBMIT"
-            print(row(kind, symbol, found[symbol], since))
+            print(row(kind_of(symbol), symbol, found[symbol], since))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "hook/stream.h"
+#include "hook/use.h"
 
 struct spw_device *spw_device_of(CUdevice handle)
 {
@@ -145,6 +146,7 @@ void spw_device_note_context(struct spw_device *device, CUcontext context)
 
 void spw_device_forget_context(CUcontext context)
 {
+    spw_use_forget_layouts();
     pthread_mutex_lock(&spw_hook.lock);
     for (int i = 0; i < spw_hook.device_count; i++) {
         struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);

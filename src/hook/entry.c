@@ -3,6 +3,7 @@
 
 #include "driver/runtime_api.h"
 #include "hook/hook.h"
+#include "hook/use.h"
 #include "tier/gate.h"
 
 #include <assert.h>
@@ -55,6 +56,47 @@
         return result;                                                                             \
     }
 
+/* And what it uses is told while memory is short: `look` finds it out. */
+#define SPW_ENTRY_USE(symbol, params, args, look)                                                  \
+    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
+    {                                                                                              \
+        struct spw_driver *driver = spw_hook_driver();                                             \
+        bool wanted = spw_use_wanted();                                                            \
+        struct spw_use use;                                                                        \
+        CUresult result;                                                                           \
+                                                                                                   \
+        if (SPW_UNLIKELY(wanted)) {                                                                \
+            look;                                                                                  \
+            spw_use_expect(&use);                                                                  \
+        }                                                                                          \
+        spw_gate_enter();                                                                          \
+        if (SPW_UNLIKELY(wanted)) {                                                                \
+            spw_use_note(&use);                                                                    \
+        }                                                                                          \
+        SPW_FORWARD(result, driver->symbol args);                                                  \
+        spw_gate_leave();                                                                          \
+        return result;                                                                             \
+    }
+
+#define SPW_ENTRY_LAUNCH(symbol, params, args)                                                     \
+    SPW_ENTRY_USE(symbol, params, args, spw_use_launch(&use, f, kernelParams, extra))
+#define SPW_ENTRY_LAUNCH_PLAIN(symbol, params, args)                                               \
+    SPW_ENTRY_USE(symbol, params, args, spw_use_launch(&use, f, kernelParams, NULL))
+
+/* The arguments of the functions that name their memory: three to seven. */
+#define SPW_LOOK_3(a, b, c)                                                                        \
+    SPW_USE_ARGUMENT(&use, a), SPW_USE_ARGUMENT(&use, b), SPW_USE_ARGUMENT(&use, c)
+#define SPW_LOOK_4(a, b, c, d)          SPW_LOOK_3(a, b, c), SPW_USE_ARGUMENT(&use, d)
+#define SPW_LOOK_5(a, b, c, d, e)       SPW_LOOK_4(a, b, c, d), SPW_USE_ARGUMENT(&use, e)
+#define SPW_LOOK_6(a, b, c, d, e, f)    SPW_LOOK_5(a, b, c, d, e), SPW_USE_ARGUMENT(&use, f)
+#define SPW_LOOK_7(a, b, c, d, e, f, g) SPW_LOOK_6(a, b, c, d, e, f), SPW_USE_ARGUMENT(&use, g)
+#define SPW_LOOK_OF(a, b, c, d, e, f, g, look, ...) look
+#define SPW_LOOK(...)                                                                              \
+    SPW_LOOK_OF(__VA_ARGS__, SPW_LOOK_7, SPW_LOOK_6, SPW_LOOK_5, SPW_LOOK_4, SPW_LOOK_3, , , )     \
+    (__VA_ARGS__)
+#define SPW_ENTRY_TOUCH(symbol, params, args)                                                      \
+    SPW_ENTRY_USE(symbol, params, args, (use.known = true, use.count = 0, SPW_LOOK args))
+
 #define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args)                                               \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
@@ -82,6 +124,17 @@
 #undef SPW_ENTRY_FORWARD
 #undef SPW_ENTRY_SUBMIT
 #undef SPW_ENTRY_SUBMIT_PARTS
+#undef SPW_ENTRY_USE
+#undef SPW_ENTRY_LAUNCH
+#undef SPW_ENTRY_LAUNCH_PLAIN
+#undef SPW_ENTRY_TOUCH
+#undef SPW_LOOK
+#undef SPW_LOOK_OF
+#undef SPW_LOOK_3
+#undef SPW_LOOK_4
+#undef SPW_LOOK_5
+#undef SPW_LOOK_6
+#undef SPW_LOOK_7
 #undef SPW_ENTRY_PASS
 
 static void (*const entries[])(void) = {

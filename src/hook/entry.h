@@ -20,6 +20,9 @@ enum spw_fn spw_entry_find(const void *address);
 #define SPW_HANDLER_FORWARD(symbol)      /* no handler */
 #define SPW_HANDLER_SUBMIT(symbol)       /* no handler */
 #define SPW_HANDLER_SUBMIT_PARTS(symbol) /* no handler */
+#define SPW_HANDLER_LAUNCH(symbol)       /* no handler */
+#define SPW_HANDLER_LAUNCH_PLAIN(symbol) /* no handler */
+#define SPW_HANDLER_TOUCH(symbol)        /* no handler */
 /* The rows. */
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_HANDLER_##kind(symbol)
 #define SPW_RUNTIME(kind, symbol, params, args)
@@ -33,3 +36,6 @@ enum spw_fn spw_entry_find(const void *address);
 #undef SPW_HANDLER_FORWARD
 #undef SPW_HANDLER_SUBMIT
 #undef SPW_HANDLER_SUBMIT_PARTS
+#undef SPW_HANDLER_LAUNCH
+#undef SPW_HANDLER_LAUNCH_PLAIN
+#undef SPW_HANDLER_TOUCH

@@ -7,6 +7,7 @@
 #include "hook/site.h"
 #include "hook/spill.h"
 #include "hook/stream.h"
+#include "hook/use.h"
 #include "hook/wish.h"
 
 /* What became of a request: ours, refused for good, or the real driver's. */
@@ -104,6 +105,9 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
         spw_device_check(request->device, pool);
     }
     if (SPW_LIKELY(err == SPW_OK)) {
+        if (SPW_UNLIKELY(spw_use_wanted()) && request->device->tier != NULL) {
+            spw_host_tier_allocated(request->device->tier, address, request->bytes, request->site);
+        }
         *ret_address = address;
         return TAKEN;
     }
@@ -303,7 +307,12 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesi
 static CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
                            CUdeviceptr address, const struct spw_stream *stream)
 {
-    enum spw_err err = spw_pool_free(pool, address, stream);
+    enum spw_err err;
+
+    if (SPW_UNLIKELY(spw_use_wanted()) && device->tier != NULL) {
+        spw_host_tier_freed(device->tier, address);
+    }
+    err = spw_pool_free(pool, address, stream);
 
     if (SPW_UNLIKELY(spw_hook.check)) {
         spw_device_check(device, pool);

@@ -87,6 +87,21 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_
     return SPW_OK;
 }
 
+void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count)
+{
+    if (device->tier != NULL) {
+        spw_host_tier_expect(device->tier, addresses, count,
+                             may_move() && !atomic_load(&spw_hook.leaving));
+    }
+}
+
+void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count)
+{
+    if (device->tier != NULL) {
+        spw_host_tier_use(device->tier, addresses, count);
+    }
+}
+
 void spw_spill_rest(struct spw_device *device)
 {
     if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&

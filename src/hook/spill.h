@@ -18,6 +18,11 @@ bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes);
 enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
                               enum spw_err refused, int *ret_node);
 
+/* What a call is about to use, before it passes the gate; and the same inside the gate, when it is
+ * known to be all. */
+void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count);
+void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count);
+
 /* The program has waited for the device, or a stream of it: what has room there may come back. */
 void spw_spill_rest(struct spw_device *device);
 

@@ -314,7 +314,8 @@ static enum spw_err vm_probe_pinned(void *cookie, uint64_t address, uint64_t byt
     struct spw_vm *vm = cookie;
     bool busy;
 
-    return spw_copier_try(&vm->copiers[SPW_TIER_HOST], address + bytes / 2, address, bytes / 2, &busy);
+    return spw_copier_try(&vm->copiers[SPW_TIER_HOST], address + bytes / 2, address, bytes / 2,
+                          &busy);
 }
 
 static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_copy *copies,

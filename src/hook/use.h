@@ -1,0 +1,44 @@
+/* What a call uses: the addresses in its arguments, looked at when memory was short before.
+ *
+ * The layout of a kernel's parameters is asked of the driver once, kept by its handle, and
+ * forgotten when code is unloaded, for then a handle may come again. Locking: a mutex while a
+ * layout is entered; reading takes none. */
+#pragma once
+
+#include "hook/hook.h"
+#include "tier/heat.h"
+
+enum { SPW_USE_ADDRESSES = 192 };
+
+struct spw_use {
+    bool known;                            /* these are all */
+    size_t count;
+    uint64_t addresses[SPW_USE_ADDRESSES]; /* of our pools */
+};
+
+/* Whether anybody wants to know, and the call is the program's. */
+static inline bool spw_use_wanted(void)
+{
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_heat_watched, memory_order_relaxed) > 0) &&
+           !spw_driver_inside();
+}
+
+/* Takes the addresses of a launch from its parameters, each by itself or all in one buffer. */
+void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra);
+
+/* Adds an address, if it is one of ours. */
+void spw_use_add(struct spw_use *use, uint64_t word);
+
+/* An argument of a call that names its memory by CUdeviceptr. */
+#define SPW_USE_ARGUMENT(use, argument)                                                            \
+    _Generic((argument), CUdeviceptr: spw_use_add((use), (uint64_t)(uintptr_t)(argument)),         \
+             default: (void)0)
+
+/* Before the call passes the gate: tells the tiers what will be used. */
+void spw_use_expect(const struct spw_use *use);
+
+/* Inside the gate, if it was expected: tells them that it is. */
+void spw_use_note(const struct spw_use *use);
+
+/* Code is unloaded: the layouts that are known may be of handles that are no more. */
+void spw_use_forget_layouts(void);
