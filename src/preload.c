@@ -9,6 +9,7 @@
 #include "driver/driver.h"
 #include "hook/hook.h"
 #include "hook/policy.h"
+#include "hook/wish.h"
 #include "pool/pool.h"
 #include "site/capture.h"
 #include "site/report.h"
@@ -162,35 +163,20 @@ static void report_unknown(const char *name, void *context)
     spw_say("%s", complaint);
 }
 
-/* Whether an option without effect asks for more than this version does: "off" is what it does. */
-static bool asks_too_much(const struct spw_option_row *row, const struct spw_option_value *value)
-{
-    const char *text = spw_environment(row->name);
-
-    if (row->scope != SPW_SCOPE_LATER || !value->set) {
-        return false;
-    }
-    return row->type == SPW_TYPE_SWITCH ? value->on : strcmp(text, "off") != 0;
-}
-
-/* Every option that cannot be used is reported here, once, whoever reads it later; and one that is
- * set in vain. */
+/* Every option that cannot be used is reported here, once, whoever reads it later. */
 static void report_options(void)
 {
     char complaint[SPW_COMPLAINT_TEXT];
 
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
         const struct spw_option_row *row = spw_option_row(i);
-        struct spw_option_value value;
 
         if (row->scope == SPW_SCOPE_SIM || i == SPW_OPT_SPILLWAY_LOG) {
             continue;
         }
-        value = spw_option_get(i, complaint, sizeof(complaint));
+        (void)spw_option_get(i, complaint, sizeof(complaint));
         if (complaint[0] != 0) {
             spw_say("%s", complaint);
-        } else if (asks_too_much(row, &value)) {
-            spw_say("%s is set, but has no effect in this version", row->name);
         }
     }
     spw_options_each_unknown(report_unknown, NULL);
@@ -336,6 +322,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,
+        .lazies = &spw_wish_lazies,
         .tallies = device->rules,
     };
     uint32_t factors = ARENA_FACTOR;

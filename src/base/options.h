@@ -39,7 +39,6 @@ enum spw_option_scope {
     SPW_SCOPE_POOL,
     SPW_SCOPE_SIM,
     SPW_SCOPE_COMMAND,
-    SPW_SCOPE_LATER, /* the pool's, understood but without effect in this version */
 };
 
 /* The words of the list types, in the order of their names in options.c. */

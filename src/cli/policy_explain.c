@@ -213,7 +213,7 @@ static void print_action(const struct spw_policy_action *action)
         if (row->object == SPW_POLICY_OBJECT_action && spw_policy_is_set(row, action)) {
             printf("    %s: ", row->key);
             print_action_value(row, (const char *)action + row->offset);
-            puts(spw_policy_is_later(row) ? " (no effect in this version)" : "");
+            putchar('\n');
             any = true;
         }
     }

@@ -108,36 +108,6 @@ struct spw_policy *spw_policy_open(const char *name)
     return policy;
 }
 
-/* Whether any rule of the policy has an action of this key. */
-static bool has_action(const struct spw_policy *policy, const struct spw_policy_row *row)
-{
-    for (size_t i = 0; i < policy->rule_count; i++) {
-        if (spw_policy_is_set(row, &policy->rules[i].action)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void announce(const char *subcommand, const char *name, const struct spw_policy *policy)
-{
-    char keys[256] = "";
-    size_t used = 0;
-
-    for (int i = 0; i < SPW_POLICY_KEY_COUNT; i++) {
-        const struct spw_policy_row *row = &spw_policy_rows[i];
-
-        if (row->object == SPW_POLICY_OBJECT_action && spw_policy_is_later(row) &&
-            has_action(policy, row)) {
-            used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s%s", used > 0 ? ", " : "",
-                                     row->key);
-        }
-    }
-    if (used > 0) {
-        spw_complain(subcommand, "policy %s: no effect in this version: %s", name, keys);
-    }
-}
-
 /* One line for the first of the complaints, or, where the file must be good, all of them. */
 static void report_bad(const char *subcommand, const char *name, bool strict,
                        const struct spw_policy_complaints *complaints)
@@ -172,10 +142,9 @@ bool spw_policy_prepare(const char *subcommand)
     start = policy != NULL || !strict;
     if (policy == NULL) {
         report_bad(subcommand, name, strict, &complaints);
-        unsetenv(
-            spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name); /* the program need not repeat it */
+        /* The program need not repeat it. */
+        unsetenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name);
     } else {
-        announce(subcommand, name, policy);
         if (realpath(spw_policy_path(name, buffer), path) != NULL) {
             setenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name, path, 1);
         }

@@ -15,7 +15,7 @@ const char *spw_policy_path(const char *name, char buffer[PATH_MAX]);
 struct spw_policy *spw_policy_open(const char *name);
 
 /* What `run` and `sim` do with SPILLWAY_POLICY before they start a program: checks the file, says
- * in one line what is wrong with it or which of its actions have no effect, and makes its path
+ * in one line what is wrong with it, and makes its path
  * absolute for the program; a bad one is taken away from it. False when the program must not be
  * started, because SPILLWAY_POLICY_STRICT is on and the file is bad. */
 bool spw_policy_prepare(const char *subcommand);

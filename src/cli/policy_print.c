@@ -295,7 +295,7 @@ static void print_row(const struct spw_policy_row *row)
             printf("%s %s: %s", word->value == 1 ? ":" : ";", word->text, word->help);
         }
     }
-    puts(spw_policy_is_later(row) ? " (no effect yet) |" : " |");
+    puts(" |");
 }
 
 void spw_policy_print_keys(void)

@@ -4,6 +4,7 @@
 #include "driver/runtime_api.h"
 #include "hook/hook.h"
 #include "hook/use.h"
+#include "hook/wish.h"
 #include "tier/gate.h"
 
 #include <assert.h>
@@ -50,6 +51,12 @@
         struct spw_driver *driver = spw_hook_driver();                                             \
         CUresult result;                                                                           \
                                                                                                    \
+        if (SPW_UNLIKELY(atomic_load_explicit(&spw_wish_lazies, memory_order_acquire) > 0)) {      \
+            result = spw_wish_commit(#symbol);                                                     \
+            if (result != CUDA_SUCCESS) {                                                          \
+                return result;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
         spw_gate_enter();                                                                          \
         SPW_FORWARD(result, driver->symbol args);                                                  \
         spw_gate_leave();                                                                          \
@@ -103,6 +110,12 @@
         struct spw_driver *driver = spw_hook_driver();                                             \
         CUresult result;                                                                           \
                                                                                                    \
+        if (SPW_UNLIKELY(atomic_load_explicit(&spw_wish_lazies, memory_order_acquire) > 0)) {      \
+            result = spw_wish_commit(#symbol);                                                     \
+            if (result != CUDA_SUCCESS) {                                                          \
+                return result;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
         spw_gate_enter();                                                                          \
         result = driver->symbol args;                                                              \
         spw_gate_leave();                                                                          \

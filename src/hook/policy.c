@@ -285,6 +285,7 @@ static void wish_of(const struct spw_device *device, const struct spw_policy *po
             action->limit.max.set ? most_of(&action->limit.max, device->total_bytes) : UINT64_MAX,
         .priority = (int32_t)action->priority.value,
         .host_permille = action->host_share.set ? action->host_share.permille : 0,
+        .lazy = action->commit == SPW_COMMIT_LAZY,
         .rule = (uint8_t)(rule - policy->rules + 1),
         .region = force.regions[rule - policy->rules],
         .on_host = action->placement == SPW_PLACEMENT_HOST,

@@ -65,10 +65,14 @@ static bool may_move(void)
     return atomic_load(&spw_hook_driver()->captures_open) == 0;
 }
 
+bool spw_spill_away(struct spw_device *device)
+{
+    return device->tier != NULL && may_move() && spw_host_tier_yield(device->tier);
+}
+
 bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool)
 {
-    return device->tier != NULL && may_move() && spw_host_tier_yield(device->tier) &&
-           spw_pool_trim(pool, 0) > 0;
+    return spw_spill_away(device) && spw_pool_trim(pool, 0) > 0;
 }
 
 enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,

@@ -13,6 +13,10 @@ bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool);
  * as the second attempt. */
 bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes);
 
+/* Moves blocks of the device to the host; what they had is spare then. False when none was moved.
+ */
+bool spw_spill_away(struct spw_device *device);
+
 /* Charges `bytes` of the program's own physical memory, refused on the device, to the host: it is
  * to be created on *ret_node then. Answers `refused` when there is no tier or no room. */
 enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,

@@ -1,7 +1,11 @@
 #include "hook/wish.h"
 
+#include "hook/account.h"
+#include "hook/device.h"
 #include "hook/spill.h"
 #include "tier/tier.h"
+
+_Atomic uint64_t spw_wish_lazies;
 
 static enum spw_err alloc(const struct spw_wish_request *request, const struct spw_pool_wish *wish,
                           uint64_t *ret_address)
@@ -70,6 +74,17 @@ static enum spw_err place_on_device(const struct spw_wish_request *request,
     return alloc(request, &decision->wish, ret_address);
 }
 
+/* Addresses alone: a device that is full does not matter yet. */
+static enum spw_err alloc_lazily(const struct spw_wish_request *request,
+                                 const struct spw_decision *decision, uint64_t *ret_address)
+{
+    uint64_t host_bytes;
+
+    return spw_pool_alloc_wish(request->pool, request->bytes, request->stream, request->context,
+                               request->site, &decision->wish, /* anywhere */ false, ret_address,
+                               &host_bytes);
+}
+
 static enum spw_err place(const struct spw_wish_request *request, struct spw_decision *decision,
                           uint64_t *ret_address)
 {
@@ -81,6 +96,13 @@ static enum spw_err place(const struct spw_wish_request *request, struct spw_dec
         }
         decision->wish.on_host = false;
         decision->wish.host_permille = 0;
+    }
+    if (decision->wish.lazy) {
+        err = alloc_lazily(request, decision, ret_address);
+        if (!is_refused(err)) {
+            return err;
+        }
+        decision->wish.lazy = false;
     }
     return decision->wish.on_device ? place_on_device(request, decision, ret_address)
                                     : alloc(request, &decision->wish, ret_address);
@@ -105,4 +127,36 @@ enum spw_err spw_wish_alloc(const struct spw_wish_request *request, struct spw_d
     decision->wish.on_host = then == SPW_THEN_SPILL;
     decision->wish.on_device = decision->wish.on_device && then != SPW_THEN_SPILL;
     return place(request, decision, ret_address);
+}
+
+/* Gives the blocks of a device that are without memory their own: moves others away for them, and
+ * what is left is on the host. */
+static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
+{
+    enum spw_err err = spw_pool_commit(pool, /* spilling */ false);
+
+    while (is_refused(err) && spw_spill_away(device)) {
+        err = spw_pool_commit(pool, /* spilling */ false);
+    }
+    return is_refused(err) && host_ready(device) ? spw_pool_commit(pool, /* spilling */ true) : err;
+}
+
+CUresult spw_wish_commit(const char *api)
+{
+    for (int i = 0; i < spw_hook.device_count && !spw_driver_inside(); i++) {
+        struct spw_device *device = &spw_hook.devices[i];
+        struct spw_pool *pool = spw_device_opened(device);
+        enum spw_err err = pool != NULL ? commit(device, pool) : SPW_OK;
+
+        if (SPW_UNLIKELY(spw_hook.check) && pool != NULL) {
+            spw_device_check(device, pool);
+        }
+        if (err != SPW_OK) {
+            struct spw_pool_usage usage;
+
+            spw_pool_usage(pool, &usage);
+            return spw_account_oom(device, pool, api, usage.lazy, /* site */ 0, err);
+        }
+    }
+    return CUDA_SUCCESS;
 }

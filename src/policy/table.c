@@ -132,17 +132,6 @@ const char *spw_policy_word(enum spw_policy_words list, int value)
     return "";
 }
 
-bool spw_policy_is_later(const struct spw_policy_row *row)
-{
-    switch (row - spw_policy_rows) {
-#define SPW_POLICY_LATER(key) case SPW_POLICY_KEY_##key:
-#include "policy/keys.def"
-        return true;
-    default:
-        return false;
-    }
-}
-
 bool spw_policy_is_set(const struct spw_policy_row *row, const void *object)
 {
     const void *member = (const char *)object + row->offset;

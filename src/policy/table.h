@@ -90,9 +90,6 @@ extern const size_t spw_policy_object_sizes[SPW_POLICY_OBJECT_COUNT];
  * Written to `text`, which is returned. */
 const char *spw_policy_expected(const struct spw_policy_row *row, char text[SPW_POLICY_EXPECTED]);
 
-/* Whether the key is only checked, and has no effect in this version. */
-bool spw_policy_is_later(const struct spw_policy_row *row);
-
 /* Whether the member of `object`, the struct of this row's object, was given by the file. */
 bool spw_policy_is_set(const struct spw_policy_row *row, const void *object);
 

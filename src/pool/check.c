@@ -4,7 +4,7 @@
 
 /* What a walk over the extents adds up to, compared with the pool's own figures. */
 struct census {
-    uint64_t block_bytes, block_count;
+    uint64_t block_bytes, block_count, lazy_count;
     uint64_t free_count, indexed_count;
     uint64_t host_count, unbinned_count;
 };
@@ -34,12 +34,13 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     }
     switch ((enum spw_extent_kind)extent->kind) {
     case SPW_EXTENT_BLOCK:
-        census->block_bytes += extent->bytes;
+        census->block_bytes += spw_extent_held(extent);
+        census->lazy_count += extent->lazy;
         census->block_count++;
         if (spw_address_map_get(&pool->blocks, extent->address) != extent) {
             return "a block is not found under its address";
         }
-        return check_backed(pool, extent, true);
+        return check_backed(pool, extent, !extent->lazy);
     case SPW_EXTENT_FREE:
         census->free_count++;
         if (extent->lane->number != SPW_LANE_IDLE && extent->seq > extent->lane->seq) {
@@ -166,6 +167,9 @@ static const char *check_figures(const struct spw_pool *pool, const struct censu
     if (census->host_count != pool->space.host_extents ||
         census->unbinned_count != pool->space.host_extents) {
         return "free extents on the host are miscounted";
+    }
+    if (census->lazy_count != pool->lazy_count) {
+        return "blocks without memory are miscounted";
     }
     if (census->block_count != pool->blocks.count) {
         return "there are addresses without a block";

@@ -45,6 +45,7 @@ struct spw_extent {
             int32_t priority; /* the higher, the longer it stays on the device */
             uint8_t fixed;    /* enum spw_fixed: why it is never moved; 0: it may be */
             uint8_t rule;     /* of a policy that decided on it; 0: none */
+            bool lazy;        /* it has no memory yet, and takes whole granules */
         };
     };
 };
@@ -52,6 +53,17 @@ struct spw_extent {
 static inline uint64_t spw_extent_end(const struct spw_extent *extent)
 {
     return extent->address + extent->bytes;
+}
+
+/* What a block holds as it is counted: one that is lazy takes more addresses. */
+static inline uint64_t spw_extent_held(const struct spw_extent *block)
+{
+    return block->lazy ? (block->requested + 511) & ~UINT64_C(511) : block->bytes;
+}
+
+static inline bool spw_extent_is_lazy(const struct spw_extent *extent)
+{
+    return extent->kind == SPW_EXTENT_BLOCK && extent->lazy;
 }
 
 /* A list by age: oldest first, appended at the end. */

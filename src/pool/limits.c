@@ -35,11 +35,12 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
         .limit = pool->config.limit_bytes,
         .live = spw_counter_get(&pool->counters->live_bytes),
         .placed = pool->placed_bytes,
+        .lazy = pool->lazy_bytes,
         .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
         .committed = spw_counter_get(&pool->counters->committed_bytes),
         .host = host,
         .host_limit = pool->config.host_limit_bytes,
-        .spare = backed - pool->own_live_bytes,
+        .spare = backed - (pool->own_live_bytes - pool->lazy_bytes),
         .largest_free = largest_free(pool),
     };
     pthread_mutex_unlock(&pool->lock);

@@ -1,7 +1,5 @@
 #include "pool/pool.h"
 
-#include <stdlib.h>
-
 #include "pool/state.h"
 
 enum {
@@ -20,107 +18,12 @@ struct request {
     uint32_t site;
     const struct spw_pool_wish *wish; /* NULL: none */
     bool spilling;     /* may be on the host */
+    bool lazy;         /* gets its memory later */
     bool device_full;  /* the driver refused to create more */
     bool wait_refused; /* the host may not wait now */
     uint64_t host_bytes; /* of the block that was had */
     size_t host_granules; /* of the block that are to be on the host, by its wish */
 };
-
-/* ---- life ---- */
-
-enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,
-                             void *vm, struct spw_counters *counters, struct spw_pool **ret_pool)
-{
-    struct spw_pool *pool = calloc(1, sizeof(*pool));
-    enum spw_err err;
-
-    if (pool == NULL) {
-        return SPW_E_NO_HOST;
-    }
-    pool->config = *config;
-    pool->ops = ops;
-    pool->vm = vm;
-    pool->counters = counters;
-    err = spw_lanes_init(&pool->lanes, ops, vm);
-    if (err != SPW_OK) {
-        goto err_pool;
-    }
-    err = spw_backing_init(&pool->backing, ops, vm, &pool->lanes, counters, config->arena_bytes,
-                           config->granule_bytes);
-    if (err != SPW_OK) {
-        goto err_lanes;
-    }
-    spw_space_init(&pool->space, &pool->lanes, &pool->backing, config->host_heap, config->regions);
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->waited, NULL);
-    spw_counter_set(&counters->limit_bytes, config->limit_bytes);
-    *ret_pool = pool;
-    return SPW_OK;
-
-err_lanes:
-    spw_lanes_fini(&pool->lanes, false);
-err_pool:
-    free(pool);
-    return err;
-}
-
-/* What is live still goes with the pool. */
-static void uncharge_all(struct spw_pool *pool)
-{
-    for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
-        for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
-            if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
-                spw_charges_move(pool->config.charges, e->site, -(int64_t)e->bytes);
-            }
-            if (e->kind == SPW_EXTENT_BLOCK && e->rule != 0) {
-                spw_wish_end(pool, e);
-            }
-        }
-    }
-}
-
-static void pool_free(struct spw_pool *pool, bool release)
-{
-    uncharge_all(pool);
-    if (release) {
-        spw_move_drop(pool);
-    }
-    spw_slabs_fini(pool, release);
-    spw_lanes_fini(&pool->lanes, release);
-    spw_backing_fini(&pool->backing, release);
-    /* The counters outlive the pool and may serve another. */
-    spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
-    spw_counter_set(&pool->counters->async_live_bytes, 0);
-    spw_space_fini(&pool->space);
-    spw_address_map_fini(&pool->blocks);
-    free(pool);
-}
-
-void spw_pool_destroy(struct spw_pool *pool)
-{
-    if (pool != NULL) {
-        pthread_mutex_destroy(&pool->lock);
-        pthread_cond_destroy(&pool->waited);
-        pool_free(pool, true);
-    }
-}
-
-void spw_pool_abandon(struct spw_pool *pool)
-{
-    if (pool != NULL) {
-        pool_free(pool, false);
-    }
-}
-
-void spw_pool_lock(struct spw_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-}
-
-void spw_pool_unlock(struct spw_pool *pool)
-{
-    pthread_mutex_unlock(&pool->lock);
-}
 
 /* ---- pending memory ---- */
 
@@ -348,7 +251,7 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct request *r
 {
     struct spw_extent *extent;
 
-    if (request->host_granules > 0 && request->heap != SPW_HEAP_HOST) {
+    if (request->lazy || (request->host_granules > 0 && request->heap != SPW_HEAP_HOST)) {
         return NULL; /* no memory lies there as it should */
     }
     if (request->lane == NULL) {
@@ -423,6 +326,20 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
     return back_claim(pool, claim, request->bytes, /* host */ 0, ret_block);
 }
 
+/* Makes a block of new addresses that are not backed. */
+static enum spw_err take_addresses(struct spw_pool *pool, const struct request *request,
+                                   struct spw_extent **ret_block)
+{
+    struct spw_extent *claim;
+    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+                                       SPW_WINDOW_FRESH, &claim);
+
+    if (err == SPW_OK) {
+        *ret_block = spw_lazy_begin(pool, claim);
+    }
+    return err;
+}
+
 /* Backs new addresses for a block that a rule wishes to be on the host, all of it, or in part. */
 static enum spw_err back_as_wished(struct spw_pool *pool, struct request *request,
                                    struct spw_extent **ret_block)
@@ -471,6 +388,9 @@ static enum spw_err miss(struct spw_pool *pool, struct request *request,
         return SPW_OK;
     }
     spw_counter_add(&pool->counters->misses, 1);
+    if (request->lazy) {
+        return take_addresses(pool, request, ret_block);
+    }
     if (request->host_granules > 0) {
         return back_as_wished(pool, request, ret_block);
     }
@@ -538,7 +458,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     enum spw_err err;
 
     /* Before any chunk is created for a block that can never be had. */
-    if (spw_counter_get(&pool->counters->live_bytes) + request->bytes >
+    if ((request->lazy ? 0 : spw_counter_get(&pool->counters->live_bytes)) + request->bytes >
         pool->config.limit_bytes + (request->spilling || request->host_granules > 0
                                         ? pool->config.host_limit_bytes
                                         : spw_counter_get(&pool->counters->host_used_bytes))) {
@@ -572,13 +492,15 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     block->priority = 0;
     block->fixed = 0;
     block->rule = 0;
+    block->lazy = request->lazy;
     block->placed = 0;
     if (request->wish != NULL) {
         spw_wish_begin(pool, block, request->wish);
     }
     spw_address_map_put(&pool->blocks, block);
-    pool->own_live_bytes += block->bytes;
-    spw_pool_count_live(pool, (int64_t)block->bytes, block->ordered, block->site);
+    pool->own_live_bytes += request->bytes;
+    pool->lazy_bytes += request->lazy ? request->bytes : 0;
+    spw_pool_count_live(pool, (int64_t)request->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->allocs, 1);
     *ret_address = block->address;
     if (request->spilling) {
@@ -602,6 +524,7 @@ static void choose_heap(const struct spw_pool *pool, struct request *request)
     if (request->spilling) {
         return; /* it is enough to have it anywhere */
     }
+    request->lazy = wish->lazy && request->bytes >= granule && pool->config.lazies != NULL;
     request->host_granules = (size_t)(wish->on_host ? all : share < all ? share : all);
     if (request->host_granules == all && pool->config.host_heap) {
         request->heap = SPW_HEAP_HOST;
@@ -664,6 +587,30 @@ enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
     return err;
 }
 
+enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling)
+{
+    struct request request = {.spilling = spilling};
+    enum spw_err err;
+
+    do {
+        request.device_full = false;
+        spw_pool_settle(pool, NULL, true);
+        spw_space_shed(&pool->space);
+        err = grow(pool, &request, count, growth_bound(pool, &request));
+        if (err == SPW_OK && spw_backing_spare(&pool->backing) < count) {
+            err = scrape(pool, &request, count);
+        }
+        if (spilling && is_short(&request, err) && add_host(pool, count)) {
+            err = SPW_OK;
+        }
+        if (err != SPW_E_AGAIN || request.wait_refused) {
+            break;
+        }
+        request.wait_refused = wait_for_one(pool) != SPW_OK;
+    } while (true);
+    return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
+}
+
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
  * the next steal looks for them. */
 static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
@@ -677,11 +624,17 @@ static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
 /* Gives back a block that is in no map any more, in the order of a lane that has counted it. */
 static void give_block(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
 {
-    pool->own_live_bytes -= block->bytes;
-    spw_pool_count_live(pool, -(int64_t)block->bytes, block->ordered, block->site);
+    uint64_t held = spw_extent_held(block);
+
+    pool->own_live_bytes -= held;
+    spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);
     spw_counter_shift(&pool->counters->frees, 1);
     if (block->rule != 0) {
         spw_wish_end(pool, block);
+        if (block->lazy) {
+            spw_lazy_free(pool, block);
+            return;
+        }
     }
     if (__builtin_expect(block->heap == SPW_HEAP_SLAB, 0)) {
         spw_slabs_free(pool, block, lane);

@@ -35,6 +35,7 @@ struct spw_pool_config {
     struct spw_charges *charges; /* by site, not owned, outlives the pool; NULL: none are kept */
     bool host_heap;              /* addresses for blocks that a policy places on the host */
     uint32_t regions;            /* and for so many regions of a policy, at most SPW_REGIONS */
+    _Atomic uint64_t *lazies;    /* blocks without memory are added here; NULL: there are none */
     struct spw_tally *tallies;   /* of SPW_RULES rules, likewise (see wish.h) */
 };
 
@@ -55,6 +56,7 @@ struct spw_pool_usage {
     uint64_t ordered_live; /* blocks of the default memory pool */
     uint64_t committed;    /* in chunks, plus foreign charges */
     uint64_t placed;       /* of live, what rules have placed on the host */
+    uint64_t lazy;         /* of live, what has no memory yet */
     uint64_t host;         /* mapped chunks of the host */
     uint64_t host_limit;
     uint64_t spare;        /* committed, or on the host, but under no block */
@@ -94,6 +96,10 @@ static inline enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes,
 enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
                                      const struct spw_stream *stream, void *context, uint32_t site,
                                      uint64_t *ret_address, uint64_t *ret_host_bytes);
+
+/* Gives every block that was allocated without memory its own, on the host what the device has no
+ * room for when `spilling`. On an error some are still without. May wait for pending fences. */
+enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling);
 
 /* Frees the block that starts exactly at `address`, ordered after the work in `stream`;
  * `stream` NULL means after everything submitted to the device so far. SPW_E_NOT_OURS when no

@@ -343,6 +343,30 @@ void spw_space_free(struct spw_space *space, struct spw_extent *block, struct sp
     }
 }
 
+void spw_space_vacate(struct spw_space *space, struct spw_extent *block)
+{
+    block->kind = SPW_EXTENT_HOLE;
+    settle_in(space, block);
+}
+
+bool spw_space_can_cut(struct spw_space *space)
+{
+    return spw_extent_reserve(&space->store, 1);
+}
+
+void spw_space_cut_tail(struct spw_space *space, struct spw_extent *block, uint64_t bytes)
+{
+    struct spw_extent *tail;
+
+    if (block->bytes > bytes) {
+        tail = cut(space, block, block->address + bytes);
+        tail->kind = SPW_EXTENT_FREE;
+        tail->lane = spw_lane_idle(space->lanes);
+        tail->seq = tail->lane->seq;
+        settle_in(space, tail);
+    }
+}
+
 void spw_space_settle(struct spw_space *space, struct spw_lane *lane)
 {
     struct spw_lane *idle = spw_lane_idle(space->lanes);

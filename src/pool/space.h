@@ -49,6 +49,16 @@ struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *ex
 /* Frees a block in the order of `lane`, whose count the caller has raised. The record is reused. */
 void spw_space_free(struct spw_space *space, struct spw_extent *block, struct spw_lane *lane);
 
+/* Frees a block that has no memory: its granules are a hole. */
+void spw_space_vacate(struct spw_space *space, struct spw_extent *block);
+
+/* Frees what a block has behind its first `bytes`, which nothing was done with, if there is any;
+ * needs an earlier spw_space_can_cut. */
+void spw_space_cut_tail(struct spw_space *space, struct spw_extent *block, uint64_t bytes);
+
+/* Makes sure of a record for a cut; false when the host has no memory. */
+bool spw_space_can_cut(struct spw_space *space);
+
 /* Makes idle what the lane's completed fences cover. */
 void spw_space_settle(struct spw_space *space, struct spw_lane *lane);
 

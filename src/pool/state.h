@@ -47,6 +47,8 @@ struct spw_pool {
     uint64_t next_id;
     uint64_t own_live_bytes; /* blocks only, without foreign charges */
     uint64_t placed_bytes;   /* of them, what rules have placed on the host */
+    uint64_t lazy_bytes;     /* of them, what has no memory yet */
+    size_t lazy_count;       /* blocks without memory */
     uint64_t fixed_id;       /* blocks up to this one are never moved */
     struct spw_move move;
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
@@ -93,6 +95,16 @@ static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bo
         spw_pool_count_peak(pool);
     }
 }
+
+/* Makes a claim that is not backed a block; frees such a block; forgets all of them, for the pool
+ * goes. Caller holds the lock, or nobody else has the pool. */
+struct spw_extent *spw_lazy_begin(struct spw_pool *pool, struct spw_extent *claim);
+void spw_lazy_free(struct spw_pool *pool, struct spw_extent *block);
+void spw_lazy_abandon(struct spw_pool *pool);
+
+/* Gets `count` spare chunks, the host's among them when `spilling`. Caller holds the lock, which
+ * may be given up for a while. */
+enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling);
 
 /* Whether the limit of a rule leaves room for a block on the device; what a rule says of a block
  * that begins; and the end of a block that has a rule. Caller holds the lock. */

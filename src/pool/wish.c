@@ -32,9 +32,9 @@ void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
 {
     struct spw_tally *tally = tally_of(pool, wish->rule);
 
-    uint64_t host = 0;
+    uint64_t host = block->heap == SPW_HEAP_SLAB ? block->bytes : 0;
 
-    if (wish->on_host || wish->host_permille > 0) {
+    if (host == 0 && (wish->on_host || wish->host_permille > 0)) {
         host = spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
     }
     block->placed = (uint32_t)(host / SPW_UNIT_BYTES);
@@ -44,7 +44,7 @@ void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
     if (tally != NULL) {
         block->rule = wish->rule;
         spw_counter_shift(&tally->matched, 1);
-        move(tally, (int64_t)block->bytes, (int64_t)host);
+        move(tally, (int64_t)spw_extent_held(block), (int64_t)host);
     }
 }
 
@@ -53,7 +53,7 @@ void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block)
     uint64_t host = (uint64_t)block->placed * SPW_UNIT_BYTES;
 
     pool->placed_bytes -= host;
-    move(tally_of(pool, block->rule), -(int64_t)block->bytes, -(int64_t)host);
+    move(tally_of(pool, block->rule), -(int64_t)spw_extent_held(block), -(int64_t)host);
 }
 
 void spw_wish_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to)

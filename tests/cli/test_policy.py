@@ -282,7 +282,7 @@ class Explain(Case):
             "    limit: 8589934592 bytes, then fail",
             "    host_share: 12.5 %",
             "    region: r",
-            "    commit: lazy (no effect in this version)",
+            "    commit: lazy",
             "    log: true"])
 
     def test_bad_site(self):

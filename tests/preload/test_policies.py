@@ -259,5 +259,60 @@ class Regions(Policies):
                        allow=["more than 8 regions; that of rule r8 has no effect"])
 
 
+class Lazy(Policies):
+    rules = [("big", {"size": {"min": "4MiB"}}, {"commit": "lazy"})]
+
+    def test_costs_nothing_until_work(self):
+        """Freed before any work it never had memory; with work, every block that is there has."""
+        _, result = self.run_rules(self.rules, "alpha:800", "free:0", "beta:900", "free:1", "rest")
+        self.assertEqual(result.device()["committed_peak_bytes"], 0)
+        self.check(result, "big", matched=2, live_bytes=0, live_peak_bytes=900 * MIB, unmet=0)
+        lines, result = self.run_rules(self.rules, "alpha:5", "alpha:16", "gamma:1", "work:2")
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.assertEqual(result.device()["committed_peak_bytes"], (6 + 16 + 2) * MIB)
+        self.assertEqual(result.device()["live_bytes"], 21 * MIB + KIB)
+
+    def test_work_on_it(self):
+        lines, result = self.run_rules(
+            self.rules, "alpha:5", "work:0", "alpha:7", "free:0", "alpha:9", "work:1", "work:2",
+            "rest", "free:1", "free:2", "rest", "alpha:33", "work:3")
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.assertEqual(result.device()["live_bytes"], 33 * MIB)
+
+    def test_rest_of_the_last_granule(self):
+        """Is free for others when the block has its memory."""
+        _, result = self.run_rules(self.rules, "alpha:5", "work:0", "rest", "beta:1", "work:1")
+        self.assertEqual(result.device()["committed_bytes"], 6 * MIB)
+
+    def test_more_than_there_is(self):
+        """Too much for the device, but not at the same time; then with the host; then refused."""
+        lines, result = self.run_rules(self.rules, "alpha:800", "alpha:800", "free:0", "work:1",
+                                       SPILL="off")
+        self.assertEqual([code for _, code, _ in lines], [0, 0, 0, 0])
+        self.assertEqual(result.device()["committed_peak_bytes"], 800 * MIB)
+        full = ["device 0 is full"]
+        lines, result = self.run_rules(self.rules, "alpha:800", "alpha:800", "work:1", "work:0",
+                                       allow=full)
+        self.assertEqual([code for _, code, _ in lines], [0, 0, 0, 0])
+        self.assertEqual(result.device()["host_used_bytes"], 576 * MIB)
+        lines, result = self.run_rules(
+            self.rules, "alpha:800", "alpha:800", "work:1", "free:0", "work:1", SPILL="off",
+            allow=["out of memory on device 0", "^spillway:   "])
+        self.assertEqual([code for _, code, _ in lines], [0, 0, 2, 0, 0])
+        self.assertEqual(result.device()["ooms"], 1)
+        lines, _ = self.run_rules(self.rules, "alpha:2000", SPILL="off",
+                                  allow=["out of memory on device 0", "^spillway:   "])
+        self.assertEqual([code for _, code, _ in lines], [2])
+
+    def test_never_used(self):
+        _, result = self.run_rules(self.rules, "alpha:100", "gamma:1", SUMMARY="on", allow=["."])
+        self.assertEqual(result.device()["live_bytes"], 100 * MIB + KIB)
+        self.assertEqual(result.device()["committed_bytes"], 2 * MIB)
+
+    def test_free_memory_is_what_may_still_be_had(self):
+        lines, _ = self.run_rules(self.rules, "alpha:100", "work:0", "free:0", "rest", "alpha:100")
+        self.assertEqual([free for _, _, free in lines], [924, 924, 1024, 1024, 924])
+
+
 if __name__ == "__main__":
     harness.main()

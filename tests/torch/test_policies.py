@@ -177,6 +177,15 @@ class InForce(unittest.TestCase):
         self.assertEqual((device["spilled_bytes"], rules["weights"]["unmet"]), (0, 0))
         self.assertEqual(rules["weights"]["host_peak_bytes"], inside)
 
+    def test_lazy_start(self):
+        """A warm-up that is freed before any work takes nothing of the device."""
+        _, without, _ = enforced(None, "warm_up.py", "0")
+        _, device, rules = enforced("lazy-start", "warm_up.py", "6")
+        self.assertEqual(rules["first-large"]["live_peak_bytes"], 6 << 30)
+        self.assertEqual(device["committed_peak_bytes"], without["committed_peak_bytes"])
+        _, device, _ = enforced(None, "warm_up.py", "6")
+        self.assertGreaterEqual(device["committed_peak_bytes"], 6 << 30)
+
     def test_half_gpu(self):
         """A process stays below its share, and what is beyond it is on the host."""
         _, device, rules = enforced("half-gpu", "blocks.py", "12", "256", memory="4GiB")
