@@ -24,8 +24,12 @@ static enum spw_err alloc(const struct spw_wish_request *request, const struct s
 /* Whether blocks can be placed on the host at all; found out at the first wish. */
 static bool host_ready(const struct spw_device *device)
 {
-    return device->tier != NULL && (spw_counter_get(&device->counters->host_limit_bytes) > 0 ||
-                                    spw_host_tier_ready(device->tier));
+    const _Atomic uint64_t *limit = &device->counters->host_limit_bytes;
+
+    if (device->tier != NULL && spw_counter_get(limit) == 0) {
+        (void)spw_host_tier_ready(device->tier);
+    }
+    return device->tier != NULL && spw_counter_get(limit) > 0;
 }
 
 static bool is_refused(enum spw_err err)

@@ -77,8 +77,7 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
 
     pthread_mutex_lock(&pool->lock);
     while (err == SPW_OK && pool->lazy_count > 0 && (block = first_lazy(pool)) != NULL) {
-        size_t missing =
-            spw_backing_missing(&pool->backing, block->address, spw_extent_end(block));
+        size_t missing = spw_backing_missing(&pool->backing, block->address, spw_extent_end(block));
 
         /* The lock may be given up meanwhile, and the block freed. */
         err = has_chunks(pool, missing, spilling) ? back(pool, block)

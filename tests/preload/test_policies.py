@@ -162,16 +162,25 @@ class Placement(Policies):
         self.check(result, "a", matched=4, live_bytes=16 * MIB, host_bytes=10 * MIB, unmet=1)
 
     def test_without_spill(self):
-        for options in ({"SPILL": "off"}, {"SIM_HOST_NUMA": "off"}):
-            lines, result = self.run_rules(
-                [("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:8", **options,
-                allow=["rule a cannot be followed", "its memory cannot go on on the host",
-                       "device 0"])
-            self.assertEqual({code for _, code, _ in lines}, {0})
-            rule = self.rule(result, "a")
-            self.assertEqual(rule["live_bytes"], 16 * MIB)
-            if rule["host_bytes"] == 0:
-                self.assertEqual(rule["unmet"], 2)
+        lines, result = self.run_rules(
+            [("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:8", SPILL="off",
+            allow=["rule a cannot be followed on device 0: nothing can be on the host"])
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.assertEqual(len(result.said()), 1)
+        self.check(result, "a", live_bytes=16 * MIB, host_bytes=0, unmet=2)
+
+    def test_where_the_host_has_no_chunks(self):
+        """Page-locked memory takes whole blocks; a share of one cannot be had."""
+        pinned = ["cannot map memory of the host as its own"]
+        lines, result = self.run_rules([("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:8",
+                                       SIM_HOST_NUMA="off", allow=pinned)
+        self.assertEqual({code for _, code, _ in lines}, {0})
+        self.check(result, "a", live_bytes=16 * MIB, host_bytes=16 * MIB, unmet=0)
+        self.assertEqual(result.device()["committed_bytes"], 0)
+        _, result = self.run_rules([("a", ALPHA, {"host_share": "50%"})], "alpha:8",
+                                   SIM_HOST_NUMA="off",
+                                   allow=[*pinned, "rule a cannot be followed"])
+        self.check(result, "a", live_bytes=8 * MIB, host_bytes=0, unmet=1)
 
     def test_device(self):
         """Others make room; where nothing does, the block is where it can be."""
