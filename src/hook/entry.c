@@ -44,6 +44,15 @@
         return spw_hook_driver()->symbol args;                                                     \
     }
 
+/* What has waited for the first work gets its memory now. */
+#define SPW_COMMIT_LAZY(symbol)                                                                    \
+    do {                                                                                           \
+        if (SPW_UNLIKELY(atomic_load_explicit(&spw_wish_lazies, memory_order_acquire) > 0) &&      \
+            spw_wish_commit(#symbol) != CUDA_SUCCESS) {                                            \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
+        }                                                                                          \
+    } while (0)
+
 /* What enqueues work passes the gate. */
 #define SPW_ENTRY_SUBMIT(symbol, params, args)                                                     \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
@@ -51,12 +60,7 @@
         struct spw_driver *driver = spw_hook_driver();                                             \
         CUresult result;                                                                           \
                                                                                                    \
-        if (SPW_UNLIKELY(atomic_load_explicit(&spw_wish_lazies, memory_order_acquire) > 0)) {      \
-            result = spw_wish_commit(#symbol);                                                     \
-            if (result != CUDA_SUCCESS) {                                                          \
-                return result;                                                                     \
-            }                                                                                      \
-        }                                                                                          \
+        SPW_COMMIT_LAZY(symbol);                                                                   \
         spw_gate_enter();                                                                          \
         SPW_FORWARD(result, driver->symbol args);                                                  \
         spw_gate_leave();                                                                          \
@@ -72,6 +76,7 @@
         struct spw_use use;                                                                        \
         CUresult result;                                                                           \
                                                                                                    \
+        SPW_COMMIT_LAZY(symbol);                                                                   \
         if (SPW_UNLIKELY(wanted)) {                                                                \
             look;                                                                                  \
             spw_use_expect(&use);                                                                  \
@@ -110,12 +115,7 @@
         struct spw_driver *driver = spw_hook_driver();                                             \
         CUresult result;                                                                           \
                                                                                                    \
-        if (SPW_UNLIKELY(atomic_load_explicit(&spw_wish_lazies, memory_order_acquire) > 0)) {      \
-            result = spw_wish_commit(#symbol);                                                     \
-            if (result != CUDA_SUCCESS) {                                                          \
-                return result;                                                                     \
-            }                                                                                      \
-        }                                                                                          \
+        SPW_COMMIT_LAZY(symbol);                                                                   \
         spw_gate_enter();                                                                          \
         result = driver->symbol args;                                                              \
         spw_gate_leave();                                                                          \
@@ -137,6 +137,7 @@
 #undef SPW_ENTRY_FORWARD
 #undef SPW_ENTRY_SUBMIT
 #undef SPW_ENTRY_SUBMIT_PARTS
+#undef SPW_COMMIT_LAZY
 #undef SPW_ENTRY_USE
 #undef SPW_ENTRY_LAUNCH
 #undef SPW_ENTRY_LAUNCH_PLAIN
