@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Every byte that a training script holds is charged to the line that asked for it.
 
-A model of GPT-2's shape is trained on the simulated GPU; what its sites say is held against the
-counters, against the script's own parameters, and against PyTorch's own record of the same script
-on its own allocator. Exits with 77 when there is no PyTorch that the simulated GPU can serve.
+Models of GPT-2's and of BERT's shape are trained on the simulated GPU; what their sites say is held
+against the counters, against the models' own parameters, and against PyTorch's own record of the
+same script on its own allocator. Exits with 77 when there is no PyTorch that the simulated GPU can serve.
 """
 import collections
 import json
@@ -19,12 +19,10 @@ import wheel
 
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
 HERE = pathlib.Path(__file__).resolve().parent
-SCRIPT = HERE / "gpt2_like.py"
 # A node, or what is done between nodes: a gradient of several uses is summed, one of a broadcast
 # operand reduced.
 NODE = r"^(\w+Backward\d*|AccumulateGrad|InputBuffer::\w+|InputMetadata::\w+)$"
-ARGUMENTS = ["--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "5000", "--context",
-             "256", "--batch", "4", "--steps", "2"]
+PARAMETERS = "import hf_models; print(sum(p.numel() for p in hf_models.bert().parameters()))"
 
 
 def spillway(*arguments, **settings):
@@ -44,6 +42,11 @@ def of_autograd(site):
 class Sites(unittest.TestCase):
     interpreter = None
 
+
+class Training:
+    """What holds for both scripts: `script` with `arguments`, whose model's code is in a file called
+    `model`, and which has at least these nodes."""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
@@ -60,7 +63,7 @@ class Sites(unittest.TestCase):
     @classmethod
     def train(cls, sites, stats):
         return spillway("sim", "--memory", "24GiB", "--sites", sites, "--stats", str(stats), "--",
-                        cls.interpreter, str(SCRIPT), *ARGUMENTS)
+                        cls.interpreter, str(cls.script), *cls.arguments)
 
     def at_peak(self):
         return [site for site in self.sites if site["device_peak_bytes"] > 0]
@@ -83,7 +86,7 @@ class Sites(unittest.TestCase):
         for site in self.at_peak():
             if not of_autograd(site):
                 self.assertEqual(site["thread"], "main")
-                self.assertIn(str(SCRIPT), [frame["file"] for frame in site["python"]], site)
+                self.assertIn(str(self.script), [frame["file"] for frame in site["python"]], site)
                 self.assertEqual(site["python"][-1]["function"], "<module>")
 
     def test_backward_allocations_name_their_node(self):
@@ -93,12 +96,20 @@ class Sites(unittest.TestCase):
             self.assertTrue(site["node"], site)
             self.assertRegex(site["node"], NODE)
         nodes = {site["node"] for site in self.sites if of_autograd(site)}
-        self.assertLessEqual({"MmBackward0", "LogSoftmaxBackward0", "AddmmBackward0"}, nodes)
+        self.assertLessEqual(self.nodes, nodes)
+
+    def test_forward_allocations_name_the_models_line(self):
+        forward = [site for site in self.sites if site["python"] and
+                   any(frame["function"] == "forward" for frame in site["python"])]
+        self.assertGreater(len(forward), 10)
+        for site in forward:
+            files = {pathlib.Path(frame["file"]).name for frame in site["python"]}
+            self.assertIn(self.model, files, site)
+            self.assertTrue(all(frame["line"] > 0 for frame in site["python"]))
 
     def test_optimizer_state(self):
         """Two tensors a parameter, of the parameter's size."""
-        count = re.search(r"^parameters: ([\d,]+)$", self.output, re.MULTILINE).group(1)
-        parameters = 4 * int(count.replace(",", ""))
+        parameters = 4 * self.parameters()
         state = [site for site in self.sites if site.get("python") and
                  site["python"][0]["function"] == "_init_group"]
         held = sum(site["device_peak_bytes"] for site in state)
@@ -111,7 +122,7 @@ class Sites(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "recorded"
             spillway("sim", "--memory", "24GiB", "--no-pool", "--", self.interpreter,
-                     str(HERE / "recorded.py"), str(SCRIPT), *ARGUMENTS, RECORDED_OUTPUT=str(path))
+                     str(HERE / "recorded.py"), str(self.script), *self.arguments, RECORDED_OUTPUT=str(path))
             recorded = {tuple(row[:3]): tuple(row[3:]) for row in json.loads(path.read_text())
                         if row[0]}
         ours = collections.defaultdict(lambda: [0, 0])
@@ -126,13 +137,24 @@ class Sites(unittest.TestCase):
             with self.subTest(place):
                 self.assertEqual(tuple(ours.get(place, (0, 0))), recorded.get(place, (0, 0)))
 
+
+class Gpt2(Training, Sites):
+    script, model = HERE / "gpt2_like.py", "gpt2_like.py"
+    arguments = ["--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "5000",
+                 "--context", "256", "--batch", "4", "--steps", "2"]
+    nodes = {"MmBackward0", "LogSoftmaxBackward0", "AddmmBackward0"}
+
+    def parameters(self):
+        count = re.search(r"^parameters: ([\d,]+)$", self.output, re.MULTILINE).group(1)
+        return int(count.replace(",", ""))
+
     def test_the_command_shows_them(self):
         shown = json.loads(spillway("sites", str(self.path), "--json", "--top", "1000"))
         device = shown["devices"][0]
         self.assertEqual(sum(row["bytes"] for row in device["at_peak"]),
                          self.device["live_peak_bytes"])
         self.assertEqual(sum(row["bytes"] for row in device["at_exit"]), self.device["live_bytes"])
-        self.assertTrue(any("gpt2_like.py" in row["label"] for row in device["at_peak"]))
+        self.assertTrue(any(self.script.name in row["label"] for row in device["at_peak"]))
         for row in device["at_peak"]:
             self.assertIn("thread:", row["site"])
         table = spillway("sites", str(self.path))
@@ -151,6 +173,17 @@ class Sites(unittest.TestCase):
                 for key, there in (("native", native), ("python", python)):
                     named = [site for site in stats.get("sites", []) if site.get(key)]
                     self.assertEqual(len(named) > 20, bool(there))
+
+
+class Bert(Training, Sites):
+    script, model = HERE / "hf_models.py", "modeling_bert.py"
+    arguments = ["bert"]
+    nodes = {"AddmmBackward0", "NativeLayerNormBackward0", "EmbeddingBackward0"}
+
+    def parameters(self):
+        done = subprocess.run([self.interpreter, "-c", PARAMETERS], cwd=HERE, text=True,
+                              capture_output=True, check=True)
+        return int(done.stdout)
 
 
 if __name__ == "__main__":
