@@ -7,11 +7,13 @@ cold. Doors: the driver's calls (cuMemAllocAsync, and cuMemAlloc, which asks the
 completed), the runtime's, on the simulated GPU, whose own time is in what calls it; beside them the
 C library's malloc and mimalloc with sizes divided by 1024, and torch.empty in Python. `together`:
 time of a pair when all threads are at it at once. Contestants take turns; each figure is the median
-of the rounds. Call-site capture is off.
+of the rounds. Call-site capture is off but in the last three lines, which tell what it costs: off,
+and on as it is by default, in a native program and in one under Python.
 """
 import pathlib
 import statistics
 import subprocess
+import sys
 
 import bench
 import traces
@@ -80,6 +82,31 @@ def native(table):
                           verdict=verdict(who, live, threads, result["pair median"], first))
 
 
+CAPTURED = """
+import ctypes, sys
+library = ctypes.PyDLL(sys.argv[1])
+library.pairs.restype = ctypes.c_double
+def below(depth):
+    return below(depth - 1) if depth > 1 else library.pairs(int(sys.argv[2]))
+print("pair median", below(7))
+"""
+CAPTURED_LIVE = 1000
+
+
+def captured(table):
+    """The door where nothing else is in the way, without capture and with it; and the bounds."""
+    files = [traces.path(name) for name in traces.NAMES]
+    plain = environment(bench.OBJECT)
+    default = {**plain, "SPILLWAY_SITES": "both"}
+    hot = (bench.PROGRAMS / "hot", "async", CAPTURED_LIVE, 1, *files)
+    under = (sys.executable, "-c", CAPTURED, bench.PROGRAMS / "libpairs.so", CAPTURED_LIVE)
+    bounds = {"capture off": BOUND_NS, "capture, native": 150, "capture, under Python": 300}
+    results = rounds(dict(zip(bounds, ((hot, plain), (hot, default), (under, default)))))
+    for who, result in results.items():
+        table.row(who=who, threads=1, live=CAPTURED_LIVE, pair_median=result["pair median"],
+                  verdict="ok" if result["pair median"] <= bounds[who] else "MISSED")
+
+
 def python(table, interpreter):
     command = [bench.COMMAND, "sim", "--memory", "64GiB"]
     env = bench.clean_environment(SITES="off", SUMMARY="off", SPILL="off")
@@ -101,6 +128,7 @@ def main():
     interpreter = bench.find_torch()
     if interpreter is not None:
         python(table, interpreter)
+    captured(table)
 
 
 if __name__ == "__main__":

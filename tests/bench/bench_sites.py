@@ -3,7 +3,8 @@
 
 `repeat`: a stack that the thread has had before. `first sight`: the median of stacks that are new,
 by code that has run before. Beside them libunwind's unw_backtrace and glibc's backtrace, which only
-find the native frames. A program under Python has some native frames already, so there are at least
+find the native frames, and what PyTorch's own record of call sites adds to an allocation from its
+cache, at as many frames of Python and with or without the native ones. A program under Python has some native frames already, so there are at least
 as many as asked for. The processor's time of the thread; the best of the rounds.
 """
 import json
@@ -53,6 +54,20 @@ def measure(mode, native, python):
     return [min(values) for values in zip(*rounds)]
 
 
+def recorded(interpreter, depth):
+    """{kind of stacks: ns that PyTorch's record adds}, below so many frames of Python."""
+    command = [bench.COMMAND, "sim", "--no-pool", "--", interpreter,
+               bench.HERE / "torch_recorded.py", depth]
+    runs = []
+    for _ in range(ROUNDS):
+        done = subprocess.run([str(word) for word in command], text=True, check=True,
+                              env=bench.clean_environment(), stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL)
+        runs.append({name: float(number) for name, number in
+                     map(str.split, done.stdout.splitlines())})
+    return {name: min(run[name] for run in runs) for name in runs[0]}
+
+
 def main():
     rows = []
     for mode, native, python, repeat_bound, first_bound in CASES:
@@ -63,6 +78,11 @@ def main():
             rows.append((f"first sight, {what}", first, "ns", first_bound))
         for name, value in zip(("libunwind's unw_backtrace", "glibc's backtrace"), others):
             rows.append((f"{name}, {natives:g} frames", value, "ns", None))
+    interpreter = bench.find_torch()
+    for depth in (8, 25) if interpreter is not None else ():
+        for stacks, value in recorded(interpreter, depth).items():
+            kind = "Python frames" if stacks == "python" else "Python frames and the native ones"
+            rows.append((f"_record_memory_history, {depth} {kind}", value, "ns", None))
     bench.report(rows)
 
 
