@@ -4,8 +4,9 @@
 `repeat`: a stack that the thread has had before. `first sight`: the median of stacks that are new,
 by code that has run before. Beside them libunwind's unw_backtrace and glibc's backtrace, which only
 find the native frames, and what PyTorch's own record of call sites adds to an allocation from its
-cache, at as many frames of Python and with or without the native ones. A program under Python has some native frames already, so there are at least
-as many as asked for. The processor's time of the thread; the best of the rounds.
+cache, at as many frames of Python and with or without the native ones. A program under Python
+has some native frames already, so there are at least as many as asked for. The processor's time of
+the thread; the best of the rounds.
 """
 import json
 import subprocess

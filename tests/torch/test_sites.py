@@ -3,7 +3,8 @@
 
 Models of GPT-2's and of BERT's shape are trained on the simulated GPU; what their sites say is held
 against the counters, against the models' own parameters, and against PyTorch's own record of the
-same script on its own allocator. Exits with 77 when there is no PyTorch that the simulated GPU can serve.
+same script on its own allocator. Exits with 77 when there is no PyTorch that the simulated GPU can
+serve.
 """
 import collections
 import json
@@ -44,8 +45,8 @@ class Sites(unittest.TestCase):
 
 
 class Training:
-    """What holds for both scripts: `script` with `arguments`, whose model's code is in a file called
-    `model`, and which has at least these nodes."""
+    """What holds for both scripts: `script` with `arguments`, whose model's code is in a file
+    called `model`, and which has at least these nodes."""
 
     @classmethod
     def setUpClass(cls):
@@ -122,7 +123,8 @@ class Training:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "recorded"
             spillway("sim", "--memory", "24GiB", "--no-pool", "--", self.interpreter,
-                     str(HERE / "recorded.py"), str(self.script), *self.arguments, RECORDED_OUTPUT=str(path))
+                     str(HERE / "recorded.py"), str(self.script), *self.arguments,
+                     RECORDED_OUTPUT=str(path))
             recorded = {tuple(row[:3]): tuple(row[3:]) for row in json.loads(path.read_text())
                         if row[0]}
         ours = collections.defaultdict(lambda: [0, 0])
