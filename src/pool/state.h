@@ -71,9 +71,14 @@ static inline struct spw_extent *spw_pool_list(const struct spw_pool *pool, size
  * lock. */
 struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address);
 
-/* Learns what the device has done on every lane but `except` and makes it idle. With `record`, work
- * that no fence covers yet gets one first. Caller holds the lock. */
+/* Learns what the device has done on a lane, or on every lane but `except`, and makes it idle. With
+ * `record`, work that no fence covers yet gets one first. Caller holds the lock. */
+void spw_pool_settle_lane(struct spw_pool *pool, struct spw_lane *lane, bool record);
 void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record);
+
+/* Blocks until one pending fence has completed; the caller's lock is given up meanwhile.
+ * SPW_E_NO_MEMORY when there is nothing to wait for. */
+enum spw_err spw_pool_wait_for_one(struct spw_pool *pool);
 
 /* The slow half of spw_pool_count_live: more is live than ever before. */
 void spw_pool_count_peak(struct spw_pool *pool);

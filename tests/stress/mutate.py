@@ -36,12 +36,12 @@ MUTANTS = {
     # A wait of the program is taken to cover what was freed while it waited.
     'wait_covers_too_much': ('lane.c', [('clock < lane->seq ? clock : lane->seq', 'lane->seq')]),
     # The wrong stream is made to wait.
-    'wait_on_wrong_stream': ('pool.c', [
+    'wait_on_wrong_stream': ('alloc.c', [
         ('wait_stream(pool->vm, request->stream,',
          'wait_stream(pool->vm, lane->number == SPW_LANE_ALL || lane->retired ? request->stream\n'
          '                                       : &lane->stream,')]),
     # No stream is made to wait at all.
-    'no_stream_wait': ('pool.c', [
+    'no_stream_wait': ('alloc.c', [
         ('pool->ops->wait_stream(pool->vm, request->stream, spw_lane_newest(lane)) != SPW_OK',
          'false')]),
     # The order of what was freed on a stream is lost when the stream goes.
@@ -69,7 +69,7 @@ MUTANTS = {
         ('lane = spw_lane_all(&pool->lanes);\n    }\n',
          'lane = pool->lanes.by_number[pool->lanes.count - 1];\n    }\n')]),
     # cuMemAlloc takes at once what cuMemFree gave back.
-    'alloc_without_order': ('pool.c', [
+    'alloc_without_order': ('alloc.c', [
         ('spw_space_best(&pool->space, request->heap, request->bytes, request->lane)',
          'spw_space_best(&pool->space, request->heap, request->bytes,\n'
          '        request->lane != NULL ? request->lane : spw_lane_all(&pool->lanes))')]),
