@@ -3,6 +3,7 @@
 #include "hook/device.h"
 #include "hook/entry.h"
 #include "hook/hook.h"
+#include "hook/spill.h"
 #include "hook/stream.h"
 #include "pool/move.h"
 
@@ -55,6 +56,9 @@ static bool count_in(uint64_t id)
 {
     bool fresh;
 
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        spw_spill_prepare(&spw_hook.devices[i]);
+    }
     pthread_mutex_lock(&open_captures.lock);
     fresh = find(id) == open_captures.count;
     if (fresh) {

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/spill.h"
 #include "hook/stream.h"
 
 /* Finds the block of an address. False when the address is not ours; *ret_block.bytes is 0 when it
@@ -29,6 +30,9 @@ static uint64_t held(const struct spw_device *device, const struct spw_pool_usag
                : usage->live + spw_counter_get(&device->counters->passed_bytes);
 }
 
+/* What is said to be free of a full device as long as the host has room: it can be had. */
+enum { LEAST_FREE = 2 << 20 };
+
 CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
 {
     CUresult result = spw_hook_driver()->cuMemGetInfo_v2(free, total);
@@ -52,6 +56,10 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     left = on_device < usage.limit ? usage.limit - on_device : 0;
     fits = *free + usage.spare;
     *free = left < fits ? left : fits;
+    /* PyTorch halves this until it gets so much, and takes a refusal of 0 bytes for an error. */
+    if (*free < LEAST_FREE && spw_spill_has_room(device)) {
+        *free = LEAST_FREE;
+    }
     /* Programs take free + used <= total for granted. */
     *total = used + *free > usage.limit ? used + *free : usage.limit;
     return CUDA_SUCCESS;

@@ -30,7 +30,8 @@ bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes)
     const char *library = spw_note.fn == SPW_FN_cudaMalloc ? caller_library() : NULL;
     uint64_t allocs = spw_counter_get(&device->counters->allocs);
 
-    if (library == NULL || strncmp(library, "libc10_cuda.so", 14) != 0) {
+    if (library == NULL || strncmp(library, "libc10_cuda.so", 14) != 0 ||
+        atomic_load(&spw_hook_driver()->captures_open) > 0) {
         return false;
     }
     if (refused_bytes != 0 && (bytes == refused_bytes || allocs == refused_allocs)) {
@@ -103,6 +104,18 @@ void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t 
 {
     if (device->tier != NULL) {
         spw_host_tier_use(device->tier, addresses, count);
+    }
+}
+
+bool spw_spill_has_room(struct spw_device *device)
+{
+    return device->tier != NULL && spw_host_tier_has_room(device->tier);
+}
+
+void spw_spill_prepare(struct spw_device *device)
+{
+    if (device->tier != NULL && may_move()) {
+        spw_host_tier_prepare(device->tier);
     }
 }
 

@@ -10,7 +10,7 @@ bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool);
 /* Whether the calling thread's request is of PyTorch's native allocator, which frees its cache when
  * it is refused and asks again: that is better than to spill while the cache holds what nobody
  * uses. True once for a request: one of the same size, or before anything else was served, counts
- * as the second attempt. */
+ * as the second attempt. Never while a capture is open: it does not ask again then. */
 bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes);
 
 /* Moves blocks of the device to the host; what they had is spare then. False when none was moved.
@@ -26,6 +26,12 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_
  * known to be all. */
 void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count);
 void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count);
+
+/* Whether the host has room for more, as far as is known. */
+bool spw_spill_has_room(struct spw_device *device);
+
+/* A capture is about to begin. */
+void spw_spill_prepare(struct spw_device *device);
 
 /* The program has waited for the device, or a stream of it: what has room there may come back. */
 void spw_spill_rest(struct spw_device *device);

@@ -31,6 +31,8 @@ struct spw_host_tier {
     pthread_mutex_t lock;
     enum state state;
     bool moves;     /* memory can be moved, not only placed */
+    bool needed;    /* memory was short */
+    enum spw_err refused; /* why the host cannot be used */
     bool pins;      /* blocks are placed in page-locked memory: no chunks can be had */
     struct spw_mover mover;
     struct spw_heat heat;
@@ -88,33 +90,63 @@ static void watch(struct spw_host_tier *tier)
     }
 }
 
-/* Finds out at the first shortage whether the device can use the host's memory. */
-static bool open_tier(struct spw_host_tier *tier)
+/* Finds out whether the device can use the host's memory, unless that is known. */
+static void find_out(struct spw_host_tier *tier)
 {
     enum spw_err err;
 
-    if (tier->state == UNOPENED) {
-        err = spw_pool_open_host(tier->config.pool, tier->config.limit_bytes, &tier->moves);
-        if (err == SPW_E_AGAIN) {
-            return false;
-        }
-        tier->state = err == SPW_OK ? OPEN : CLOSED;
-        tier->pins = err == SPW_OK && spw_pool_pins(tier->config.pool);
-        if (tier->pins) {
-            spw_say("device %d cannot map memory of the host as its own: new blocks go to "
-                    "page-locked memory and stay there; `spillway doctor` says what is missing",
-                    tier->config.ordinal);
-        }
-        if (err == SPW_OK) {
-            watch(tier);
-        }
-        if (err != SPW_OK) {
-            spw_say("device %d is full, and its memory cannot go on on the host (%s): `spillway "
-                    "doctor` says what is missing",
-                    tier->config.ordinal, spw_err_name(err));
-        }
+    if (tier->state != UNOPENED) {
+        return;
+    }
+    err = spw_pool_open_host(tier->config.pool, tier->config.limit_bytes, &tier->moves);
+    if (err == SPW_E_AGAIN) {
+        return;
+    }
+    tier->state = err == SPW_OK ? OPEN : CLOSED;
+    tier->pins = err == SPW_OK && spw_pool_pins(tier->config.pool);
+    tier->refused = err;
+}
+
+/* At the first shortage, when what is missing is told. */
+static bool open_tier(struct spw_host_tier *tier)
+{
+    find_out(tier);
+    if (tier->state == UNOPENED || tier->needed) {
+        return tier->state == OPEN;
+    }
+    tier->needed = true;
+    if (tier->state == OPEN) {
+        watch(tier);
+    }
+    if (tier->state == CLOSED) {
+        spw_say("device %d is full, and its memory cannot go on on the host (%s): `spillway "
+                "doctor` says what is missing",
+                tier->config.ordinal, spw_err_name(tier->refused));
+    } else if (tier->pins) {
+        spw_say("device %d cannot map memory of the host as its own: new blocks go to "
+                "page-locked memory and stay there; `spillway doctor` says what is missing",
+                tier->config.ordinal);
     }
     return tier->state == OPEN;
+}
+
+bool spw_host_tier_has_room(struct spw_host_tier *tier)
+{
+    const struct spw_counters *counters = tier->config.counters;
+    bool room = spw_counter_get(&counters->host_used_bytes) < tier->config.limit_bytes;
+
+    if (pthread_mutex_trylock(&tier->lock) == 0) {
+        room = room && tier->state != CLOSED;
+        pthread_mutex_unlock(&tier->lock);
+    }
+    return room;
+}
+
+void spw_host_tier_prepare(struct spw_host_tier *tier)
+{
+    pthread_mutex_lock(&tier->lock);
+    find_out(tier);
+    pthread_mutex_unlock(&tier->lock);
 }
 
 void spw_host_tier_announce(struct spw_host_tier *tier,

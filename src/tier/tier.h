@@ -1,6 +1,7 @@
 /* The host tier of one device: where a block goes when the device has no room for it.
  *
- * Nothing is done, and nothing asked of the driver, before memory is short for the first time.
+ * Nothing is done, and nothing asked of the driver, before memory is short for the first time, or
+ * a capture begins, in which nothing could be found out.
  *
  * Locking: one mutex per tier, held while it is opened and while memory is moved; the pool's is
  * taken inside it, and never held while the device is waited for. */
@@ -52,6 +53,12 @@ void spw_host_tier_rest(struct spw_host_tier *tier);
 
 /* The program says that a step of what it repeats begins. Any thread, no lock. */
 void spw_host_tier_mark_step(struct spw_host_tier *tier);
+
+/* Whether host memory may be left, as far as is known already. Waits for nobody. */
+bool spw_host_tier_has_room(struct spw_host_tier *tier);
+
+/* Finds out now what can be found out only while no capture is open. */
+void spw_host_tier_prepare(struct spw_host_tier *tier);
 
 /* Whether the device can map chunks that are on the host; found out at the first call, which is
  * made when memory is short. */
