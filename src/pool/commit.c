@@ -71,38 +71,102 @@ static bool rescue(struct spw_pool *pool, size_t index)
     return false;
 }
 
-/* Exchanges the chunks of items [first, last), a run of neighbours. Returns how many it was. */
-static size_t commit_run(struct spw_pool *pool, size_t first, size_t last, enum spw_err *ret_err)
+/* Maps the new chunks of items [first, last), a run of neighbours, in the place of the old ones.
+ * Nobody has access there yet. */
+static enum spw_err map_run(struct spw_pool *pool, size_t first, size_t last)
 {
     struct spw_move *move = &pool->move;
     uint64_t granule = pool->config.granule_bytes, bytes = (last - first) * granule, done = bytes;
-    size_t mapped = first, moved = 0;
+    size_t mapped = first;
+    enum spw_err err;
 
-    *ret_err = pool->ops->unmap(pool->vm, spw_move_address(pool, &move->items[first]), bytes,
-                                granule, &done);
-    if (*ret_err != SPW_OK) {
+    err = pool->ops->unmap(pool->vm, spw_move_address(pool, &move->items[first]), bytes, granule,
+                           &done);
+    if (err != SPW_OK) {
         last = first + (size_t)(done / granule);
     }
     while (mapped < last && map(pool, &move->items[mapped], move->items[mapped].chunk)) {
-        mapped++;
+        move->items[mapped++].mapped = true;
     }
     for (size_t i = mapped; i < last; i++) {
-        *ret_err = SPW_E_NO_MEMORY;
+        err = SPW_E_NO_MEMORY;
         put_back(pool, i);
     }
-    if (mapped == first || give_access(pool, first, mapped - first)) {
-        for (size_t i = first; i < mapped; i++) {
-            exchange(pool, &move->items[i]);
+    return err;
+}
+
+/* Whether access can be given from one item to the next in one go: everything between the two is
+ * mapped, and not much. */
+static bool is_bridged(const struct spw_pool *pool, const struct spw_move_item *from,
+                       const struct spw_move_item *to)
+{
+    enum { FAR = 128 };
+
+    if (to->granule - from->granule > FAR) {
+        return false;
+    }
+    for (size_t g = from->granule + 1; g < to->granule; g++) {
+        const struct spw_granule *between = &pool->backing.granules[g];
+
+        if (between->chunk == 0 || between->broken || between->lost != SPW_LOST_NOTHING) {
+            return false;
         }
-        return mapped - first;
     }
-    for (size_t i = first; i < mapped; i++) {
-        moved += rescue(pool, i);
+    return true;
+}
+
+/* The item behind the last one to which access can be given together with `first`: of all that lie
+ * between, only those count that are mapped. */
+static size_t span_of(const struct spw_pool *pool, size_t first)
+{
+    const struct spw_move *move = &pool->move;
+    size_t last = first;
+
+    for (size_t i = first + 1; i < move->count; i++) {
+        if (move->items[i].mapped) {
+            if (!is_bridged(pool, &move->items[last], &move->items[i])) {
+                break;
+            }
+            last = i;
+        }
     }
-    if (moved < mapped - first || pool->backing.lost > 0) {
-        *ret_err = SPW_E_NO_MEMORY;
+    return last + 1;
+}
+
+/* Gives access to what is mapped, and enters it in the books. */
+static enum spw_err settle_mapped(struct spw_pool *pool, size_t *moved)
+{
+    struct spw_move *move = &pool->move;
+    enum spw_err err = SPW_OK;
+
+    for (size_t i = 0, end; i < move->count; i = end) {
+        uint64_t address = spw_move_address(pool, &move->items[i]);
+        bool given;
+
+        end = i + 1;
+        if (!move->items[i].mapped) {
+            continue;
+        }
+        end = span_of(pool, i);
+        given = pool->ops->set_access(pool->vm, address,
+                                      (move->items[end - 1].granule - move->items[i].granule + 1) *
+                                          pool->config.granule_bytes) == SPW_OK;
+        for (size_t k = i; k < end; k++) {
+            if (!move->items[k].mapped) {
+                continue;
+            }
+            move->items[k].mapped = false;
+            if (given) {
+                exchange(pool, &move->items[k]);
+                moved[move->items[k].to]++;
+            } else if (rescue(pool, k)) {
+                moved[move->items[k].to]++;
+            } else {
+                err = SPW_E_NO_MEMORY;
+            }
+        }
     }
-    return moved;
+    return pool->backing.lost > 0 ? SPW_E_NO_MEMORY : err;
 }
 
 /* The first free extent on a granule that is broken now. */
@@ -144,16 +208,18 @@ static void look_again(struct spw_pool *pool)
 enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
 {
     struct spw_move *move = &pool->move;
-    enum spw_err err = SPW_OK;
+    enum spw_err err = SPW_OK, settled;
     size_t moved[SPW_TIER_COUNT] = {0};
 
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
         run = spw_move_run(move, i);
         if (!move->items[i].left_out) {
-            moved[move->items[i].to] += commit_run(pool, i, i + run, &err);
+            err = map_run(pool, i, i + run);
         }
     }
+    settled = settle_mapped(pool, moved);
+    err = err == SPW_OK ? settled : err;
     look_again(pool);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->config.granule_bytes);

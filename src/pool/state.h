@@ -20,6 +20,7 @@ struct spw_move_item {
     enum spw_tier to;
     bool staged;    /* the new chunk is mapped in the staging window */
     bool left_out;  /* of the commit: its block was fixed meanwhile */
+    bool mapped;    /* the new chunk is in place, but nobody has access yet */
     bool committed;
 };
 

@@ -5,6 +5,7 @@
 
 enum {
     LATER_SHARE = 64,  /* part of a period by which what goes is used later than what comes */
+    GRAIN_SHARE = 128, /* part of a period within which it is all one what goes first */
     SOON = 16          /* events in which a block that is used does not go to the host */
 };
 
@@ -290,6 +291,7 @@ static size_t plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
     if (wish->bytes == 0) {
         question.later += (uint32_t)(period / LATER_SHARE);
     }
+    question.grain = (uint32_t)(period / GRAIN_SHARE);
     count = spw_plan_answer(&question, moves, ret_at);
     for (size_t i = 0; i < count; i++) {
         ret_places[i] =

@@ -147,10 +147,21 @@ static void note_outcome(struct spw_mover *mover, enum spw_err err)
         mover->next_skip < MOST_SKIPPED ? 2 * mover->next_skip + 1 : mover->next_skip;
 }
 
+bool spw_mover_clear(struct spw_mover *mover)
+{
+    bool held = mover->to_clear;
+
+    mover->to_clear = false;
+    if (held) {
+        (void)spw_pool_move_end(mover->pool);
+    }
+    return held;
+}
+
 static void end_move(struct spw_mover *mover, enum spw_err err)
 {
     note_outcome(mover, err);
-    (void)spw_pool_move_end(mover->pool);
+    mover->to_clear = true;
     if (mover->heat != NULL) {
         spw_heat_end_move(mover->heat, mover->places, mover->place_count);
     }
@@ -161,6 +172,7 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
 {
     enum spw_err err;
 
+    (void)spw_mover_clear(mover);
     if (mover->skip > 0) {
         mover->skip--;
         return SPW_E_AGAIN;
@@ -181,6 +193,7 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
     }
     if (err != SPW_OK) {
         end_move(mover, err);
+        (void)spw_mover_clear(mover);
     }
     return err;
 }
@@ -201,6 +214,10 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
     }
     /* So that with the gate closed there is little left to wait for. */
     if (err == SPW_OK) {
+        err = spw_pool_move_drain(mover->pool);
+        mover->rested = err == SPW_OK;
+    }
+    if (err == SPW_E_AGAIN) {
         err = await(spw_pool_move_drain, mover->pool, patience_ns);
     }
     if (err == SPW_OK) {
@@ -217,5 +234,9 @@ enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish 
     enum spw_err err = spw_mover_begin(mover, wish);
 
     *ret_bytes = 0;
-    return err == SPW_OK ? spw_mover_finish(mover, patience_ns, ret_bytes) : err;
+    if (err == SPW_OK) {
+        err = spw_mover_finish(mover, patience_ns, ret_bytes);
+        (void)spw_mover_clear(mover);
+    }
+    return err;
 }

@@ -28,6 +28,8 @@ struct spw_mover {
     uint32_t next_skip;
     struct spw_heat *heat; /* who sees what moves used; NULL: nobody */
     bool under_way;
+    bool rested;           /* the device was, when the last copies were done */
+    bool to_clear;         /* the last one is done but for what it held */
     uint64_t submissions;  /* when it began */
     struct spw_move_place places[SPW_MOVE_GRANULES]; /* that move */
     size_t place_count;
@@ -48,5 +50,10 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
 /* Whether the copies of the move under way are done. */
 bool spw_mover_is_ready(struct spw_mover *mover);
 
-/* The second half: waits for the copies and exchanges the memory. No move is under way then. */
+/* The second half: waits for the copies and exchanges the memory. No move is under way then, but
+ * what it took the place of is held until it is cleared, which takes calls of the driver that can
+ * as well be made while the device is at work again. */
 enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes);
+
+/* Gives back what the last move held. False when it held nothing. */
+bool spw_mover_clear(struct spw_mover *mover);

@@ -19,8 +19,8 @@ static int by_worth(const void *a, const void *b)
     if (left->priority != right->priority) {
         return left->priority < right->priority ? -1 : 1;
     }
-    if (left->next != right->next) {
-        return left->next > right->next ? -1 : 1;
+    if (left->rank != right->rank) {
+        return left->rank > right->rank ? -1 : 1;
     }
     if (left->age != right->age) {
         return left->age > right->age ? -1 : 1;
@@ -34,7 +34,8 @@ struct walk {
     size_t victim;       /* the next to go */
     size_t need;
     size_t in, out;
-    int64_t room;
+    int64_t room;   /* at the time of the need */
+    int64_t lowest; /* of the room from now until then: what is fetched now takes of that */
     struct spw_plan_move *moves;
 };
 
@@ -43,7 +44,10 @@ static bool make_room(struct walk *walk, uint32_t at)
 {
     const struct spw_plan_question *question = walk->question;
 
-    while (walk->room < 0) {
+    if (walk->room < walk->lowest) {
+        walk->lowest = walk->room;
+    }
+    while (walk->lowest < 0) {
         const struct spw_plan_granule *victim = &question->granules[walk->victim];
 
         if (walk->victim >= question->granule_count || walk->out >= question->most) {
@@ -59,6 +63,7 @@ static bool make_room(struct walk *walk, uint32_t at)
         walk->moves[walk->in + walk->out++] =
             (struct spw_plan_move){.index = victim->index, .to_host = true};
         walk->room += (int64_t)question->granule_bytes;
+        walk->lowest += (int64_t)question->granule_bytes;
     }
     return true;
 }
@@ -88,6 +93,7 @@ static bool take_next(struct walk *walk, uint32_t *ret_at)
     }
     walk->host++;
     walk->room -= (int64_t)question->granule_bytes;
+    walk->lowest -= (int64_t)question->granule_bytes;
     *ret_at = host->next;
     if (!make_room(walk, host->next)) {
         return false;
@@ -100,10 +106,18 @@ static bool take_next(struct walk *walk, uint32_t *ret_at)
 size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan_move *ret_moves,
                        uint32_t *ret_at)
 {
-    struct walk walk = {.question = question, .room = question->room_bytes, .moves = ret_moves};
+    struct walk walk = {.question = question, .room = question->room_bytes,
+                        .lowest = question->room_bytes, .moves = ret_moves};
     uint32_t at;
 
     *ret_at = UINT32_MAX;
+    for (size_t i = 0; i < question->granule_count; i++) {
+        struct spw_plan_granule *granule = &question->granules[i];
+
+        granule->rank = granule->next == UINT32_MAX || question->grain == 0
+                            ? granule->next
+                            : granule->next / question->grain;
+    }
     qsort(question->granules, question->granule_count, sizeof(*question->granules), by_worth);
     while (walk.hosts < question->granule_count && question->granules[walk.hosts].host) {
         walk.hosts++;

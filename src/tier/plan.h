@@ -14,6 +14,7 @@
 struct spw_plan_granule {
     uint32_t index; /* the caller's */
     uint32_t next;  /* events until it is used; UINT32_MAX: not known to be */
+    uint32_t rank;  /* `next` in steps of `grain`: set by the answer */
     uint32_t age;   /* events since it was used */
     int32_t priority;
     bool host;
@@ -35,6 +36,7 @@ struct spw_plan_question {
     size_t most;        /* granules to move either way */
     bool fetch;         /* also to the device */
     uint32_t later;     /* a granule goes for a need only if it is used so many events after it */
+    uint32_t grain;     /* what is used within so many events is as good: in order of address */
     uint32_t least_age; /* and if it was not used in so many */
 };
 

@@ -23,6 +23,9 @@ enum {
     SOON_SHARE = 16,      /* part of a period within which a need does not wait for a full batch */
     LOOK_SHARE = 64,      /* part of a period after which it is looked again what to do */
     LOOK_LEAST = 16,      /* events, at least */
+    PAUSE_EVENTS = 64,    /* between moves */
+    AHEAD_LEAST = 8,      /* calls that may be made while memory is copied */
+    AHEAD_MOST = 1 << 16,
     ASK_EVERY = 8         /* calls, for which a copy under way is asked once whether it is done */
 };
 
@@ -37,7 +40,10 @@ struct spw_host_tier {
     struct spw_mover mover;
     struct spw_heat heat;
     _Atomic bool watching;    /* the heat is noted */
-    _Atomic uint32_t calls;   /* since the move under way was asked for */
+    _Atomic uint32_t calls;   /* since it was last asked whether there is something to do */
+    _Atomic bool moving;      /* a move is under way */
+    _Atomic uint32_t since;   /* calls since the move under way began */
+    _Atomic uint32_t ahead;   /* calls that go ahead while memory is copied, at most */
     _Atomic uint64_t look_at; /* the event at which it is looked what to move */
     atomic_flag announced; /* the first spill was told */
     _Atomic uint64_t steps; /* as the program has marked them */
@@ -86,6 +92,7 @@ static void watch(struct spw_host_tier *tier)
 {
     if (tier->moves && spw_heat_open(&tier->heat, tier->config.pool, tier->config.counters)) {
         tier->mover.heat = &tier->heat;
+        atomic_store(&tier->ahead, AHEAD_LEAST * AHEAD_LEAST);
         atomic_store(&tier->watching, true);
     }
 }
@@ -226,14 +233,22 @@ static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_req
 
 /* ---- ahead of use ---- */
 
-/* Ends the move that is under way. False when none was, or it was in vain. */
-static bool finish(struct spw_host_tier *tier)
+/* Ends the move that is under way, if one is. */
+static void finish(struct spw_host_tier *tier)
 {
     uint64_t bytes;
 
-    return tier->mover.under_way &&
-           spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes) == SPW_OK &&
-           bytes > 0;
+    atomic_store(&tier->moving, false);
+    if (tier->mover.under_way) {
+        (void)spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes);
+    }
+}
+
+/* The same, at once. False when nothing can have changed for those who need room. */
+static bool finish_now(struct spw_host_tier *tier)
+{
+    finish(tier);
+    return spw_mover_clear(&tier->mover);
 }
 
 /* Begins to move what will be used, and in its place what will not, if that is known and either
@@ -256,6 +271,8 @@ static void begin(struct spw_host_tier *tier)
         if ((wish.count >= batch || at < period / SOON_SHARE) && wish.count > 0 &&
             spw_mover_begin(&tier->mover, &wish) == SPW_OK) {
             spw_counter_add(&tier->config.counters->prefetches, 1);
+            atomic_store(&tier->since, 0);
+            atomic_store(&tier->moving, true);
         }
     }
     period /= LOOK_SHARE;
@@ -263,17 +280,29 @@ static void begin(struct spw_host_tier *tier)
     atomic_store(&tier->calls, 0);
 }
 
-/* Goes on with moving ahead of use. `now`: what is moved is wanted. */
+/* The device should have just enough to do while memory is copied: what it has beyond that must be
+ * waited for before the memory can be exchanged, and nothing is copied meanwhile. */
+static void adapt(struct spw_host_tier *tier)
+{
+    uint32_t ahead = atomic_load(&tier->ahead);
+
+    ahead = tier->mover.rested ? ahead * 2 : ahead - ahead / 4;
+    ahead = ahead < AHEAD_LEAST ? AHEAD_LEAST : ahead > AHEAD_MOST ? AHEAD_MOST : ahead;
+    atomic_store(&tier->ahead, ahead);
+}
+
+/* Goes on with moving ahead of use. `now`: what is moved is wanted. When a move is done the program
+ * goes first, so that the device has work while the next one is begun. */
 static void advance(struct spw_host_tier *tier, bool now)
 {
-    if (tier->mover.under_way) {
-        atomic_store(&tier->calls, 0);
-        if (!now && !spw_mover_is_ready(&tier->mover)) {
-            return;
-        }
-        (void)finish(tier);
+    atomic_store(&tier->calls, 0);
+    if (!tier->mover.under_way) {
+        begin(tier);
+    } else if (now || spw_mover_is_ready(&tier->mover)) {
+        finish(tier);
+        adapt(tier);
+        atomic_store(&tier->look_at, tier->heat.order.count + PAUSE_EVENTS);
     }
-    begin(tier);
 }
 
 bool spw_host_tier_watches(const struct spw_host_tier *tier)
@@ -304,11 +333,11 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
     if (!spw_host_tier_watches(tier) || !tier->config.overlap) {
         return;
     }
-    awaited = spw_heat_awaits(&tier->heat, addresses, count);
-    if (!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) {
-        return;
-    }
-    if (!may_move || pthread_mutex_trylock(&tier->lock) != 0) {
+    awaited = spw_heat_awaits(&tier->heat, addresses, count) ||
+              (atomic_load(&tier->moving) &&
+               atomic_fetch_add(&tier->since, 1) >= atomic_load(&tier->ahead));
+    if ((!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) || !may_move ||
+        pthread_mutex_trylock(&tier->lock) != 0) {
         return;
     }
     if (tier->mover.under_way || tier->heat.order.count >= atomic_load(&tier->look_at)) {
@@ -348,7 +377,7 @@ bool spw_host_tier_yield(struct spw_host_tier *tier)
 
     pthread_mutex_lock(&tier->lock);
     if (open_tier(tier) && tier->moves) {
-        (void)finish(tier);
+        (void)finish_now(tier);
         (void)spw_mover_move(&tier->mover, &wish, PATIENCE * tier->config.move_wait_ns, &bytes);
     }
     pthread_mutex_unlock(&tier->lock);
@@ -398,7 +427,7 @@ enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
     pthread_mutex_lock(&tier->lock);
     open = open_tier(tier);
     if (open && tier->moves && request->may_move) {
-        if (finish(tier)) {
+        if (finish_now(tier)) {
             err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
         }
         if (is_short(err) && make_room(tier, request)) {
