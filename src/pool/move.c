@@ -367,6 +367,13 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool)
     return err;
 }
 
+void spw_pool_move_leave(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->move.over = pool->move.count > 0;
+    pthread_mutex_unlock(&pool->lock);
+}
+
 size_t spw_pool_move_places(struct spw_pool *pool, struct spw_move_place *ret_places)
 {
     const struct spw_move *move = &pool->move;

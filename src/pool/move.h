@@ -107,5 +107,9 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool);
  * it looks what has completed, or at the next begin. */
 enum spw_err spw_pool_move_end(struct spw_pool *pool);
 
+/* The same without doing it now: the pool does when it looks what has completed, or when memory is
+ * short. */
+void spw_pool_move_leave(struct spw_pool *pool);
+
 /* Nothing that is allocated now is ever moved: its addresses are in a graph. */
 void spw_pool_fix_all(struct spw_pool *pool);

@@ -162,6 +162,7 @@ static void end_move(struct spw_mover *mover, enum spw_err err)
 {
     note_outcome(mover, err);
     mover->to_clear = true;
+    spw_pool_move_leave(mover->pool);
     if (mover->heat != NULL) {
         spw_heat_end_move(mover->heat, mover->places, mover->place_count);
     }
