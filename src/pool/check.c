@@ -24,6 +24,28 @@ static const char *check_backed(const struct spw_pool *pool, const struct spw_ex
     return NULL;
 }
 
+static const char *check_free(const struct spw_pool *pool, const struct spw_extent *extent,
+                              struct census *census)
+{
+    const struct spw_backing *backing = &pool->backing;
+    uint64_t end = spw_extent_end(extent);
+    bool host = extent->heap != SPW_HEAP_HOST &&
+                spw_backing_on_host(backing, extent->address, end);
+
+    census->free_count++;
+    census->host_count += extent->host;
+    if (extent->lane->number != SPW_LANE_IDLE && extent->seq > extent->lane->seq) {
+        return "a free extent waits for a free that has not happened";
+    }
+    if (extent->host != host) {
+        return "a free extent does not know whether it is on the host";
+    }
+    if (spw_backing_is_broken(backing, extent->address, end)) {
+        return "a free extent lies on a granule that is broken";
+    }
+    return check_backed(pool, extent, true);
+}
+
 static const char *check_extent(const struct spw_pool *pool, const struct spw_extent *extent,
                                 struct census *census)
 {
@@ -42,20 +64,7 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
         }
         return check_backed(pool, extent, !extent->lazy);
     case SPW_EXTENT_FREE:
-        census->free_count++;
-        if (extent->lane->number != SPW_LANE_IDLE && extent->seq > extent->lane->seq) {
-            return "a free extent waits for a free that has not happened";
-        }
-        census->host_count += extent->host;
-        if (extent->host !=
-            (extent->heap != SPW_HEAP_HOST &&
-             spw_backing_on_host(&pool->backing, extent->address, spw_extent_end(extent)))) {
-            return "a free extent does not know whether it is on the host";
-        }
-        if (spw_backing_is_broken(&pool->backing, extent->address, spw_extent_end(extent))) {
-            return "a free extent lies on a granule that is broken";
-        }
-        return check_backed(pool, extent, true);
+        return check_free(pool, extent, census);
     case SPW_EXTENT_HOLE:
         census->free_count++;
         if (extent->address % granule != 0 || extent->bytes % granule != 0) {
@@ -125,43 +134,59 @@ static const char *check_lane(const struct spw_pool *pool, const struct spw_lane
     return in_bins == in_list ? NULL : "a lane's bins and its list hold different extents";
 }
 
-static const char *check_figures(const struct spw_pool *pool, const struct census *census)
+/* Counts the mapped chunks of each tier. */
+static void count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
 {
-    const struct spw_counters *counters = pool->counters;
     const struct spw_backing *backing = &pool->backing;
-    uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
-    size_t mapped[SPW_TIER_COUNT] = {0};
 
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
 
         for (size_t g = spw_backing_index(backing, heap->base);
              g < spw_backing_index(backing, heap->frontier); g++) {
-            mapped[backing->granules[g].tier] += backing->granules[g].chunk != 0;
+            ret_mapped[backing->granules[g].tier] += backing->granules[g].chunk != 0;
         }
     }
+}
+
+static const char *check_chunks(const struct spw_pool *pool)
+{
+    const struct spw_counters *counters = pool->counters;
+    const struct spw_chunk_store *device = &pool->backing.tiers[SPW_TIER_DEVICE];
+    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+    uint64_t granule = pool->config.granule_bytes;
+    uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
+    size_t mapped[SPW_TIER_COUNT] = {0};
+
+    count_mapped(pool, mapped);
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        const struct spw_chunk_store *store = &backing->tiers[tier];
+        const struct spw_chunk_store *store = &pool->backing.tiers[tier];
 
         if (mapped[tier] + store->spare_count + store->held != store->chunk_count) {
             return "chunks are neither mapped nor spare";
         }
     }
-    if (spw_counter_get(&counters->committed_bytes) -
-            spw_counter_get(&counters->vmm_bytes) !=
-        backing->tiers[SPW_TIER_DEVICE].chunk_count * backing->granule_bytes) {
+    if (spw_counter_get(&counters->committed_bytes) - spw_counter_get(&counters->vmm_bytes) !=
+        device->chunk_count * granule) {
         return "committed_bytes is not what the chunks add up to";
     }
     if (spw_counter_get(&counters->host_bytes) - charged !=
-            backing->tiers[SPW_TIER_HOST].chunk_count * backing->granule_bytes +
-                pool->slabs.bytes ||
+            host->chunk_count * granule + pool->slabs.bytes ||
         spw_counter_get(&counters->host_used_bytes) - charged !=
-            mapped[SPW_TIER_HOST] * backing->granule_bytes + pool->slabs.live_bytes) {
+            mapped[SPW_TIER_HOST] * granule + pool->slabs.live_bytes) {
         return "host_bytes is not what chunks and slabs add up to";
     }
+    return NULL;
+}
+
+static const char *check_census(const struct spw_pool *pool, const struct census *census)
+{
+    const struct spw_counters *counters = pool->counters;
+    uint64_t charged = spw_counter_get(&counters->vmm_bytes) +
+                       spw_counter_get(&counters->vmm_host_bytes);
+
     if (census->block_bytes != pool->own_live_bytes ||
-        spw_counter_get(&counters->live_bytes) - spw_counter_get(&counters->vmm_bytes) -
-                charged != pool->own_live_bytes) {
+        spw_counter_get(&counters->live_bytes) - charged != pool->own_live_bytes) {
         return "live_bytes is not what the blocks add up to";
     }
     if (census->host_count != pool->space.host_extents ||
@@ -193,7 +218,10 @@ static const char *check_locked(const struct spw_pool *pool)
     if (broken == NULL) {
         broken = spw_slabs_check(pool, &census.block_bytes, &census.block_count);
     }
-    return broken != NULL ? broken : check_figures(pool, &census);
+    if (broken == NULL) {
+        broken = check_chunks(pool);
+    }
+    return broken != NULL ? broken : check_census(pool, &census);
 }
 
 const char *spw_pool_check(struct spw_pool *pool)
