@@ -20,6 +20,18 @@ VERSION = ("import sys, platform, sysconfig; print(platform.python_implementatio
            "'%d.%d.%d' % sys.version_info[:3], bool(sysconfig.get_config_var('Py_GIL_DISABLED')))")
 
 
+UNREAD = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.probe_start(3)
+text, addresses = ctypes.create_string_buffer(1 << 16), (ctypes.c_uint64 * 64)()
+for _ in range(2):
+    site = library.probe_capture()
+    sys.stdout.write("%s %d " % (library.probe_native(site, addresses) > 0,
+                                 library.probe_python(site, text, len(text))))
+"""
+
+
 def candidates():
     yield sys.executable
     yield "/usr/bin/python3"
@@ -34,15 +46,16 @@ def candidates():
         yield from map(str, sorted(folder.glob("cpython-3*/bin/python3")))
 
 
-def interpreters():
-    """{version: path} of the CPython interpreters that sites can be read of."""
+def interpreters(readable=True):
+    """{version: path} of the CPython interpreters that sites can be read of, or of the others."""
     found = {}
     for path in candidates():
         done = subprocess.run([path, "-c", VERSION], capture_output=True, text=True, timeout=60)
         words = done.stdout.split()
-        if done.returncode != 0 or words[0] != "CPython" or words[2] == "True":
+        if done.returncode != 0 or words[0] != "CPython":
             continue
-        if ".".join(words[1].split(".")[:2]) in READ:
+        known = words[2] != "True" and ".".join(words[1].split(".")[:2]) in READ
+        if known == readable:
             found.setdefault(words[1], path)
     return found
 
@@ -61,6 +74,19 @@ class Python(unittest.TestCase):
                 self.assertTrue(re.fullmatch(r"[0-9]+\n", done.stdout), done.stdout)
                 print(f"CPython {version}: {done.stdout.strip()} stacks as the interpreter says")
                 self.assertGreater(int(done.stdout), 1000)
+
+
+    def test_other_interpreters(self):
+        """One line, and native frames only; there may be none to try it with."""
+        for version, path in sorted(interpreters(readable=False).items()):
+            with self.subTest(version):
+                done = subprocess.run([path, "-c", UNREAD, str(LIBRARY)], capture_output=True,
+                                      text=True, timeout=60)
+                self.assertEqual((done.returncode, done.stdout), (0, "True 0 True 0 "))
+                lines = done.stderr.splitlines()
+                self.assertEqual(len(lines), 1, lines)
+                self.assertRegex(lines[0], rf"^spillway: call sites: Python {version} .* cannot be "
+                                           r"read \(.*\); sites are native frames only$")
 
 
 if __name__ == "__main__":
