@@ -6,6 +6,7 @@ exact hexadecimal value. The text is a sequence with a simple rule and some nois
 falls. The last lines give the peak memory and the time of a step.
 """
 import argparse
+import contextlib
 import os
 import statistics
 import sys
@@ -88,6 +89,13 @@ def text(args, step):
     return tokens[:, :-1], tokens[:, 1:]
 
 
+def kept_on_cpu(args):
+    """Where PyTorch keeps what backward needs: in page-locked memory of the host, if wished."""
+    if args.save_on_cpu:
+        return torch.autograd.graph.save_on_cpu(pin_memory=True)
+    return contextlib.nullcontext()
+
+
 def train(args):
     device = torch.device(args.device)
     torch.manual_seed(args.seed)
@@ -101,7 +109,7 @@ def train(args):
     for step in range(1, args.steps + 1):
         begin = time.perf_counter()
         inputs, targets = (part.to(device) for part in text(args, step))
-        with torch.autocast(device.type, torch.bfloat16, enabled=args.bf16):
+        with torch.autocast(device.type, torch.bfloat16, enabled=args.bf16), kept_on_cpu(args):
             logits = model(inputs)
         loss = functional.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
         loss.backward()
@@ -133,6 +141,8 @@ def main():
     parser.add_argument("--bf16", action="store_true", help="compute in bfloat16")
     parser.add_argument("--checkpointing", action="store_true",
                         help="recompute activations in the backward pass")
+    parser.add_argument("--save-on-cpu", action="store_true",
+                        help="keep activations on the host until the backward pass")
     parser.add_argument("--vary-length", action="store_true",
                         help="sequences of a different length in each step")
     args = parser.parse_args()
