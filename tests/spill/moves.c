@@ -7,6 +7,7 @@
  *     moves callback    a host function waits for a mutex that a thread at the gate holds
  *     moves copy        a thread is inside a blocking copy
  *     moves capture     memory that a graph names is used by it again and again
+ *     moves registered  cold blocks are about to be registered with a network card
  *     moves pin         cold blocks are pinned by the public interface
  *     moves unpin       and let go again
  *     moves priority    half of them, the oldest, have a higher priority
@@ -510,6 +511,17 @@ static void with_pin(void)
     hold_and_allocate();
 }
 
+static void with_registered(void)
+{
+    unsigned on = 1;
+
+    for (int i = 0; i < COLD; i++) {
+        /* Whatever a driver answers for mapped memory. */
+        (void)cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, cold[i] + MIB);
+    }
+    hold_and_allocate();
+}
+
 static void with_unpin(void)
 {
     int local;
@@ -644,6 +656,7 @@ int main(int argc, char **argv)
                  {"capture", with_capture},   {"faults", with_faults},
                  {"peer", with_peer},         {"peer-spin", with_peer_spin},
                  {"pointers", with_pointers},
+                 {"registered", with_registered},
                  {"pin", with_pin},           {"unpin", with_unpin},
                  {"priority", with_priority}, {"create", with_create}};
 

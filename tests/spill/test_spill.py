@@ -134,6 +134,11 @@ class Moves(harness.Case):
         self.assertGreater(device["placed_bytes"], 0)
         self.assertGreater(self.moves("unpin")["moves"], 0)
 
+    def test_registered_memory_stays(self):
+        device = self.moves("registered")
+        self.assertEqual(device["moves"], 0)
+        self.assertGreater(device["placed_bytes"], 0)
+
     def test_priority_by_the_program(self):
         """What has priority stays, although it is oldest: its granules are never unmapped while
         it lives."""
