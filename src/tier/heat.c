@@ -4,8 +4,8 @@
 #include <string.h>
 
 enum {
-    LATER_SHARE = 64,  /* part of a period by which what goes is used later than what comes */
-    GRAIN_SHARE = 128, /* part of a period within which it is all one what goes first */
+    LATER_SHARE = 4,  /* part of a period by which what goes is used later than what comes */
+    GRAIN_SHARE = 32, /* part of a period within which it is all one what goes first */
     SOON = 16          /* events in which a block that is used does not go to the host */
 };
 

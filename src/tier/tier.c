@@ -265,7 +265,8 @@ static void begin(struct spw_host_tier *tier)
 
     batch = batch < BATCH_LEAST ? BATCH_LEAST : batch > BATCH_MOST ? BATCH_MOST : batch;
     heat_wish.most = (size_t)batch;
-    heat_wish.kept = batch * granule;
+    /* Room to fetch to while others go; what is kept free is missing to the program. */
+    heat_wish.kept = batch / 2 * granule;
     if (spw_heat_knows(&tier->heat, &events, &period)) {
         wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
         if ((wish.count >= batch || at < period / SOON_SHARE) && wish.count > 0 &&
