@@ -7,7 +7,7 @@ const struct spw_stream stream_a = {.id = 1, .handle = &handles[0]};
 const struct spw_stream stream_b = {.id = 2, .handle = &handles[1]};
 const struct spw_stream stream_c = {.id = 3, .handle = &handles[2]};
 
-static void create(struct pool_fixture *fixture, const struct spw_pool_config *config)
+void pool_open_as(struct pool_fixture *fixture, const struct spw_pool_config *config)
 {
     memset(fixture, 0, sizeof(*fixture));
     fake_vm_init(&fixture->vm);
@@ -19,19 +19,19 @@ static void create(struct pool_fixture *fixture, const struct spw_pool_config *c
 
 void pool_open(struct pool_fixture *fixture, uint32_t growth)
 {
-    create(fixture, &(struct spw_pool_config){.granule_bytes = GRANULE,
-                                              .arena_bytes = 64ull << 30,
-                                              .limit_bytes = 1ull << 40,
-                                              .growth_permille = growth});
+    pool_open_as(fixture, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                                    .arena_bytes = 64ull << 30,
+                                                    .limit_bytes = 1ull << 40,
+                                                    .growth_permille = growth});
 }
 
 void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules,
                      uint64_t limit_granules, uint32_t growth)
 {
-    create(fixture, &(struct spw_pool_config){.granule_bytes = GRANULE,
-                                              .arena_bytes = arena_granules * GRANULE,
-                                              .limit_bytes = limit_granules * GRANULE,
-                                              .growth_permille = growth});
+    pool_open_as(fixture, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                                    .arena_bytes = arena_granules * GRANULE,
+                                                    .limit_bytes = limit_granules * GRANULE,
+                                                    .growth_permille = growth});
 }
 
 void pool_close(struct pool_fixture *fixture)

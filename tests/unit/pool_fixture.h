@@ -22,6 +22,8 @@ struct pool_fixture {
 /* Streams with the ids 1 and up; handles differ from ids and may be given another id. */
 extern const struct spw_stream stream_a, stream_b, stream_c;
 
+/* A pool as it is said. */
+void pool_open_as(struct pool_fixture *fixture, const struct spw_pool_config *config);
 /* A pool without a practical limit, of 64 GiB of addresses; `growth` as in the configuration. */
 void pool_open(struct pool_fixture *fixture, uint32_t growth);
 /* A pool of an arena and a limit counted in granules. */
