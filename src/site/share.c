@@ -142,14 +142,17 @@ static bool is_text(const struct spw_share *share, uint32_t number)
 static bool adopt(struct spw_share *share, uint32_t number,
                   uint64_t (*move)(uint64_t address, void *context), void *context)
 {
+    const size_t largest = sizeof(struct spw_site) + SPW_SITE_NATIVE * sizeof(uint64_t) +
+                           SPW_SITE_PYTHON * sizeof(struct spw_site_line);
     size_t at = (size_t)share->offsets[number] * UNIT;
-    struct spw_site *site = (struct spw_site *)(share->sites + at);
     struct spw_site_line *lines;
+    struct spw_site *site;
 
-    if (at + sizeof(struct spw_site) + SPW_SITE_NATIVE * sizeof(site->native[0]) +
-                SPW_SITE_PYTHON * sizeof(*lines) >
-            sizeof(share->sites) ||
-        site->native_count > SPW_SITE_NATIVE || site->python_count > SPW_SITE_PYTHON ||
+    if (at + largest > sizeof(share->sites)) {
+        return false;
+    }
+    site = (struct spw_site *)(share->sites + at);
+    if (site->native_count > SPW_SITE_NATIVE || site->python_count > SPW_SITE_PYTHON ||
         !is_text(share, site->thread) || !is_text(share, share->apis[number])) {
         return false;
     }
