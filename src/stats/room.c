@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,14 @@ static int open_in_run_dir(char path[SPW_STATS_PATH])
     return -1;
 }
 
+/* Beyond the limit on files the kernel would send a signal. */
+static bool may_grow(size_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
 /* Over the previous mapping, or anywhere at the first time. */
 static void *map(size_t bytes, int fd)
 {
@@ -44,7 +53,7 @@ static void *map(size_t bytes, int fd)
                 (room.address != NULL ? MAP_FIXED : 0);
     void *address = MAP_FAILED;
 
-    if (fd < 0 || ftruncate(fd, (off_t)bytes) == 0) {
+    if (fd < 0 || (may_grow(bytes) && ftruncate(fd, (off_t)bytes) == 0)) {
         address = mmap(room.address, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
     }
     return address != MAP_FAILED ? address : NULL;
@@ -81,6 +90,9 @@ void *spw_stats_room_create(size_t bytes, char ret_path[SPW_STATS_PATH])
     } else {
         if (fd >= 0) {
             close(fd);
+        }
+        if (is_file) {
+            unlink(ret_path);
         }
         ret_path[0] = '\0';
         address = room.address != NULL ? room.address : map(bytes, -1);
