@@ -4,7 +4,7 @@
 
 /* What a walk over the extents adds up to, compared with the pool's own figures. */
 struct census {
-    uint64_t block_bytes, block_count, lazy_count;
+    uint64_t block_bytes, block_count, lazy_count, placed_bytes;
     uint64_t free_count, indexed_count;
     uint64_t host_count, unbinned_count;
 };
@@ -58,6 +58,7 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     case SPW_EXTENT_BLOCK:
         census->block_bytes += spw_extent_held(extent);
         census->lazy_count += extent->lazy;
+        census->placed_bytes += (uint64_t)extent->placed * SPW_UNIT_BYTES;
         census->block_count++;
         if (spw_address_map_get(&pool->blocks, extent->address) != extent) {
             return "a block is not found under its address";
@@ -195,6 +196,9 @@ static const char *check_census(const struct spw_pool *pool, const struct census
     }
     if (census->lazy_count != pool->lazy_count) {
         return "blocks without memory are miscounted";
+    }
+    if (pool->slabs.table == NULL && census->placed_bytes != pool->placed_bytes) {
+        return "what rules have placed on the host is miscounted";
     }
     if (census->block_count != pool->blocks.count) {
         return "there are addresses without a block";
