@@ -18,7 +18,7 @@
 
 enum spw_order_kind { SPW_ORDER_ALLOC, SPW_ORDER_USE, SPW_ORDER_FREE };
 
-enum { SPW_ORDER_NEVER = UINT32_MAX };
+#define SPW_ORDER_NEVER UINT32_MAX
 
 struct spw_order_block {
     uint64_t bytes;
