@@ -18,8 +18,10 @@ static const char *addresses(const char *name)
     }
     text[0] = '\0';
     for (size_t i = 0; i < count; i++) {
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%zu:%zu", i > 0 ? " " : "",
-                                 declared[i].param, declared[i].words);
+        if (declared[i].words > 0) {
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%zu:%zu",
+                                     used > 0 ? " " : "", i, declared[i].words);
+        }
     }
     free(declared);
     return text;
@@ -118,6 +120,86 @@ static void test_arrays(void **state)
     FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+struct place {
+    size_t offset, size;
+};
+
+/* What the driver tells of a kernel's parameters: these, and that there are no more. */
+static void check_places(const struct work *work, const char *name, const struct place *expected,
+                         size_t count)
+{
+    CUfunction function = NULL;
+    size_t offset, size;
+
+    OK(cuModuleGetFunction(&function, work->module, name));
+    for (size_t i = 0; i < count; i++) {
+        OK(cuFuncGetParamInfo(function, i, &offset, &size));
+        assert_int_equal(offset, expected[i].offset);
+        assert_int_equal(size, expected[i].size);
+    }
+    FAILS(cuFuncGetParamInfo(function, count, &offset, &size), CUDA_ERROR_INVALID_VALUE);
+}
+
+static void test_places(void **state)
+{
+    const struct work *work = *state;
+    CUfunction function = NULL;
+    size_t offset, size;
+
+    /* f(bool, double, short, float*, int, bool const*, char) */
+    check_places(work, "_Z1fbdsPfiPKbc",
+                 (struct place[]){{0, 1}, {8, 8}, {16, 2}, {24, 8}, {32, 4}, {40, 8}, {48, 1}}, 7);
+    /* f(c10::BFloat16, c10::complex<double>, int, std::array<char*, 3ul>, char) */
+    check_places(work, "_Z1fN3c108BFloat16ENS_7complexIdEEiSt5arrayIPcLm3EEc",
+                 (struct place[]){{0, 2}, {16, 16}, {32, 4}, {40, 24}, {64, 1}}, 5);
+    /* f(char, std::array<short, 3ul>, int) */
+    check_places(work, "_Z1fcSt5arrayIsLm3EEi", (struct place[]){{0, 1}, {2, 6}, {8, 4}}, 3);
+    check_places(work, "_Z4nonev", NULL, 0);
+
+    /* One of unknown size: a struct behind a pointer, and arrays of structs and of arrays. */
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const names[] = {"_Z1fPf6Struct", "_Z1fPfSt5arrayI6StructLm3EE",
+                                            "_Z1fPfSt5arrayIS0_IcLm2EELm3EE"};
+
+        OK(cuModuleGetFunction(&function, work->module, names[i]));
+        FAILS(cuFuncGetParamInfo(function, 0, &offset, &size), CUDA_ERROR_NOT_SUPPORTED);
+    }
+}
+
+/* Known places also mean that one buffer may hold all parameters. */
+static void test_buffer(void **state)
+{
+    const struct work *work = *state;
+    CUfunction function = NULL;
+    struct {
+        int count;
+        CUdeviceptr addresses[2];
+    } args = {5, {0, 0}};
+    size_t bytes = sizeof(args);
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &args, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
+
+    OK(cuModuleGetFunction(&function, work->module, "_Z5scaleiSt5arrayIPcLm2EE"));
+    OK(cuMemAlloc(&args.addresses[1], 4 * MIB));
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
+    OK(cuCtxSynchronize());
+    OK(cuMemFree(args.addresses[1]));
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, extra));
+    FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* What PTX declares counts, not what the name says. */
+static void test_ptx(void **state)
+{
+    static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                              ".visible .entry _Z5scalePfi(.param .u64 a, .param .u32 b,"
+                              " .param .u32 c)\n{\n    ret;\n}\n";
+    struct work with_ptx = *(const struct work *)*state;
+
+    OK(cuModuleLoadData(&with_ptx.module, ptx));
+    check_places(&with_ptx, "_Z5scalePfi", (struct place[]){{0, 8}, {8, 4}, {12, 4}}, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +207,9 @@ int main(void)
         cmocka_unit_test(test_other_names),
         WORK_TEST(test_launches),
         WORK_TEST(test_arrays),
+        WORK_TEST(test_places),
+        WORK_TEST(test_buffer),
+        WORK_TEST(test_ptx),
     };
 
     if (dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL) == NULL) {

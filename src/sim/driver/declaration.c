@@ -88,78 +88,94 @@ static bool next_param(struct text *params, struct text *ret_param)
     return length > 0 && depth == 0;
 }
 
-/* How many addresses a std::array<char*, 3ul> or its like holds; 0 for any other type. */
-static size_t array_words(const struct text *param)
+/* The types of one value, which holds no address; each is aligned to its size. */
+static const struct value_type {
+    const char *name;
+    size_t bytes;
+} value_types[] = {
+    {"bool", 1},
+    {"char", 1},
+    {"signed char", 1},
+    {"unsigned char", 1},
+    {"short", 2},
+    {"unsigned short", 2},
+    {"int", 4},
+    {"unsigned int", 4},
+    {"long", 8},
+    {"unsigned long", 8},
+    {"long long", 8},
+    {"unsigned long long", 8},
+    {"float", 4},
+    {"double", 8},
+    {"__half", 2},
+    {"__nv_bfloat16", 2},
+    {"c10::Half", 2},
+    {"c10::BFloat16", 2},
+    {"c10::complex<float>", 8},
+    {"c10::complex<double>", 16},
+};
+
+/* A pointer or a single value. All are unknown of any other type. */
+static struct sim_declared read_single(const struct text *type)
 {
-    const char *comma;
+    if (type->length > 0 && type->at[type->length - 1] == '*') {
+        return (struct sim_declared){1, sizeof(void *), sizeof(void *)};
+    }
+    for (size_t i = 0; i < sizeof(value_types) / sizeof(value_types[0]); i++) {
+        if (is(type, value_types[i].name)) {
+            return (struct sim_declared){0, value_types[i].bytes, value_types[i].bytes};
+        }
+    }
+    return (struct sim_declared){0, 0, 0};
+}
+
+/* A std::array<char*, 3ul> or its like; any other type is taken for a single one. */
+static struct sim_declared read_type(const struct text *type)
+{
+    const char *begin = memchr(type->at, '<', type->length);
+    const char *comma = memchr(type->at, ',', type->length);
+    struct sim_declared element;
     size_t count;
     char *end;
 
-    if (!begins_with(param, "std::array<") && !begins_with(param, "at::detail::Array<")) {
-        return 0;
+    if ((!begins_with(type, "std::array<") && !begins_with(type, "at::detail::Array<")) ||
+        comma == NULL) {
+        return read_single(type);
     }
-    comma = memchr(param->at, ',', param->length);
-    if (comma == NULL || comma[-1] != '*') {
-        return 0;
-    }
+    element = read_single(&(struct text){begin + 1, (size_t)(comma - begin) - 1});
     count = strtoul(comma + 1, &end, 10);
     end += strspn(end, "ul");
-    return count <= MOST_WORDS && end + 1 == param->at + param->length && *end == '>' ? count : 0;
-}
-
-static size_t words_of(const struct text *param)
-{
-    return param->at[param->length - 1] == '*' ? 1 : array_words(param);
-}
-
-/* Whether the type is one that holds no address. */
-static bool is_number(const struct text *param)
-{
-    static const char *const types[] = {
-        "bool",        "char",
-        "signed char", "unsigned char",
-        "short",       "unsigned short",
-        "int",         "unsigned int",
-        "long",        "unsigned long",
-        "float",       "double",
-        "long long",   "unsigned long long",
-    };
-
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (is(param, types[i])) {
-            return true;
-        }
+    if (count > MOST_WORDS || *end != '>' || end + 1 != type->at + type->length) {
+        return (struct sim_declared){0, 0, 0};
     }
-    return false;
+    return (struct sim_declared){count * element.words, count * element.bytes, element.align};
 }
 
 static bool read_params(struct text params, struct sim_declared **ret_declared, size_t *ret_count)
 {
     struct sim_declared *declared = NULL;
     bool all_known = true;
+    bool any_address = false;
     struct text param;
     size_t count = 0;
 
-    for (size_t number = 0; params.length > 0; number++) {
+    while (params.length > 0) {
         struct sim_declared *grown;
-        size_t words;
 
         if (!next_param(&params, &param)) {
             goto err_free;
-        }
-        words = words_of(&param);
-        all_known &= words > 0 || is_number(&param);
-        if (words == 0) {
-            continue;
         }
         grown = realloc(declared, (count + 1) * sizeof(*declared));
         if (grown == NULL) {
             goto err_free;
         }
         declared = grown;
-        declared[count++] = (struct sim_declared){number, words};
+        declared[count] = read_type(&param);
+        all_known &= declared[count].bytes > 0;
+        any_address |= declared[count].words > 0;
+        count++;
     }
-    if (count == 0 && !all_known) {
+    if (!any_address && !all_known) {
         goto err_free;
     }
     *ret_declared = declared;

@@ -2,8 +2,9 @@
  *
  * The code of a program of nvcc is in a form that is not public, but its kernels' names are: by
  * the C++ ABI they contain the types of all parameters. So pointers and arrays of them can be
- * looked at where they are given; the words of any other struct or class remain unknown. Names are
- * turned into text by the C++ library that the program has loaded; without it they tell nothing.
+ * looked at where they are given; size and words of any other struct or class remain unknown. Names
+ * are turned into text by the C++ library that the program has loaded; without it they tell
+ * nothing.
  *
  * Locking: the simulator's lock (entry.h) is held, unless said otherwise. */
 #pragma once
@@ -11,15 +12,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A parameter that consists of addresses. */
+/* One parameter. */
 struct sim_declared {
-    size_t param; /* its number, from 0 */
-    size_t words; /* how many */
+    size_t words; /* addresses that it consists of; 0: it is anything else */
+    size_t bytes; /* 0: not known */
+    size_t align; /* in bytes, if `bytes` is known */
 };
 
 /* Finds the C++ library. Without the lock. */
 void sim_declaration_start(void);
 
-/* The parameters of a kernel that consist of addresses, to be freed by the caller. False if the
- * name tells nothing, or of no address although there are parameters of unknown type. */
+/* All parameters of a kernel in their order, to be freed by the caller. False if the name tells
+ * nothing, or of no address although there are parameters of unknown type. */
 bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, size_t *ret_count);

@@ -75,6 +75,32 @@ static struct sim_image_kernel *find_kernel(const struct sim_image *image, const
     return kernel;
 }
 
+/* Places the parameters one after the other, each at the next multiple of its alignment, if the
+ * name tells the sizes of all. */
+static void place_declared(struct sim_kernel_info *info)
+{
+    struct sim_param *params = calloc(info->declared_count + 1, sizeof(*params));
+    size_t end = 0;
+
+    for (size_t i = 0; params != NULL && i < info->declared_count; i++) {
+        const struct sim_declared *declared = &info->declared[i];
+
+        if (declared->bytes == 0) {
+            free(params);
+            return;
+        }
+        end = (end + declared->align - 1) / declared->align * declared->align;
+        params[i] = (struct sim_param){end, declared->bytes, declared->words == 1};
+        end += declared->bytes;
+    }
+    if (params != NULL) {
+        info->params_known = true;
+        info->params = params;
+        info->param_count = info->declared_count;
+        info->param_bytes = end;
+    }
+}
+
 struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char *name,
                                              size_t name_length)
 {
@@ -101,6 +127,7 @@ struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char
         info->param_bytes = info->builtin->param_bytes;
     } else if (sim_declaration_read(info->name, &info->declared, &info->declared_count)) {
         info->layout = SIM_LAYOUT_NAME;
+        place_declared(info);
     }
     while (*end != NULL) {
         end = &(*end)->next;

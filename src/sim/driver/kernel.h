@@ -55,11 +55,11 @@ struct sim_kernel_info {
     char *name;
     const struct sim_builtin *builtin; /* NULL: does nothing */
     enum sim_layout layout;
-    bool params_known; /* all of them: SIM_LAYOUT_BUILTIN, SIM_LAYOUT_PTX */
+    bool params_known; /* all of them: always but for SIM_LAYOUT_NAME with a struct, and UNKNOWN */
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */
-    struct sim_declared *declared; /* SIM_LAYOUT_NAME: the parameters that are addresses */
+    struct sim_declared *declared; /* SIM_LAYOUT_NAME: what the name says of each parameter */
     size_t declared_count;
     size_t local_bytes;       /* per thread */
     size_t shared_bytes;      /* static, per block */

@@ -243,7 +243,9 @@ static CUresult name_declared(struct launch_op *self, const struct sim_kernel_in
     CUresult result = CUDA_SUCCESS;
 
     for (size_t i = 0; i < info->declared_count && result == CUDA_SUCCESS; i++) {
-        result = name_pointers(self, given[info->declared[i].param], info->declared[i].words);
+        if (info->declared[i].words > 0) {
+            result = name_pointers(self, given[i], info->declared[i].words);
+        }
     }
     return result;
 }
@@ -276,11 +278,12 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
         return self->builtin->name_memory(&self->op, self->args);
     }
     self->op.reach = reach_of(&self->params);
-    if (info->params_known) {
-        return name_words(self, info);
-    }
+    given = info->params_known ? self->arg_pointers : given;
     if (info->layout == SIM_LAYOUT_NAME && given != NULL) {
         return name_declared(self, info, given);
+    }
+    if (info->params_known) {
+        return name_words(self, info);
     }
     self->layout = SIM_LAYOUT_UNKNOWN;
     return CUDA_SUCCESS;

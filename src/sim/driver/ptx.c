@@ -262,6 +262,9 @@ static CUresult read_entry(struct reader *reader)
     }
     reader->image->declared_count++;
     next(reader);
+    if (info->builtin == NULL) {
+        info->param_count = info->param_bytes = 0; /* whatever the name says */
+    }
     info->params_known = true;
     info->layout = info->builtin != NULL ? SIM_LAYOUT_BUILTIN : SIM_LAYOUT_PTX;
     if (is(reader, "(")) {
