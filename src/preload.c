@@ -398,6 +398,7 @@ static struct spw_host_tier *make_tier(const struct spw_device *device, struct s
                                        struct spw_pool *pool, uint64_t limit)
 {
     enum { MILLION = 1000000, WAIT_FACTOR = 10 };
+    enum spw_overlap overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).word;
     uint64_t wait_ns = spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
     const struct spw_host_tier_config config = {
         .pool = pool,
@@ -405,7 +406,8 @@ static struct spw_host_tier *make_tier(const struct spw_device *device, struct s
         .ordinal = device->ordinal,
         .limit_bytes = limit,
         .move_wait_ns = wait_ns,
-        .overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).on,
+        .overlap = overlap != SPW_OVERLAP_OFF,
+        .trust = overlap == SPW_OVERLAP_TRUST,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };
     struct spw_host_tier *tier;

@@ -34,6 +34,7 @@ static const char *const internal_names[] = {"SPILLWAY_RUN_DIR"};
 static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS] = {
     [SPW_TYPE_MODE] = {"auto", "tensor", "segment", "observe"},
     [SPW_TYPE_SPILL] = {"auto", "off"},
+    [SPW_TYPE_OVERLAP] = {"on", "off", "trust"},
     [SPW_TYPE_SITES] = {"off", "native", "python", "both"},
     [SPW_TYPE_LOG] = {"error", "info", "debug"},
     [SPW_TYPE_PER] = {"range", "chunk"},

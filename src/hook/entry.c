@@ -107,7 +107,7 @@
     SPW_LOOK_OF(__VA_ARGS__, SPW_LOOK_7, SPW_LOOK_6, SPW_LOOK_5, SPW_LOOK_4, SPW_LOOK_3, , , )     \
     (__VA_ARGS__)
 #define SPW_ENTRY_TOUCH(symbol, params, args)                                                      \
-    SPW_ENTRY_USE(symbol, params, args, (use.known = true, use.count = 0, SPW_LOOK args))
+    SPW_ENTRY_USE(symbol, params, args, (spw_use_touch(&use), SPW_LOOK args))
 
 #define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args)                                               \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \

@@ -100,10 +100,10 @@ void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size
     }
 }
 
-void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count)
+void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count, bool kernel)
 {
     if (device->tier != NULL) {
-        spw_host_tier_use(device->tier, addresses, count);
+        spw_host_tier_use(device->tier, addresses, count, kernel);
     }
 }
 

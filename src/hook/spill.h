@@ -23,9 +23,10 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_
                               enum spw_err refused, int *ret_node);
 
 /* What a call is about to use, before it passes the gate; and the same inside the gate, when it is
- * known to be all. */
+ * known to be all, as far as its arguments go: a `kernel` may find more in memory. */
 void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count);
-void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count);
+void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,
+                   bool kernel);
 
 /* Whether the host has room for more, as far as is known. */
 bool spw_spill_has_room(struct spw_device *device);

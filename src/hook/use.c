@@ -170,6 +170,7 @@ void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params,
 
     ret_use->count = 0;
     ret_use->known = true;
+    ret_use->kernel = true;
     if (layout != NULL) {
         for (uint32_t i = 0; i < layout->count; i++) {
             look_through(ret_use, params[i], table.sizes[layout->first + i]);
@@ -192,7 +193,7 @@ void spw_use_note(const struct spw_use *use)
 {
     /* One that is inside another is a part of it. */
     for (int i = 0; use->known && spw_gate_thread.depth == 1 && i < spw_hook.device_count; i++) {
-        spw_spill_use(&spw_hook.devices[i], use->addresses, use->count);
+        spw_spill_use(&spw_hook.devices[i], use->addresses, use->count, use->kernel);
     }
 }
 

@@ -11,7 +11,8 @@
 enum { SPW_USE_ADDRESSES = 192 };
 
 struct spw_use {
-    bool known;                            /* these are all */
+    bool known;                            /* these are all in its arguments */
+    bool kernel;                           /* which may find others in memory */
     size_t count;
     uint64_t addresses[SPW_USE_ADDRESSES]; /* of our pools */
 };
@@ -26,6 +27,14 @@ static inline bool spw_use_wanted(void)
 /* Takes the addresses of a launch from its parameters, each by itself or all in one buffer. */
 void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra);
 
+/* The same of a call that names all its memory: begins with none. */
+static inline void spw_use_touch(struct spw_use *ret_use)
+{
+    ret_use->known = true;
+    ret_use->kernel = false;
+    ret_use->count = 0;
+}
+
 /* Adds an address, if it is one of ours. */
 void spw_use_add(struct spw_use *use, uint64_t word);
 
@@ -37,7 +46,7 @@ void spw_use_add(struct spw_use *use, uint64_t word);
 /* Before the call passes the gate: tells the tiers what will be used. */
 void spw_use_expect(const struct spw_use *use);
 
-/* Inside the gate, if it was expected: tells them that it is. */
+/* Inside the gate, if it was expected: tells them that they are. */
 void spw_use_note(const struct spw_use *use);
 
 /* Code is unloaded: the layouts that are known may be of handles that are no more. */

@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { NAME_MOST = 4096, SLOTS = 1 << 16, SLOTS_USED = SLOTS / 4 * 3 };
 
@@ -88,12 +87,8 @@ static void learn(const struct spw_symbol *symbol)
 
 static bool begin(void)
 {
-    void *slots;
-
     if (known.slots == NULL) {
-        slots = mmap(NULL, SLOTS * sizeof(struct slot), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        known.slots = slots != MAP_FAILED ? slots : NULL;
+        known.slots = calloc(SLOTS, sizeof(*known.slots));
     }
     return known.slots != NULL;
 }

@@ -128,12 +128,12 @@ static bool is_moving(const struct spw_heat *heat, uint32_t block, enum spw_tier
     return false;
 }
 
-void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool all)
 {
     bool clean;
 
     pthread_mutex_lock(&heat->lock);
-    clean = !heat->blind;
+    clean = all && !heat->blind;
     for (size_t i = 0; i < count; i++) {
         uint32_t block = spw_places_own(&heat->places, addresses[i])
                              ? spw_places_find(&heat->places, addresses[i])
@@ -199,6 +199,16 @@ bool spw_heat_is_clean(struct spw_heat *heat, uint64_t submitted)
 }
 
 /* ---- planning ---- */
+
+uint64_t spw_heat_events(struct spw_heat *heat)
+{
+    uint64_t events;
+
+    pthread_mutex_lock(&heat->lock);
+    events = heat->order.count;
+    pthread_mutex_unlock(&heat->lock);
+    return events;
+}
 
 bool spw_heat_knows(struct spw_heat *heat, uint64_t *ret_events, uint64_t *ret_period)
 {

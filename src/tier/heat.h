@@ -2,9 +2,9 @@
  *
  * Knows every large block of a pool by its addresses, and the order of their use. Also watches over
  * a move that is under way: whether what was submitted since it began can have touched what moves.
- * That takes the addresses in the arguments of a call for all that the call touches: a kernel that
- * finds addresses in memory is not seen through (SPILLWAY_OVERLAP=off is the form that trusts
- * nothing), a call whose arguments are not known counts as touching everything.
+ * A call whose arguments are not known counts as touching everything, and so does a kernel, which
+ * may find addresses in memory or in a descriptor (pointer arrays, tensor maps), unless the user
+ * says that arguments can be trusted.
  *
  * Locking: a mutex of its own, taken inside the tier's and outside the pool's; held for as long as
  * it takes to look up a few addresses, or, when a move is planned, to go through all blocks. */
@@ -37,7 +37,7 @@ struct spw_heat {
     bool blind;         /* there are blocks that it does not know */
     uint8_t *moving;    /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
     uint64_t submitted; /* of the whole process, when the move began */
-    uint64_t noted;     /* submissions since then whose arguments are known, and touch nothing */
+    uint64_t noted;     /* submissions since then that are known to touch nothing of it */
     /* For planning: as many as there are granules, and allocations and frees in a period. */
     struct spw_move_spot *spots;
     struct spw_plan_granule *granules;
@@ -53,8 +53,9 @@ void spw_heat_close(struct spw_heat *heat);
 void spw_heat_alloc(struct spw_heat *heat, uint64_t address, uint64_t bytes, uint32_t site);
 void spw_heat_free(struct spw_heat *heat, uint64_t address);
 
-/* The addresses in the arguments of a call: once for each, while the caller is inside the gate. */
-void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count);
+/* The addresses in the arguments of a call: once for each, while the caller is inside the gate.
+ * `all`: the call touches nothing else. */
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool all);
 
 /* Whether one of the addresses is of a block that is on its way to the device. */
 bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count);
@@ -67,6 +68,9 @@ void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *place
 
 /* Whether nothing that was submitted since, `submitted` in all, touches what moves. */
 bool spw_heat_is_clean(struct spw_heat *heat, uint64_t submitted);
+
+/* The number of events so far: allocations, uses and frees. */
+uint64_t spw_heat_events(struct spw_heat *heat);
 
 /* Whether it is known what is used next, and the number of events so far. */
 bool spw_heat_knows(struct spw_heat *heat, uint64_t *ret_events, uint64_t *ret_period);

@@ -302,7 +302,7 @@ static void advance(struct spw_host_tier *tier, bool now)
     } else if (now || spw_mover_is_ready(&tier->mover)) {
         finish(tier);
         adapt(tier);
-        atomic_store(&tier->look_at, tier->heat.order.count + PAUSE_EVENTS);
+        atomic_store(&tier->look_at, spw_heat_events(&tier->heat) + PAUSE_EVENTS);
     }
 }
 
@@ -341,16 +341,17 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
         pthread_mutex_trylock(&tier->lock) != 0) {
         return;
     }
-    if (tier->mover.under_way || tier->heat.order.count >= atomic_load(&tier->look_at)) {
+    if (tier->mover.under_way || spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
         advance(tier, awaited);
     }
     pthread_mutex_unlock(&tier->lock);
 }
 
-void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count)
+void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
+                       bool kernel)
 {
     if (spw_host_tier_watches(tier)) {
-        spw_heat_note(&tier->heat, addresses, count);
+        spw_heat_note(&tier->heat, addresses, count, !kernel || tier->config.trust);
     }
 }
 

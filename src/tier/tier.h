@@ -24,6 +24,7 @@ struct spw_host_tier_config {
     uint64_t limit_bytes;  /* most host memory */
     uint64_t move_wait_ns; /* how long submissions may be held back for a move */
     bool overlap;          /* copy while the program goes on submitting */
+    bool trust;            /* the arguments of a kernel are all that it writes to */
     bool verify;           /* compare content before and after a move */
 };
 
@@ -88,9 +89,10 @@ void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address);
 void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
                           bool may_move);
 
-/* The same call inside the gate, every address that it may touch known: once for each submission.
- */
-void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count);
+/* The same call inside the gate, every address in its arguments known: once for each submission. A
+ * `kernel` may find more in memory, unless it is to be trusted. */
+void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
+                       bool kernel);
 
 /* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
  * request->err when there is none either. */

@@ -2,8 +2,8 @@
 """What a step takes when part of its memory is on the host, beside the best that can be.
 
 Devices that hold 95, 90, 80 and 50 % of the live peak, with simulated time; from the fourth step
-on. `tier` is spillway: its step is timed from the driver's log of launches and copies. The others
-are models of the same plan at the same costs (spill_model.py): demand paging with the buffer that
+on. `tier` is spillway, and `trust` is spillway with SPILLWAY_OVERLAP=trust: their steps are timed
+from the driver's log of launches and copies. The others are models of the same plan at the same costs (spill_model.py): demand paging with the buffer that
 was not used for longest, or will not be, and placement for good. The bound is the longer of what
 the kernels compute and of what has to be moved in one direction over the link if the right buffers
 are moved (Belady's) and everything overlaps.
@@ -35,11 +35,12 @@ class Workload:
         """The mean step of a model."""
         return spill_model.mean(getattr(spill_model, who)(self.plan, capacity)[1:-1][-MEASURED:])
 
-    def tier(self, memory):
+    def tier(self, memory, overlap):
         """The mean step under spillway, or None when the program failed."""
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / "log"
-            run = bench.simulate(self.command, memory, SPILL="auto", SIM_TIME="on", SIM_LOG=log)
+            run = bench.simulate(self.command, memory, SPILL="auto", OVERLAP=overlap,
+                                 SIM_TIME="on", SIM_LOG=log)
             if not run.ran:
                 print(run.stderr, file=sys.stderr)
                 return None
@@ -86,8 +87,8 @@ def print_models(table, where, models, bound_ns):
                   step_ms=ms(step.ns), bound=step.ns / bound_ns)
 
 
-def print_tier(table, where, step, bound_ns, judged):
-    table.row(**where, who="tier", moves=step.copies, in_MiB=mib(step.in_bytes),
+def print_tier(table, where, who, step, bound_ns, judged):
+    table.row(**where, who=who, moves=step.copies, in_MiB=mib(step.in_bytes),
               out_MiB=mib(step.out_bytes), link_MiB=mib(step.link_bytes), calls=step.calls,
               waits=step.waits, step_ms=ms(step.ns), bound=step.ns / bound_ns,
               link_ms=ms(step.link_ns), idle_ms=ms(step.idle_ns), calls_ms=ms(step.calls_ns),
@@ -102,12 +103,13 @@ def measure(table, workload, share):
     table.row(**where, who="bound", in_MiB=mib(models["belady"].in_bytes),
               out_MiB=mib(models["belady"].out_bytes), step_ms=ms(bound_ns), bound=1.0)
     print_models(table, where, models, bound_ns)
-    step = workload.tier(capacity)
-    if step is None:
-        table.row(**where, who="tier", verdict="MISSED: failed")
-    else:
-        print_tier(table, where, step, bound_ns,
-                   verdict(share, step.ns, bound_ns, models["lru"].ns))
+    for who, overlap in (("tier", "on"), ("trust", "trust")):
+        step = workload.tier(capacity, overlap)
+        if step is None:
+            table.row(**where, who=who, verdict="MISSED: failed")
+        else:
+            print_tier(table, where, who, step, bound_ns,
+                       verdict(share, step.ns, bound_ns, models["lru"].ns))
 
 
 def main():

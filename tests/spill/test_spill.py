@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import unittest
 
 LONG = "--long" in sys.argv
 if LONG:
@@ -162,6 +163,7 @@ class Moves(harness.Case):
                     self.assertFalse(first < inside[1] and inside[0] < end, line)
         self.assertGreater(unmapped, 0)
 
+    @unittest.skipIf(harness.SANITIZED, "an interpreter without the sanitizer cannot load it")
     def test_program_without_cuda(self):
         """The interface answers before CUDA is in use, and says so."""
         program = ("import ctypes; own = ctypes.CDLL(None)\n"
