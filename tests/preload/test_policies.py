@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Policies in force: what becomes of the blocks that a rule decides on, to the byte."""
 import json
+import unittest
 
 import harness
 from harness import GIB, MIB, PROGRAMS
@@ -99,6 +100,7 @@ class Loading(Policies):
         self.run_rules([("a", ALPHA, {})], "alpha:2", MODE="observe",
                        allow=["SPILLWAY_POLICY has no effect in mode observe", "^spillway: mode"])
 
+    @unittest.skipIf(harness.SANITIZED, "a program without the sanitizer cannot load it")
     def test_not_loaded_without_cuda(self):
         result = self.run_command(["true"], harness.environment(POLICY="nowhere"))
         self.assertEqual((result.status, result.stderr), (0, ""))
