@@ -3,10 +3,11 @@
 
 Devices that hold 95, 90, 80 and 50 % of the live peak, with simulated time; from the fourth step
 on. `tier` is spillway, and `trust` is spillway with SPILLWAY_OVERLAP=trust: their steps are timed
-from the driver's log of launches and copies. The others are models of the same plan at the same costs (spill_model.py): demand paging with the buffer that
-was not used for longest, or will not be, and placement for good. The bound is the longer of what
-the kernels compute and of what has to be moved in one direction over the link if the right buffers
-are moved (Belady's) and everything overlaps.
+from the driver's log of launches and copies. The others are models of the same plan at the same
+costs (spill_model.py): demand paging with the buffer that was not used for longest, or will not be,
+and placement for good. The bound is the longer of what the kernels compute and of what has to be
+moved in one direction over the link if the right buffers are moved (Belady's) and everything
+overlaps.
 """
 import pathlib
 import sys
