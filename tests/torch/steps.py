@@ -25,23 +25,25 @@ class PoolStats(ctypes.Structure):
 
 
 def pool():
-    """What spillway itself says of the current device: committed and host bytes; None without."""
+    """What spillway itself says of the current device: committed and host bytes."""
     ask = getattr(ctypes.CDLL(None), "spillway_stats", None)
     stats = PoolStats(size=ctypes.sizeof(PoolStats))
     if ask is None or ask(torch.cuda.current_device(), ctypes.byref(stats)) != 0:
-        return None
-    return stats.committed_bytes + stats.host_bytes
+        return None, None
+    return stats.committed_bytes, stats.host_bytes
 
 
 def figures():
     stats = torch.cuda.memory_stats()
+    committed, host = pool()
     return {
         "capturing": torch.cuda.is_current_stream_capturing(),
         "allocated": torch.cuda.memory_allocated(),
         "allocated_peak": torch.cuda.max_memory_allocated(),
         "reserved": torch.cuda.memory_reserved(),
         "reserved_peak": torch.cuda.max_memory_reserved(),
-        "pool": pool(),
+        "committed": committed,
+        "host": host,
         # These exist on PyTorch's own allocator only.
         "requested": stats.get("requested_bytes.all.current"),
         "requested_peak": stats.get("requested_bytes.all.peak"),
