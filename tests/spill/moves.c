@@ -370,7 +370,7 @@ static void with_copy(void)
     }
     usleep(20000);
     hold_and_allocate();
-    *(volatile uint32_t *)flag = 1;
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
     MUST(cuStreamDestroy(blocking));
 }
