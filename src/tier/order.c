@@ -12,7 +12,8 @@ enum {
     MOST_COMPARED = 1 << 17, /* events, in one search */
     MOST_SKIPPED = 32,   /* expected events that may be missing at once */
     MOST_STRIKES = 48,   /* differences, less what was as expected since */
-    SEARCH_EVERY = 32    /* events, while lost */
+    SEARCH_EVERY = 32,   /* events, while lost */
+    NEAR_SHARE = 8       /* part of a period by which another one may differ and be the same */
 };
 
 static const uint64_t odd = 0x9e3779b97f4a7c15u;
@@ -165,6 +166,18 @@ static uint64_t *end_of(struct spw_order *order)
     return &order->ends[(hash * odd) >> (64 - END_BITS)];
 }
 
+/* Whether what is followed is what was followed before. */
+static void compare_periods(struct spw_order *order)
+{
+    uint64_t period = spw_order_period(order), before = order->steady_period;
+    uint64_t difference = period > before ? period - before : before - period;
+
+    if (period == 0 || before == 0 || difference > before / NEAR_SHARE) {
+        order->steady_period = period;
+        order->since = order->count;
+    }
+}
+
 static void note(struct spw_order *order, enum spw_order_kind kind, uint32_t block)
 {
     struct spw_order_block *b = &order->blocks[block];
@@ -190,9 +203,13 @@ static void note(struct spw_order *order, enum spw_order_kind kind, uint32_t blo
     }
     *end = order->count;
     order->wait -= order->wait > 0 ? 1 : 0;
+    if (!expected) {
+        order->surprise = order->count;
+    }
     if (!expected || (!order->following && order->wait == 0)) {
         search(order);
     }
+    compare_periods(order);
 }
 
 uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site, uint64_t age)
@@ -247,6 +264,14 @@ void spw_order_free(struct spw_order *order, uint32_t block)
 uint64_t spw_order_period(const struct spw_order *order)
 {
     return order->following ? order->count - order->cursor : 0;
+}
+
+struct spw_order_course spw_order_course(const struct spw_order *order)
+{
+    return (struct spw_order_course){.events = order->count,
+                                     .period = spw_order_period(order),
+                                     .since = order->since,
+                                     .surprise = order->surprise};
 }
 
 /* The live block that is meant by what happened to `block`; 0 when it is not there (yet). */

@@ -50,6 +50,7 @@ struct spw_order {
     uint32_t strikes, wait;
     uint32_t forecast;
     uint64_t hits, misses; /* events that were expected, and that were not, while following */
+    uint64_t steady_period, since, surprise; /* see struct spw_order_course */
 };
 
 /* The number of blocks it knows at most, and of events. */
@@ -69,6 +70,17 @@ uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site,
 
 /* The length of the period in events; 0: nothing is expected. */
 uint64_t spw_order_period(const struct spw_order *order);
+
+/* How the past is followed. */
+struct spw_order_course {
+    uint64_t events;   /* so far */
+    uint64_t period;   /* in events; 0: nothing is expected */
+    uint64_t since;    /* the event since which that period, or nearly that, is followed */
+    uint64_t surprise; /* the newest event that was not as expected, with 1 added; 0: none */
+};
+
+/* How it is followed at present. */
+struct spw_order_course spw_order_course(const struct spw_order *order);
 
 /* An event that is to come. */
 struct spw_order_expected {

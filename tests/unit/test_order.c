@@ -181,6 +181,47 @@ static void test_another_order(void **state)
     spw_order_fini(&model.order);
 }
 
+/* Since when the same order is followed, and when something came that was not foreseen. */
+static void test_course(void **state)
+{
+    struct spw_order_course course, later;
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 6; i++) {
+        step(&model, -1);
+    }
+    course = spw_order_course(&model.order);
+    assert_int_equal(course.events, model.order.count);
+    assert_int_equal(course.period, EVENTS);
+    assert_true(course.since > EVENTS);
+    assert_true(course.since < 3 * EVENTS);
+    assert_true(course.surprise <= course.since);
+    /* A small difference is a surprise, and no other order. */
+    step(&model, LAYERS - 1);
+    later = spw_order_course(&model.order);
+    assert_int_equal(later.since, course.since);
+    assert_true(later.surprise > course.events);
+    /* Each half of a step is one of its own now. */
+    for (int i = 0; i < 6; i++) {
+        for (int layer = 0; layer < LAYERS; layer++) {
+            forward(&model, layer);
+            backward(&model, layer);
+        }
+    }
+    course = spw_order_course(&model.order);
+    assert_true(course.since > later.events);
+    assert_true(course.period < EVENTS / 2);
+    for (int i = 0; i < 100; i++) {
+        spw_order_free(&model.order,
+                       spw_order_alloc(&model.order, 100 + (uint64_t)rand() % 1000, 77));
+    }
+    later = spw_order_course(&model.order);
+    assert_int_equal(later.period, 0);
+    assert_int_equal(later.since, later.events);
+    spw_order_fini(&model.order);
+}
+
 /* Far more events and blocks than are kept. */
 static void test_for_long(void **state)
 {
@@ -217,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_allocations_to_come),
         cmocka_unit_test(test_small_differences),
         cmocka_unit_test(test_another_order),
+        cmocka_unit_test(test_course),
         cmocka_unit_test(test_for_long),
         cmocka_unit_test(test_too_many_blocks),
     };
