@@ -12,6 +12,7 @@
 #include "hook/wish.h"
 #include "pool/pool.h"
 #include "site/capture.h"
+#include "site/holders.h"
 #include "site/report.h"
 #include "stats/room.h"
 #include "stats/stats.h"
@@ -408,6 +409,8 @@ static struct spw_host_tier *make_tier(const struct spw_device *device, struct s
         .move_wait_ns = wait_ns,
         .overlap = overlap != SPW_OVERLAP_OFF,
         .trust = overlap == SPW_OVERLAP_TRUST,
+        .audit = overlap == SPW_OVERLAP_ON,
+        .label = spw_site_label_of,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };
     struct spw_host_tier *tier;

@@ -45,7 +45,12 @@ enum spw_option_scope {
 /* The words of the list types, in the order of their names in options.c. */
 enum spw_mode { SPW_MODE_AUTO, SPW_MODE_TENSOR, SPW_MODE_SEGMENT, SPW_MODE_OBSERVE };
 enum spw_spill { SPW_SPILL_AUTO, SPW_SPILL_OFF };
-enum spw_overlap { SPW_OVERLAP_ON, SPW_OVERLAP_OFF, SPW_OVERLAP_TRUST };
+enum spw_overlap {
+    SPW_OVERLAP_ON,
+    SPW_OVERLAP_CAREFUL,
+    SPW_OVERLAP_TRUST,
+    SPW_OVERLAP_OFF,
+};
 enum spw_sites { SPW_SITES_OFF, SPW_SITES_NATIVE, SPW_SITES_PYTHON, SPW_SITES_BOTH };
 
 enum { SPW_COMPLAINT_TEXT = 512 }; /* enough for every sentence written here; longer ones are cut */

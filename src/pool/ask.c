@@ -34,6 +34,7 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
                                         .bytes = extent->requested,
                                         .id = extent->id,
                                         .stream_id = extent->stream_id,
+                                        .site = extent->site,
                                         .context = extent->context,
                                         .ordered = extent->ordered};
     }

@@ -453,6 +453,85 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool)
     return err;
 }
 
+/* ---- samples ---- */
+
+/* How many granules of the run of `count` from `first` on begin in the same block, or free extent.
+ */
+static size_t stretch_of(const struct spw_pool *pool, size_t first, size_t count)
+{
+    const struct spw_extent *extent =
+        spw_space_find(&pool->space, spw_move_address(pool, &pool->move.items[first]));
+    size_t next = first + 1;
+
+    while (next < first + count && extent != NULL &&
+           spw_move_address(pool, &pool->move.items[next]) < spw_extent_end(extent)) {
+        next++;
+    }
+    return next - first;
+}
+
+static void choose_sample(struct spw_pool *pool, uint64_t turn)
+{
+    struct spw_move *move = &pool->move;
+
+    for (size_t i = 0, run; i < move->count; i += run) {
+        run = spw_move_run(move, i);
+        for (size_t k = i, stretch; k < i + run; k += stretch) {
+            stretch = stretch_of(pool, k, i + run - k);
+            for (size_t m = k; m < k + stretch; m++) {
+                move->items[m].sampled = m == k + turn % stretch;
+            }
+        }
+    }
+}
+
+/* Reads a copy. The lock is not kept from one to the next: the program allocates meanwhile. */
+static enum spw_err hash_copy(struct spw_pool *pool, size_t item, uint64_t *ret_hash)
+{
+    enum spw_err err;
+
+    pthread_mutex_lock(&pool->lock);
+    err = pool->ops->hash(pool->vm, staged_at(pool, item), pool->config.granule_bytes, ret_hash);
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_sample(struct spw_pool *pool, uint64_t turn)
+{
+    struct spw_move *move = &pool->move;
+    enum spw_err err = SPW_OK;
+
+    pthread_mutex_lock(&pool->lock);
+    choose_sample(pool, turn);
+    pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
+        if (move->items[i].sampled) {
+            err = hash_copy(pool, i, &move->items[i].copied_hash);
+        }
+    }
+    return err;
+}
+
+enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule)
+{
+    const struct spw_move *move = &pool->move;
+    enum spw_err err = SPW_OK;
+
+    *ret_granule = 0;
+    for (size_t i = 0; i < move->count && err == SPW_OK && *ret_granule == 0; i++) {
+        uint64_t hash;
+
+        if (!move->items[i].sampled) {
+            continue;
+        }
+        err = hash_copy(pool, i, &hash);
+        if (err == SPW_OK && hash != move->items[i].copied_hash) {
+            *ret_granule = spw_move_address(pool, &move->items[i]);
+        }
+    }
+    return err;
+}
+
 /* ---- proof ---- */
 
 enum spw_err spw_pool_move_hash(struct spw_pool *pool)

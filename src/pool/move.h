@@ -87,6 +87,14 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool);
 /* Notes a hash of each granule; called when the device is at rest. */
 enum spw_err spw_pool_move_hash(struct spw_pool *pool);
 
+/* Notes a hash of the copies of some granules: of one at least of each block in each run. Which one
+ * changes with `turn`. The copies are done. */
+enum spw_err spw_pool_move_sample(struct spw_pool *pool, uint64_t turn);
+
+/* Compares the same copies when they have been made again: *ret_granule is the first whose content
+ * is another now, 0 if there is none. */
+enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule);
+
 /* Puts the new chunks in place. The device is at rest, the copies are done. *ret_bytes have moved;
  * on failure the granules from there on are as they were, but for such as cannot be reached any
  * more, because the seam refused to map them again or to give access: see the next two. */

@@ -45,6 +45,7 @@ struct spw_block {
     uint64_t bytes;     /* as the program asked for it */
     uint64_t id;        /* new for every allocation, never 0 */
     uint64_t stream_id; /* of the allocation; 0 without a stream */
+    uint32_t site;      /* who is charged with it */
     void *context;      /* that was current at the allocation; opaque to the pool */
     bool ordered;       /* allocated on a stream: belongs to the default memory pool */
 };

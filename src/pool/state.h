@@ -17,8 +17,10 @@ struct spw_move_item {
     size_t granule;
     uint64_t chunk; /* the new one; when it is committed, the old one */
     uint64_t hash;  /* of the content, when it is verified */
+    uint64_t copied_hash; /* of the copy, when it is sampled */
     enum spw_tier to;
     bool staged;    /* the new chunk is mapped in the staging window */
+    bool sampled;   /* it is in the sample */
     bool left_out;  /* of the commit: its block was fixed meanwhile */
     bool mapped;    /* the new chunk is in place, but nobody has access yet */
     bool committed;

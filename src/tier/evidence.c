@@ -46,12 +46,9 @@ void spw_evidence_note(struct spw_evidence *evidence, const struct spw_order_cou
     uint32_t *in_vain = &evidence->in_vain[evidence->foreseen];
 
     *in_vain = finding == SPW_EVIDENCE_IN_VAIN ? *in_vain + 1 : 0;
-    if (course->since != evidence->since) {
-        evidence->since = course->since;
-        evidence->audits = 0;
-    }
     if (finding == SPW_EVIDENCE_CLEAN) {
-        evidence->audits++;
+        evidence->audits = course->since == evidence->since ? evidence->audits + 1 : 1;
+        evidence->since = course->since;
         evidence->unaudited = 0;
     } else if (finding == SPW_EVIDENCE_BELIEVED) {
         evidence->unaudited++;

@@ -52,6 +52,6 @@ bool spw_evidence_begin(struct spw_evidence *evidence, const struct spw_order_co
 enum spw_evidence_worth spw_evidence_weigh(const struct spw_evidence *evidence,
                                            const struct spw_order_course *course);
 
-/* A finding about the move under way, while the order goes like this. */
+/* A finding about the move under way, while the order goes like this; NULL: it follows none. */
 void spw_evidence_note(struct spw_evidence *evidence, const struct spw_order_course *course,
                        enum spw_evidence_finding finding);

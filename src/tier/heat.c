@@ -128,12 +128,12 @@ static bool is_moving(const struct spw_heat *heat, uint32_t block, enum spw_tier
     return false;
 }
 
-void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool all)
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool kernel)
 {
     bool clean;
 
     pthread_mutex_lock(&heat->lock);
-    clean = all && !heat->blind;
+    clean = !heat->blind;
     for (size_t i = 0; i < count; i++) {
         uint32_t block = spw_places_own(&heat->places, addresses[i])
                              ? spw_places_find(&heat->places, addresses[i])
@@ -145,6 +145,7 @@ void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t coun
         }
     }
     heat->noted += clean;
+    heat->certain += clean && !kernel;
     pthread_mutex_unlock(&heat->lock);
 }
 
@@ -176,6 +177,7 @@ void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *pla
     }
     heat->submitted = submitted;
     heat->noted = 0;
+    heat->certain = 0;
     pthread_mutex_unlock(&heat->lock);
 }
 
@@ -188,14 +190,20 @@ void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *place
     pthread_mutex_unlock(&heat->lock);
 }
 
-bool spw_heat_is_clean(struct spw_heat *heat, uint64_t submitted)
+enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, uint64_t submitted)
 {
-    bool clean;
+    enum spw_heat_verdict verdict = SPW_HEAT_TOUCHED;
+    uint64_t since;
 
     pthread_mutex_lock(&heat->lock);
-    clean = submitted - heat->submitted == heat->noted;
+    since = submitted - heat->submitted;
+    if (since == heat->certain) {
+        verdict = SPW_HEAT_UNTOUCHED;
+    } else if (since == heat->noted) {
+        verdict = SPW_HEAT_UNNAMED;
+    }
     pthread_mutex_unlock(&heat->lock);
-    return clean;
+    return verdict;
 }
 
 /* ---- planning ---- */
@@ -219,6 +227,16 @@ bool spw_heat_knows(struct spw_heat *heat, uint64_t *ret_events, uint64_t *ret_p
     spw_counter_set(&heat->counters->uses_unforeseen, heat->order.misses);
     pthread_mutex_unlock(&heat->lock);
     return *ret_period > 0;
+}
+
+struct spw_order_course spw_heat_course(struct spw_heat *heat)
+{
+    struct spw_order_course course;
+
+    pthread_mutex_lock(&heat->lock);
+    course = spw_order_course(&heat->order);
+    pthread_mutex_unlock(&heat->lock);
+    return course;
 }
 
 static void add_need(void *cookie, const struct spw_order_expected *expected)

@@ -2,9 +2,9 @@
  *
  * Knows every large block of a pool by its addresses, and the order of their use. Also watches over
  * a move that is under way: whether what was submitted since it began can have touched what moves.
- * A call whose arguments are not known counts as touching everything, and so does a kernel, which
- * may find addresses in memory or in a descriptor (pointer arrays, tensor maps), unless the user
- * says that arguments can be trusted.
+ * A call whose arguments are not known may touch everything, and so may a kernel, which can find
+ * addresses in memory or in a descriptor (pointer arrays, tensor maps); but of most kernels the
+ * arguments tell all, and what they tell is kept apart.
  *
  * Locking: a mutex of its own, taken inside the tier's and outside the pool's; held for as long as
  * it takes to look up a few addresses, or, when a move is planned, to go through all blocks. */
@@ -37,7 +37,8 @@ struct spw_heat {
     bool blind;         /* there are blocks that it does not know */
     uint8_t *moving;    /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
     uint64_t submitted; /* of the whole process, when the move began */
-    uint64_t noted;     /* submissions since then that are known to touch nothing of it */
+    uint64_t noted;     /* submissions since then whose arguments name nothing of it */
+    uint64_t certain;   /* of these, those that are no kernels */
     /* For planning: as many as there are granules, and allocations and frees in a period. */
     struct spw_move_spot *spots;
     struct spw_plan_granule *granules;
@@ -53,9 +54,9 @@ void spw_heat_close(struct spw_heat *heat);
 void spw_heat_alloc(struct spw_heat *heat, uint64_t address, uint64_t bytes, uint32_t site);
 void spw_heat_free(struct spw_heat *heat, uint64_t address);
 
-/* The addresses in the arguments of a call: once for each, while the caller is inside the gate.
- * `all`: the call touches nothing else. */
-void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool all);
+/* The addresses in the arguments of a call: once for each, while the caller is inside the gate. A
+ * `kernel` may touch more than that, other calls do not. */
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool kernel);
 
 /* Whether one of the addresses is of a block that is on its way to the device. */
 bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count);
@@ -66,14 +67,24 @@ void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *pla
                          uint64_t submitted);
 void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count);
 
-/* Whether nothing that was submitted since, `submitted` in all, touches what moves. */
-bool spw_heat_is_clean(struct spw_heat *heat, uint64_t submitted);
+/* What is known of all that was submitted since a move began. */
+enum spw_heat_verdict {
+    SPW_HEAT_TOUCHED,   /* something touches what moves, or may */
+    SPW_HEAT_UNNAMED,   /* no argument names it, but kernels were among it */
+    SPW_HEAT_UNTOUCHED, /* nothing touches it */
+};
+
+/* The same of the move under way; `submitted` in all. */
+enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, uint64_t submitted);
 
 /* The number of events so far: allocations, uses and frees. */
 uint64_t spw_heat_events(struct spw_heat *heat);
 
 /* Whether it is known what is used next, and the number of events so far. */
 bool spw_heat_knows(struct spw_heat *heat, uint64_t *ret_events, uint64_t *ret_period);
+
+/* How the order of use goes. */
+struct spw_order_course spw_heat_course(struct spw_heat *heat);
 
 /* What is to be made room for, and how. */
 struct spw_heat_wish {

@@ -1,6 +1,7 @@
 #include "tier/mover.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -42,17 +43,18 @@ static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool), struct spw
 }
 
 /* A mismatch is a bug of spillway's: everything that is known is told. */
-static void report_mismatch(const struct spw_mover *mover, bool copied_twice, uint64_t address)
+static void report_mismatch(const struct spw_mover *mover, bool behind_gate, uint64_t address)
 {
     struct spw_block block = {0};
 
     (void)spw_pool_find(mover->pool, address, &block);
     spw_say("SPILLWAY_VERIFY: BUG: content changed in a move of device %d: granule "
             "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64 " bytes, move %" PRIu64
-            ", wish of %" PRIu64 " bytes, overlap %s, copied %s, %" PRIu64 " submissions so far",
+            ", wish of %" PRIu64 " bytes, copied %s%s, %" PRIu64 " submissions so far",
             mover->ordinal, address, block.id, block.address, block.bytes,
             spw_counter_get(&mover->counters->moves), mover->bytes,
-            mover->overlap ? "on" : "off", copied_twice ? "with the gate closed" : "once",
+            mover->copied ? "with the gate open" : "",
+            !behind_gate ? "" : mover->copied ? " and closed" : "with the gate closed",
             spw_gate_submissions());
 }
 
@@ -72,30 +74,138 @@ static void insist(struct spw_mover *mover)
             mover->ordinal, spw_size_text(bytes, size), address);
 }
 
-/* Whether what moves may have been written to since the copies began. */
-static bool is_stale(const struct spw_mover *mover)
+/* ---- what the first copy is worth ---- */
+
+/* What is known of what was submitted since the move began. */
+static enum spw_heat_verdict judge(const struct spw_mover *mover)
 {
     uint64_t submissions = spw_gate_submissions();
 
-    return !mover->overlap ||
-           (submissions != mover->submissions &&
-            (mover->heat == NULL || !spw_heat_is_clean(mover->heat, submissions)));
+    if (submissions == mover->submissions) {
+        return SPW_HEAT_UNTOUCHED;
+    }
+    return mover->heat == NULL ? SPW_HEAT_TOUCHED : spw_heat_judge(mover->heat, submissions);
+}
+
+static enum spw_evidence_worth weigh(const struct spw_mover *mover)
+{
+    struct spw_order_course course;
+
+    if (mover->trust) {
+        return SPW_EVIDENCE_BELIEF;
+    }
+    if (!mover->audit || !mover->foreseen) {
+        return SPW_EVIDENCE_NONE;
+    }
+    course = spw_heat_course(mover->heat);
+    return spw_evidence_weigh(&mover->evidence, &course);
+}
+
+static void note_finding(struct spw_mover *mover, enum spw_evidence_finding finding)
+{
+    struct spw_order_course course;
+
+    if (mover->foreseen) {
+        course = spw_heat_course(mover->heat);
+    }
+    spw_evidence_note(&mover->evidence, mover->foreseen ? &course : NULL, finding);
+}
+
+/* With the gate open: looks at the first copy if it is to be compared with the second. What cannot
+ * be looked at proves nothing. */
+static void take_sample(struct spw_mover *mover)
+{
+    mover->sampled = mover->copied && judge(mover) == SPW_HEAT_UNNAMED &&
+                     weigh(mover) == SPW_EVIDENCE_AUDIT &&
+                     spw_pool_move_sample(mover->pool, mover->evidence.audits) == SPW_OK;
+}
+
+/* With the gate closed: whether the first copy cannot stand. *ret_audit: it is only not known. */
+static bool is_stale(struct spw_mover *mover, bool *ret_audit)
+{
+    enum spw_heat_verdict verdict = judge(mover);
+
+    *ret_audit = false;
+    if (!mover->copied) {
+        return true;
+    }
+    if (verdict == SPW_HEAT_UNTOUCHED) {
+        note_finding(mover, SPW_EVIDENCE_OF_USE);
+        return false;
+    }
+    if (verdict == SPW_HEAT_UNNAMED && mover->sampled) {
+        *ret_audit = true;
+        return true;
+    }
+    if (verdict == SPW_HEAT_UNNAMED && weigh(mover) == SPW_EVIDENCE_BELIEF) {
+        note_finding(mover, SPW_EVIDENCE_BELIEVED);
+        spw_counter_add(&mover->counters->believed_moves, 1);
+        return false;
+    }
+    note_finding(mover, SPW_EVIDENCE_IN_VAIN);
+    return true;
+}
+
+/* Compares both copies. */
+static void audit(struct spw_mover *mover)
+{
+    uint64_t granule;
+
+    if (spw_pool_move_compare(mover->pool, &granule) != SPW_OK) {
+        return;
+    }
+    spw_counter_add(&mover->counters->audits, 1);
+    spw_counter_add(&mover->counters->failed_audits, granule != 0);
+    note_finding(mover, granule != 0 ? SPW_EVIDENCE_WRONG : SPW_EVIDENCE_CLEAN);
+    mover->unnamed = granule;
+}
+
+/* Who is charged with what was written to without being named. */
+static void tell_unnamed(struct spw_mover *mover)
+{
+    char size[SPW_SIZE_TEXT], site[256], before[192] = "";
+    struct spw_block block = {.address = mover->unnamed};
+
+    if (mover->unnamed == 0) {
+        return;
+    }
+    (void)spw_pool_find(mover->pool, mover->unnamed, &block);
+    mover->label(block.site, site, sizeof(site));
+    if (mover->evidence.believed > 0) {
+        (void)snprintf(before, sizeof(before), "; but %" PRIu64 " moves before it were believed, "
+                       "and what was written so during one of them is lost: "
+                       "SPILLWAY_OVERLAP=careful never believes", mover->evidence.believed);
+    }
+    spw_say("device %d: a kernel wrote to memory that no argument names, while it was moved: to "
+            "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
+            "is copied only while submissions are held back%s",
+            mover->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
+    mover->unnamed = 0;
+}
+
+/* ---- the closed phase ---- */
+
+static enum spw_err copy_closed(struct spw_mover *mover)
+{
+    enum spw_err err = spw_pool_move_copy(mover->pool, /* after_all */ false);
+
+    spw_counter_add(&mover->counters->second_copies, mover->copied);
+    if (err == SPW_OK) {
+        err = await(spw_pool_move_poll, mover->pool,
+                    mover->wait_ns + mover->bytes / 1024 * COPY_NS_PER_KIB);
+    }
+    return err;
 }
 
 /* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
 static enum spw_err exchange(struct spw_mover *mover, uint64_t *ret_bytes)
 {
-    bool again = is_stale(mover);
-    enum spw_err err = SPW_OK;
+    bool is_audit, again = is_stale(mover, &is_audit);
+    enum spw_err err = again ? copy_closed(mover) : SPW_OK;
     uint64_t wrong;
 
-    if (again) {
-        spw_counter_add(&mover->counters->second_copies, mover->overlap);
-        err = spw_pool_move_copy(mover->pool, /* after_all */ false);
-        if (err == SPW_OK) {
-            err = await(spw_pool_move_poll, mover->pool,
-                        mover->wait_ns + mover->bytes / 1024 * COPY_NS_PER_KIB);
-        }
+    if (err == SPW_OK && is_audit) {
+        audit(mover);
     }
     if (err == SPW_OK && mover->verify) {
         err = spw_pool_move_hash(mover->pool);
@@ -116,7 +226,6 @@ static enum spw_err exchange(struct spw_mover *mover, uint64_t *ret_bytes)
     return err;
 }
 
-/* The closed phase. */
 static enum spw_err close_and_exchange(struct spw_mover *mover, uint64_t *ret_bytes)
 {
     uint64_t begin = now_ns();
@@ -130,6 +239,7 @@ static enum spw_err close_and_exchange(struct spw_mover *mover, uint64_t *ret_by
         spw_gate_open();
     }
     spw_counter_add(&mover->counters->closed_ns, now_ns() - begin);
+    tell_unnamed(mover);
     return err;
 }
 
@@ -169,7 +279,22 @@ static void end_move(struct spw_mover *mover, enum spw_err err)
     mover->under_way = false;
 }
 
-enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish)
+/* Whether to copy before the gate is closed. */
+static bool copies_first(struct spw_mover *mover)
+{
+    struct spw_order_course course;
+
+    if (!mover->overlap || mover->trust) {
+        return mover->overlap;
+    }
+    if (mover->foreseen) {
+        course = spw_heat_course(mover->heat);
+    }
+    return spw_evidence_begin(&mover->evidence, mover->foreseen ? &course : NULL);
+}
+
+enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
+                             bool foreseen)
 {
     enum spw_err err;
 
@@ -183,13 +308,16 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
         return err;
     }
     mover->under_way = true;
+    mover->foreseen = foreseen && mover->heat != NULL;
     mover->place_count = spw_pool_move_places(mover->pool, mover->places);
     mover->bytes = mover->place_count * mover->granule_bytes;
     mover->submissions = spw_gate_submissions();
     if (mover->heat != NULL) {
         spw_heat_begin_move(mover->heat, mover->places, mover->place_count, mover->submissions);
     }
-    if (mover->overlap) {
+    mover->sampled = false;
+    mover->copied = copies_first(mover);
+    if (mover->copied) {
         err = spw_pool_move_copy(mover->pool, /* after_all */ true);
     }
     if (err != SPW_OK) {
@@ -210,13 +338,14 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
     enum spw_err err = SPW_OK;
 
     *ret_bytes = 0;
-    if (mover->overlap) {
+    if (mover->copied) {
         err = await(spw_pool_move_poll, mover->pool, patience_ns);
     }
     /* So that with the gate closed there is little left to wait for. */
     if (err == SPW_OK) {
         err = spw_pool_move_drain(mover->pool);
         mover->rested = err == SPW_OK;
+        take_sample(mover);
     }
     if (err == SPW_E_AGAIN) {
         err = await(spw_pool_move_drain, mover->pool, patience_ns);
@@ -232,7 +361,7 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
 enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
                             uint64_t patience_ns, uint64_t *ret_bytes)
 {
-    enum spw_err err = spw_mover_begin(mover, wish);
+    enum spw_err err = spw_mover_begin(mover, wish, /* foreseen */ false);
 
     *ret_bytes = 0;
     if (err == SPW_OK) {

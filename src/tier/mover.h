@@ -7,6 +7,9 @@
  * changed. A move is made in one go, or begun and looked after now and then until its copies are
  * done.
  *
+ * What may have been written is told by the arguments of what was submitted, as far as these are
+ * believed (tier/evidence.h). Where a first copy is likely to be of no use, none is made.
+ *
  * Locking: the caller lets one thread at a time move memory of a pool, and holds no pool's lock. */
 #pragma once
 
@@ -15,6 +18,7 @@
 
 #include "base/counters.h"
 #include "pool/move.h"
+#include "tier/evidence.h"
 #include "tier/heat.h"
 
 struct spw_mover {
@@ -24,10 +28,19 @@ struct spw_mover {
     uint64_t granule_bytes;
     uint64_t wait_ns; /* how long the gate may be closed for the device to come to rest */
     bool overlap, verify;
+    bool trust;       /* a kernel's arguments name all that it writes to */
+    bool audit;       /* whether they do is found out; else, without trust, they do not */
+    struct spw_evidence evidence;
+    /* Writes in a few words who is charged with the blocks of a site. */
+    void (*label)(uint32_t site, char *text, size_t capacity);
     uint32_t skip;    /* moves not to be tried, since the last ones were abandoned */
     uint32_t next_skip;
     struct spw_heat *heat; /* who sees what moves used; NULL: nobody */
     bool under_way;
+    bool foreseen;         /* it follows the order of use */
+    bool copied;           /* its first copy was made */
+    bool sampled;          /* and can be compared with the second */
+    uint64_t unnamed;      /* a granule of it that was written to and not named; 0: none */
     bool rested;           /* the device was, when the last copies were done */
     bool to_clear;         /* the last one is done but for what it held */
     uint64_t submissions;  /* when it began */
@@ -44,8 +57,9 @@ enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish 
                             uint64_t patience_ns, uint64_t *ret_bytes);
 
 /* Begins to move what is wished: the first half of spw_mover_move. When it succeeds, a move is
- * under way until it is finished. */
-enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish);
+ * under way until it is finished. `foreseen`: the wish is what the order of use tells. */
+enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
+                             bool foreseen);
 
 /* Whether the copies of the move under way are done. */
 bool spw_mover_is_ready(struct spw_mover *mover);

@@ -73,7 +73,10 @@ enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
                                      .granule_bytes = granule_of(config->pool),
                                      .wait_ns = config->move_wait_ns,
                                      .overlap = config->overlap,
+                                     .trust = config->trust,
+                                     .audit = config->audit,
                                      .verify = config->verify,
+                                     .label = config->label,
                                      .next_skip = 1};
     *ret_tier = tier;
     return SPW_OK;
@@ -270,7 +273,7 @@ static void begin(struct spw_host_tier *tier)
     if (spw_heat_knows(&tier->heat, &events, &period)) {
         wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
         if ((wish.count >= batch || at < period / SOON_SHARE) && wish.count > 0 &&
-            spw_mover_begin(&tier->mover, &wish) == SPW_OK) {
+            spw_mover_begin(&tier->mover, &wish, /* foreseen */ true) == SPW_OK) {
             spw_counter_add(&tier->config.counters->prefetches, 1);
             atomic_store(&tier->since, 0);
             atomic_store(&tier->moving, true);
@@ -351,7 +354,7 @@ void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, si
                        bool kernel)
 {
     if (spw_host_tier_watches(tier)) {
-        spw_heat_note(&tier->heat, addresses, count, !kernel || tier->config.trust);
+        spw_heat_note(&tier->heat, addresses, count, kernel);
     }
 }
 

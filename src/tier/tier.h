@@ -25,7 +25,10 @@ struct spw_host_tier_config {
     uint64_t move_wait_ns; /* how long submissions may be held back for a move */
     bool overlap;          /* copy while the program goes on submitting */
     bool trust;            /* the arguments of a kernel are all that it writes to */
+    bool audit;            /* whether they are is found out */
     bool verify;           /* compare content before and after a move */
+    /* Writes in a few words where the allocations of a site come from, for a line to the user. */
+    void (*label)(uint32_t site, char *text, size_t capacity);
 };
 
 /* What an allocation asks for, and who asks. */
@@ -90,7 +93,7 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
                           bool may_move);
 
 /* The same call inside the gate, every address in its arguments known: once for each submission. A
- * `kernel` may find more in memory, unless it is to be trusted. */
+ * `kernel` may find more in memory. */
 void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
                        bool kernel);
 
