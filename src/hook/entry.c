@@ -53,8 +53,8 @@
         }                                                                                          \
     } while (0)
 
-/* What enqueues work passes the gate. */
-#define SPW_ENTRY_SUBMIT(symbol, params, args)                                                     \
+/* What enqueues work passes the gate: `call` enqueues it. */
+#define SPW_ENTRY_GATED(symbol, params, call)                                                      \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
         struct spw_driver *driver = spw_hook_driver();                                             \
@@ -62,10 +62,16 @@
                                                                                                    \
         SPW_COMMIT_LAZY(symbol);                                                                   \
         spw_gate_enter();                                                                          \
-        SPW_FORWARD(result, driver->symbol args);                                                  \
+        call;                                                                                      \
         spw_gate_leave();                                                                          \
         return result;                                                                             \
     }
+
+#define SPW_ENTRY_SUBMIT(symbol, params, args)                                                     \
+    SPW_ENTRY_GATED(symbol, params, SPW_FORWARD(result, driver->symbol args))
+/* What may have enqueued a part when it fails is not repeated. */
+#define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args)                                               \
+    SPW_ENTRY_GATED(symbol, params, result = driver->symbol args)
 
 /* And what it uses is told while memory is short: `look` finds it out. */
 #define SPW_ENTRY_USE(symbol, params, args, look)                                                  \
@@ -109,19 +115,6 @@
 #define SPW_ENTRY_TOUCH(symbol, params, args)                                                      \
     SPW_ENTRY_USE(symbol, params, args, (spw_use_touch(&use), SPW_LOOK args))
 
-#define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args)                                               \
-    SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
-    {                                                                                              \
-        struct spw_driver *driver = spw_hook_driver();                                             \
-        CUresult result;                                                                           \
-                                                                                                   \
-        SPW_COMMIT_LAZY(symbol);                                                                   \
-        spw_gate_enter();                                                                          \
-        result = driver->symbol args;                                                              \
-        spw_gate_leave();                                                                          \
-        return result;                                                                             \
-    }
-
 #define SPW_ENTRY_START   SPW_ENTRY_HANDLE
 #define SPW_ENTRY_RESOLVE SPW_ENTRY_HANDLE
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
@@ -135,6 +128,7 @@
 #undef SPW_ENTRY_SERVE
 #undef SPW_ENTRY_HANDLE
 #undef SPW_ENTRY_FORWARD
+#undef SPW_ENTRY_GATED
 #undef SPW_ENTRY_SUBMIT
 #undef SPW_ENTRY_SUBMIT_PARTS
 #undef SPW_COMMIT_LAZY

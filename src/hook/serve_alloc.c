@@ -55,6 +55,18 @@ static enum spw_err alloc_spilling(const struct request *request, enum spw_err r
                            request->site, /* wish */ NULL, refused, ret_address);
 }
 
+/* On the device, or as spilling can have it. */
+static inline enum spw_err alloc_plainly(struct spw_pool *pool, const struct request *request,
+                                         uint64_t *ret_address)
+{
+    enum spw_err err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context,
+                                          request->site, ret_address);
+
+    return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
+               ? alloc_spilling(request, err, ret_address)
+               : err;
+}
+
 /* With a policy in force: what the rule that decides wishes, as far as it can be had. */
 static __attribute__((noinline)) enum spw_err
 alloc_by_policy(struct spw_pool *pool, const struct request *request, uint64_t *ret_address)
@@ -67,16 +79,10 @@ alloc_by_policy(struct spw_pool *pool, const struct request *request, uint64_t *
                                           .bytes = request->bytes,
                                           .site = request->site};
     struct spw_decision decision;
-    enum spw_err err;
 
-    if (spw_policy_decision(request->device, request->bytes, request->site, api, &decision)) {
-        return spw_wish_alloc(&wish, &decision, ret_address);
-    }
-    err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context, request->site,
-                             ret_address);
-    return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
-               ? alloc_spilling(request, err, ret_address)
-               : err;
+    return spw_policy_decision(request->device, request->bytes, request->site, api, &decision)
+               ? spw_wish_alloc(&wish, &decision, ret_address)
+               : alloc_plainly(pool, request, ret_address);
 }
 
 static enum outcome take(struct request *request, CUdeviceptr *ret_address)
@@ -95,11 +101,7 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL)) {
         err = alloc_by_policy(pool, request, &address);
     } else {
-        err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context,
-                                 request->site, &address);
-        if (SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)) {
-            err = alloc_spilling(request, err, &address);
-        }
+        err = alloc_plainly(pool, request, &address);
     }
     if (SPW_UNLIKELY(spw_hook.check)) {
         spw_device_check(request->device, pool);
