@@ -525,21 +525,6 @@ enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
     return alloc(pool, &request, ret_address);
 }
 
-enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
-                                     const struct spw_stream *stream, void *context, uint32_t site,
-                                     uint64_t *ret_address, uint64_t *ret_host_bytes)
-{
-    struct request request = {.requested = bytes,
-                              .stream = stream,
-                              .context = context,
-                              .site = site,
-                              .spilling = true};
-    enum spw_err err = alloc(pool, &request, ret_address);
-
-    *ret_host_bytes = request.host_bytes;
-    return err;
-}
-
 enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
                                  const struct spw_stream *stream, void *context, uint32_t site,
                                  const struct spw_pool_wish *wish, bool anywhere,

@@ -92,12 +92,6 @@ static inline enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes,
     return spw_pool_alloc_for(pool, bytes, stream, context, 0, ret_address);
 }
 
-/* The same, and what the device has no room for is on the host, as far as the host's limit goes:
- * *ret_host_bytes of the block. */
-enum spw_err spw_pool_alloc_anywhere(struct spw_pool *pool, uint64_t bytes,
-                                     const struct spw_stream *stream, void *context, uint32_t site,
-                                     uint64_t *ret_address, uint64_t *ret_host_bytes);
-
 /* Gives every block that was allocated without memory its own, on the host what the device has no
  * room for when `spilling`. On an error some are still without. May wait for pending fences. */
 enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling);

@@ -43,9 +43,10 @@ struct spw_tally {
     _Atomic uint64_t unmet; /* allocations that did not get what the rule wishes */
 };
 
-/* Allocates like spw_pool_alloc_for, or with `anywhere` like spw_pool_alloc_anywhere, what a rule
- * has wishes for (NULL: none does). SPW_E_QUOTA when the rule's limit refuses, SPW_E_NO_MEMORY when
- * what is to be on the host has no room there. */
+/* Allocates like spw_pool_alloc_for what a rule has wishes for (NULL: none does). With `anywhere`,
+ * what the device has no room for is on the host, as far as the host's limit goes: *ret_host_bytes
+ * of the block; where the rule wishes it to be does not matter then. SPW_E_QUOTA when the rule's
+ * limit refuses, SPW_E_NO_MEMORY when what is to be on the host has no room there. */
 enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
                                  const struct spw_stream *stream, void *context, uint32_t site,
                                  const struct spw_pool_wish *wish, bool anywhere,

@@ -80,6 +80,17 @@ void pool_refuse(struct pool_fixture *fixture, uint64_t bytes, const struct spw_
     assert_int_equal(spw_counter_get(&fixture->counters.allocs), allocs);
 }
 
+enum spw_err pool_try_anywhere(struct pool_fixture *fixture, uint64_t bytes,
+                               const struct spw_stream *stream, uint64_t *ret_address,
+                               uint64_t *ret_host_bytes)
+{
+    enum spw_err err = spw_pool_alloc_wish(fixture->pool, bytes, stream, NULL, 0, /* wish */ NULL,
+                                           /* anywhere */ true, ret_address, ret_host_bytes);
+
+    pool_check(fixture);
+    return err;
+}
+
 void pool_free(struct pool_fixture *fixture, uint64_t address, const struct spw_stream *stream)
 {
     assert_int_equal(spw_pool_free(fixture->pool, address, stream), SPW_OK);

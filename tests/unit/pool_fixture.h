@@ -37,6 +37,10 @@ uint64_t pool_alloc(struct pool_fixture *fixture, uint64_t bytes, const struct s
 /* The same, and it must fail with `expected`, holding nothing. */
 void pool_refuse(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream,
                  enum spw_err expected);
+/* Tries to allocate where there is room, on the device or the host: *ret_host_bytes are there. */
+enum spw_err pool_try_anywhere(struct pool_fixture *fixture, uint64_t bytes,
+                               const struct spw_stream *stream, uint64_t *ret_address,
+                               uint64_t *ret_host_bytes);
 void pool_free(struct pool_fixture *fixture, uint64_t address, const struct spw_stream *stream);
 void pool_check(struct pool_fixture *fixture);
 

@@ -25,7 +25,7 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
         return;
     }
     if (spw_pool_alloc(f->pool, bytes, stream, NULL, block) != SPW_OK &&
-        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, 0, block, &host_bytes) != SPW_OK) {
+        pool_try_anywhere(f, bytes, stream, block, &host_bytes) != SPW_OK) {
         assert_int_equal(*block, 0);
     } else if (!fake_vm_usable(&f->vm, *block, bytes)) {
         fail_msg("a block lies on memory that cannot be used");

@@ -26,10 +26,8 @@ static enum spw_err try(struct pool_fixture *f, uint64_t bytes, const struct spw
                         uint64_t *ret_address)
 {
     uint64_t host_bytes = 0;
-    enum spw_err err =
-        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, 0, ret_address, &host_bytes);
+    enum spw_err err = pool_try_anywhere(f, bytes, stream, ret_address, &host_bytes);
 
-    pool_check(f);
     if (err == SPW_OK && is_pinned(*ret_address)) {
         assert_int_equal(host_bytes, (bytes + 511) / 512 * 512);
     } else if (err == SPW_OK) {
@@ -208,8 +206,9 @@ static void test_contexts_go(void **state)
     open_slabs(&f, HOST);
     (void)fill(&f);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(spw_pool_alloc_anywhere(f.pool, MIB, NULL, &contexts[i], 0, &address[i],
-                                                 &host_bytes), SPW_OK);
+        assert_int_equal(spw_pool_alloc_wish(f.pool, MIB, NULL, &contexts[i], 0, NULL,
+                                             /* anywhere */ true, &address[i], &host_bytes),
+                         SPW_OK);
     }
     address[2] = alloc(&f, MIB, &stream_a);
     spw_pool_lose_context(f.pool, &contexts[0]);

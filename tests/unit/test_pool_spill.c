@@ -14,10 +14,8 @@ static uint64_t alloc_anywhere(struct pool_fixture *f, uint64_t bytes,
 {
     uint64_t address = 0, host_bytes;
 
-    assert_int_equal(
-        spw_pool_alloc_anywhere(f->pool, bytes, stream, NULL, 0, &address, &host_bytes), SPW_OK);
+    assert_int_equal(pool_try_anywhere(f, bytes, stream, &address, &host_bytes), SPW_OK);
     assert_int_equal(host_bytes != 0, fake_vm_on_host(&f->vm, address, bytes) != 0);
-    pool_check(f);
     assert_true(fake_vm_usable(&f->vm, address, bytes));
     return address;
 }
@@ -26,9 +24,7 @@ static void refuse_anywhere(struct pool_fixture *f, uint64_t bytes)
 {
     uint64_t address = 4711, host_bytes;
 
-    assert_true(
-        spw_pool_alloc_anywhere(f->pool, bytes, &stream_a, NULL, 0, &address, &host_bytes) < 0);
-    pool_check(f);
+    assert_true(pool_try_anywhere(f, bytes, &stream_a, &address, &host_bytes) < 0);
     assert_int_equal(address, 4711);
 }
 
@@ -130,8 +126,7 @@ static void test_host_chunks_come_back(void **state)
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), HOST * GRANULE);
     /* On its own stream it serves at once; another one has to wait for it. */
     refuse_anywhere(&f, HOST * GRANULE + 512);
-    assert_int_equal(spw_pool_alloc_anywhere(f.pool, 4 * GRANULE, &stream_b, NULL, 0, &other,
-                                             &host_bytes),
+    assert_int_equal(pool_try_anywhere(&f, 4 * GRANULE, &stream_b, &other, &host_bytes),
                      SPW_E_LIMIT);
     fake_vm_complete(&f.vm);
     other = alloc_anywhere(&f, 4 * GRANULE, &stream_b);
