@@ -1,18 +1,8 @@
 #include "pool/space.h"
 
+#include "pool/window.h"
+
 #include <string.h>
-
-/* Blocks of so many granules are cut from the high end of what is free, smaller ones from the low
- * end. So the small ones gather, and seldom pin a granule each between large ones: on the traces
- * the capacity with no allowance rose from 96.6 to 98.0 % and nothing else got worse (eight was the
- * best of 2 to 16). Heaps of their own for sizes in between pack still better, but then the heaps
- * take granules from each other all the time: hundreds of steals a step. */
-enum { HIGH_GRANULES = 8 };
-
-static bool goes_high(const struct spw_space *space, uint64_t bytes)
-{
-    return bytes >= HIGH_GRANULES * space->backing->granule_bytes;
-}
 
 /* ---- lists ---- */
 
@@ -315,7 +305,7 @@ struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *ex
     if (extent->bytes > bytes) {
         /* The rest keeps its place by age; only its bin changes. */
         struct spw_extent *block = spw_extent_take(&space->store);
-        bool high = goes_high(space, bytes);
+        bool high = spw_window_goes_high(space, bytes);
 
         block->address = high ? spw_extent_end(extent) - bytes : extent->address;
         block->bytes = bytes;
@@ -451,96 +441,7 @@ struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t addres
     return e;
 }
 
-/* ---- windows ---- */
-
-struct window {
-    uint64_t address, bytes;
-    uint64_t slack; /* what is left over of the run it is cut from */
-    size_t missing; /* granules to back */
-    struct spw_extent *first; /* of the run; NULL: everything is behind the frontier */
-};
-
-/* Whose block a window is for. */
-struct tenant {
-    const struct spw_lane *lane; /* NULL: idle memory only */
-    enum spw_window kind;
-};
-
-static bool usable(const struct spw_extent *extent, const struct tenant *tenant)
-{
-    return extent->kind == SPW_EXTENT_HOLE ||
-           (extent->kind == SPW_EXTENT_FREE && tenant->kind != SPW_WINDOW_FRESH &&
-            (tenant->kind == SPW_WINDOW_ANY || !extent->host) &&
-            (extent->lane->number == SPW_LANE_IDLE || extent->lane == tenant->lane));
-}
-
-static void consider(const struct spw_space *space, struct window *best, struct window window)
-{
-    window.missing =
-        spw_backing_missing(space->backing, window.address, window.address + window.bytes);
-    if (best->bytes == 0 || window.missing < best->missing ||
-        (window.missing == best->missing && window.slack < best->slack)) {
-        *best = window;
-    }
-}
-
-/* Weighs the run of usable extents that begins with `first`, at both of its ends, the end that such
- * blocks go to before the other. The run that reaches the frontier may go on behind it. */
-static void consider_run(const struct spw_space *space, const struct spw_heap *heap,
-                         struct spw_extent *first, uint64_t bytes, const struct tenant *tenant,
-                         struct window *best)
-{
-    struct spw_extent *last = first;
-    uint64_t end;
-
-    while (last->next != NULL && usable(last->next, tenant)) {
-        last = last->next;
-    }
-    end = spw_extent_end(last);
-    if (last->next == NULL) {
-        if (heap->end - first->address >= bytes) {
-            consider(space, best, (struct window){first->address, bytes, UINT64_MAX, 0, first});
-        }
-    } else if (end - first->address >= bytes) {
-        uint64_t slack = end - first->address - bytes;
-        uint64_t preferred = goes_high(space, bytes) ? end - bytes : first->address;
-        uint64_t other = goes_high(space, bytes) ? first->address : end - bytes;
-
-        consider(space, best, (struct window){preferred, bytes, slack, 0, first});
-        consider(space, best, (struct window){other, bytes, slack, 0, first});
-    }
-}
-
-static void consider_list(const struct spw_space *space, const struct spw_heap *heap,
-                          const struct spw_age_list *list, uint64_t bytes,
-                          const struct tenant *tenant, struct window *best)
-{
-    for (struct spw_extent *e = list->oldest; e != NULL; e = e->age.next) {
-        if (&space->heaps[e->heap] == heap && usable(e, tenant) &&
-            (e->prev == NULL || !usable(e->prev, tenant))) {
-            consider_run(space, heap, e, bytes, tenant, best);
-        }
-    }
-}
-
-static struct window best_window(const struct spw_space *space, const struct spw_heap *heap,
-                                 uint64_t bytes, const struct tenant *tenant)
-{
-    struct window best = {0};
-
-    consider_list(space, heap, &heap->holes, bytes, tenant, &best);
-    if (tenant->kind != SPW_WINDOW_FRESH) {
-        consider_list(space, heap, &spw_lane_idle(space->lanes)->extents, bytes, tenant, &best);
-    }
-    if (tenant->kind != SPW_WINDOW_FRESH && tenant->lane != NULL) {
-        consider_list(space, heap, &tenant->lane->extents, bytes, tenant, &best);
-    }
-    if ((heap->last == NULL || !usable(heap->last, tenant)) &&
-        heap->end - heap->frontier >= bytes) {
-        consider(space, &best, (struct window){heap->frontier, bytes, UINT64_MAX, 0, NULL});
-    }
-    return best;
-}
+/* ---- claims ---- */
 
 /* Moves the frontier so that the last extent, a hole, reaches `end`. */
 static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap, uint64_t end)
@@ -598,19 +499,18 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
 }
 
 enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class class, uint64_t bytes,
-                             const struct spw_lane *lane, enum spw_window kind,
+                             const struct spw_lane *lane, enum spw_window_kind kind,
                              struct spw_extent **ret_claim)
 {
-    const struct tenant tenant = {lane, kind};
     struct spw_heap *heap = &space->heaps[class];
     struct spw_backing *backing = space->backing;
-    struct window window;
+    struct spw_window window;
     uint64_t end;
 
     if (kind == SPW_WINDOW_FRESH) {
         bytes = spw_backing_up(backing, bytes); /* holes begin and end with a granule */
     }
-    window = best_window(space, heap, bytes, &tenant);
+    window = spw_window_best(space, heap, bytes, lane, kind);
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }

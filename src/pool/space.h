@@ -63,7 +63,7 @@ bool spw_space_can_cut(struct spw_space *space);
 void spw_space_settle(struct spw_space *space, struct spw_lane *lane);
 
 /* What a window may be made of. */
-enum spw_window {
+enum spw_window_kind {
     SPW_WINDOW_DEVICE, /* what is backed on the device or not at all */
     SPW_WINDOW_ANY,    /* also what is on the host */
     SPW_WINDOW_FRESH   /* whole granules of which none is backed */
@@ -75,7 +75,7 @@ enum spw_window {
  * `lane` (NULL: idle only), made of what `kind` says. SPW_E_NO_MEMORY when no run of
  * addresses is long enough, SPW_E_NO_HOST when the host has no memory. */
 enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class heap, uint64_t bytes,
-                             const struct spw_lane *lane, enum spw_window kind,
+                             const struct spw_lane *lane, enum spw_window_kind kind,
                              struct spw_extent **ret_claim);
 
 /* Gives a claimed window back, free or hole granule by granule as it is backed now. */
