@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/size.h"
 #include "driver/driver.h"
+#include "hook/decision.h"
 #include "hook/hook.h"
 #include "hook/policy.h"
 #include "hook/wish.h"
@@ -329,7 +330,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
     uint32_t factors = ARENA_FACTOR;
     enum spw_err err = SPW_E_NO_MEMORY;
 
-    config.regions = spw_policy_regions(&config.host_heap);
+    config.regions = spw_decision_regions(&config.host_heap);
     factors += config.regions + (config.host_heap ? 1 : 0);
     /* Addresses are plentiful, but where they are not, fewer do. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {

@@ -1,9 +1,9 @@
 /* Allocation and free. */
 #include "hook/account.h"
 #include "hook/capture.h"
+#include "hook/decision.h"
 #include "hook/device.h"
 #include "hook/entry.h"
-#include "hook/policy.h"
 #include "hook/site.h"
 #include "hook/spill.h"
 #include "hook/stream.h"
@@ -80,7 +80,7 @@ alloc_by_policy(struct spw_pool *pool, const struct request *request, uint64_t *
                                           .site = request->site};
     struct spw_decision decision;
 
-    return spw_policy_decision(request->device, request->bytes, request->site, api, &decision)
+    return spw_decision_make(request->device, request->bytes, request->site, api, &decision)
                ? spw_wish_alloc(&wish, &decision, ret_address)
                : alloc_plainly(pool, request, ret_address);
 }

@@ -1,10 +1,10 @@
 #include "hook/vmm.h"
 
 #include "hook/account.h"
+#include "hook/decision.h"
 #include "hook/device.h"
 #include "hook/entry.h"
 #include "hook/map.h"
-#include "hook/policy.h"
 #include "hook/site.h"
 #include "hook/spill.h"
 #include "hook/stream.h"
@@ -128,36 +128,18 @@ static enum spw_err charge_host(struct spw_device *device, struct piece *piece, 
 static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, struct piece *piece,
                           struct spw_decision *decision)
 {
-    enum spw_err err;
+    enum spw_err err =
+        spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
 
-    err = spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
     if (err == SPW_E_QUOTA) {
-        int then = decision->rule->action.limit.then;
-
-        if (then != SPW_THEN_SPILL) {
-            spw_policy_beyond(device, decision, piece->bytes);
-        }
-        if (then == SPW_THEN_FAIL) {
+        if (!spw_decision_beyond(device, decision, piece->bytes)) {
             return err;
         }
-        decision->wish.most_bytes = UINT64_MAX;
-        decision->wish.on_host = then == SPW_THEN_SPILL;
         err = spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
     }
     piece->rule = decision->wish.rule;
     piece->tallied_host = decision->wish.on_host;
     return err;
-}
-
-/* The rule's block is on the device after all. */
-static void tally_again(struct spw_pool *pool, struct piece *piece,
-                        const struct spw_decision *decision)
-{
-    spw_pool_tally_remove(pool, piece->rule, piece->bytes, true);
-    (void)spw_pool_tally_add(pool, &decision->wish, piece->bytes, false);
-    spw_counter_add(&spw_policy_tally(&spw_hook.devices[piece->ordinal], decision->rule)->matched,
-                    (uint64_t)-1);
-    piece->tallied_host = false;
 }
 
 /* Charges a piece to where a rule wishes it. What belongs to the program cannot be cut: it is on
@@ -176,19 +158,19 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piec
         return err;
     }
     if (decision->wish.host_permille > 0 || decision->wish.lazy) {
-        spw_policy_unmet(device, decision->rule, "memory of the program's own is on one tier");
+        spw_decision_unmet(device, decision->rule, "memory of the program's own is on one tier");
     }
     if (decision->wish.on_host) {
         if (charge_host(device, piece, SPW_E_LIMIT, prop) == SPW_OK) {
             return SPW_OK;
         }
-        spw_policy_unmet(device, decision->rule, "the host has no room for it");
-        decision->wish.most_bytes = UINT64_MAX;
-        tally_again(pool, piece, decision);
+        spw_decision_unmet(device, decision->rule, "the host has no room for it");
+        spw_pool_tally_return(pool, piece->rule, piece->bytes);
+        piece->tallied_host = false;
     }
     err = charge(piece);
     if (err == SPW_E_LIMIT && decision->wish.on_device) {
-        spw_policy_unmet(device, decision->rule, "the device has no more room for it");
+        spw_decision_unmet(device, decision->rule, "the device has no more room for it");
     }
     return err;
 }
@@ -202,7 +184,7 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct piece *pi
 
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL) &&
         !piece->host && spw_hook.mode != SPW_MODE_OBSERVE &&
-        spw_policy_decision(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
+        spw_decision_make(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
         err = charge_by_rule(device, piece, &decision, prop);
     } else {
         err = charge(piece);

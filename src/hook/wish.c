@@ -45,7 +45,7 @@ static bool place_on_host(const struct spw_wish_request *request,
     uint64_t host_bytes;
 
     if (!host_ready(request->device)) {
-        spw_policy_unmet(request->device, decision->rule, "nothing can be on the host");
+        spw_decision_unmet(request->device, decision->rule, "nothing can be on the host");
         return false;
     }
     *ret_err = spw_pool_alloc_wish(request->pool, request->bytes, request->stream, request->context,
@@ -58,7 +58,7 @@ static bool place_on_host(const struct spw_wish_request *request,
                             request->site, &decision->wish, *ret_err, ret_address);
     }
     if (is_refused(*ret_err)) {
-        spw_policy_unmet(request->device, decision->rule, "the host has no more room for it");
+        spw_decision_unmet(request->device, decision->rule, "the host has no more room for it");
         return false;
     }
     return true;
@@ -73,7 +73,7 @@ static enum spw_err place_on_device(const struct spw_wish_request *request,
     if (!is_refused(err)) {
         return err;
     }
-    spw_policy_unmet(request->device, decision->rule, "the device has no more room for it");
+    spw_decision_unmet(request->device, decision->rule, "the device has no more room for it");
     decision->wish.on_device = false;
     return alloc(request, &decision->wish, ret_address);
 }
@@ -115,22 +115,11 @@ static enum spw_err place(const struct spw_wish_request *request, struct spw_dec
 enum spw_err spw_wish_alloc(const struct spw_wish_request *request, struct spw_decision *decision,
                             uint64_t *ret_address)
 {
-    int then = decision->rule->action.limit.then;
     enum spw_err err = place(request, decision, ret_address);
 
-    if (err != SPW_E_QUOTA) {
-        return err;
-    }
-    if (then != SPW_THEN_SPILL) {
-        spw_policy_beyond(request->device, decision, request->bytes);
-    }
-    if (then == SPW_THEN_FAIL) {
-        return err;
-    }
-    decision->wish.most_bytes = UINT64_MAX;
-    decision->wish.on_host = then == SPW_THEN_SPILL;
-    decision->wish.on_device = decision->wish.on_device && then != SPW_THEN_SPILL;
-    return place(request, decision, ret_address);
+    return err == SPW_E_QUOTA && spw_decision_beyond(request->device, decision, request->bytes)
+               ? place(request, decision, ret_address)
+               : err;
 }
 
 /* Gives the blocks of a device that are without memory their own: moves others away for them, and

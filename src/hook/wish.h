@@ -2,7 +2,7 @@
  * rule. Locking: the tier's and the pool's, inside. */
 #pragma once
 
-#include "hook/policy.h"
+#include "hook/decision.h"
 
 struct spw_wish_request {
     struct spw_device *device;

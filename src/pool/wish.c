@@ -94,13 +94,24 @@ enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wis
     return err;
 }
 
-void spw_pool_tally_remove(struct spw_pool *pool, uint8_t rule, uint64_t bytes, bool host)
+/* Changes what the blocks of a rule come to; nothing without a rule. */
+static void shift(struct spw_pool *pool, uint8_t rule, int64_t live, int64_t host)
 {
     struct spw_tally *tally = tally_of(pool, rule);
 
     if (tally != NULL) {
         pthread_mutex_lock(&pool->lock);
-        move(tally, -(int64_t)bytes, host ? -(int64_t)bytes : 0);
+        move(tally, live, host);
         pthread_mutex_unlock(&pool->lock);
     }
+}
+
+void spw_pool_tally_remove(struct spw_pool *pool, uint8_t rule, uint64_t bytes, bool host)
+{
+    shift(pool, rule, -(int64_t)bytes, host ? -(int64_t)bytes : 0);
+}
+
+void spw_pool_tally_return(struct spw_pool *pool, uint8_t rule, uint64_t bytes)
+{
+    shift(pool, rule, 0, -(int64_t)bytes);
 }

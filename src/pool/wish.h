@@ -57,3 +57,6 @@ enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
 enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wish *wish,
                                 uint64_t bytes, bool host);
 void spw_pool_tally_remove(struct spw_pool *pool, uint8_t rule, uint64_t bytes, bool host);
+
+/* What was entered as on the host is on the device after all, whatever the rule's limit. */
+void spw_pool_tally_return(struct spw_pool *pool, uint8_t rule, uint64_t bytes);

@@ -226,6 +226,15 @@ class Placement(Policies):
         device = result.device()
         self.assertEqual((device["vmm_bytes"], device["vmm_host_bytes"]), (6 * MIB, 6 * MIB))
 
+    def test_chunks_the_host_has_no_room_for(self):
+        """They are on the device after all, past the limit too, and counted once."""
+        rules = [("own", {"api": "cuMemCreate"}, {"limit": {"max": "4MiB", "then": "spill"}})]
+        _, result = self.run_rules(
+            rules, "chunk:4", "chunk:6", "chunk:6", HOST_LIMIT="6MiB",
+            allow=["rule own cannot be followed on device 0: the host has no room",
+                   "device 0 is full"])
+        self.check(result, "own", matched=3, live_bytes=16 * MIB, host_bytes=6 * MIB, unmet=1)
+
 
 class Shares(Policies):
     def test_share(self):
