@@ -1,21 +1,14 @@
 #include "cli/policy_file.h"
 
-#include "base/nearest.h"
 #include "base/options.h"
 #include "cli/command.h"
 #include "cli/locate.h"
 #include "policy/find.h"
 
-#include <dirent.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#define SUFFIX ".json"
-
-enum { MOST_SHIPPED = 32, NAME_BYTES = 64 };
 
 static const struct spw_json linked = {.parse = cJSON_ParseWithLengthOpts, .destroy = cJSON_Delete};
 
@@ -33,50 +26,6 @@ const char *spw_policy_path(const char *name, char buffer[PATH_MAX])
     return spw_policy_find(name, own_folder(self), buffer);
 }
 
-/* Adds the names of the policies in a folder to the list, and returns its new length. The schema is
- * no policy. */
-static size_t list_folder(const char *folder, char names[][NAME_BYTES], size_t count)
-{
-    DIR *listing = opendir(folder);
-    struct dirent *entry;
-
-    while (listing != NULL && (entry = readdir(listing)) != NULL && count < MOST_SHIPPED) {
-        size_t length = strcspn(entry->d_name, ".");
-
-        if (length > 0 && length < NAME_BYTES && strcmp(entry->d_name + length, SUFFIX) == 0) {
-            snprintf(names[count++], NAME_BYTES, "%.*s", (int)length, entry->d_name);
-        }
-    }
-    if (listing != NULL) {
-        closedir(listing);
-    }
-    return count;
-}
-
-/* A name that is no file may be a mistyped one of a shipped policy. */
-static void suggest(const char *name)
-{
-    char names[MOST_SHIPPED][NAME_BYTES];
-    const char *candidates[MOST_SHIPPED];
-    char self[PATH_MAX], folder[PATH_MAX];
-    const char *base = own_folder(self);
-    const char *nearest;
-    size_t count = 0;
-
-    for (size_t i = 0; base != NULL && i < spw_policy_folder_count; i++) {
-        if (spw_policy_folder(i, base, folder)) {
-            count = list_folder(folder, names, count);
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        candidates[i] = names[i];
-    }
-    nearest = spw_nearest(name, 0, candidates, count);
-    if (nearest != NULL) {
-        fprintf(stderr, " (did you mean \"%s\"?)", nearest);
-    }
-}
-
 static struct spw_policy *load(const char *name, struct spw_policy_complaints *ret_complaints)
 {
     char buffer[PATH_MAX];
@@ -84,11 +33,15 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
     return spw_policy_load(spw_policy_path(name, buffer), &linked, ret_complaints);
 }
 
+/* Without the end of the line. */
 static void print_complaint(const char *name, const struct spw_policy_complaint *complaint)
 {
+    char self[PATH_MAX], buffer[SPW_POLICY_FILE_NAME];
+    const char *nearest = spw_policy_nearest(name, own_folder(self), buffer);
+
     fprintf(stderr, "%s:%zu:%zu: %s", name, complaint->line, complaint->column, complaint->text);
-    if (strchr(name, '/') == NULL && access(name, F_OK) != 0) {
-        suggest(name);
+    if (nearest != NULL) {
+        fprintf(stderr, " (did you mean \"%s\"?)", nearest);
     }
 }
 
@@ -116,6 +69,10 @@ static void report_bad(const char *subcommand, const char *name, bool strict,
         fprintf(stderr, "spillway: %s: ", subcommand);
         print_complaint(name, &complaints->items[i]);
         fputs(strict ? "\n" : "; ", stderr);
+    }
+    if (complaints->count == 0) {
+        fprintf(stderr, "spillway: %s: %s:1:1: no memory to read the file%s", subcommand, name,
+                strict ? "\n" : "; ");
     }
     if (strict) {
         spw_complain(subcommand, "policy %s cannot be used, and SPILLWAY_POLICY_STRICT is on",

@@ -42,33 +42,49 @@ static const char *own_folder(char buffer[PATH_MAX])
 struct reading {
     struct spw_policy *policy;
     char path[PATH_MAX];
-    char complaint[512];
+    char complaint[1000];
 };
+
+static void complain(const char *name, const char *base,
+                     const struct spw_policy_complaints *complaints, struct reading *reading)
+{
+    struct spw_policy_complaint first = {
+        .line = 1, .column = 1, .text = (char[]){"no memory to read the file"}};
+    char buffer[SPW_POLICY_FILE_NAME];
+    const char *nearest = spw_policy_nearest(name, base, buffer);
+
+    if (complaints->count > 0) {
+        first = complaints->items[0];
+    }
+    (void)snprintf(reading->complaint, sizeof(reading->complaint),
+                   "%.200s:%zu:%zu: %.400s%s%s%s; the default policy is used (spillway policy "
+                   "check %.200s says all)",
+                   name, first.line, first.column, first.text,
+                   nearest != NULL ? " (did you mean \"" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "\"?)" : "", name);
+}
 
 static void read_file(const char *name, const char *base, struct reading *ret_reading)
 {
     struct spw_policy_complaints complaints = {0};
-    const char *what = "no memory to read the file";
-    size_t line = 1, column = 1;
     struct spw_json json;
     char buffer[PATH_MAX];
 
     ret_reading->policy = NULL;
     (void)snprintf(ret_reading->path, sizeof(ret_reading->path), "%s",
                    spw_policy_find(name, base, buffer));
-    if (spw_json_open(base, &json)) {
-        ret_reading->policy = spw_policy_load(ret_reading->path, &json, &complaints);
-        spw_json_close(&json);
-    } else {
-        what = "libcjson.so.1 is not found, expected it to read policies";
+    if (!spw_json_open(base, &json)) {
+        (void)snprintf(ret_reading->complaint, sizeof(ret_reading->complaint),
+                       "%.200s: libcjson.so.1 is not found, expected it to read policies; the "
+                       "default policy is used",
+                       name);
+        return;
     }
-    if (complaints.count > 0) {
-        what = complaints.items[0].text;
-        line = complaints.items[0].line;
-        column = complaints.items[0].column;
+    ret_reading->policy = spw_policy_load(ret_reading->path, &json, &complaints);
+    spw_json_close(&json);
+    if (ret_reading->policy == NULL) {
+        complain(name, base, &complaints, ret_reading);
     }
-    (void)snprintf(ret_reading->complaint, sizeof(ret_reading->complaint),
-                   "%.200s:%zu:%zu: %s; the default policy is used", name, line, column, what);
     spw_policy_complaints_fini(&complaints);
 }
 

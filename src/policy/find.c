@@ -1,16 +1,25 @@
 #include "policy/find.h"
 
+#include "base/nearest.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SUFFIX ".json"
+
+enum { MOST_SHIPPED = 32 };
 
 /* The command lies in bin, the object in lib or a folder of it. */
 static const char *const folders[] = {"policies", "../share/spillway/policies",
                                       "../../share/spillway/policies"};
 
-const size_t spw_policy_folder_count = sizeof(folders) / sizeof(folders[0]);
+enum { FOLDERS = sizeof(folders) / sizeof(folders[0]) };
 
-bool spw_policy_folder(size_t i, const char *base, char ret_path[PATH_MAX])
+static bool folder_of(size_t i, const char *base, char ret_path[PATH_MAX])
 {
     return snprintf(ret_path, PATH_MAX, "%s/%s", base, folders[i]) < PATH_MAX;
 }
@@ -22,12 +31,60 @@ const char *spw_policy_find(const char *name, const char *base, char buffer[PATH
     if (base == NULL || strchr(name, '/') != NULL) {
         return name;
     }
-    for (size_t i = 0; i < spw_policy_folder_count; i++) {
-        if (spw_policy_folder(i, base, folder) &&
-            snprintf(buffer, PATH_MAX, "%s/%s.json", folder, name) < PATH_MAX &&
+    for (size_t i = 0; i < FOLDERS; i++) {
+        if (folder_of(i, base, folder) &&
+            snprintf(buffer, PATH_MAX, "%s/%s" SUFFIX, folder, name) < PATH_MAX &&
             access(buffer, R_OK) == 0) {
             return buffer;
         }
     }
     return name;
+}
+
+/* Adds the names of the policies in a folder to the list, and returns its new length. The schema is
+ * no policy. */
+static size_t list_folder(const char *folder, char names[][SPW_POLICY_FILE_NAME], size_t count)
+{
+    DIR *listing = opendir(folder);
+    struct dirent *entry;
+
+    while (listing != NULL && count < MOST_SHIPPED && (entry = readdir(listing)) != NULL) {
+        size_t length = strcspn(entry->d_name, ".");
+
+        if (length > 0 && length < SPW_POLICY_FILE_NAME &&
+            strcmp(entry->d_name + length, SUFFIX) == 0) {
+            memcpy(names[count], entry->d_name, length);
+            names[count++][length] = '\0';
+        }
+    }
+    if (listing != NULL) {
+        closedir(listing);
+    }
+    return count;
+}
+
+const char *spw_policy_nearest(const char *name, const char *base,
+                               char buffer[SPW_POLICY_FILE_NAME])
+{
+    char names[MOST_SHIPPED][SPW_POLICY_FILE_NAME], folder[PATH_MAX];
+    const char *candidates[MOST_SHIPPED], *nearest;
+    size_t count = 0;
+
+    if (base == NULL || strchr(name, '/') != NULL || access(name, F_OK) == 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < FOLDERS; i++) {
+        if (folder_of(i, base, folder)) {
+            count = list_folder(folder, names, count);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        candidates[i] = names[i];
+    }
+    nearest = spw_nearest(name, 0, candidates, count);
+    if (nearest == NULL) {
+        return NULL;
+    }
+    memcpy(buffer, nearest, strlen(nearest) + 1);
+    return buffer;
 }

@@ -60,7 +60,8 @@ struct spw_policy *spw_policy_load(const char *path, const struct spw_json *json
 
     *ret_complaints = (struct spw_policy_complaints){0};
     if (fd < 0) {
-        spw_policy_complain(&reader, 0, "it cannot be opened (%s), expected a JSON file",
+        spw_policy_complain(&reader, 0,
+                            "it cannot be opened (%s), expected a JSON file or a shipped policy",
                             strerror(errno));
     } else if (text != NULL) {
         policy = load(fd, json, text, &reader);

@@ -84,13 +84,20 @@ class Loading(Policies):
         path = self.folder / "bad.json"
         path.write_text('{"version": 1,\n "rulez": []}')
         line = (r'bad\.json:2:2: "rulez" is not a key of the policy, expected .* \(did you mean '
-                r'"rules"\?\); the default policy is used$')
+                r'"rules"\?\); the default policy is used '
+                r'\(spillway policy check .*bad\.json says all\)$')
         _, result = self.run_rules([], "alpha:2", "thread:2", POLICY=path, allow=[line])
         self.assertEqual(len(result.said()), 1, result.stderr)
         self.assertNotIn("rules", result.stats)
 
     def test_missing_file(self):
         self.run_rules([], "alpha:2", POLICY="nowhere", allow=[r"nowhere:1:1: it cannot be opened"])
+
+    def test_mistyped_name(self):
+        line = (r'^spillway: optimzer-to-host:1:1: it cannot be opened .*, expected a JSON file or '
+                r'a shipped policy \(did you mean "optimizer-to-host"\?\); the default policy')
+        _, result = self.run_rules([], "alpha:2", POLICY="optimzer-to-host", allow=[line])
+        self.assertEqual(len(result.said()), 1, result.stderr)
 
     def test_shipped_by_name(self):
         _, result = self.run_rules([], "alpha:2", POLICY="observe")
