@@ -10,7 +10,7 @@ enum { SPW_ATTACH_PATH = PATH_MAX + 64 };
 enum spw_attach {
     SPW_ATTACH_FOUND,
     SPW_ATTACH_GONE,    /* no such process */
-    SPW_ATTACH_DENIED,  /* it is somebody else's */
+    SPW_ATTACH_DENIED,  /* the system does not let us look */
     SPW_ATTACH_NOTHING, /* it has no such memory: no spillway, or CUDA is not in use yet */
 };
 

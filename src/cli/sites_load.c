@@ -39,10 +39,27 @@ static char *read_all(FILE *file)
     return NULL;
 }
 
+/* NULL: it can be read as statistics. */
+static const char *what_is_wrong(const cJSON *json)
+{
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
+    const cJSON *sites = cJSON_GetObjectItemCaseSensitive(json, "sites");
+
+    return json == NULL               ? "it is not JSON, or cut off"
+           : !cJSON_IsObject(json)    ? "it is no object"
+           : !cJSON_IsNumber(schema)  ? "it has no \"schema\""
+           : schema->valueint != 1    ? "its \"schema\" is another one, expected 1"
+           : !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "devices"))
+               ? "its \"devices\" are no list"
+           : sites != NULL && !cJSON_IsArray(sites) ? "its \"sites\" are no list"
+                                                    : NULL;
+}
+
 static cJSON *read_json(const char *path)
 {
     FILE *file = fopen(path, "re");
-    cJSON *json = NULL;
+    const char *wrong;
+    cJSON *json;
     char *text;
 
     if (file == NULL) {
@@ -53,10 +70,12 @@ static cJSON *read_json(const char *path)
     (void)fclose(file);
     json = text == NULL ? NULL : cJSON_Parse(text);
     free(text);
-    if (!cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "devices"))) {
+    wrong = what_is_wrong(json);
+    if (wrong != NULL) {
         cJSON_Delete(json);
-        json = NULL;
-        spw_complain("sites", "%s: not a statistics file (SPILLWAY_STATS writes one)", path);
+        spw_complain("sites", "%s: not a statistics file: %s (SPILLWAY_STATS writes one)", path,
+                     wrong);
+        return NULL;
     }
     return json;
 }

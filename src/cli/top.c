@@ -342,7 +342,10 @@ static bool open_view(struct view *view)
         spw_complain("top", "there is no process %d", pid);
         return false;
     case SPW_ATTACH_DENIED:
-        spw_complain("top", "process %d is another user's: only that user and root may look", pid);
+        spw_complain("top",
+                     "process %d may not be read: only its user and root may, and not from inside "
+                     "another container",
+                     pid);
         return false;
     case SPW_ATTACH_NOTHING:
         spw_attach_below(pid, below, sizeof(below));

@@ -128,8 +128,16 @@ class Sites(harness.Case):
                 result = self.sites(*arguments, status=status)
                 self.assertIn("spillway: sites: ", result.stderr)
                 self.assertIn(said, result.stderr)
-        self.path.write_text("{")
-        self.assertIn("not a statistics file", self.sites(status=1).stderr)
+        for text, wrong in (
+                ("", "it is not JSON, or cut off"), ('{"schema": 1, "dev', "or cut off"),
+                ("[]", "it is no object"), ("{}", 'it has no "schema"'),
+                ('{"schema": 2}', 'its "schema" is another one, expected 1'),
+                ('{"schema": 1, "devices": 7}', 'its "devices" are no list'),
+                ('{"schema": 1, "devices": [], "sites": 3}', 'its "sites" are no list')):
+            with self.subTest(text):
+                self.path.write_text(text)
+                self.assertRegex(self.sites(status=1).stderr,
+                                 f"^spillway: sites: .*: not a statistics file: .*{wrong}.*\n$")
         self.assertIn("usage: spillway sites", self.sites(path="--help").stdout)
 
 

@@ -99,6 +99,10 @@ class Top(harness.Case):
         process, pid = self.start("take")
         self.assertIn(f"(below it do: {pid})", self.top(process.pid, status=1).stderr)
         self.assertIn("there is no process 4194305", self.top(4194305, status=1).stderr)
+        try:
+            pathlib.Path("/proc/1/maps").read_bytes()
+        except PermissionError:
+            self.assertIn("process 1 may not be read", self.top(1, status=1).stderr)
         for arguments, said in (((), "expected the number"), (("x",), "expected the number"),
                                 (("--what",), "--what: not expected"), (("1", "2"), "2: not")):
             self.assertIn(said, self.top(*arguments, status=2).stderr)
