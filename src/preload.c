@@ -9,6 +9,7 @@
 #include "driver/driver.h"
 #include "hook/decision.h"
 #include "hook/hook.h"
+#include "hook/host.h"
 #include "hook/policy.h"
 #include "hook/wish.h"
 #include "pool/pool.h"
@@ -18,7 +19,6 @@
 #include "stats/room.h"
 #include "stats/stats.h"
 #include "tier/gate.h"
-#include "tier/host.h"
 #include "tier/tier.h"
 #include "vm/vm.h"
 
@@ -289,6 +289,14 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
     return spw_err_from_driver((int)result);
 }
 
+/* A size as it may be known again: the launcher hands on a flag's in bytes. */
+static const char *text_of(enum spw_option number, const struct spw_option_value *option,
+                           char text[SPW_SIZE_TEXT])
+{
+    return option->percent ? spw_environment(spw_option_row(number)->name)
+                           : spw_size_text(option->bytes, text);
+}
+
 /* The limit: the user's, but no more than leaves room for what is not ours, such as code, local
  * memory and graphs. The simulated GPU needs no such room. */
 static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_device *device,
@@ -299,7 +307,7 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
     uint64_t room = free / 50 > least_room ? free / 50 : least_room;
     uint64_t most = free > room ? free - room : free;
     uint64_t limit = spw_option_bytes(&option, total);
-    char there[SPW_SIZE_TEXT];
+    char asked[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
     if (driver->simulated != NULL) {
         most = total;
@@ -308,8 +316,9 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
         return most;
     }
     if (limit > total && !atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
-                spw_environment("SPILLWAY_LIMIT"), device->ordinal, spw_size_text(most, there));
+        spw_say("SPILLWAY_LIMIT of %s is more than device %d has; the limit is %s",
+                text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
+                spw_size_text(most, taken));
     }
     return limit < most ? limit : most;
 }
@@ -342,30 +351,17 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
 
 /* ---- the host tier of a device ---- */
 
-/* What there is of host memory. On the simulated GPU the machine is simulated as well. */
-static struct spw_host_memory ask_host(const struct spw_driver *driver)
-{
-    struct spw_host_memory memory;
-    struct spw_option_value simulated;
-
-    if (driver->simulated == NULL) {
-        spw_host_memory(&memory);
-        return memory;
-    }
-    simulated = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
-    return (struct spw_host_memory){.total = simulated.bytes, .available = simulated.bytes};
-}
-
 /* Says once that less host memory may be used than was asked for. */
-static void tell_host_limit(const struct spw_host_memory *memory, uint64_t limit, bool simulated)
+static void tell_host_limit(const struct spw_host_memory *memory,
+                            const struct spw_option_value *option, uint64_t limit, bool simulated)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     uint64_t most = memory->limited ? memory->group_limit : memory->total;
-    char there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
+    char asked[SPW_SIZE_TEXT], there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
     if (!atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
-                spw_environment("SPILLWAY_HOST_LIMIT"), spw_size_text(most, there),
+        spw_say("SPILLWAY_HOST_LIMIT of %s is more than the %s that %s; the limit is %s",
+                text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked), spw_size_text(most, there),
                 simulated         ? "the simulated machine has"
                 : memory->limited ? "the control group allows"
                                   : "this machine has",
@@ -377,20 +373,21 @@ static void tell_host_limit(const struct spw_host_memory *memory, uint64_t limit
 static uint64_t choose_host_limit(const struct spw_driver *driver)
 {
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
-    struct spw_host_memory memory = ask_host(driver);
-    uint64_t most = memory.limited && memory.group_limit < memory.total ? memory.group_limit
-                                                                        : memory.total;
-    uint64_t limit = spw_option_bytes(&option, memory.total);
+    struct spw_host_memory memory;
+    uint64_t most, limit;
 
     if (!may_spill()) {
         return 0;
     }
+    spw_hook_host_memory(&memory);
     if (!option.set) {
         return spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
     }
+    most = memory.limited && memory.group_limit < memory.total ? memory.group_limit : memory.total;
+    limit = spw_option_bytes(&option, memory.total);
     if (most > 0 && limit > most) {
         limit = spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
-        tell_host_limit(&memory, limit, driver->simulated != NULL);
+        tell_host_limit(&memory, &option, limit, driver->simulated != NULL);
     }
     return limit;
 }

@@ -8,10 +8,10 @@
 
 #include "base/log.h"
 #include "base/size.h"
+#include "hook/host.h"
 #include "hook/nvml.h"
 #include "site/capture.h"
 #include "site/holders.h"
-#include "tier/host.h"
 
 static_assert((int)SPW_STATS_HOLDERS == (int)SPW_SITE_HOLDERS, "as many in the statistics");
 static_assert((int)SPW_STATS_LABEL == (int)SPW_SITE_LABEL, "as long in the statistics");
@@ -67,19 +67,16 @@ static void ask_pool(struct spw_pool *pool, struct spw_stats_oom *report)
     report->host_limit_bytes = usage.host_limit;
 }
 
-/* On the simulated GPU the machine is simulated as well, and only what is locked is taken of it. */
+/* Of a simulated machine only what is locked is taken. */
 static void ask_host(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
     struct spw_host_memory memory;
 
+    spw_hook_host_memory(&memory);
     if (spw_hook_driver()->simulated != NULL) {
-        report->host_total_bytes = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0).bytes;
-        report->host_available_bytes =
-            report->host_total_bytes > taken ? report->host_total_bytes - taken : 0;
-        return;
+        memory.available -= taken < memory.available ? taken : memory.available;
     }
-    spw_host_memory(&memory);
     report->host_total_bytes = memory.limited ? memory.group_limit : memory.total;
     report->host_available_bytes = memory.limited && memory.group_leaves < memory.available
                                        ? memory.group_leaves
@@ -208,16 +205,17 @@ static void say_holders(const struct spw_stats_oom *report)
 }
 
 /* The rule, and what else would have to be otherwise for it to help. */
-static void say_rule(const struct spw_device *device, const struct spw_stats_oom *report)
+static void say_rule(const struct spw_stats_oom *report)
 {
     uint64_t wanted = report->host_bytes + report->rule_bytes;
     char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     char needs[128] = "";
 
-    if (report->rule[0] == '\0') {
-        return;
+    if (report->rule[0] == '\0' ||
+        (report->host_total_bytes > 0 && wanted > report->host_total_bytes)) {
+        return; /* none, or more than the machine has */
     }
-    if (device->tier == NULL) {
+    if (spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word == SPW_SPILL_OFF) {
         (void)snprintf(needs, sizeof(needs), " with SPILLWAY_SPILL=auto");
     } else if (wanted > report->host_limit_bytes) {
         (void)snprintf(needs, sizeof(needs), " with SPILLWAY_HOST_LIMIT of %s or more",
@@ -242,6 +240,6 @@ void spw_oom_report(const struct spw_oom *oom)
     say_others(report);
     say_host(report);
     say_holders(report);
-    say_rule(oom->device, report);
+    say_rule(report);
     atomic_flag_clear(&report->busy);
 }

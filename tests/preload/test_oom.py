@@ -80,6 +80,18 @@ class Report(harness.Case):
         self.assertEqual(len(spilled), 1)
         self.assertIn("for a block of 64 MiB (fill in sites, cuMemAlloc)", spilled[0])
 
+    def test_where_nothing_may_go_to_the_host(self):
+        """It is the limit that must be raised, where that is what forbids it."""
+        result = self.fill(SPILL="auto", HOST_LIMIT="0")
+        self.assertEqual(result.reports()[0][-2],
+                         "this rule of a policy would have had 1 GiB on the host with "
+                         "SPILLWAY_HOST_LIMIT of 1 GiB or more:")
+
+    def test_on_a_machine_without_room(self):
+        """No rule helps that needs more than there is."""
+        result = self.fill(SPILL="auto", SIM_HOST_MEMORY="256MiB")
+        self.assertNotIn("rule", "\n".join(result.reports()[0]))
+
     def test_where_nothing_can_be_placed(self):
         result = self.fill(MODE="observe")
         self.assertIsNone(result.stats["oom"]["rule"])

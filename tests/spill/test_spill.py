@@ -211,9 +211,15 @@ class Told(Spill):
         result = self.spill("resnet50", 75, seed=1, SIM_HOST_MEMORY="3GiB")
         self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
 
+    def test_half_of_a_share_of_the_host(self):
+        result = self.spill("resnet50", 75, seed=1, SIM_HOST_MEMORY="50%")
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        self.assertAlmostEqual(result.device()["host_limit_bytes"] / machine, 1 / 4, delta=0.01)
+
     def test_more_than_the_machine(self):
-        result = self.spill("resnet50", 75, allow=["HOST_LIMIT=9GiB is more than the 3 GiB that"],
-                            seed=1, SIM_HOST_MEMORY="3GiB", HOST_LIMIT="9GiB")
+        result = self.spill("resnet50", 75, seed=1,
+                            allow=["HOST_LIMIT of 9 GiB is more than the 3 GiB that"],
+                            SIM_HOST_MEMORY="3GiB", HOST_LIMIT="9GiB")
         self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
 
     def test_driver_without_memory_of_the_host(self):
