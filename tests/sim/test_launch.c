@@ -552,8 +552,35 @@ static void test_occupancy(void **state)
     assert_int_equal(shared, 233472 / 2 - 1024);
 }
 
+static void add_by_map(const struct work *work, CUtensorMap map, size_t words, uint32_t value)
+{
+    void *params[] = {&map, &words, &value};
+
+    OK(launch(function_of(work->module, "spw_add_by_map"), NULL, params));
+}
+
+/* An address that a kernel finds in memory: what it names is used, what it finds is checked when it
+ * runs. */
+static void test_add_through(void **state)
+{
+    const struct work *work = *state;
+    CUdeviceptr table = new_words(2), target = new_words(1000);
+    size_t words = 1000;
+    uint32_t value = 7;
+    void *params[] = {&table, &words, &value};
+    CUfunction kernel = function_of(work->module, "spw_add_through_anything");
+
+    OK(cuMemcpyHtoD(table, &target, sizeof(target)));
+    OK(launch(kernel, NULL, params));
+    assert_int_equal(word_at(target, NULL), 7);
+    OK(cuMemsetD8(table, 0, sizeof(target)));
+    OK(launch(kernel, NULL, params));
+    FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 static void test_tensor_map(void **state)
 {
+    const struct work *work = *state;
     CUtensorMap map;
     cuuint64_t dims[2] = {64, 64}, strides[1] = {128};
     cuuint32_t box[2] = {32, 32}, steps[2] = {1, 1};
@@ -562,7 +589,14 @@ static void test_tensor_map(void **state)
     OK(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, address, dims, strides, box,
                               steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
                               CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
-    assert_int_equal(map.opaque[0], 0);
+    for (size_t i = 0; i < sizeof(map.opaque) / sizeof(map.opaque[0]); i++) {
+        assert_int_not_equal(map.opaque[i], (uintptr_t)address);
+    }
+    add_by_map(work, map, 64 * 64 / 2, 3);
+    assert_int_equal(word_at((CUdeviceptr)(uintptr_t)address, NULL), 3);
+    OK(cuTensorMapReplaceAddress(&map, (char *)address + 4096));
+    add_by_map(work, map, 1, 5);
+    assert_int_equal(word_at((CUdeviceptr)(uintptr_t)address + 4096, NULL), 8);
     FAILS(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6, address, dims, strides,
                                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                  CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
@@ -592,6 +626,7 @@ int main(void)
         WORK_TEST(test_managed_variables),
         WORK_TEST(test_link),
         WORK_TEST(test_occupancy),
+        WORK_TEST(test_add_through),
         WORK_TEST(test_tensor_map),
     };
 

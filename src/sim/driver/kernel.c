@@ -5,6 +5,10 @@
  *         adds the number of words that differ
  *     spw_copy(uint32_t *dst, const uint32_t *src, size_t n_words)
  *     spw_add(uint32_t *p, size_t n_words, uint32_t value)
+ *     spw_add_through_NAME(uint32_t *const *p, size_t n_words, uint32_t value)
+ *         any NAME, or spw_add_through: the same at *p, which it finds in memory when it runs
+ *     spw_add_by_map(CUtensorMap map, size_t n_words, uint32_t value)
+ *         the same at the address that a tensor map stands for
  *     spw_spin(const uint32_t *flag)
  *         runs until *flag is not 0
  *     spw_touch_NAME(struct { void *address; size_t bytes; } ranges[8], uint64_t written,
@@ -18,6 +22,7 @@
 #include <string.h>
 
 #include "sim/driver/memory.h"
+#include "sim/driver/tensor_map.h"
 
 /* Words handled at a time. */
 #define BLOCK_WORDS 4096
@@ -147,22 +152,91 @@ static CUresult add_memory(struct sim_op *op, const void *args)
     return name_words(op, a->p, a->n_words, true);
 }
 
-static enum sim_outcome add_run(const void *args, struct sim_item *item)
+static void add_to_words(CUdeviceptr p, size_t n_words, uint32_t value)
 {
-    const struct add_args *a = args;
     uint32_t words[BLOCK_WORDS];
 
-    for (size_t done = 0; done < a->n_words; done += BLOCK_WORDS) {
-        size_t count = a->n_words - done < BLOCK_WORDS ? a->n_words - done : BLOCK_WORDS;
-        CUdeviceptr address = a->p + done * sizeof(uint32_t);
+    for (size_t done = 0; done < n_words; done += BLOCK_WORDS) {
+        size_t count = n_words - done < BLOCK_WORDS ? n_words - done : BLOCK_WORDS;
+        CUdeviceptr address = p + done * sizeof(uint32_t);
 
         sim_mem_read(words, address, count * sizeof(uint32_t));
         for (size_t i = 0; i < count; i++) {
-            words[i] += a->value;
+            words[i] += value;
         }
         sim_mem_write(address, words, count * sizeof(uint32_t));
     }
+}
+
+static enum sim_outcome add_run(const void *args, struct sim_item *item)
+{
+    const struct add_args *a = args;
+
+    add_to_words(a->p, a->n_words, a->value);
     return SIM_DONE;
+}
+
+/* Adds at an address that was not known when the kernel was submitted. */
+static enum sim_outcome add_at_last(CUdeviceptr p, size_t n_words, uint32_t value,
+                                    const struct sim_item *item)
+{
+    if (n_words > SIZE_MAX / sizeof(uint32_t) ||
+        sim_mem_check(p, n_words * sizeof(uint32_t), item->op->device, true) != CUDA_SUCCESS) {
+        return SIM_FAULT;
+    }
+    add_to_words(p, n_words, value);
+    return SIM_DONE;
+}
+
+#define ADD_THROUGH_NAME "spw_add_through"
+
+struct add_through_args {
+    CUdeviceptr p;
+    size_t n_words;
+    uint32_t value;
+};
+
+static const struct sim_param add_through_params[] = {PARAM(add_through_args, p),
+                                                      PARAM(add_through_args, n_words),
+                                                      PARAM(add_through_args, value)};
+
+static CUresult add_through_memory(struct sim_op *op, const void *args)
+{
+    const struct add_through_args *a = args;
+
+    return name_bytes(op, a->p, sizeof(CUdeviceptr), false);
+}
+
+static enum sim_outcome add_through_run(const void *args, struct sim_item *item)
+{
+    const struct add_through_args *a = args;
+    CUdeviceptr p;
+
+    sim_mem_read(&p, a->p, sizeof(p));
+    return add_at_last(p, a->n_words, a->value, item);
+}
+
+struct add_by_map_args {
+    CUtensorMap map;
+    size_t n_words;
+    uint32_t value;
+};
+
+static const struct sim_param add_by_map_params[] = {PARAM(add_by_map_args, map),
+                                                     PARAM(add_by_map_args, n_words),
+                                                     PARAM(add_by_map_args, value)};
+
+/* It is found out when it runs. */
+static CUresult add_by_map_memory(struct sim_op *op, const void *args)
+{
+    return CUDA_SUCCESS;
+}
+
+static enum sim_outcome add_by_map_run(const void *args, struct sim_item *item)
+{
+    const struct add_by_map_args *a = args;
+
+    return add_at_last(sim_tensor_map_address(&a->map), a->n_words, a->value, item);
 }
 
 struct spin_args {
@@ -233,15 +307,19 @@ static enum sim_outcome touch_run(const void *args, struct sim_item *item)
     }
 
 static const struct sim_builtin builtins[] = {
-    BUILTIN(fill), BUILTIN(check), BUILTIN(copy), BUILTIN(add), BUILTIN(spin),
+    BUILTIN(fill), BUILTIN(check), BUILTIN(copy), BUILTIN(add), BUILTIN(add_by_map), BUILTIN(spin),
 };
 
 static const struct sim_builtin touch = BUILTIN(touch);
+static const struct sim_builtin add_through = BUILTIN(add_through);
 
 const struct sim_builtin *sim_builtin_find(const char *name)
 {
     if (strncmp(name, TOUCH_NAME, strlen(TOUCH_NAME)) == 0) {
         return &touch;
+    }
+    if (strncmp(name, ADD_THROUGH_NAME, strlen(ADD_THROUGH_NAME)) == 0) {
+        return &add_through;
     }
     for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
         if (strcmp(builtins[i].name, name) == 0) {

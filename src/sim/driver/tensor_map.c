@@ -1,8 +1,22 @@
-/* Tensor maps: opaque descriptors that kernels would read. Arguments are checked, the content is
- * zeros. */
+#include "sim/driver/tensor_map.h"
+
 #include <string.h>
 
 #include "sim/driver/entry.h"
+
+/* What a map holds of its address: no word that is one. */
+#define SEALED(address) ((cuuint64_t)(address) * 0x9e3779b97f4a7c15u ^ 0xa5a5a5a5a5a5a5a5u)
+#define INVERSE         0xf1de83e19937733du /* of the factor */
+
+static void seal(CUtensorMap *map, const void *address)
+{
+    map->opaque[0] = SEALED((uintptr_t)address);
+}
+
+CUdeviceptr sim_tensor_map_address(const CUtensorMap *map)
+{
+    return (map->opaque[0] ^ 0xa5a5a5a5a5a5a5a5u) * INVERSE;
+}
 
 /* cuda.h, cuTensorMapEncodeTiled: rank 1 to 5 (3 to 5 for im2col), the global address aligned to 16
  * bytes, the map to 64. */
@@ -21,6 +35,7 @@ static CUresult encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t ra
         }
     }
     memset(map, 0, sizeof(*map));
+    seal(map, address);
     return CUDA_SUCCESS;
 }
 
@@ -77,7 +92,9 @@ SIM_API(cuTensorMapEncodeIm2colWide, SIM_INITIALIZED,
 SIM_API(cuTensorMapReplaceAddress, SIM_INITIALIZED, (CUtensorMap *tensorMap, void *globalAddress),
         (tensorMap, globalAddress))
 {
-    return tensorMap == NULL || globalAddress == NULL || (uintptr_t)globalAddress % 16 != 0
-               ? CUDA_ERROR_INVALID_VALUE
-               : CUDA_SUCCESS;
+    if (tensorMap == NULL || globalAddress == NULL || (uintptr_t)globalAddress % 16 != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    seal(tensorMap, globalAddress);
+    return CUDA_SUCCESS;
 }
