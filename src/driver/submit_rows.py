@@ -46,8 +46,14 @@ OTHER_ROWS = re.compile(r"cuMem(Alloc|Free)|cuGreenCtxStreamCreate|cuGraphInstan
 # What they touch is in their arguments: by the layout of a kernel's parameters, or as addresses.
 LAUNCHES = {"cuLaunchKernel": "LAUNCH", "cuLaunchKernelEx": "LAUNCH",
             "cuLaunchCooperativeKernel": "LAUNCH_PLAIN"}
-TOUCHES = re.compile(r"cuMem(cpy(HtoD|DtoH|DtoD|Peer)?(Async)?|set(D2)?D(8|16|32)(Async)?)$")
-GATED = ("SUBMIT", "SUBMIT_PARTS", "LAUNCH", "LAUNCH_PLAIN", "TOUCH")
+TOUCHES = re.compile(r"cuMem(cpyDtoH(Async)?|set(D2)?D(8|16|32)(Async)?)$")
+# The same, and what is copied may be addresses.
+COPIES = {"COPY": re.compile(r"cuMemcpy(HtoD|DtoD)?(Async)?$"),
+          "COPY_PEER": re.compile(r"cuMemcpyPeer(Async)?$"),
+          "COPY_ROWS": re.compile(r"cuMemcpy(2D(Unaligned)?|3D(Peer)?)(Async)?$"),
+          "COPY_PARTS": re.compile(r"cuMemcpyBatchAsync$"),
+          "COPY_ROWS_PARTS": re.compile(r"cuMemcpy3DBatchAsync$")}
+GATED = ("SUBMIT", "SUBMIT_PARTS", "LAUNCH", "LAUNCH_PLAIN", "TOUCH", *COPIES)
 WIDTH = 100
 HEADER = """\
 /* The rows of functions.def whose functions enqueue work on a stream, printed by submit_rows.py
@@ -139,6 +145,9 @@ def submitters(found):
 
 
 def kind_of(symbol):
+    for kind, pattern in COPIES.items():
+        if pattern.match(split(symbol)[0]):
+            return kind
     if IN_PARTS.search(symbol):
         return "SUBMIT_PARTS"
     base = split(symbol)[0]

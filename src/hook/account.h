@@ -5,6 +5,7 @@
 #pragma once
 
 #include "hook/hook.h"
+#include "hook/indirect.h"
 #include "hook/ledger.h"
 
 /* Enters an allocation of the real driver in the ledger and the counters. */
@@ -20,11 +21,16 @@ void spw_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *e
 #define SPW_FREE_PASSED(address, call)                                                             \
     do {                                                                                           \
         struct spw_ledger_entry entry;                                                             \
+        struct spw_span span;                                                                      \
+        bool mapped = spw_indirect_unmapped((address), &span);                                     \
         bool entered = spw_account_freeing((address), &entry);                                     \
         CUresult result = spw_hook_driver()->call;                                                 \
                                                                                                    \
         if (entered && result != CUDA_SUCCESS) {                                                   \
             spw_account_not_freed((address), &entry);                                              \
+        }                                                                                          \
+        if (mapped && result != CUDA_SUCCESS) {                                                    \
+            spw_indirect_mapped(span.begin, span.end - span.begin);                                \
         }                                                                                          \
         return result;                                                                             \
     } while (0)

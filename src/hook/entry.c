@@ -3,6 +3,7 @@
 
 #include "driver/runtime_api.h"
 #include "hook/hook.h"
+#include "hook/indirect.h"
 #include "hook/use.h"
 #include "hook/wish.h"
 #include "tier/gate.h"
@@ -53,14 +54,15 @@
         }                                                                                          \
     } while (0)
 
-/* What enqueues work passes the gate: `call` enqueues it. */
-#define SPW_ENTRY_GATED(symbol, params, call)                                                      \
+/* What enqueues work passes the gate, after `look`: `call` enqueues it. */
+#define SPW_ENTRY_GATED(symbol, params, look, call)                                                \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
         struct spw_driver *driver = spw_hook_driver();                                             \
         CUresult result;                                                                           \
                                                                                                    \
         SPW_COMMIT_LAZY(symbol);                                                                   \
+        look;                                                                                      \
         spw_gate_enter();                                                                          \
         call;                                                                                      \
         spw_gate_leave();                                                                          \
@@ -68,10 +70,14 @@
     }
 
 #define SPW_ENTRY_SUBMIT(symbol, params, args)                                                     \
-    SPW_ENTRY_GATED(symbol, params, SPW_FORWARD(result, driver->symbol args))
-/* What may have enqueued a part when it fails is not repeated. */
+    SPW_ENTRY_GATED(symbol, params, (void)0, SPW_FORWARD(result, driver->symbol args))
+/* What may have enqueued a part when it fails is not repeated. `copy` is what brings addresses with
+ * it while memory is short. */
+#define SPW_ENTRY_PARTS(symbol, params, args, copy)                                                \
+    SPW_ENTRY_GATED(symbol, params, spw_use_wanted() ? (copy) : (void)0,                           \
+                    result = driver->symbol args)
 #define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args)                                               \
-    SPW_ENTRY_GATED(symbol, params, result = driver->symbol args)
+    SPW_ENTRY_GATED(symbol, params, (void)0, result = driver->symbol args)
 
 /* And what it uses is told while memory is short: `look` finds it out. */
 #define SPW_ENTRY_USE(symbol, params, args, look)                                                  \
@@ -115,6 +121,32 @@
 #define SPW_ENTRY_TOUCH(symbol, params, args)                                                      \
     SPW_ENTRY_USE(symbol, params, args, (spw_use_touch(&use), SPW_LOOK args))
 
+/* And a copy may bring addresses with it. */
+#define SPW_COPY(to, from, bytes, ...)                                                             \
+    spw_indirect_copy((uint64_t)(uintptr_t)(to), (uint64_t)(uintptr_t)(from), (bytes))
+#define SPW_COPY_PEER(to, to_context, from, from_context, bytes, ...) SPW_COPY(to, from, bytes, 0)
+#define SPW_ENTRY_COPY(symbol, params, args)                                                       \
+    SPW_ENTRY_USE(symbol, params, args, (spw_use_touch(&use), SPW_LOOK args, SPW_COPY_OF args))
+#define SPW_COPY_OF(...) SPW_COPY(__VA_ARGS__, 0)
+#define SPW_ENTRY_COPY_PEER(symbol, params, args)                                                  \
+    SPW_ENTRY_USE(symbol, params, args,                                                            \
+                  (spw_use_touch(&use), SPW_LOOK args, SPW_COPY_PEER_OF args))
+#define SPW_COPY_PEER_OF(...) SPW_COPY_PEER(__VA_ARGS__, 0)
+
+/* Rows of an array or a volume, whose addresses are not looked at for themselves. */
+#define SPW_ENTRY_COPY_ROWS(symbol, params, args)                                                  \
+    SPW_ENTRY_USE(symbol, params, args,                                                            \
+                  (spw_use_anything(&use), _Generic(pCopy,                                         \
+                           const CUDA_MEMCPY2D *: spw_indirect_copy_2d,                            \
+                           const CUDA_MEMCPY3D *: spw_indirect_copy_3d,                            \
+                           const CUDA_MEMCPY3D_PEER *: spw_indirect_copy_3d_peer)(pCopy)))
+
+/* Several at once. */
+#define SPW_ENTRY_COPY_PARTS(symbol, params, args)                                                 \
+    SPW_ENTRY_PARTS(symbol, params, args, spw_indirect_copy_batch(dsts, srcs, sizes, count))
+#define SPW_ENTRY_COPY_ROWS_PARTS(symbol, params, args)                                            \
+    SPW_ENTRY_PARTS(symbol, params, args, spw_indirect_copy_3d_batch(opList, numOps))
+
 #define SPW_ENTRY_START   SPW_ENTRY_HANDLE
 #define SPW_ENTRY_RESOLVE SPW_ENTRY_HANDLE
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
@@ -131,6 +163,16 @@
 #undef SPW_ENTRY_GATED
 #undef SPW_ENTRY_SUBMIT
 #undef SPW_ENTRY_SUBMIT_PARTS
+#undef SPW_ENTRY_PARTS
+#undef SPW_ENTRY_COPY
+#undef SPW_ENTRY_COPY_PEER
+#undef SPW_ENTRY_COPY_ROWS
+#undef SPW_ENTRY_COPY_PARTS
+#undef SPW_ENTRY_COPY_ROWS_PARTS
+#undef SPW_COPY
+#undef SPW_COPY_OF
+#undef SPW_COPY_PEER
+#undef SPW_COPY_PEER_OF
 #undef SPW_COMMIT_LAZY
 #undef SPW_ENTRY_USE
 #undef SPW_ENTRY_LAUNCH

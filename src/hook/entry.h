@@ -23,6 +23,11 @@ enum spw_fn spw_entry_find(const void *address);
 #define SPW_HANDLER_LAUNCH(symbol)       /* no handler */
 #define SPW_HANDLER_LAUNCH_PLAIN(symbol) /* no handler */
 #define SPW_HANDLER_TOUCH(symbol)        /* no handler */
+#define SPW_HANDLER_COPY(symbol) /* no handler */
+#define SPW_HANDLER_COPY_PEER(symbol) /* no handler */
+#define SPW_HANDLER_COPY_ROWS(symbol) /* no handler */
+#define SPW_HANDLER_COPY_PARTS(symbol) /* no handler */
+#define SPW_HANDLER_COPY_ROWS_PARTS(symbol) /* no handler */
 /* The rows. */
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_HANDLER_##kind(symbol)
 #define SPW_RUNTIME(kind, symbol, params, args)
@@ -39,3 +44,8 @@ enum spw_fn spw_entry_find(const void *address);
 #undef SPW_HANDLER_LAUNCH
 #undef SPW_HANDLER_LAUNCH_PLAIN
 #undef SPW_HANDLER_TOUCH
+#undef SPW_HANDLER_COPY
+#undef SPW_HANDLER_COPY_PEER
+#undef SPW_HANDLER_COPY_ROWS
+#undef SPW_HANDLER_COPY_PARTS
+#undef SPW_HANDLER_COPY_ROWS_PARTS

@@ -2,9 +2,11 @@
 
 #include "hook/capture.h"
 #include "hook/device.h"
+#include "hook/indirect.h"
 #include "hook/ledger.h"
 #include "hook/site.h"
 #include "hook/stream.h"
+#include "hook/tensor_map.h"
 #include "hook/vmm.h"
 #include "site/names.h"
 #include "tier/gate.h"
@@ -37,6 +39,8 @@ static void prepare(void)
             spw_pool_lock(pool);
         }
     }
+    spw_indirect_lock();
+    spw_tensor_map_lock();
 }
 
 static void release(void)
@@ -44,6 +48,8 @@ static void release(void)
     if (is_drivers_own()) {
         return;
     }
+    spw_tensor_map_unlock();
+    spw_indirect_unlock();
     for (int i = spw_hook.device_count - 1; i >= 0; i--) {
         struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
 
@@ -86,6 +92,8 @@ static void child(void)
     spw_stream_reset();
     spw_capture_reset();
     spw_ledger_reset();
+    spw_indirect_reset();
+    spw_tensor_map_reset();
     spw_vmm_reset();
     spw_seam.forget(); /* what closing counted */
 }

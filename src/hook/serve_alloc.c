@@ -4,6 +4,7 @@
 #include "hook/decision.h"
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/indirect.h"
 #include "hook/site.h"
 #include "hook/spill.h"
 #include "hook/stream.h"
@@ -313,6 +314,7 @@ static CUresult free_block(const struct spw_device *device, struct spw_pool *poo
 
     if (SPW_UNLIKELY(spw_use_wanted()) && device->tier != NULL) {
         spw_host_tier_freed(device->tier, address);
+        spw_indirect_freed(address);
     }
     err = spw_pool_free(pool, address, stream);
 

@@ -1,6 +1,8 @@
-/* Page-locked host memory of the program: the driver's, accounted to the current device. */
+/* Page-locked host memory of the program: the driver's, accounted to the current device. And
+ * managed memory, which is not. Kernels may find addresses in both. */
 #include "hook/account.h"
 #include "hook/entry.h"
+#include "hook/indirect.h"
 #include "hook/stream.h"
 
 static CUresult pinned(CUresult result, void *const *address, size_t bytes)
@@ -10,6 +12,20 @@ static CUresult pinned(CUresult result, void *const *address, size_t bytes)
     if (here != NULL) {
         spw_account_allocated(&spw_hook.devices[here->ordinal], (CUdeviceptr)(uintptr_t)*address,
                               SPW_LEDGER_PINNED, bytes, /* site */ 0);
+    }
+    if (result == CUDA_SUCCESS) {
+        spw_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+    CUresult result;
+
+    SPW_FORWARD(result, spw_hook_driver()->cuMemAllocManaged(dptr, bytesize, flags));
+    if (result == CUDA_SUCCESS) {
+        spw_indirect_mapped(*dptr, bytesize);
     }
     return result;
 }

@@ -107,6 +107,13 @@ void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t 
     }
 }
 
+void spw_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count)
+{
+    if (device->tier != NULL) {
+        spw_host_tier_use_among(device->tier, addresses, count);
+    }
+}
+
 bool spw_spill_has_room(struct spw_device *device)
 {
     return device->tier != NULL && spw_host_tier_has_room(device->tier);

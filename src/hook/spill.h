@@ -28,6 +28,9 @@ void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size
 void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,
                    bool kernel);
 
+/* The same inside the gate, when the call may use anything else besides. */
+void spw_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count);
+
 /* Whether the host has room for more, as far as is known. */
 bool spw_spill_has_room(struct spw_device *device);
 

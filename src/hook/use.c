@@ -4,7 +4,10 @@
 
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/indirect.h"
+#include "hook/kernel_name.h"
 #include "hook/spill.h"
+#include "hook/tensor_map.h"
 #include "tier/gate.h"
 
 enum {
@@ -20,6 +23,7 @@ struct layout {
     uint32_t first; /* in `sizes` */
     uint32_t count;
     bool known;     /* the driver told it */
+    bool direct;    /* its name is known, and does not say that it finds addresses in memory */
 };
 
 /* Both grow only, so that whoever reads a layout reads it whole. */
@@ -62,20 +66,38 @@ static CUresult enter_sizes(struct layout *layout, CUfunction function, bool ker
     return result;
 }
 
+static bool has_direct_name(CUfunction function, bool kernel)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    const char *name = NULL;
+
+    if (kernel && driver->cuKernelGetName != NULL) {
+        result = SPW_DRIVER_CALL(driver, -1, cuKernelGetName, &name, (CUkernel)function);
+    } else if (!kernel && driver->cuFuncGetName != NULL) {
+        result = SPW_DRIVER_CALL(driver, -1, cuFuncGetName, &name, function);
+    }
+    return result == CUDA_SUCCESS && name != NULL && !spw_kernel_name_is_indirect(name);
+}
+
 /* Asks the driver for a layout. The lock is held. */
 static void learn(struct layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_hook_driver();
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    bool kernel = false;
 
     if (driver->cuFuncGetParamInfo != NULL) {
         result = enter_sizes(layout, function, /* kernel */ false);
     }
     if (layout->count == 0 && driver->cuKernelGetParamInfo != NULL) {
         result = enter_sizes(layout, function, /* kernel */ true);
+        kernel = layout->count > 0;
     }
-    /* That is the answer behind the last parameter, but to a bad handle as well. */
+    /* That is the answer behind the last parameter, but to a bad handle as well. A kernel without
+     * any reaches but the globals of its module, and what they hold is not known. */
     layout->known = layout->count > 0 && result == CUDA_ERROR_INVALID_VALUE;
+    layout->direct = layout->known && has_direct_name(function, kernel);
 }
 
 /* Fills in a free place, unless somebody else has done so meanwhile. */
@@ -90,7 +112,7 @@ static void enter(struct layout *layout, CUfunction function, uint32_t generatio
     pthread_mutex_unlock(&table.lock);
 }
 
-/* NULL: not known, nor to be. */
+/* NULL: the table is full. */
 static const struct layout *find(CUfunction function)
 {
     uint32_t generation = atomic_load_explicit(&table.generation, memory_order_acquire);
@@ -104,7 +126,7 @@ static const struct layout *find(CUfunction function)
         }
         if (atomic_load_explicit(&layout->function, memory_order_acquire) == (uintptr_t)function &&
             layout->generation == generation) {
-            return layout->known ? layout : NULL;
+            return layout;
         }
     }
     return NULL;
@@ -115,15 +137,11 @@ void spw_use_forget_layouts(void)
     atomic_fetch_add(&table.generation, 1);
 }
 
-void spw_use_add(struct spw_use *use, uint64_t word)
+/* Enters an address of ours. */
+static void enter_address(struct spw_use *use, uint64_t address)
 {
-    struct spw_pool *pool;
-
-    if (spw_device_owner(word, &pool) == NULL) {
-        return;
-    }
     for (size_t i = 0; i < use->count; i++) {
-        if (use->addresses[i] == word) {
+        if (use->addresses[i] == address) {
             return;
         }
     }
@@ -131,17 +149,44 @@ void spw_use_add(struct spw_use *use, uint64_t word)
         use->known = false;
         return;
     }
-    use->addresses[use->count++] = word;
+    use->addresses[use->count++] = address;
 }
 
-/* Adds what may be addresses in one parameter, or several in a row. */
+void spw_use_add(struct spw_use *use, uint64_t word)
+{
+    struct spw_pool *pool;
+
+    if (spw_device_owner(word, &pool) != NULL) {
+        enter_address(use, word);
+    }
+}
+
+/* The same of a kernel's argument, which may lead it to more. */
+static void follow(struct spw_use *use, uint64_t word)
+{
+    struct spw_pool *pool;
+    bool ours = spw_device_owner(word, &pool) != NULL;
+
+    if (ours) {
+        enter_address(use, word);
+    }
+    if (SPW_UNLIKELY(spw_indirect_at(word, ours))) {
+        use->known = false;
+    }
+}
+
+/* Adds what may be addresses in one parameter, or several in a row: plain, or in a tensor map. */
 static void look_through(struct spw_use *use, const unsigned char *param, size_t bytes)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
         uint64_t word;
 
         memcpy(&word, param + at, sizeof(word));
-        spw_use_add(use, word);
+        follow(use, word);
+    }
+    for (size_t at = 0; spw_tensor_map_any() && at + SPW_TENSOR_MAP_BYTES <= bytes;
+         at += SPW_TENSOR_MAP_ALIGN) {
+        follow(use, spw_tensor_map_find(param + at));
     }
 }
 
@@ -164,14 +209,14 @@ static bool find_buffer(void **extra, const void **ret_buffer, size_t *ret_bytes
 
 void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra)
 {
-    const struct layout *layout = params != NULL ? find(function) : NULL;
+    const struct layout *layout = find(function);
     const void *buffer;
     size_t bytes;
 
     ret_use->count = 0;
-    ret_use->known = true;
+    ret_use->known = layout != NULL && layout->direct && !spw_indirect_everywhere();
     ret_use->kernel = true;
-    if (layout != NULL) {
+    if (params != NULL && layout != NULL && layout->known) {
         for (uint32_t i = 0; i < layout->count; i++) {
             look_through(ret_use, params[i], table.sizes[layout->first + i]);
         }
@@ -192,8 +237,12 @@ void spw_use_expect(const struct spw_use *use)
 void spw_use_note(const struct spw_use *use)
 {
     /* One that is inside another is a part of it. */
-    for (int i = 0; use->known && spw_gate_thread.depth == 1 && i < spw_hook.device_count; i++) {
-        spw_spill_use(&spw_hook.devices[i], use->addresses, use->count, use->kernel);
+    for (int i = 0; spw_gate_thread.depth == 1 && i < spw_hook.device_count; i++) {
+        if (use->known) {
+            spw_spill_use(&spw_hook.devices[i], use->addresses, use->count, use->kernel);
+        } else if (use->count > 0) {
+            spw_spill_use_among(&spw_hook.devices[i], use->addresses, use->count);
+        }
     }
 }
 

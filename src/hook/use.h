@@ -11,8 +11,8 @@
 enum { SPW_USE_ADDRESSES = 192 };
 
 struct spw_use {
-    bool known;                            /* these are all in its arguments */
-    bool kernel;                           /* which may find others in memory */
+    bool known;                            /* nothing tells that it uses more than these */
+    bool kernel;                           /* which may find others in memory all the same */
     size_t count;
     uint64_t addresses[SPW_USE_ADDRESSES]; /* of our pools */
 };
@@ -24,13 +24,22 @@ static inline bool spw_use_wanted(void)
            !spw_driver_inside();
 }
 
-/* Takes the addresses of a launch from its parameters, each by itself or all in one buffer. */
+/* Takes the addresses of a launch from its parameters, each by itself or all in one buffer; known
+ * unless something tells that it reaches more than they name (indirect.h). */
 void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra);
 
 /* The same of a call that names all its memory: begins with none. */
 static inline void spw_use_touch(struct spw_use *ret_use)
 {
     ret_use->known = true;
+    ret_use->kernel = false;
+    ret_use->count = 0;
+}
+
+/* The same of a call whose memory is not looked for. */
+static inline void spw_use_anything(struct spw_use *ret_use)
+{
+    ret_use->known = false;
     ret_use->kernel = false;
     ret_use->count = 0;
 }

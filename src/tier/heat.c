@@ -128,12 +128,11 @@ static bool is_moving(const struct spw_heat *heat, uint32_t block, enum spw_tier
     return false;
 }
 
-void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool kernel)
+/* Enters the use of what is named. Whether nothing of it moves. */
+static bool use(struct spw_heat *heat, const uint64_t *addresses, size_t count)
 {
-    bool clean;
+    bool clean = true;
 
-    pthread_mutex_lock(&heat->lock);
-    clean = !heat->blind;
     for (size_t i = 0; i < count; i++) {
         uint32_t block = spw_places_own(&heat->places, addresses[i])
                              ? spw_places_find(&heat->places, addresses[i])
@@ -144,8 +143,24 @@ void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t coun
             clean = clean && !is_moving(heat, block, SPW_TIER_COUNT);
         }
     }
+    return clean;
+}
+
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool kernel)
+{
+    bool clean;
+
+    pthread_mutex_lock(&heat->lock);
+    clean = use(heat, addresses, count) && !heat->blind;
     heat->noted += clean;
     heat->certain += clean && !kernel;
+    pthread_mutex_unlock(&heat->lock);
+}
+
+void spw_heat_note_among(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+{
+    pthread_mutex_lock(&heat->lock);
+    (void)use(heat, addresses, count);
     pthread_mutex_unlock(&heat->lock);
 }
 

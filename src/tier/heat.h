@@ -58,6 +58,9 @@ void spw_heat_free(struct spw_heat *heat, uint64_t address);
  * `kernel` may touch more than that, other calls do not. */
 void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool kernel);
 
+/* The same of a call that may touch anything: what it names is used, that is all. */
+void spw_heat_note_among(struct spw_heat *heat, const uint64_t *addresses, size_t count);
+
 /* Whether one of the addresses is of a block that is on its way to the device. */
 bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count);
 

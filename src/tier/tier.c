@@ -358,6 +358,13 @@ void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, si
     }
 }
 
+void spw_host_tier_use_among(struct spw_host_tier *tier, const uint64_t *addresses, size_t count)
+{
+    if (spw_host_tier_watches(tier)) {
+        spw_heat_note_among(&tier->heat, addresses, count);
+    }
+}
+
 void spw_host_tier_mark_step(struct spw_host_tier *tier)
 {
     atomic_fetch_add_explicit(&tier->steps, 1, memory_order_relaxed);

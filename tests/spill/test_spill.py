@@ -19,6 +19,7 @@ import test_replay
 from harness import GIB, MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
+THROUGH = harness.ROOT / "tests/spill/through"
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of [0-9.]+ [KMG]iB$"
 
@@ -171,6 +172,38 @@ class Moves(harness.Case):
                    " own.spillway_priority(1, 1, 1), own.spillway_version())")
         done = self.run_command([sys.executable, "-c", program], harness.environment())
         self.assertEqual((done.stdout, done.stderr), ("3 3 3 2\n", ""))
+
+
+class Through(harness.Case):
+    """Kernels whose arguments do not name what they write to, although they are trusted."""
+    def through(self, way, seed, allow=(), **options):
+        result = self.run_program(THROUGH, way, allow=[SPILL_LINE, *allow], SIM_MEMORY="64MiB",
+                                  SIM_SEED=seed, OVERLAP="trust", **options)
+        self.assertEqual(result.stdout, "0 words wrong\n")
+        return result
+
+    def test_addresses_in_memory(self):
+        for way in ("name", "copy", "once", "copied", "rows", "batch", "global", "pinned",
+                    "managed"):
+            second = 0
+            for seed in (1, 2):
+                with self.subTest(way, seed=seed):
+                    device = self.through(way, seed).device()
+                    self.assertGreater(device["moves"], 0)
+                    second += device["second_copies"]
+            self.assertGreater(second, 0, way)
+
+    def test_tensor_maps(self):
+        """They name a block, so that others may move meanwhile."""
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                device = self.through("map", seed).device()
+                self.assertGreater(device["moves"], device["second_copies"])
+
+    def test_told_where_any_kernel_may_find_them(self):
+        line = "addresses were copied to 0x[0-9a-f]+, where any kernel may find them"
+        said = self.through("global", 1, LOG="info", allow=["mode auto", line]).said()
+        self.assertEqual(len([text for text in said if re.search(line, text)]), 1)
 
 
 class Told(Spill):

@@ -1,0 +1,74 @@
+#include "hook/kernel_name.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Each row of the list matches itself, and inside a longer name. */
+static void test_list(void **state)
+{
+#define SPW_INDIRECT(part, why)                                                                    \
+    assert_true(spw_kernel_name_is_indirect(part));                                                \
+    assert_true(spw_kernel_name_is_indirect("_ZN1a" part "IfEEvv"));
+#include "hook/indirect.def"
+#undef SPW_INDIRECT
+}
+
+static void test_of_the_wild(void **state)
+{
+    static const char *const names[] = {
+        "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+        "_Z37ncclKernel_AllReduce_RING_LL_Sum_floatP11ncclDevCommmP8ncclWork",
+        "_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalINS1_17GroupProblemShapeIN4cute5"
+        "tupleIJiiiEEEEEvvEEEEvNT_6ParamsE",
+        /* split_with_sizes_copy_out_contiguous_no_cast_kernel(char **, char **, long *, ...) */
+        "_ZN2at6native6detailL4copyEPPcS3_PlS4_S4_ll",
+        /* void chunk_cat<float, c10::BFloat16>(c10::BFloat16 **, float *, long *) */
+        "_ZN2at6native6detailL9chunk_catIfN3c108BFloat16EEEvPPT0_PT_Pl",
+        /* gemm(int, float const *const *, float **) */
+        "_Z4gemmiPKPKfPPf",
+        "_Z4gemmPrVKPd",
+        /* template argument */
+        "_Z1fIPPvLi128EEvT_",
+        "_Z1fIL8Schedule16ELb1EEvPPf",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!spw_kernel_name_is_indirect(names[i])) {
+            fail_msg("%s", names[i]);
+        }
+    }
+}
+
+static void test_plain(void **state)
+{
+    static const char *const names[] = {
+        "", "_Z", "spw_add", "ampere_sgemm_128x64_nn", "triton_poi_fused_add_0", "f(float**)",
+        "PPPP", "_Z4PPPPPf", "_Z6vecaddPKfS0_Pfi", "_Z9", "_Z99999999999999999999P", "_Z1fPK",
+        "_Z1fPA3_f",
+        /* at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, Array<char*, 3>> */
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3E"
+        "EEEviT0_T1_",
+        "_Z1fILPK3EEvPf",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (spw_kernel_name_is_indirect(names[i])) {
+            fail_msg("%s", names[i]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_of_the_wild),
+        cmocka_unit_test(test_plain),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
