@@ -20,6 +20,7 @@ from harness import GIB, MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
 THROUGH = harness.ROOT / "tests/spill/through"
+PERIODIC = harness.ROOT / "tests/spill/periodic"
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of [0-9.]+ [KMG]iB$"
 
@@ -68,7 +69,7 @@ class Traces(Spill):
 
     def test_moved(self):
         """Cold blocks make room for new ones, and content is proven right at each move."""
-        for overlap in ("on", "off"):
+        for overlap in ("on", "careful", "off"):
             device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
                                       OVERLAP=overlap)
             self.assertGreater(device["moves"], 0)
@@ -87,7 +88,8 @@ class Moves(harness.Case):
         return device
 
     def test_writes_during_moves(self):
-        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"SIM_UNMAP": "chunk"}):
+        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "careful"},
+                        {"SIM_UNMAP": "chunk"}):
             for mode in ("writes", "threads"):
                 for seed in (1, 2, 3):
                     with self.subTest(mode, seed=seed, **options):
@@ -204,6 +206,71 @@ class Through(harness.Case):
         line = "addresses were copied to 0x[0-9a-f]+, where any kernel may find them"
         said = self.through("global", 1, LOG="info", allow=["mode auto", line]).said()
         self.assertEqual(len([text for text in said if re.search(line, text)]), 1)
+
+
+class Evidence(harness.Case):
+    """Whether a kernel writes to nothing but what its arguments name: believed once it was looked
+    at for long enough."""
+    FOUND = r"a kernel wrote to memory that no argument names"
+
+    def periodic(self, steps, *modes, allow=(), status=0, **options):
+        """The program checks its content."""
+        options = {"SIM_MEMORY": "64MiB", "MOVE_WAIT": 1000, **options}
+        self.result = self.run_program(PERIODIC, steps, *modes, status=status,
+                                       allow=[SPILL_LINE, *allow], **options)
+        device = self.result.device()
+        self.assertEqual(device["ooms"], 0)
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes") if status == 0 else ():
+            self.assertEqual(device[gauge], 0, gauge)
+        return device
+
+    def test_earned(self):
+        """From then on what no argument names is copied once, but for one move in sixteen."""
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                short = self.periodic(10, "named", SIM_SEED=seed)
+                long = self.periodic(30, "named", SIM_SEED=seed)
+                self.assertGreaterEqual(short["audits"], 4)
+                self.assertGreater(long["believed_moves"], short["believed_moves"] + 16)
+                self.assertLessEqual(long["audits"], 5 + long["believed_moves"] / 15)
+                self.assertEqual(long["failed_audits"], 0)
+
+    def test_found(self):
+        """A kernel that finds addresses in memory: told once, and nothing is lost, neither then
+        nor later."""
+        for options in ({"SIM_SEED": 1, "CHECK": "on"}, {"SIM_SEED": 2, "VERIFY": "on"},
+                        {"SIM_SEED": 3, "SIM_UNMAP": "chunk"}):
+            with self.subTest(**options):
+                device = self.periodic(12, "unnamed", allow=[self.FOUND], **options)
+                lines = [line for line in self.result.said() if re.search(self.FOUND, line)]
+                self.assertEqual(len(lines), 1, self.result.stderr)
+                self.assertRegex(lines[0], r"to the block of 3\.\d+ MiB at 0x\w+ \(.*periodic.*\)\."
+                                           r" Its move lost nothing.*held back$")
+                self.assertEqual((device["failed_audits"], device["believed_moves"]), (1, 0))
+                self.assertGreater(device["moves"], 4)
+
+    def test_others_do_not_look(self):
+        """Being careful loses nothing, trusting does: that is what audits are for."""
+        for overlap in ("careful", "off"):
+            device = self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP=overlap)
+            self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
+        self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP="trust", status=1)
+        self.assertIn("words wrong", self.result.stdout)
+
+    def test_another_order(self):
+        """What is believed of one order is not of another."""
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                device = self.periodic(10, "named", "otherwise", SIM_SEED=seed)
+                self.assertGreaterEqual(device["audits"], 8)
+                self.assertGreater(device["believed_moves"], 8)
+
+    def test_unknown_arguments(self):
+        """Nothing can be found out, and most first copies are not made."""
+        device = self.periodic(12, "unknown", SIM_SEED=1)
+        self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
+        self.assertGreater(device["moves"], 16)
+        self.assertLess(device["second_copies"], device["moves"])
 
 
 class Told(Spill):

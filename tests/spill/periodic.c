@@ -1,0 +1,224 @@
+/* A program that repeats itself, with more memory than the device has: 64 MiB.
+ *
+ *     periodic STEPS MODE...
+ *
+ * Takes so many steps in each mode, one after the other. In a step, kernels add to blocks that
+ * stay, one by one and back again, and beside each to one that comes and goes. All content is
+ * checked at the end, and what differs is told. The modes are:
+ *     named      every kernel's arguments name what it adds to
+ *     unnamed    others add to further blocks that only a pointer in memory tells of
+ *     otherwise  as `named`, in another order
+ *     unknown    as `named`, but how the arguments of some launches lie is not known: graphs
+ * Exit 0 when all content was right. */
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIB = 1 << 20, BLOCKS = 24, LEAST_BYTES = 3 * MIB, MOST_BYTES = LEAST_BYTES + BLOCKS * 512 };
+enum { SOME_WORDS = 1024 };
+
+struct mode {
+    const char *name;
+    int stride; /* from one block to the next; no divisor of BLOCKS but 1 */
+    bool unnamed, unknown;
+};
+
+static const struct mode modes[] = {
+    {"named", 1, false, false},
+    {"unnamed", 1, true, false},
+    {"otherwise", 7, false, false},
+    {"unknown", 1, false, true},
+};
+
+static CUfunction add_kernel, through_kernel;
+static CUstream stream;
+static CUgraphExec graph;
+static CUdeviceptr blocks[BLOCKS];
+static CUdeviceptr table; /* their addresses, in the device's memory, and a word */
+static uint32_t expected[BLOCKS];
+static int status;
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        CUresult must = (call);                                                                    \
+                                                                                                   \
+        if (must != CUDA_SUCCESS) {                                                                \
+            printf("line %d: %s = %d\n", __LINE__, #call, (int)must);                              \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+/* Each has its own size, by which it is known. */
+static size_t bytes_of(int block)
+{
+    return LEAST_BYTES + 512 * ((size_t)block + 1);
+}
+
+static void launch(CUfunction kernel, CUdeviceptr address, size_t words)
+{
+    uint32_t one = 1;
+    void *params[] = {&address, &words, &one};
+
+    MUST(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+}
+
+static void add(int block)
+{
+    launch(add_kernel, blocks[block], bytes_of(block) / 4);
+    expected[block]++;
+}
+
+static void add_unnamed(int block)
+{
+    launch(through_kernel, table + (CUdeviceptr)block * sizeof(CUdeviceptr), bytes_of(block) / 4);
+    expected[block]++;
+}
+
+/* A graph of one memset of its own word. */
+static void make_graph(void)
+{
+    CUDA_MEMSET_NODE_PARAMS params = {
+        .dst = table + sizeof(blocks), .value = 1, .elementSize = 4, .width = 1, .height = 1};
+    CUgraphNode node;
+    CUcontext context;
+    CUgraph made;
+
+    MUST(cuCtxGetCurrent(&context));
+    MUST(cuGraphCreate(&made, 0));
+    MUST(cuGraphAddMemsetNode(&node, made, NULL, 0, &params, context));
+    MUST(cuGraphInstantiate(&graph, made, 0));
+    MUST(cuGraphDestroy(made));
+}
+
+/* By memsets, which nobody looks at. */
+static void fill_table(void)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        CUdeviceptr entry = table + (CUdeviceptr)i * sizeof(CUdeviceptr);
+
+        MUST(cuMemsetD32(entry, (uint32_t)blocks[i], 1));
+        MUST(cuMemsetD32(entry + 4, (uint32_t)(blocks[i] >> 32), 1));
+    }
+    MUST(cuCtxSynchronize());
+}
+
+static void start(void)
+{
+    CUcontext context;
+    CUmodule module;
+
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuModuleLoadData(&module, "any image will do"));
+    MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
+    MUST(cuModuleGetFunction(&through_kernel, module, "spw_add_through"));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST(cuMemAllocAsync(&blocks[i], bytes_of(i), stream));
+        MUST(cuMemsetD32Async(blocks[i], (unsigned)i * 1000, bytes_of(i) / 4, stream));
+        expected[i] = (uint32_t)i * 1000;
+    }
+    MUST(cuMemAlloc(&table, sizeof(blocks) + sizeof(uint32_t)));
+    make_graph();
+    fill_table();
+}
+
+static void visit(const struct mode *mode, int block)
+{
+    CUdeviceptr brief;
+
+    add(block);
+    MUST(cuMemAllocAsync(&brief, LEAST_BYTES, stream));
+    for (int i = 0; i < 4; i++) {
+        launch(add_kernel, brief, SOME_WORDS);
+    }
+    if (mode->unnamed) {
+        for (int i = 6; i < BLOCKS; i += 6) {
+            add_unnamed((block + i) % BLOCKS);
+        }
+    }
+    if (mode->unknown) {
+        MUST(cuGraphLaunch(graph, stream));
+    }
+    MUST(cuMemFreeAsync(brief, stream));
+}
+
+static void step(const struct mode *mode)
+{
+    for (int i = 0; i < BLOCKS; i++) {
+        visit(mode, i * mode->stride % BLOCKS);
+    }
+    for (int i = BLOCKS - 1; i >= 0; i--) {
+        visit(mode, i * mode->stride % BLOCKS);
+    }
+    MUST(cuStreamSynchronize(stream));
+}
+
+static void check(void)
+{
+    uint32_t *words = malloc(MOST_BYTES);
+
+    for (int i = 0; i < BLOCKS; i++) {
+        size_t count = bytes_of(i) / 4, wrong = 0;
+
+        MUST(cuMemcpyDtoH(words, blocks[i], bytes_of(i)));
+        for (size_t k = 0; k < count; k++) {
+            wrong += words[k] != expected[i];
+        }
+        if (wrong > 0) {
+            printf("block %d: %zu of %zu words wrong\n", i, wrong, count);
+            status = 1;
+        }
+    }
+    free(words);
+}
+
+static void finish(void)
+{
+    CUmemoryPool pool;
+
+    check();
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST(cuMemFreeAsync(blocks[i], stream));
+    }
+    MUST(cuMemFree(table));
+    MUST(cuCtxSynchronize());
+    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+    MUST(cuMemPoolTrimTo(pool, 0));
+}
+
+static bool take_steps(const char *name, int steps)
+{
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(name, modes[i].name) == 0) {
+            for (int k = 0; k < steps; k++) {
+                step(&modes[i]);
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    int steps = argc > 2 ? atoi(argv[1]) : 0;
+
+    if (steps < 1) {
+        fputs("usage: periodic STEPS MODE...\n", stderr);
+        return 2;
+    }
+    start();
+    for (int i = 2; i < argc; i++) {
+        if (!take_steps(argv[i], steps)) {
+            fprintf(stderr, "periodic: %s is no mode\n", argv[i]);
+            return 2;
+        }
+    }
+    finish();
+    return status;
+}
