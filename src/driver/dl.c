@@ -1,41 +1,58 @@
 #include "driver/dl.h"
 
+#include "driver/libc.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The symbol versions of dlsym, newest first: libc since 2.34, libdl before, by architecture. */
-static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
-
 typedef void *dlsym_function(void *handle, const char *name);
+typedef void *dlvsym_function(void *handle, const char *name, const char *version);
 
-static dlsym_function *real_dlsym(void)
+/* Found once; threads that race find the same. */
+static void *real(_Atomic(void *) *known, const char *name)
 {
-    /* Found once; threads that race find the same. */
-    static _Atomic(dlsym_function *) known;
-    dlsym_function *found = atomic_load_explicit(&known, memory_order_relaxed);
+    void *found = atomic_load_explicit(known, memory_order_relaxed);
 
-    for (size_t i = 0; found == NULL && i < sizeof(versions) / sizeof(versions[0]); i++) {
-        found = (dlsym_function *)(uintptr_t)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-        atomic_store_explicit(&known, found, memory_order_relaxed);
+    if (found == NULL) {
+        found = spw_libc_function(name);
+        atomic_store_explicit(known, found, memory_order_relaxed);
     }
     return found;
 }
 
+void *spw_dl_symbol_address(void)
+{
+    static _Atomic(void *) known;
+
+    return real(&known, "dlsym");
+}
+
+void *spw_dl_symbol_version_address(void)
+{
+    static _Atomic(void *) known;
+
+    return real(&known, "dlvsym");
+}
+
 void *spw_dl_symbol(void *handle, const char *name)
 {
-    void *found = real_dlsym()(handle, name);
+    void *found = ((dlsym_function *)(uintptr_t)spw_dl_symbol_address())(handle, name);
 
     /* Not a jump: the real function must see a return address in this object, not our caller's. */
     __asm__ volatile("" : "+r"(found));
     return found;
 }
 
-void *spw_dl_symbol_address(void)
+void *spw_dl_symbol_version(void *handle, const char *name, const char *version)
 {
-    return (void *)(uintptr_t)real_dlsym();
+    void *found =
+        ((dlvsym_function *)(uintptr_t)spw_dl_symbol_version_address())(handle, name, version);
+
+    __asm__ volatile("" : "+r"(found));
+    return found;
 }
 
 void *spw_dl_symbol_for(const void *caller, const char *name)
