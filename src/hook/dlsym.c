@@ -1,65 +1,81 @@
-/* The exported dlsym.
+/* The exported dlsym and dlvsym.
  *
  * glibc looks at the return address to find out who asks: RTLD_NEXT and RTLD_DEFAULT depend on it.
- * So what is not ours reaches the real function by a jump, with the caller's return address in
+ * So what is not ours reaches the real functions by a jump, with the caller's return address in
  * place; which function to jump to is decided from handle and name alone. */
 #include "driver/dl.h"
 #include "driver/driver.h"
 #include "hook/entry.h"
 #include "hook/hook.h"
+#include "hook/library.h"
 #include "hook/resolve.h"
-#include "hook/runtime.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 
 void *spw_dlsym_route(void *handle, const char *name);
+void *spw_dlvsym_route(void *handle, const char *name);
 
+/* A function that asks `route` where to go and goes there as if it had never been. */
 /* clang-format off */
-__asm__(
-    ".text\n"
-    ".globl dlsym\n"
-    ".type dlsym, %function\n"
-    "dlsym:\n"
-    ".cfi_startproc\n"
 #if defined(__x86_64__)
-    "    push %rdi\n"
-    "    .cfi_adjust_cfa_offset 8\n"
-    "    push %rsi\n"
-    "    .cfi_adjust_cfa_offset 8\n"
-    "    sub $8, %rsp\n"
-    "    .cfi_adjust_cfa_offset 8\n"
-    "    call spw_dlsym_route\n"
-    "    add $8, %rsp\n"
-    "    .cfi_adjust_cfa_offset -8\n"
-    "    pop %rsi\n"
-    "    .cfi_adjust_cfa_offset -8\n"
-    "    pop %rdi\n"
-    "    .cfi_adjust_cfa_offset -8\n"
-    "    jmp *%rax\n"
+#define SPW_JUMP(name, route)                                                                      \
+    __asm__(".text\n"                                                                              \
+            ".globl " name "\n"                                                                    \
+            ".type " name ", %function\n"                                                          \
+            name ":\n"                                                                             \
+            ".cfi_startproc\n"                                                                     \
+            "    push %rdi\n"                                                                      \
+            "    .cfi_adjust_cfa_offset 8\n"                                                       \
+            "    push %rsi\n"                                                                      \
+            "    .cfi_adjust_cfa_offset 8\n"                                                       \
+            "    push %rdx\n"                                                                      \
+            "    .cfi_adjust_cfa_offset 8\n"                                                       \
+            "    call " route "\n"                                                                 \
+            "    pop %rdx\n"                                                                       \
+            "    .cfi_adjust_cfa_offset -8\n"                                                      \
+            "    pop %rsi\n"                                                                       \
+            "    .cfi_adjust_cfa_offset -8\n"                                                      \
+            "    pop %rdi\n"                                                                       \
+            "    .cfi_adjust_cfa_offset -8\n"                                                      \
+            "    jmp *%rax\n"                                                                      \
+            ".cfi_endproc\n"                                                                       \
+            ".size " name ", .-" name "\n")
 #elif defined(__aarch64__)
-    "    stp x29, x30, [sp, #-32]!\n"
-    "    .cfi_adjust_cfa_offset 32\n"
-    "    .cfi_rel_offset x29, 0\n"
-    "    .cfi_rel_offset x30, 8\n"
-    "    stp x0, x1, [sp, #16]\n"
-    "    bl spw_dlsym_route\n"
-    "    mov x16, x0\n"
-    "    ldp x0, x1, [sp, #16]\n"
-    "    ldp x29, x30, [sp], #32\n"
-    "    .cfi_adjust_cfa_offset -32\n"
-    "    .cfi_restore x29\n"
-    "    .cfi_restore x30\n"
-    "    br x16\n"
+#define SPW_JUMP(name, route)                                                                      \
+    __asm__(".text\n"                                                                              \
+            ".globl " name "\n"                                                                    \
+            ".type " name ", %function\n"                                                          \
+            name ":\n"                                                                             \
+            ".cfi_startproc\n"                                                                     \
+            "    stp x29, x30, [sp, #-48]!\n"                                                      \
+            "    .cfi_adjust_cfa_offset 48\n"                                                      \
+            "    .cfi_rel_offset x29, 0\n"                                                         \
+            "    .cfi_rel_offset x30, 8\n"                                                         \
+            "    stp x0, x1, [sp, #16]\n"                                                          \
+            "    str x2, [sp, #32]\n"                                                              \
+            "    bl " route "\n"                                                                   \
+            "    mov x16, x0\n"                                                                    \
+            "    ldr x2, [sp, #32]\n"                                                              \
+            "    ldp x0, x1, [sp, #16]\n"                                                          \
+            "    ldp x29, x30, [sp], #48\n"                                                        \
+            "    .cfi_adjust_cfa_offset -48\n"                                                     \
+            "    .cfi_restore x29\n"                                                               \
+            "    .cfi_restore x30\n"                                                               \
+            "    br x16\n"                                                                         \
+            ".cfi_endproc\n"                                                                       \
+            ".size " name ", .-" name "\n")
 #else
 #error "dlsym needs a jump in this architecture's assembly"
 #endif
-    ".cfi_endproc\n"
-    ".size dlsym, .-dlsym\n");
+
+SPW_JUMP("dlsym", "spw_dlsym_route");
+SPW_JUMP("dlvsym", "spw_dlvsym_route");
+#undef SPW_JUMP
 /* clang-format on */
 
 /* Whether a name can be of the driver or the runtime: cuMemAlloc, cudaMalloc. */
-static bool is_cuda_name(const char *name)
+static bool may_be_listed(const char *name)
 {
     if (name == NULL || name[0] != 'c' || name[1] != 'u') {
         return false;
@@ -68,7 +84,7 @@ static bool is_cuda_name(const char *name)
 }
 
 /* What comes behind us under a name, for a caller that found our own entry, which stands in front
- * of all libraries. NULL, with the message for dlerror, where there is no driver or runtime. */
+ * of all libraries. NULL, with the message for dlerror, where there is no such library. */
 static void *behind_us(const char *name, const void *caller)
 {
     void *found = spw_dl_symbol(RTLD_NEXT, name);
@@ -79,35 +95,62 @@ static void *behind_us(const char *name, const void *caller)
     return found != NULL ? found : spw_dl_symbol(RTLD_NEXT, name);
 }
 
+/* What a caller gets for a function that some library has at `found`. */
+static void *substitute(void *found, const char *name)
+{
+    enum spw_fn fn = spw_driver_row(name);
+
+    return fn != SPW_FN_COUNT && spw_library_has(fn) ? spw_library_substitute(fn, found)
+                                                     : spw_resolve(found, name);
+}
+
 /* Entered by the jump above, so that the return address is the program's. */
 static void *substituting_dlsym(void *handle, const char *name)
 {
     const void *caller = __builtin_return_address(0);
     void *found = spw_dl_symbol(handle, name);
-    enum spw_fn fn;
 
     if (found != NULL && spw_entry_find(found) != SPW_FN_COUNT) {
         void *next = behind_us(name, caller);
 
         return next == NULL || spw_hook_off() ? next : found;
     }
-    if (found == NULL || spw_hook_off()) {
-        return found;
-    }
-    if (name[2] == 'd') {
-        fn = spw_driver_row(name);
-        return fn == SPW_FN_COUNT ? found : spw_runtime_substitute(fn, found);
-    }
-    return spw_resolve(found, name);
+    return found == NULL || spw_hook_off() ? found : substitute(found, name);
 }
 
+/* The same for one version of a function. Our entries have none, and stand for the current one. */
+static void *substituting_dlvsym(void *handle, const char *name, const char *version)
+{
+    const void *caller = __builtin_return_address(0);
+    void *current = spw_dl_symbol(handle, name);
+    void *found;
+
+    if (current != NULL && spw_entry_find(current) != SPW_FN_COUNT) {
+        current = behind_us(name, caller);
+    }
+    /* Last, for dlerror. */
+    found = spw_dl_symbol_version(handle, name, version);
+    return found == NULL || found != current || spw_hook_off() ? found : substitute(found, name);
+}
+
+/* Whether a look-up goes straight through to the real function. */
+static bool passes(void *handle, const char *name)
+{
+    return SPW_LIKELY(!may_be_listed(name)) || handle == RTLD_NEXT || spw_driver_inside();
+}
+
+/* A name out of the list asked of the default scope goes straight through too: only the real
+ * function, jumped to, searches the caller's own scope. */
 void *spw_dlsym_route(void *handle, const char *name)
 {
-    /* A name out of the list asked of the default scope goes straight through too: only the real
-     * function, jumped to, searches the caller's own scope. */
-    if (SPW_LIKELY(!is_cuda_name(name)) || handle == RTLD_NEXT || spw_driver_inside() ||
-        (handle == RTLD_DEFAULT && spw_driver_row(name) == SPW_FN_COUNT)) {
-        return spw_dl_symbol_address();
-    }
-    return (void *)(uintptr_t)substituting_dlsym;
+    return passes(handle, name) || (handle == RTLD_DEFAULT && spw_driver_row(name) == SPW_FN_COUNT)
+               ? spw_dl_symbol_address()
+               : (void *)(uintptr_t)substituting_dlsym;
+}
+
+/* So does every name here: what has a version is never ours. */
+void *spw_dlvsym_route(void *handle, const char *name)
+{
+    return passes(handle, name) || handle == RTLD_DEFAULT ? spw_dl_symbol_version_address()
+                                                          : (void *)(uintptr_t)substituting_dlvsym;
 }

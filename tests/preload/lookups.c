@@ -70,6 +70,11 @@ int main(void)
     show("next, unknown", dlsym(RTLD_NEXT, "spw_test_no_such_symbol"));
     show("handle, empty name", dlsym(libc, ""));
     show("versioned, dlsym", dlvsym(libc, "dlsym", "GLIBC_2.34"));
+    show("versioned, default, malloc", dlvsym(RTLD_DEFAULT, "malloc", "GLIBC_2.2.5"));
+    show("versioned, next, malloc", dlvsym(RTLD_NEXT, "malloc", "GLIBC_2.2.5"));
+    show("versioned, next, dlvsym", dlvsym(RTLD_NEXT, "dlvsym", "GLIBC_2.34"));
+    show("versioned, default, cuInit", dlvsym(RTLD_DEFAULT, "cuInit", "GLIBC_2.34"));
+    show("versioned, default, unknown", dlvsym(RTLD_DEFAULT, "cuNoSuchThing", "GLIBC_2.34"));
     show("versioned, no such version", dlvsym(libc, "malloc", "GLIBC_1.0"));
     show_chain();
     show_environment();

@@ -6,7 +6,7 @@ import unittest
 
 import harness
 
-EXTRA_EXPORTS = {"dlsym", "getenv"}
+EXTRA_EXPORTS = {"dlsym", "dlvsym", "getenv"}
 
 
 def output(*command):
