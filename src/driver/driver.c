@@ -27,10 +27,12 @@ struct row {
 static const struct row rows[] = {
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
     {#symbol, #base, since, flags, offsetof(struct spw_driver, symbol)},
-#define SPW_RUNTIME(kind, symbol, params, args) {#symbol, NULL, 0, 0, NO_POINTER},
+#define SPW_RUNTIME(kind, symbol, params, args)    {#symbol, NULL, 0, 0, NO_POINTER},
+#define SPW_REGISTER(library, result, symbol, ...) {#symbol, NULL, 0, 0, NO_POINTER},
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 };
 
 static_assert(sizeof(rows) / sizeof(rows[0]) == SPW_FN_COUNT, "a row per function");
@@ -50,16 +52,20 @@ static const struct row calls[] = {
         return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                          \
     }
 #define SPW_RUNTIME(kind, symbol, params, args)
+#define SPW_REGISTER(...)
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 
 static struct spw_driver absent = {
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) .symbol = absent_##symbol,
 #define SPW_RUNTIME(kind, symbol, params, args)
+#define SPW_REGISTER(...)
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 };
 
 _Thread_local struct spw_driver_scope spw_driver_scope __attribute__((tls_model("initial-exec")));

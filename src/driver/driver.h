@@ -15,9 +15,11 @@
 enum spw_fn {
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_FN_##symbol,
 #define SPW_RUNTIME(kind, symbol, params, args)                        SPW_FN_##symbol,
+#define SPW_REGISTER(library, result, symbol, ...)                     SPW_FN_##symbol,
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
     SPW_FN_COUNT
 };
 
@@ -38,9 +40,11 @@ enum { SPW_DRIVER_DEVICES = 64, SPW_DRIVER_SLOTS = 2048 };
 struct spw_driver {
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) __typeof__(symbol) *symbol;
 #define SPW_RUNTIME(kind, symbol, params, args)
+#define SPW_REGISTER(...)
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 #define SPW_CALL(symbol) __typeof__(symbol) *symbol;
 #define SPW_CALL_HOOKED(symbol)
 #include "driver/calls.def"

@@ -74,13 +74,23 @@ SPW_JUMP("dlvsym", "spw_dlvsym_route");
 #undef SPW_JUMP
 /* clang-format on */
 
-/* Whether a name can be of the driver or the runtime: cuMemAlloc, cudaMalloc. */
+/* Whether a name can be in the list: cuMemAlloc, cudaMalloc, ncclCommRegister, ibv_reg_mr,
+ * gdr_pin_buffer. */
 static bool may_be_listed(const char *name)
 {
-    if (name == NULL || name[0] != 'c' || name[1] != 'u') {
+    switch (name == NULL ? '\0' : name[0]) {
+    case 'c':
+        return name[1] == 'u' &&
+               ((name[2] >= 'A' && name[2] <= 'Z') || (name[2] == 'd' && name[3] == 'a'));
+    case 'n':
+        return name[1] == 'c' && name[2] == 'c' && name[3] == 'l';
+    case 'i':
+        return name[1] == 'b' && name[2] == 'v' && name[3] == '_';
+    case 'g':
+        return name[1] == 'd' && name[2] == 'r' && name[3] == '_';
+    default:
         return false;
     }
-    return (name[2] >= 'A' && name[2] <= 'Z') || (name[2] == 'd' && name[3] == 'a');
 }
 
 /* What comes behind us under a name, for a caller that found our own entry, which stands in front

@@ -1,6 +1,8 @@
-/* The driver's entries; those of the runtime are in runtime.c. */
+/* The driver's entries; those of the runtime are in runtime.c, those that register memory in
+ * registered.c. */
 #include "hook/entry.h"
 
+#include "driver/register_api.h"
 #include "driver/runtime_api.h"
 #include "hook/hook.h"
 #include "hook/indirect.h"
@@ -152,9 +154,11 @@
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
     SPW_ENTRY_##kind(symbol, params, args)
 #define SPW_RUNTIME(kind, symbol, params, args)
+#define SPW_REGISTER(...)
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 #undef SPW_ENTRY_START
 #undef SPW_ENTRY_RESOLVE
 #undef SPW_ENTRY_SERVE
@@ -190,9 +194,11 @@
 static void (*const entries[])(void) = {
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) (void (*)(void)) symbol,
 #define SPW_RUNTIME(kind, symbol, params, args)                        (void (*)(void)) symbol,
+#define SPW_REGISTER(library, result, symbol, ...)                     (void (*)(void)) symbol,
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 };
 
 static_assert(sizeof(entries) / sizeof(entries[0]) == SPW_FN_COUNT, "an entry per row");

@@ -31,9 +31,11 @@ enum spw_fn spw_entry_find(const void *address);
 /* The rows. */
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_HANDLER_##kind(symbol)
 #define SPW_RUNTIME(kind, symbol, params, args)
+#define SPW_REGISTER(...)
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 #undef SPW_DECLARE
 #undef SPW_HANDLER_START
 #undef SPW_HANDLER_SERVE

@@ -16,9 +16,11 @@
 static const char *const libraries[] = {
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) NULL,
 #define SPW_RUNTIME(kind, symbol, params, args)                        "libcudart.so",
+#define SPW_REGISTER(library, ...)                                     "lib" #library ".so",
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 };
 
 /* Where one place of the program that calls a function of a library ends up. */

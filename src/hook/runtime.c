@@ -81,9 +81,11 @@ static void missed(void)
 
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)
 #define SPW_RUNTIME(kind, name, params, args) SPW_NOTED(name, params, args, SPW_AFTER_##kind)
+#define SPW_REGISTER(...)
 #include "driver/functions.def"
 #undef SPW_FN
 #undef SPW_RUNTIME
+#undef SPW_REGISTER
 #undef SPW_NOTED
 #undef SPW_UNWRAP
 #undef SPW_AFTER_NOTE

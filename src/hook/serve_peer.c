@@ -2,8 +2,8 @@
 #include "base/log.h"
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/registered.h"
 #include "hook/stream.h"
-#include "pool/treat.h"
 
 /* The current device is let reach the memory of the device of `peer`, or not any more. The driver
  * does it for its own allocations; a block is mapped memory, to which access is given explicitly.
@@ -54,25 +54,13 @@ CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 
 /* ---- memory that others get hold of ---- */
 
-/* Blocks whose physical memory is known outside are never moved from here on. Before the driver is
- * asked: no move may slip in between. */
-static void fix(CUdeviceptr address, size_t bytes)
-{
-    static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
-    struct spw_pool *pool;
-
-    if (spw_device_owner(address, &pool) != NULL) {
-        (void)spw_pool_treat(pool, address, bytes, &known);
-    }
-}
-
 /* Whoever registers memory for direct access of a network card asks for this first. */
 CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
                                          CUdeviceptr ptr)
 {
     if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && value != NULL &&
         *(const unsigned int *)value != 0) {
-        fix(ptr, 1);
+        spw_registered_fix(ptr, 1);
     }
     return spw_hook_driver()->cuPointerSetAttribute(value, attribute, ptr);
 }
@@ -81,6 +69,6 @@ CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute 
 CUresult spw_serve_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
-    fix(memptr, size);
+    spw_registered_fix(memptr, size);
     return spw_hook_driver()->cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags);
 }

@@ -8,6 +8,8 @@
  *     moves copy        a thread is inside a blocking copy
  *     moves capture     memory that a graph names is used by it again and again
  *     moves registered  cold blocks are about to be registered with a network card
+ *     moves told        most are, in every way, with the libraries of the folder SPW_TEST_FOLDER
+ *     moves told-next   the same, each in the next way: every other block has no granule of its own
  *     moves pin         cold blocks are pinned by the public interface
  *     moves unpin       and let go again
  *     moves priority    half of them, the oldest, have a higher priority
@@ -29,6 +31,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "driver/register_api.h"
 
 enum { MIB = 1 << 20, COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
 enum { ROUNDS = 30, AGE = 80, HOT_BYTES = 9 * MIB };
@@ -522,6 +526,75 @@ static void with_registered(void)
     hold_and_allocate();
 }
 
+static void *open_library(const char *file)
+{
+    char path[4096];
+    void *library;
+
+    (void)snprintf(path, sizeof(path), "%s/%s", getenv("SPW_TEST_FOLDER"), file);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        printf("%s\n", dlerror());
+        exit(1);
+    }
+    return library;
+}
+
+#define LOOK_UP(name, library)                                                                     \
+    __typeof__(name) *in_##name;                                                                   \
+    *(void **)&in_##name = dlsym(library, #name)
+
+/* As NCCL finds what it calls of libibverbs, and what of its own is called; one block each. */
+static void tell(int first)
+{
+    void *nccl = open_library("libnccl.so.2"), *verbs = open_library("libibverbs.so.1");
+    void *gdr = open_library("libgdrapi.so.2");
+    struct ibv_mr_init_attr attributes = {.length = 1, .comp_mask = 2};
+    struct ncclWindow_vidmem *window;
+    void *block[COLD], *handle;
+
+    LOOK_UP(ncclCommRegister, nccl);
+    LOOK_UP(ncclCommWindowRegister, nccl);
+    LOOK_UP(ibv_reg_mr, verbs);
+    LOOK_UP(ibv_reg_mr_iova, verbs);
+    LOOK_UP(ibv_reg_mr_iova2, verbs);
+    LOOK_UP(ibv_reg_mr_ex, verbs);
+    LOOK_UP(ibv_rereg_mr, verbs);
+    LOOK_UP(cuFileBufRegister, open_library("libcufile.so.0"));
+    LOOK_UP(gdr_pin_buffer, gdr);
+    LOOK_UP(gdr_pin_buffer_v2, gdr);
+
+    for (int i = 0; i < COLD; i++) {
+        block[i] = (void *)(uintptr_t)(cold[(first + i) % COLD] + MIB);
+    }
+    *(void **)&in_ibv_reg_mr = dlvsym(verbs, "ibv_reg_mr", "IBVERBS_1.1");
+    (void)in_ncclCommRegister(NULL, block[0], 1, &handle);
+    (void)in_ncclCommWindowRegister(NULL, block[1], 1, &window, 0);
+    (void)in_ibv_reg_mr(NULL, block[2], 1, 0);
+    (void)in_ibv_reg_mr_iova(NULL, block[3], 1, 0, 0);
+    (void)in_ibv_reg_mr_iova2(NULL, block[4], 1, 0, 0);
+    attributes.addr = block[5];
+    (void)in_ibv_reg_mr_ex(NULL, &attributes);
+    (void)in_ibv_rereg_mr(NULL, 1, NULL, block[6], 1, 0);
+    (void)in_cuFileBufRegister(block[7], 1, 0);
+    (void)in_gdr_pin_buffer(NULL, (unsigned long)block[8], 1, 0, 0, NULL);
+    (void)in_gdr_pin_buffer_v2(NULL, (unsigned long)block[9], 1, 0, NULL);
+    for (int i = 0; i < 10; i++) {
+        printf("keep %llx %x\n", cold[first + i], COLD_BYTES);
+    }
+    hold_and_allocate();
+}
+
+static void with_told(void)
+{
+    tell(0);
+}
+
+static void with_told_next(void)
+{
+    tell(1);
+}
+
 static void with_unpin(void)
 {
     int local;
@@ -656,7 +729,8 @@ int main(int argc, char **argv)
                  {"capture", with_capture},   {"faults", with_faults},
                  {"peer", with_peer},         {"peer-spin", with_peer_spin},
                  {"pointers", with_pointers},
-                 {"registered", with_registered},
+                 {"registered", with_registered}, {"told", with_told},
+                 {"told-next", with_told_next},
                  {"pin", with_pin},           {"unpin", with_unpin},
                  {"priority", with_priority}, {"create", with_create}};
 

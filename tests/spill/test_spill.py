@@ -143,16 +143,15 @@ class Moves(harness.Case):
         self.assertEqual(device["moves"], 0)
         self.assertGreater(device["placed_bytes"], 0)
 
-    def test_priority_by_the_program(self):
-        """What has priority stays, although it is oldest: its granules are never unmapped while
-        it lives."""
-        log = self.folder / "log"
-        result = self.run_program(MOVES, "priority", allow=[SPILL_LINE], SIM_MEMORY="64MiB",
-                                  SIM_LOG=log)
+    def check_kept(self, mode, count):
+        """The granules of the blocks that the program names are never unmapped while it lives, but
+        others are moved."""
+        log = self.folder / f"log-{mode}"
+        result = self.run_program(MOVES, mode, allow=[SPILL_LINE], SIM_MEMORY="64MiB", SIM_LOG=log)
         self.assertGreater(result.device()["moves"], 0)
         kept = [(int(start, 16), int(start, 16) + int(size, 16))
                 for start, size in re.findall(r"keep (\w+) (\w+)", result.stdout)]
-        self.assertEqual(len(kept), 7)
+        self.assertEqual(len(kept), count)
         unmapped = 0
         for line in log.read_text().splitlines():
             if " cuMemcpyDtoH_v2 = " in line:
@@ -165,6 +164,16 @@ class Moves(harness.Case):
                     inside = -(-start // (2 * MIB)) * 2 * MIB, stop // (2 * MIB) * 2 * MIB
                     self.assertFalse(first < inside[1] and inside[0] < end, line)
         self.assertGreater(unmapped, 0)
+
+    def test_priority_by_the_program(self):
+        """What has priority stays, although it is oldest."""
+        self.check_kept("priority", 7)
+
+    def test_memory_that_libraries_are_told_of_stays(self):
+        os.environ["SPW_TEST_FOLDER"] = str(harness.PROGRAMS)
+        self.addCleanup(os.environ.pop, "SPW_TEST_FOLDER")
+        self.check_kept("told", 10)
+        self.check_kept("told-next", 10)
 
     @unittest.skipIf(harness.SANITIZED, "an interpreter without the sanitizer cannot load it")
     def test_program_without_cuda(self):

@@ -1,0 +1,20 @@
+/* A library that stands in front of libibverbs under the same name, and asks dlsym for it. */
+#include <dlfcn.h>
+
+#include "check.h"
+#include "driver/register_api.h"
+
+__attribute__((visibility("default"))) struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr,
+                                                                 size_t length, int access)
+{
+    static __typeof__(ibv_reg_mr) *behind;
+
+    if (behind == NULL) {
+        const char *path = getenv("SPW_TEST_VERBS");
+
+        HOLD(path != NULL);
+        *(void **)&behind = dlsym(dlopen(path, RTLD_NOW), "ibv_reg_mr");
+    }
+    puts("handed on");
+    return behind(pd, addr, length, access + 1);
+}
