@@ -87,3 +87,15 @@ void spw_write_key(struct spw_writer *writer, const char *key)
     spw_write_string(writer, key);
     spw_write(writer, ": ");
 }
+
+void spw_write_figure(struct spw_writer *writer, const char *key, uint64_t number)
+{
+    spw_write_key(writer, key);
+    spw_write_number(writer, number);
+}
+
+void spw_write_text(struct spw_writer *writer, const char *key, const char *text)
+{
+    spw_write_key(writer, key);
+    spw_write_string(writer, text);
+}

@@ -27,3 +27,7 @@ void spw_write(struct spw_writer *writer, const char *text);
 void spw_write_number(struct spw_writer *writer, uint64_t number);
 void spw_write_string(struct spw_writer *writer, const char *text);
 void spw_write_key(struct spw_writer *writer, const char *key);
+
+/* A key and its number or string. */
+void spw_write_figure(struct spw_writer *writer, const char *key, uint64_t number);
+void spw_write_text(struct spw_writer *writer, const char *key, const char *text);

@@ -115,10 +115,8 @@ static void put_python(struct spw_writer *writer, const struct spw_site *site)
 
         spw_write(writer, i == 0 ? "{\"file\": " : ", {\"file\": ");
         spw_write_string(writer, text_of(line->file));
-        spw_write_key(writer, "function");
-        spw_write_string(writer, text_of(line->function));
-        spw_write_key(writer, "line");
-        spw_write_number(writer, line->line);
+        spw_write_text(writer, "function", text_of(line->function));
+        spw_write_figure(writer, "line", line->line);
         spw_write(writer, "}");
     }
     spw_write(writer, "]");
@@ -134,10 +132,8 @@ static void put_frame(struct spw_writer *writer, uint64_t address, const char *n
     } else {
         spw_write(writer, "null");
     }
-    spw_write_key(writer, "library");
-    spw_write_string(writer, module == NULL ? "" : module->path);
-    spw_write_key(writer, "offset");
-    spw_write_number(writer, module == NULL ? address : address - module->base);
+    spw_write_text(writer, "library", module == NULL ? "" : module->path);
+    spw_write_figure(writer, "offset", module == NULL ? address : address - module->base);
     spw_write(writer, "}");
 }
 
@@ -192,18 +188,12 @@ static struct figures figures_of(const struct spw_charges *charges, uint32_t sit
 
 static void put_figures(struct spw_writer *writer, const struct figures *figures)
 {
-    spw_write_key(writer, "live_bytes");
-    spw_write_number(writer, figures->live);
-    spw_write_key(writer, "peak_bytes");
-    spw_write_number(writer, figures->peak);
-    spw_write_key(writer, "device_peak_bytes");
-    spw_write_number(writer, figures->at_peak);
-    spw_write_key(writer, "total_bytes");
-    spw_write_number(writer, figures->total);
-    spw_write_key(writer, "allocs");
-    spw_write_number(writer, figures->allocs);
-    spw_write_key(writer, "frees");
-    spw_write_number(writer, figures->frees);
+    spw_write_figure(writer, "live_bytes", figures->live);
+    spw_write_figure(writer, "peak_bytes", figures->peak);
+    spw_write_figure(writer, "device_peak_bytes", figures->at_peak);
+    spw_write_figure(writer, "total_bytes", figures->total);
+    spw_write_figure(writer, "allocs", figures->allocs);
+    spw_write_figure(writer, "frees", figures->frees);
 }
 
 static void put_site(struct spw_writer *writer, const struct report *report, struct choice choice)
@@ -213,14 +203,11 @@ static void put_site(struct spw_writer *writer, const struct report *report, str
 
     spw_write(writer, "{\"id\": ");
     spw_write_number(writer, choice.site);
-    spw_write_key(writer, "device");
-    spw_write_number(writer, (uint64_t)choice.device);
+    spw_write_figure(writer, "device", (uint64_t)choice.device);
     put_figures(writer, &figures);
     if (site != NULL) {
-        spw_write_key(writer, "api");
-        spw_write_string(writer, site->api);
-        spw_write_key(writer, "thread");
-        spw_write_string(writer, text_of(site->thread));
+        spw_write_text(writer, "api", site->api);
+        spw_write_text(writer, "thread", text_of(site->thread));
         put_python(writer, site);
         put_native(writer, report, site);
     }
@@ -272,8 +259,7 @@ static void put_rest(struct spw_writer *writer, const struct report *report)
         if (sum_rest(report, device, &sites, &sum)) {
             spw_write(writer, ",\n  {\"id\": null, \"device\": ");
             spw_write_number(writer, (uint64_t)device);
-            spw_write_key(writer, "sites");
-            spw_write_number(writer, sites);
+            spw_write_figure(writer, "sites", sites);
             put_figures(writer, &sum);
             spw_write(writer, "}");
         }
@@ -299,8 +285,7 @@ static void put_modules(struct spw_writer *writer, const struct report *report)
         }
         spw_write(writer, last == NULL ? "\n  {\"path\": " : ",\n  {\"path\": ");
         spw_write_string(writer, module->path);
-        spw_write_key(writer, "build_id");
-        spw_write_string(writer, id);
+        spw_write_text(writer, "build_id", id);
         spw_write(writer, "}");
         last = module;
     }

@@ -53,23 +53,12 @@ static void put_refusal(struct spw_writer *writer, const struct spw_stats_refusa
     }
     spw_write(writer, "{\"allocation\": ");
     spw_write_number(writer, refusal->number);
-    spw_write_key(writer, "bytes");
-    spw_write_number(writer, refusal->bytes);
-    spw_write_key(writer, "missing_bytes");
-    spw_write_number(writer, refusal->missing_bytes);
-    spw_write_key(writer, "api");
-    spw_write_string(writer, refusal->api);
-    spw_write_key(writer, "thread");
-    spw_write_string(writer, refusal->thread);
-    spw_write_key(writer, "tid");
-    spw_write_number(writer, (uint64_t)refusal->tid);
+    spw_write_figure(writer, "bytes", refusal->bytes);
+    spw_write_figure(writer, "missing_bytes", refusal->missing_bytes);
+    spw_write_text(writer, "api", refusal->api);
+    spw_write_text(writer, "thread", refusal->thread);
+    spw_write_figure(writer, "tid", (uint64_t)refusal->tid);
     spw_write(writer, "}");
-}
-
-static void put_figure(struct spw_writer *writer, const char *key, uint64_t figure)
-{
-    spw_write_key(writer, key);
-    spw_write_number(writer, figure);
 }
 
 static void put_holders(struct spw_writer *writer, const struct spw_stats_oom *oom)
@@ -80,10 +69,9 @@ static void put_holders(struct spw_writer *writer, const struct spw_stats_oom *o
 
         spw_write(writer, i == 0 ? "\n  {\"id\": " : ",\n  {\"id\": ");
         spw_write_number(writer, holder->site);
-        put_figure(writer, "bytes", holder->bytes);
-        put_figure(writer, "blocks", holder->blocks);
-        spw_write_key(writer, "label");
-        spw_write_string(writer, holder->label);
+        spw_write_figure(writer, "bytes", holder->bytes);
+        spw_write_figure(writer, "blocks", holder->blocks);
+        spw_write_text(writer, "label", holder->label);
         spw_write(writer, "}");
     }
     spw_write(writer, "]");
@@ -93,8 +81,8 @@ static void put_holders(struct spw_writer *writer, const struct spw_stats_oom *o
 static void put_usage(struct spw_writer *writer, const struct spw_stats_oom *oom)
 {
     if (oom->usage_known) {
-        put_figure(writer, "context_bytes", oom->own_other_bytes);
-        put_figure(writer, "other_process_bytes", oom->other_process_bytes);
+        spw_write_figure(writer, "context_bytes", oom->own_other_bytes);
+        spw_write_figure(writer, "other_process_bytes", oom->other_process_bytes);
     } else {
         spw_write(writer, ", \"context_bytes\": null, \"other_process_bytes\": null");
     }
@@ -109,30 +97,28 @@ static void put_oom(struct spw_writer *writer, const struct spw_stats_oom *oom)
     }
     spw_write(writer, "{\"device\": ");
     spw_write_number(writer, (uint64_t)oom->device);
-    put_figure(writer, "bytes", oom->bytes);
-    put_figure(writer, "missing_bytes", oom->missing_bytes);
-    spw_write_key(writer, "api");
-    spw_write_string(writer, oom->api);
-    put_figure(writer, "site", oom->site);
-    spw_write_key(writer, "label");
-    spw_write_string(writer, oom->label);
-    put_figure(writer, "total_bytes", oom->total_bytes);
-    put_figure(writer, "free_bytes", oom->free_bytes);
-    put_figure(writer, "limit_bytes", oom->limit_bytes);
-    put_figure(writer, "live_bytes", oom->live_bytes);
-    put_figure(writer, "committed_bytes", oom->committed_bytes);
-    put_figure(writer, "spare_bytes", oom->spare_bytes);
-    put_figure(writer, "largest_free_bytes", oom->largest_free_bytes);
-    put_figure(writer, "host_bytes", oom->host_bytes);
-    put_figure(writer, "host_limit_bytes", oom->host_limit_bytes);
-    put_figure(writer, "host_total_bytes", oom->host_total_bytes);
-    put_figure(writer, "host_available_bytes", oom->host_available_bytes);
+    spw_write_figure(writer, "bytes", oom->bytes);
+    spw_write_figure(writer, "missing_bytes", oom->missing_bytes);
+    spw_write_text(writer, "api", oom->api);
+    spw_write_figure(writer, "site", oom->site);
+    spw_write_text(writer, "label", oom->label);
+    spw_write_figure(writer, "total_bytes", oom->total_bytes);
+    spw_write_figure(writer, "free_bytes", oom->free_bytes);
+    spw_write_figure(writer, "limit_bytes", oom->limit_bytes);
+    spw_write_figure(writer, "live_bytes", oom->live_bytes);
+    spw_write_figure(writer, "committed_bytes", oom->committed_bytes);
+    spw_write_figure(writer, "spare_bytes", oom->spare_bytes);
+    spw_write_figure(writer, "largest_free_bytes", oom->largest_free_bytes);
+    spw_write_figure(writer, "host_bytes", oom->host_bytes);
+    spw_write_figure(writer, "host_limit_bytes", oom->host_limit_bytes);
+    spw_write_figure(writer, "host_total_bytes", oom->host_total_bytes);
+    spw_write_figure(writer, "host_available_bytes", oom->host_available_bytes);
     put_usage(writer, oom);
-    put_figure(writer, "holding_sites", oom->holding_sites);
+    spw_write_figure(writer, "holding_sites", oom->holding_sites);
     put_holders(writer, oom);
     spw_write_key(writer, "rule");
     spw_write(writer, oom->rule[0] != '\0' ? oom->rule : "null");
-    put_figure(writer, "rule_bytes", oom->rule_bytes);
+    spw_write_figure(writer, "rule_bytes", oom->rule_bytes);
     spw_write(writer, "}");
 }
 
@@ -166,8 +152,7 @@ static void put_tally(struct spw_writer *writer, const struct spw_tally *tally)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        spw_write_key(writer, rows[i].key);
-        spw_write_number(writer, spw_counter_get(rows[i].value));
+        spw_write_figure(writer, rows[i].key, spw_counter_get(rows[i].value));
     }
 }
 
@@ -179,16 +164,14 @@ static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
     if (stats->policy[0] == '\0') {
         return;
     }
-    spw_write_key(writer, "policy");
-    spw_write_string(writer, stats->policy);
+    spw_write_text(writer, "policy", stats->policy);
     spw_write(writer, ", \"rules\": [");
     for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
         for (int rule = 0; rule < SPW_RULES && stats->rule_names[rule][0] != '\0'; rule++) {
             spw_write(writer, comma);
             spw_write(writer, "\n  {\"name\": ");
             spw_write_string(writer, stats->rule_names[rule]);
-            spw_write_key(writer, "device");
-            spw_write_number(writer, (uint64_t)i);
+            spw_write_figure(writer, "device", (uint64_t)i);
             put_tally(writer, &stats->devices[i].rules[rule]);
             spw_write(writer, "}");
             comma = ",";
@@ -204,12 +187,9 @@ static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
 
     spw_write(writer, "{\"schema\": 1, \"pid\": ");
     spw_write_number(writer, (uint64_t)stats->pid);
-    spw_write_key(writer, "mode");
-    spw_write_string(writer, stats->mode);
-    spw_write_key(writer, "why");
-    spw_write_string(writer, stats->why);
-    spw_write_key(writer, "process");
-    spw_write_string(writer, stats->process);
+    spw_write_text(writer, "mode", stats->mode);
+    spw_write_text(writer, "why", stats->why);
+    spw_write_text(writer, "process", stats->process);
     spw_write(writer, ", \"devices\": [");
     for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
         spw_write(writer, i == 0 ? "\n  " : ",\n  ");
