@@ -5,23 +5,19 @@ The 1st, the 2nd, ... call of every function, until the program makes no further
 must see success or a clean error, its memory must be good, the pool's invariants must hold
 (SPILLWAY_CHECK), and all that the driver gave must be given back or still be in the books.
 """
-import concurrent.futures
 import os
 import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+import faults
 import harness
 
 FAULTY = harness.ROOT / "tests/fault/faulty"
 OPTIONS = {"SIM_MEMORY": "56MiB", "SIM_SEED": 3, "CHECK": "on", "GROWTH": "0%",
            "SPILL": "off"}
-# What may be said: out of memory, and where a fault made spillway step aside.
-MAY_SAY = [r"."]
 # Events are kept for the next time; a run may need a few more at once than another.
 SPARE_EVENTS = 3
-# After these the driver's own memory is in a state that only it knows.
-UNRELIABLE = ("cuMemRelease", "cuMemUnmap")
 # What the program calls itself, and rightly gives up when it fails.
 PROGRAMS_OWN = {"cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize"}
 PROBE_BYTES = 8 * harness.MIB  # of the trial at the start, which is in no books
@@ -31,10 +27,9 @@ class Log:
     """What a log of the simulated driver says: how often each function was called and succeeded,
     and the chunks that were created and not released."""
 
-    def __init__(self, path):
+    def __init__(self, text):
         self.called, self.succeeded, self.chunks = {}, {}, {}
-        for name, code, notes in re.findall(r"^\d+ \d+ \d+ (\w+) = (\d+)(.*)$", path.read_text(),
-                                            re.MULTILINE):
+        for name, code, notes in re.findall(r"^\d+ \d+ \d+ (\w+) = (\d+)(.*)$", text, re.MULTILINE):
             self.called[name] = self.called.get(name, 0) + 1
             self.succeeded[name] = self.succeeded.get(name, 0) + (code == "0")
             if name == "cuMemCreate" and code == "0":
@@ -47,19 +42,13 @@ class Log:
         return self.succeeded.get("cuEventCreate", 0) - self.succeeded.get("cuEventDestroy_v2", 0)
 
 
-class Faults(harness.Case):
+class Faults(faults.Case):
     def run_faulty(self, fault=None):
-        path = self.folder / f"log-{fault}"
-        options = OPTIONS | {"SIM_LOG": path, "STATS": self.folder / f"stats-{fault}.json"}
-        if fault is not None:
-            options["SIM_FAIL"] = fault
-        result = self.run_program(FAULTY, status=None, allow=MAY_SAY, **options)
-        log = Log(path)
-        path.unlink()
-        return result, log
+        result, log = self.run_with(fault, OPTIONS, FAULTY)
+        return result, Log(log)
 
     def check(self, fault, result, log):
-        what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
+        what = faults.told(fault, result)
         self.assertEqual(result.status, 0, what)
         self.assertNotRegex(result.stdout, "wrong|ILLEGAL|UNKNOWN|LAUNCH|INVALID|UNSUPPORTED", what)
         self.assertNotRegex(result.stderr, "invariant", what)
@@ -67,7 +56,7 @@ class Faults(harness.Case):
             self.assertEqual(log.chunks, {}, what)
             return
         self.assertEqual(result.device()["live_bytes"], 0, what)
-        unreliable = str(fault).startswith(UNRELIABLE)
+        unreliable = str(fault).startswith(faults.UNRELIABLE)
         self.assertLessEqual(
             abs(sum(log.chunks.values()) - result.device()["committed_bytes"] -
                 result.device()["host_bytes"]),
@@ -100,11 +89,7 @@ class Faults(harness.Case):
         self.assertGreater(result.device()["steals"], 0)
         self.kept_events = log.kept_events()
         self.check(None, result, log)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            sweeps = {name: pool.submit(self.sweep, name) for name in own}
-        for name, sweep in sweeps.items():
-            with self.subTest(name):
-                print(f"{name}: {sweep.result()} faults")
+        self.sweep_each(own, self.sweep)
 
 
 if __name__ == "__main__":

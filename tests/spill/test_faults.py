@@ -3,7 +3,6 @@
 
 Of a function that is called often only some calls are failed; with the argument --long, all.
 """
-import concurrent.futures
 import os
 import re
 import sys
@@ -12,6 +11,7 @@ LONG = "--long" in sys.argv
 if LONG:
     sys.argv.remove("--long")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+import faults
 import harness
 
 MOVES = harness.ROOT / "tests/spill/moves"
@@ -20,28 +20,19 @@ OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", "VERIFY": "on"}
 NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
          "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuCtxRecordEvent", "cuEventRecord",
          "cuEventQuery", "cuEventCreate", "cuStreamWaitEvent", "cuMemAddressReserve")
-# After these the driver's own memory is in a state that only it knows.
-UNRELIABLE = ("cuMemRelease", "cuMemUnmap")
 
 
-class Faults(harness.Case):
+class Faults(faults.Case):
     def run_moves(self, fault=None):
-        path = self.folder / f"log-{fault}"
-        options = OPTIONS | {"SIM_LOG": path, "STATS": self.folder / f"stats-{fault}.json"}
-        if fault is not None:
-            options["SIM_FAIL"] = fault
-        result = self.run_program(MOVES, "faults", status=None, allow=[r"."], **options)
-        log = path.read_text()
-        path.unlink()
-        return result, log
+        return self.run_with(fault, OPTIONS, MOVES, "faults")
 
     def check(self, fault, result, log):
-        what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
+        what = faults.told(fault, result)
         self.assertEqual(result.status, 0, what)
         self.assertNotRegex(result.stderr, "BUG|broken", what)
         device = result.device()
         self.assertEqual(device["live_bytes"], 0, what)
-        if not fault.startswith(UNRELIABLE):
+        if not fault.startswith(faults.UNRELIABLE):
             created = len(re.findall(r" cuMemCreate = 0", log))
             released = len(re.findall(r" cuMemRelease = 0", log))
             self.assertEqual(created, released, f"chunks kept: {what}")
@@ -62,7 +53,7 @@ class Faults(harness.Case):
             for number in range(begin + 1, calls, max(1, (calls - begin) // MOST_FAULTS)):
                 fault = ",".join(f"{name}:{number + i}" for i in range(6))
                 result, _ = self.run_moves(fault)
-                what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
+                what = faults.told(fault, result)
                 self.assertEqual(result.status, 0, what)
                 self.assertNotRegex(result.stderr, "BUG|broken|does not give back", what)
 
@@ -74,13 +65,13 @@ class Faults(harness.Case):
         for number in range(1, calls + 1, 1 if LONG else 4):
             fault = f"cuMemSetAccess:{number}+"
             result, _ = self.run_moves(fault)
-            what = f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
-            told = result.stderr.count("does not give back access")
+            what = faults.told(fault, result)
+            said = result.stderr.count("does not give back access")
             self.assertNotRegex(result.stdout + result.stderr, "BUG|broken|words wrong", what)
-            self.assertLessEqual(told, 1, what)
-            if result.status != 0 and told == 0:
+            self.assertLessEqual(said, 1, what)
+            if result.status != 0 and said == 0:
                 self.assertRegex(result.stdout, "cuMemAllocAsync", what)
-            lost += told
+            lost += said
         self.assertGreater(lost, 0)
 
     def test_moves(self):
@@ -89,12 +80,7 @@ class Faults(harness.Case):
         device = result.device()
         self.assertGreater(device["moves"], 0)
         self.assertGreater(device["promoted_bytes"], 0)
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            sweeps = {name: pool.submit(self.sweep, name,
-                                        len(re.findall(rf" {name} = ", log))) for name in NAMES}
-        for name, sweep in sweeps.items():
-            with self.subTest(name):
-                print(f"{name}: {sweep.result()} faults")
+        self.sweep_each(NAMES, lambda name: self.sweep(name, log.count(f" {name} = ")))
 
 
 if __name__ == "__main__":

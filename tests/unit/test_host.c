@@ -62,6 +62,13 @@ static struct spw_host_memory ask(void)
     return memory;
 }
 
+/* A machine, and what /proc says of the group of the process. */
+static void put_in_group(const char *groups)
+{
+    put_machine();
+    put("/proc/self/cgroup", groups);
+}
+
 static void test_nothing_known(void **state)
 {
     const struct spw_host_memory memory = ask();
@@ -87,8 +94,7 @@ static void test_unified_group(void **state)
 {
     struct spw_host_memory memory;
 
-    put_machine();
-    put("/proc/self/cgroup", "0::/jobs/one\n");
+    put_in_group("0::/jobs/one\n");
     put("/sys/fs/cgroup/jobs/one/memory.max", "max\n");
     put("/sys/fs/cgroup/jobs/one/memory.current", "1000\n");
     put("/sys/fs/cgroup/jobs/memory.max", "8589934592\n");
@@ -106,8 +112,7 @@ static void test_path_of_the_host(void **state)
 {
     struct spw_host_memory memory;
 
-    put_machine();
-    put("/proc/self/cgroup", "0::/docker/0123\n");
+    put_in_group("0::/docker/0123\n");
     put("/sys/fs/cgroup/memory.max", "4294967296\n");
     put("/sys/fs/cgroup/memory.current", "0\n");
     memory = ask();
@@ -118,8 +123,7 @@ static void test_separate_group(void **state)
 {
     struct spw_host_memory memory;
 
-    put_machine();
-    put("/proc/self/cgroup", "12:cpu,cpuacct:/x\n9:memory:/job\n1:name=systemd:/y\n");
+    put_in_group("12:cpu,cpuacct:/x\n9:memory:/job\n1:name=systemd:/y\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "5\n");
     put("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "2147483648\n");

@@ -44,6 +44,25 @@ static uint64_t move(struct pool_fixture *f, enum spw_tier to, size_t granules)
     return bytes;
 }
 
+/* The first steps, as far as everything is under way. */
+static void begin_copying(struct pool_fixture *f, size_t granules)
+{
+    assert_int_equal(begin(f, SPW_TIER_HOST, granules), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f->pool, true), SPW_OK);
+}
+
+/* And the last ones of a move that has copied; the bytes that were moved. */
+static uint64_t finish(struct pool_fixture *f)
+{
+    uint64_t bytes = 0;
+
+    assert_int_equal(spw_pool_move_poll(f->pool), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f->pool, &bytes), SPW_OK);
+    pool_check(f);
+    assert_int_equal(spw_pool_move_end(f->pool), SPW_OK);
+    return bytes;
+}
+
 static void expect(struct pool_fixture *f, uint64_t address, uint64_t granules, uint64_t value,
                    size_t on_host)
 {
@@ -202,20 +221,16 @@ static void test_nothing_to_treat(void **state)
 static void test_fixed_during_a_move(void **state)
 {
     struct pool_fixture f;
-    uint64_t a, b, bytes = 0;
+    uint64_t a, b;
 
     open_tiers(&f);
     a = pool_alloc(&f, 2 * GRANULE, &stream_a);
     b = pool_alloc(&f, 2 * GRANULE, &stream_a);
     fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
     fake_vm_write(&f.vm, b, 2 * GRANULE, 200);
-    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    begin_copying(&f, 4);
     treat(&f, a, 1, &known, 1);
-    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
-    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
-    assert_int_equal(bytes, 2 * GRANULE);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_equal(finish(&f), 2 * GRANULE);
     expect(&f, a, 2, 100, 0);
     expect(&f, b, 2, 200, 2);
     pool_close(&f);
@@ -262,12 +277,11 @@ static void test_no_memory_to_move_to(void **state)
 static void test_free_during_a_move(void **state)
 {
     struct pool_fixture f;
-    uint64_t block, next, bytes;
+    uint64_t block, next;
 
     open_tiers(&f);
     block = pool_alloc(&f, 4 * GRANULE, &stream_a);
-    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    begin_copying(&f, 4);
     pool_free(&f, block, &stream_a);
     /* Pinned: the memory is neither released nor taken for another address. */
     assert_int_equal(spw_pool_trim(f.pool, 0), 0);
@@ -278,10 +292,7 @@ static void test_free_during_a_move(void **state)
     /* As after a submission: everything is copied again. */
     assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
     assert_int_equal(spw_pool_move_copy(f.pool, false), SPW_OK);
-    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
-    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
-    pool_check(&f);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    (void)finish(&f);
     expect(&f, next, 2, 7, 2);
     pool_free(&f, next, &stream_a);
     assert_int_equal(spw_pool_trim(f.pool, 0), DEVICE / 2 * GRANULE);
@@ -300,8 +311,7 @@ static void test_abandoned_while_copying(void **state)
     f.vm.immediate = false;
     block = pool_alloc(&f, 4 * GRANULE, &stream_a);
     fake_vm_write(&f.vm, block, 4 * GRANULE, 1);
-    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    begin_copying(&f, 4);
     assert_int_equal(spw_pool_move_poll(f.pool), SPW_E_AGAIN);
     assert_int_equal(spw_pool_move_drain(f.pool), SPW_E_AGAIN);
     assert_int_equal(spw_pool_move_end(f.pool), SPW_E_AGAIN);
@@ -319,8 +329,7 @@ static void test_pool_goes_during_a_move(void **state)
 
     open_tiers(&f);
     (void)pool_alloc(&f, 4 * GRANULE, &stream_a);
-    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    begin_copying(&f, 4);
     pool_close(&f);
 }
 
@@ -345,8 +354,7 @@ static void test_verify(void **state)
     open_tiers(&f);
     block = pool_alloc(&f, 4 * GRANULE, &stream_a);
     fake_vm_write(&f.vm, block, 4 * GRANULE, 50);
-    assert_int_equal(begin(&f, SPW_TIER_HOST, 4), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
+    begin_copying(&f, 4);
     assert_int_equal(spw_pool_move_hash(f.pool), SPW_OK);
     assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
     assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
