@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+enum { MOST_SEEN = 64 };
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -70,8 +72,9 @@ static const char *skip_part(const char *at)
     return at[0] == 'E' ? skip_value(at + 1) : at + 1;
 }
 
-/* Whether a pointer to a pointer is named, whatever is const, volatile or restricted about it. Not
- * one whose inner pointer is written the second time. */
+/* Whether a pointer to a pointer is written out, whatever is const, volatile or restricted about
+ * it.
+ */
 static bool has_pointer_to_pointer(const char *name)
 {
     const char *at = name;
@@ -90,6 +93,107 @@ static bool has_pointer_to_pointer(const char *name)
     return false;
 }
 
+/* What is written the second time is a number, of all that was written before: for each, whether it
+ * is a pointer. */
+struct seen {
+    const char *at; /* what is not read yet */
+    bool pointers[MOST_SEEN];
+    size_t count;
+    size_t depth;
+    bool doubled; /* a pointer to a pointer was among it */
+};
+
+static bool remember(struct seen *seen, bool pointer)
+{
+    if (seen->count == MOST_SEEN) {
+        return false;
+    }
+    seen->pointers[seen->count++] = pointer;
+    return true;
+}
+
+/* S_, S0_, S1_ and so on: in base 36, behind the first. */
+static bool look_up(struct seen *seen, bool *ret_pointer)
+{
+    size_t number = 0;
+
+    for (seen->at++; *seen->at != '_'; seen->at++) {
+        char c = *seen->at;
+
+        if ((!is_digit(c) && !(c >= 'A' && c <= 'Z')) || number > MOST_SEEN) {
+            return false;
+        }
+        number = (number > 0 ? (number - 1) * 36 : 0) +
+                 (size_t)(is_digit(c) ? c - '0' : c - 'A' + 10) + 1;
+    }
+    seen->at++;
+    if (number >= seen->count) {
+        return false;
+    }
+    *ret_pointer = seen->pointers[number];
+    return true;
+}
+
+/* One type without templates or scopes. False for all others, and at the end. */
+static bool read_type(struct seen *seen, bool *ret_pointer)
+{
+    char kind = *seen->at;
+    bool inner = false;
+
+    *ret_pointer = false;
+    if (kind >= 'a' && kind <= 'z' && kind != 'r' && kind != 'u') {
+        seen->at++;
+        return true;
+    }
+    if (kind == 'S') {
+        return look_up(seen, ret_pointer);
+    }
+    if (is_digit(kind)) {
+        seen->at = skip_identifier(seen->at);
+        return *seen->at != 'I' && remember(seen, false);
+    }
+    if (kind == '\0' || strchr("PRrVK", kind) == NULL || ++seen->depth == MOST_SEEN) {
+        return false;
+    }
+    seen->at += kind == 'P' || kind == 'R' ? 1 : strspn(seen->at, "rVK");
+    if (!read_type(seen, &inner)) {
+        return false;
+    }
+    seen->doubled = seen->doubled || (kind == 'P' && inner);
+    *ret_pointer = kind == 'P' || (kind != 'R' && inner);
+    return remember(seen, *ret_pointer);
+}
+
+/* The same where the inner pointer is written the second time, as far as a function that is no
+ * template has parameters that none are either. */
+static bool repeats_pointer_to_pointer(const char *name)
+{
+    struct seen seen = {.at = name};
+    bool nested = *seen.at == 'N', pointer;
+
+    seen.at += nested;
+    seen.at += *seen.at == 'L';
+    while (is_digit(*seen.at)) {
+        seen.at = skip_identifier(seen.at);
+        seen.at += nested && *seen.at == 'L';
+        /* Each scope counts as written, but not the function itself. */
+        if (nested && is_digit(*seen.at) && !remember(&seen, false)) {
+            return false;
+        }
+        if (!nested) {
+            break;
+        }
+    }
+    if (nested && *seen.at++ != 'E') {
+        return false;
+    }
+    seen.depth = 0;
+    while (!seen.doubled && read_type(&seen, &pointer)) {
+        seen.depth = 0;
+    }
+    return seen.doubled;
+}
+
 bool spw_kernel_name_is_indirect(const char *name)
 {
 #define SPW_INDIRECT(part, why)                                                                    \
@@ -98,5 +202,6 @@ bool spw_kernel_name_is_indirect(const char *name)
     }
 #include "hook/indirect.def"
 #undef SPW_INDIRECT
-    return strncmp(name, "_Z", 2) == 0 && has_pointer_to_pointer(name + 2);
+    return strncmp(name, "_Z", 2) == 0 &&
+           (has_pointer_to_pointer(name + 2) || repeats_pointer_to_pointer(name + 2));
 }
