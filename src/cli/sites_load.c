@@ -45,10 +45,10 @@ static const char *what_is_wrong(const cJSON *json)
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
     const cJSON *sites = cJSON_GetObjectItemCaseSensitive(json, "sites");
 
-    return json == NULL               ? "it is not JSON, or cut off"
-           : !cJSON_IsObject(json)    ? "it is no object"
-           : !cJSON_IsNumber(schema)  ? "it has no \"schema\""
-           : schema->valueint != 1    ? "its \"schema\" is another one, expected 1"
+    return json == NULL              ? "it is not JSON, or cut off"
+           : !cJSON_IsObject(json)   ? "it is no object"
+           : !cJSON_IsNumber(schema) ? "it has no \"schema\""
+           : schema->valueint != 1   ? "its \"schema\" is another one, expected 1"
            : !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "devices"))
                ? "its \"devices\" are no list"
            : sites != NULL && !cJSON_IsArray(sites) ? "its \"sites\" are no list"

@@ -65,8 +65,8 @@ static void number_regions(const struct spw_policy *policy, const char *file)
             at++;
         }
         if (at == SPW_REGIONS) {
-            spw_say("%s: more than %d regions; that of rule %s has no effect", file,
-                    SPW_REGIONS, policy->rules[i].name);
+            spw_say("%s: more than %d regions; that of rule %s has no effect", file, SPW_REGIONS,
+                    policy->rules[i].name);
             continue;
         }
         names[at] = action->region;

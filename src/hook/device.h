@@ -30,7 +30,7 @@ static inline struct spw_pool *spw_device_opened(struct spw_device *device)
     return atomic_load_explicit(&device->pool, memory_order_acquire);
 }
 
-/* The device in whose arena `address` lies, and its pool; NULL when it is not ours. */
+/* The device in whose pool `address` lies, and the pool; NULL when it is not ours. */
 static inline struct spw_device *spw_device_owner(CUdeviceptr address, struct spw_pool **ret_pool)
 {
     for (int i = 0; i < spw_hook.device_count; i++) {

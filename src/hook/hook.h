@@ -62,7 +62,7 @@ struct spw_device {
     _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
     _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */
     void *vm;                           /* the seam below the pool, set and cleared with it */
-    struct spw_host_tier *tier;              /* the same; NULL: nothing goes to the host */
+    struct spw_host_tier *tier;         /* the same; NULL: nothing goes to the host */
     _Atomic bool failed;                /* the pool could not be had: calls pass */
     /* Who else may reach the device's memory: CUmemAccess_flags by accessor, for now and for a
      * pool opened later. */

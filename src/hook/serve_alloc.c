@@ -4,6 +4,7 @@
 #include "hook/decision.h"
 #include "hook/device.h"
 #include "hook/entry.h"
+#include "hook/request.h"
 #include "hook/indirect.h"
 #include "hook/site.h"
 #include "hook/spill.h"
@@ -14,26 +15,15 @@
 /* What became of a request: ours, refused for good, or the real driver's. */
 enum outcome { TAKEN, REFUSED, PASSED };
 
-/* A request for memory, and how it is entered in the ledger if it passes. */
-struct request {
-    struct spw_device *device;
-    const struct spw_stream *stream; /* NULL: without a stream */
-    CUcontext context;
-    uint64_t bytes;
-    const char *api; /* the function asked, without its version */
-    enum spw_ledger_kind kind;
-    uint32_t site;
-};
-
 /* Passes one on because of spillway's own trouble. */
-static enum outcome fail_open(const struct request *request)
+static enum outcome fail_open(const struct spw_request *request)
 {
     spw_counter_add(&request->device->counters->failed_open, 1);
     return PASSED;
 }
 
 /* Observe mode: the real driver allocates what the limit allows. */
-static enum outcome charge(struct spw_pool *pool, struct request *request)
+static enum outcome charge(struct spw_pool *pool, struct spw_request *request)
 {
     enum spw_err err =
         spw_pool_charge_for(pool, spw_account_round(request->bytes), request->site);
@@ -49,44 +39,30 @@ static enum outcome charge(struct spw_pool *pool, struct request *request)
     return PASSED;
 }
 
-static enum spw_err alloc_spilling(const struct request *request, enum spw_err refused,
-                                   uint64_t *ret_address)
-{
-    return spw_spill_alloc(request->device, request->bytes, request->stream, request->context,
-                           request->site, /* wish */ NULL, refused, ret_address);
-}
-
 /* On the device, or as spilling can have it. */
-static inline enum spw_err alloc_plainly(struct spw_pool *pool, const struct request *request,
-                                         uint64_t *ret_address)
+static inline enum spw_err alloc_plainly(const struct spw_request *request, uint64_t *ret_address)
 {
-    enum spw_err err = spw_pool_alloc_for(pool, request->bytes, request->stream, request->context,
-                                          request->site, ret_address);
+    enum spw_err err = spw_pool_alloc_for(request->pool, request->bytes, request->stream,
+                                          request->context, request->site, ret_address);
 
     return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
-               ? alloc_spilling(request, err, ret_address)
+               ? spw_spill_alloc(request, /* wish */ NULL, err, ret_address)
                : err;
 }
 
 /* With a policy in force: what the rule that decides wishes, as far as it can be had. */
-static __attribute__((noinline)) enum spw_err
-alloc_by_policy(struct spw_pool *pool, const struct request *request, uint64_t *ret_address)
+static __attribute__((noinline)) enum spw_err alloc_by_policy(const struct spw_request *request,
+                                                              uint64_t *ret_address)
 {
     const char *api = spw_note.fn == SPW_FN_COUNT ? request->api : spw_driver_symbol(spw_note.fn);
-    const struct spw_wish_request wish = {.device = request->device,
-                                          .pool = pool,
-                                          .stream = request->stream,
-                                          .context = request->context,
-                                          .bytes = request->bytes,
-                                          .site = request->site};
     struct spw_decision decision;
 
     return spw_decision_make(request->device, request->bytes, request->site, api, &decision)
-               ? spw_wish_alloc(&wish, &decision, ret_address)
-               : alloc_plainly(pool, request, ret_address);
+               ? spw_wish_alloc(request, &decision, ret_address)
+               : alloc_plainly(request, ret_address);
 }
 
-static enum outcome take(struct request *request, CUdeviceptr *ret_address)
+static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
 {
     struct spw_pool *pool = spw_device_pool(request->device);
     uint64_t address;
@@ -95,14 +71,15 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
     if (pool == NULL) {
         return fail_open(request);
     }
+    request->pool = pool;
     request->site = spw_hook_site(request->api);
     if (SPW_UNLIKELY(spw_hook.mode == SPW_MODE_OBSERVE)) {
         return charge(pool, request);
     }
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL)) {
-        err = alloc_by_policy(pool, request, &address);
+        err = alloc_by_policy(request, &address);
     } else {
-        err = alloc_plainly(pool, request, &address);
+        err = alloc_plainly(request, &address);
     }
     if (SPW_UNLIKELY(spw_hook.check)) {
         spw_device_check(request->device, pool);
@@ -124,7 +101,8 @@ static enum outcome take(struct request *request, CUdeviceptr *ret_address)
 
 /* The real driver answered a request that passed. It is entered with the size it was charged with.
  */
-static CUresult settle(const struct request *request, CUresult result, const CUdeviceptr *address)
+static CUresult settle(const struct spw_request *request, CUresult result,
+                       const CUdeviceptr *address)
 {
     struct spw_pool *pool = spw_device_opened(request->device);
     uint64_t bytes = spw_account_round(request->bytes);
@@ -141,10 +119,10 @@ static CUresult settle(const struct request *request, CUresult result, const CUd
 static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint64_t bytes)
 {
     const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
-    struct request request;
+    struct spw_request request;
 
     if (here != NULL) {
-        request = (struct request){.device = &spw_hook.devices[here->ordinal], .bytes = bytes};
+        request = (struct spw_request){.device = &spw_hook.devices[here->ordinal], .bytes = bytes};
         (void)fail_open(&request);
         return settle(&request, result, address);
     }
@@ -157,17 +135,17 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     const struct spw_stream_info *here = dptr != NULL && bytesize > 0 ? spw_stream_current() : NULL;
     struct spw_driver *driver = spw_hook_driver();
-    struct request request;
+    struct spw_request request;
     enum outcome outcome;
     CUresult result;
 
     if (here == NULL) {
         return driver->cuMemAlloc_v2(dptr, bytesize);
     }
-    request = (struct request){.device = &spw_hook.devices[here->ordinal],
-                               .context = here->stream.context,
-                               .bytes = bytesize,
-                               .api = "cuMemAlloc"};
+    request = (struct spw_request){.device = &spw_hook.devices[here->ordinal],
+                                   .context = here->stream.context,
+                                   .bytes = bytesize,
+                                   .api = "cuMemAlloc"};
     outcome = take(&request, dptr);
     if (SPW_LIKELY(outcome != PASSED)) {
         return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -188,17 +166,17 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
     const struct spw_stream_info *here = sound ? spw_stream_current() : NULL;
     size_t pitch = (WidthInBytes + PITCH_BYTES - 1) & ~(size_t)(PITCH_BYTES - 1);
     struct spw_driver *driver = spw_hook_driver();
-    struct request request;
+    struct spw_request request;
     enum outcome outcome;
     CUresult result;
 
     if (here == NULL || pitch > SIZE_MAX / Height) {
         return driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
     }
-    request = (struct request){.device = &spw_hook.devices[here->ordinal],
-                               .context = here->stream.context,
-                               .bytes = pitch * Height,
-                               .api = "cuMemAllocPitch"};
+    request = (struct spw_request){.device = &spw_hook.devices[here->ordinal],
+                                   .context = here->stream.context,
+                                   .bytes = pitch * Height,
+                                   .api = "cuMemAllocPitch"};
     outcome = take(&request, dptr);
     if (outcome == TAKEN) {
         *pPitch = pitch;
@@ -217,7 +195,7 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
 /* Decides on a stream-ordered request. `named`: the memory pool it names, NULL: the current one of
  * the stream's device. The request's device stays NULL when the stream cannot be told. */
 static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
-                                 CUstream handle, bool per_thread, struct request *ret_request)
+                                 CUstream handle, bool per_thread, struct spw_request *ret_request)
 {
     const struct spw_stream_info *info = spw_stream_get(handle, per_thread);
     CUmemoryPool pool = named;
@@ -238,7 +216,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
 
         device = other != NULL ? other : device;
     }
-    *ret_request = (struct request){
+    *ret_request = (struct spw_request){
         .device = device,
         .stream = &info->stream,
         .context = info->stream.context,
@@ -260,7 +238,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
 #define ALLOC_ORDERED(dptr, bytes, pool, stream, per_thread, call)                                 \
     do {                                                                                           \
         struct spw_driver *driver = spw_hook_driver();                                             \
-        struct request request;                                                                    \
+        struct spw_request request;                                                                \
         enum outcome outcome;                                                                      \
         CUresult result;                                                                           \
                                                                                                    \

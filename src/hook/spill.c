@@ -137,25 +137,23 @@ void spw_spill_rest(struct spw_device *device)
     }
 }
 
-enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
-                             const struct spw_stream *stream, CUcontext context, uint32_t site,
-                             const struct spw_pool_wish *wish, enum spw_err refused,
-                             uint64_t *ret_address)
+enum spw_err spw_spill_alloc(const struct spw_request *request, const struct spw_pool_wish *wish,
+                             enum spw_err refused, uint64_t *ret_address)
 {
-    const struct spw_host_tier_request request = {.bytes = bytes,
-                                                  .stream = stream,
-                                                  .context = context,
-                                                  .site = site,
-                                                  .wish = wish,
-                                                  .err = refused,
-                                                  .may_move = may_move(),
-                                                  .describe = describe};
+    struct spw_host_tier *tier = request->device->tier;
+    const struct spw_host_tier_request asked = {.bytes = request->bytes,
+                                                .stream = request->stream,
+                                                .context = request->context,
+                                                .site = request->site,
+                                                .wish = wish,
+                                                .err = refused,
+                                                .may_move = may_move(),
+                                                .describe = describe};
 
-    if (device->tier == NULL) {
+    if (tier == NULL) {
         return refused;
     }
-    if (spw_spill_asks_again(device, bytes)) {
-        return SPW_E_AGAIN;
-    }
-    return spw_host_tier_alloc(device->tier, &request, ret_address);
+    return spw_spill_asks_again(request->device, request->bytes)
+               ? SPW_E_AGAIN
+               : spw_host_tier_alloc(tier, &asked, ret_address);
 }

@@ -1,7 +1,7 @@
 /* What the pool refuses, asked of the host tier. Locking: the tier's and the pool's, inside. */
 #pragma once
 
-#include "hook/hook.h"
+#include "hook/request.h"
 
 /* Gives memory of the device back to the driver by moving blocks to the host. False when none was.
  */
@@ -40,11 +40,9 @@ void spw_spill_prepare(struct spw_device *device);
 /* The program has waited for the device, or a stream of it: what has room there may come back. */
 void spw_spill_rest(struct spw_device *device);
 
-/* A block of `bytes`, with the wishes of a rule or NULL, for which the pool answered `refused`: on
- * the device if room can be made, else on the host. Answers `refused` when there is no tier or it
- * has no room either, and SPW_E_AGAIN when the caller is to be refused because it gives up memory
- * of its own then and asks again. */
-enum spw_err spw_spill_alloc(struct spw_device *device, uint64_t bytes,
-                             const struct spw_stream *stream, CUcontext context, uint32_t site,
-                             const struct spw_pool_wish *wish, enum spw_err refused,
-                             uint64_t *ret_address);
+/* A block for which the pool answered `refused`, with the wishes of a rule or NULL: on the device
+ * if room can be made, else on the host. Answers `refused` when there is no tier or it has no room
+ * either, and SPW_E_AGAIN when the caller is to be refused because it gives up memory of its own
+ * then and asks again. */
+enum spw_err spw_spill_alloc(const struct spw_request *request, const struct spw_pool_wish *wish,
+                             enum spw_err refused, uint64_t *ret_address);

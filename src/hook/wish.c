@@ -7,18 +7,27 @@
 
 _Atomic uint64_t spw_wish_lazies;
 
-static enum spw_err alloc(const struct spw_wish_request *request, const struct spw_pool_wish *wish,
-                          uint64_t *ret_address)
+static bool is_refused(enum spw_err err)
+{
+    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
+}
+
+/* From the pool as it is: nothing is moved away. */
+static enum spw_err alloc_at_once(const struct spw_request *request,
+                                  const struct spw_pool_wish *wish, uint64_t *ret_address)
 {
     uint64_t host_bytes;
-    enum spw_err err =
-        spw_pool_alloc_wish(request->pool, request->bytes, request->stream, request->context,
-                            request->site, wish, /* anywhere */ false, ret_address, &host_bytes);
 
-    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY
-               ? spw_spill_alloc(request->device, request->bytes, request->stream, request->context,
-                                 request->site, wish, err, ret_address)
-               : err;
+    return spw_pool_alloc_wish(request->pool, request->bytes, request->stream, request->context,
+                               request->site, wish, /* anywhere */ false, ret_address, &host_bytes);
+}
+
+static enum spw_err alloc(const struct spw_request *request, const struct spw_pool_wish *wish,
+                          uint64_t *ret_address)
+{
+    enum spw_err err = alloc_at_once(request, wish, ret_address);
+
+    return is_refused(err) ? spw_spill_alloc(request, wish, err, ret_address) : err;
 }
 
 /* Whether blocks can be placed on the host at all; found out at the first wish. */
@@ -32,30 +41,18 @@ static bool host_ready(const struct spw_device *device)
     return device->tier != NULL && spw_counter_get(limit) > 0;
 }
 
-static bool is_refused(enum spw_err err)
-{
-    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
-}
-
 /* A block that is to be on the host, all of it or in part. False when it cannot be had there. */
-static bool place_on_host(const struct spw_wish_request *request,
-                          const struct spw_decision *decision, uint64_t *ret_address,
-                          enum spw_err *ret_err)
+static bool place_on_host(const struct spw_request *request, const struct spw_decision *decision,
+                          uint64_t *ret_address, enum spw_err *ret_err)
 {
-    uint64_t host_bytes;
-
     if (!host_ready(request->device)) {
         spw_decision_unmet(request->device, decision->rule, "nothing can be on the host");
         return false;
     }
-    *ret_err = spw_pool_alloc_wish(request->pool, request->bytes, request->stream, request->context,
-                                   request->site, &decision->wish,
-                                   /* anywhere */ false, ret_address, &host_bytes);
+    *ret_err = alloc_at_once(request, &decision->wish, ret_address);
     if (*ret_err == SPW_E_LIMIT && !decision->wish.on_host) {
         /* It is the device that has no room for its share. */
-        *ret_err =
-            spw_spill_alloc(request->device, request->bytes, request->stream, request->context,
-                            request->site, &decision->wish, *ret_err, ret_address);
+        *ret_err = spw_spill_alloc(request, &decision->wish, *ret_err, ret_address);
     }
     if (is_refused(*ret_err)) {
         spw_decision_unmet(request->device, decision->rule, "the host has no more room for it");
@@ -65,7 +62,7 @@ static bool place_on_host(const struct spw_wish_request *request,
 }
 
 /* A block that is to stay on the device, where others make room for it. */
-static enum spw_err place_on_device(const struct spw_wish_request *request,
+static enum spw_err place_on_device(const struct spw_request *request,
                                     struct spw_decision *decision, uint64_t *ret_address)
 {
     enum spw_err err = alloc(request, &decision->wish, ret_address);
@@ -78,18 +75,7 @@ static enum spw_err place_on_device(const struct spw_wish_request *request,
     return alloc(request, &decision->wish, ret_address);
 }
 
-/* Addresses alone: a device that is full does not matter yet. */
-static enum spw_err alloc_lazily(const struct spw_wish_request *request,
-                                 const struct spw_decision *decision, uint64_t *ret_address)
-{
-    uint64_t host_bytes;
-
-    return spw_pool_alloc_wish(request->pool, request->bytes, request->stream, request->context,
-                               request->site, &decision->wish, /* anywhere */ false, ret_address,
-                               &host_bytes);
-}
-
-static enum spw_err place(const struct spw_wish_request *request, struct spw_decision *decision,
+static enum spw_err place(const struct spw_request *request, struct spw_decision *decision,
                           uint64_t *ret_address)
 {
     enum spw_err err;
@@ -102,7 +88,8 @@ static enum spw_err place(const struct spw_wish_request *request, struct spw_dec
         decision->wish.host_permille = 0;
     }
     if (decision->wish.lazy) {
-        err = alloc_lazily(request, decision, ret_address);
+        /* Addresses alone: a device that is full does not matter yet. */
+        err = alloc_at_once(request, &decision->wish, ret_address);
         if (!is_refused(err)) {
             return err;
         }
@@ -112,7 +99,7 @@ static enum spw_err place(const struct spw_wish_request *request, struct spw_dec
                                     : alloc(request, &decision->wish, ret_address);
 }
 
-enum spw_err spw_wish_alloc(const struct spw_wish_request *request, struct spw_decision *decision,
+enum spw_err spw_wish_alloc(const struct spw_request *request, struct spw_decision *decision,
                             uint64_t *ret_address)
 {
     enum spw_err err = place(request, decision, ret_address);

@@ -3,15 +3,7 @@
 #pragma once
 
 #include "hook/decision.h"
-
-struct spw_wish_request {
-    struct spw_device *device;
-    struct spw_pool *pool;
-    const struct spw_stream *stream; /* NULL: without a stream */
-    CUcontext context;
-    uint64_t bytes;
-    uint32_t site;
-};
+#include "hook/request.h"
 
 /* Blocks of all devices that are without memory until the device is first given work. */
 extern _Atomic uint64_t spw_wish_lazies;
@@ -22,5 +14,5 @@ CUresult spw_wish_commit(const char *api);
 
 /* Allocates a block by a decision. SPW_E_QUOTA when the limit of its rule says that it fails; else
  * as spw_spill_alloc. */
-enum spw_err spw_wish_alloc(const struct spw_wish_request *request, struct spw_decision *decision,
+enum spw_err spw_wish_alloc(const struct spw_request *request, struct spw_decision *decision,
                             uint64_t *ret_address);

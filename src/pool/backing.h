@@ -137,9 +137,8 @@ size_t spw_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64
 
 /* Maps spare chunks under every granule of [address, end) that has none and makes them accessible:
  * the host's under `host` granules of the range, evenly spread, and where the device's are used up.
- * There must be enough of both together. On
- * failure some granules may have been backed, all of them accessible but for those marked broken.
- */
+ * There must be enough of both together. On failure some granules may have been backed, all of them
+ * accessible but for those marked broken. */
 enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
                               size_t host);
 

@@ -30,7 +30,7 @@ struct spw_pool_config {
     uint64_t granule_bytes;      /* the driver's minimum allocation granularity */
     uint64_t arena_bytes;        /* address space to reserve, a multiple of the granule */
     uint64_t limit_bytes;        /* most device memory in chunks, foreign charges included */
-    uint64_t host_limit_bytes;   /* most host memory in chunks; 0: no host tier */
+    uint64_t host_limit_bytes;   /* most host memory, in chunks or locked; 0: no host tier */
     uint32_t growth_permille;    /* growth allowance: free but backed memory, of the live peak */
     struct spw_charges *charges; /* by site, not owned, outlives the pool; NULL: none are kept */
     bool host_heap;              /* addresses for blocks that a policy places on the host */
@@ -58,7 +58,7 @@ struct spw_pool_usage {
     uint64_t committed;    /* in chunks, plus foreign charges */
     uint64_t placed;       /* of live, what rules have placed on the host */
     uint64_t lazy;         /* of live, what has no memory yet */
-    uint64_t host;         /* mapped chunks of the host */
+    uint64_t host;         /* in use of the host, the program's own that was charged included */
     uint64_t host_limit;
     uint64_t spare;        /* committed, or on the host, but under no block */
     uint64_t largest_free; /* the largest backed free extent */

@@ -5,7 +5,7 @@
  * lane join with their neighbours; holes join with holes. A free extent with a granule on the host,
  * but for the host's own heap, is in no bin: it is for blocks that may be there, or waits until the
  * host's chunks can be taken from it (spw_space_shed). Nothing here calls the seam but
- * spw_space_steal and spw_space_shed, through backing. Caller holds the pool's lock. Functions that
+ * stealing and shedding, through backing. Caller holds the pool's lock. Functions that
  * need extent records reserve them first and change nothing when the host has no memory. */
 #pragma once
 
@@ -41,8 +41,9 @@ void spw_space_fini(struct spw_space *space);
 struct spw_extent *spw_space_best(const struct spw_space *space, enum spw_heap_class heap,
                                   uint64_t bytes, const struct spw_lane *lane);
 
-/* Makes the first `bytes` of a free extent a block; the rest stays free. NULL when the host has no
- * memory. The caller fills in what belongs to the block. */
+/* Cuts a block of `bytes` from a free extent, at the end that blocks of its size go to (window.h);
+ * the rest stays free. NULL when the host has no memory. The caller fills in what belongs to the
+ * block. */
 struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *extent,
                                   uint64_t bytes);
 
@@ -97,7 +98,7 @@ void spw_space_shed_host(struct spw_space *space);
 /* Looks again whether a free extent is on the host, when chunks under it were exchanged. */
 void spw_space_rehost(struct spw_space *space, struct spw_extent *extent);
 
-/* Takes what is broken of a free extent out of use; takes what is no longer broken, in both heaps,
+/* Takes what is broken of a free extent out of use; takes what is no longer broken, in any heap,
  * into use again. */
 void spw_space_condemn(struct spw_space *space, struct spw_extent *extent);
 void spw_space_revive(struct spw_space *space);
