@@ -114,6 +114,13 @@ void spw_spill_use_among(struct spw_device *device, const uint64_t *addresses, s
     }
 }
 
+void spw_spill_meet_kernel(struct spw_device *device)
+{
+    if (device->tier != NULL) {
+        spw_host_tier_meet_kernel(device->tier);
+    }
+}
+
 bool spw_spill_has_room(struct spw_device *device)
 {
     return device->tier != NULL && spw_host_tier_has_room(device->tier);

@@ -31,6 +31,9 @@ void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t 
 /* The same inside the gate, when the call may use anything else besides. */
 void spw_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count);
 
+/* The call, told next, is of a kernel that was never launched before. */
+void spw_spill_meet_kernel(struct spw_device *device);
+
 /* Whether the host has room for more, as far as is known. */
 bool spw_spill_has_room(struct spw_device *device);
 

@@ -24,6 +24,7 @@ struct layout {
     uint32_t count;
     bool known;     /* the driver told it */
     bool direct;    /* its name is known, and does not say that it finds addresses in memory */
+    _Atomic bool launched;
 };
 
 /* Both grow only, so that whoever reads a layout reads it whole. */
@@ -113,7 +114,7 @@ static void enter(struct layout *layout, CUfunction function, uint32_t generatio
 }
 
 /* NULL: the table is full. */
-static const struct layout *find(CUfunction function)
+static struct layout *find(CUfunction function)
 {
     uint32_t generation = atomic_load_explicit(&table.generation, memory_order_acquire);
     size_t at = place_of((uintptr_t)function, generation);
@@ -209,13 +210,16 @@ static bool find_buffer(void **extra, const void **ret_buffer, size_t *ret_bytes
 
 void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra)
 {
-    const struct layout *layout = find(function);
+    struct layout *layout = find(function);
     const void *buffer;
     size_t bytes;
 
     ret_use->count = 0;
     ret_use->known = layout != NULL && layout->direct && !spw_indirect_everywhere();
     ret_use->kernel = true;
+    ret_use->first = layout != NULL &&
+                     !atomic_load_explicit(&layout->launched, memory_order_relaxed) &&
+                     !atomic_exchange(&layout->launched, true);
     if (params != NULL && layout != NULL && layout->known) {
         for (uint32_t i = 0; i < layout->count; i++) {
             look_through(ret_use, params[i], table.sizes[layout->first + i]);
@@ -238,6 +242,9 @@ void spw_use_note(const struct spw_use *use)
 {
     /* One that is inside another is a part of it. */
     for (int i = 0; spw_gate_thread.depth == 1 && i < spw_hook.device_count; i++) {
+        if (SPW_UNLIKELY(use->first)) {
+            spw_spill_meet_kernel(&spw_hook.devices[i]);
+        }
         if (use->known) {
             spw_spill_use(&spw_hook.devices[i], use->addresses, use->count, use->kernel);
         } else if (use->count > 0) {

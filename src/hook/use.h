@@ -13,6 +13,7 @@ enum { SPW_USE_ADDRESSES = 192 };
 struct spw_use {
     bool known;                            /* nothing tells that it uses more than these */
     bool kernel;                           /* which may find others in memory all the same */
+    bool first;                            /* launch of that kernel */
     size_t count;
     uint64_t addresses[SPW_USE_ADDRESSES]; /* of our pools */
 };
@@ -32,7 +33,7 @@ void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params,
 static inline void spw_use_touch(struct spw_use *ret_use)
 {
     ret_use->known = true;
-    ret_use->kernel = false;
+    ret_use->kernel = ret_use->first = false;
     ret_use->count = 0;
 }
 
@@ -40,7 +41,7 @@ static inline void spw_use_touch(struct spw_use *ret_use)
 static inline void spw_use_anything(struct spw_use *ret_use)
 {
     ret_use->known = false;
-    ret_use->kernel = false;
+    ret_use->kernel = ret_use->first = false;
     ret_use->count = 0;
 }
 

@@ -6,10 +6,11 @@
  * named anything since their copies began are audited: copied again all the same, and compared. A
  * difference is a write that nobody named: arguments are never believed again. When nothing was
  * found for two periods of the order, they are believed, and one move in sixteen is audited still.
- * When another order is followed, the evidence is void, and must be gathered anew.
+ * When another order is followed, or a kernel launched that never was before, the evidence is void,
+ * and must be gathered anew.
  *
- * Evidence is no proof: a kernel that begins to write so only later is found by the next audit, too
- * late for the moves since the last. Pure; no locking. */
+ * Evidence is no proof: a kernel that is known and begins to write so only later is found by the
+ * next audit, too late for the moves since the last. Pure; no locking. */
 #pragma once
 
 #include <stdbool.h>

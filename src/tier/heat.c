@@ -164,6 +164,13 @@ void spw_heat_note_among(struct spw_heat *heat, const uint64_t *addresses, size_
     pthread_mutex_unlock(&heat->lock);
 }
 
+void spw_heat_meet_kernel(struct spw_heat *heat)
+{
+    pthread_mutex_lock(&heat->lock);
+    spw_order_renew(&heat->order);
+    pthread_mutex_unlock(&heat->lock);
+}
+
 bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count)
 {
     bool awaits = false;

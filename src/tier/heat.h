@@ -61,6 +61,10 @@ void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t coun
 /* The same of a call that may touch anything: what it names is used, that is all. */
 void spw_heat_note_among(struct spw_heat *heat, const uint64_t *addresses, size_t count);
 
+/* A kernel is about to be launched that never was before: what was found out about the program's
+ * kernels is not known of this one. */
+void spw_heat_meet_kernel(struct spw_heat *heat);
+
 /* Whether one of the addresses is of a block that is on its way to the device. */
 bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count);
 

@@ -172,9 +172,9 @@ static void tell_unnamed(struct spw_mover *mover)
     (void)spw_pool_find(mover->pool, mover->unnamed, &block);
     mover->label(block.site, site, sizeof(site));
     if (mover->evidence.believed > 0) {
-        (void)snprintf(before, sizeof(before), "; but %" PRIu64 " moves before it were believed, "
-                       "and what was written so during one of them is lost: "
-                       "SPILLWAY_OVERLAP=careful never believes", mover->evidence.believed);
+        (void)snprintf(before, sizeof(before), "; but %" PRIu64 " moves before it were not copied "
+                       "again, and what was written so during one of them is lost "
+                       "(SPILLWAY_OVERLAP=careful copies all again)", mover->evidence.believed);
     }
     spw_say("device %d: a kernel wrote to memory that no argument names, while it was moved: to "
             "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "

@@ -259,6 +259,11 @@ void spw_order_free(struct spw_order *order, uint32_t block)
     note(order, SPW_ORDER_FREE, block);
 }
 
+void spw_order_renew(struct spw_order *order)
+{
+    order->since = order->count;
+}
+
 /* ---- looking ahead ---- */
 
 uint64_t spw_order_period(const struct spw_order *order)

@@ -65,6 +65,10 @@ uint32_t spw_order_alloc(struct spw_order *order, uint64_t bytes, uint32_t site)
 void spw_order_use(struct spw_order *order, uint32_t block);
 void spw_order_free(struct spw_order *order, uint32_t block);
 
+/* Something is done that never was done before, though it may look the same: that the same order is
+ * followed counts from here. */
+void spw_order_renew(struct spw_order *order);
+
 /* A block that is known without having been seen to be allocated, `age` events ago. */
 uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site, uint64_t age);
 

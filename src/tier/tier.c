@@ -365,6 +365,13 @@ void spw_host_tier_use_among(struct spw_host_tier *tier, const uint64_t *address
     }
 }
 
+void spw_host_tier_meet_kernel(struct spw_host_tier *tier)
+{
+    if (spw_host_tier_watches(tier)) {
+        spw_heat_meet_kernel(&tier->heat);
+    }
+}
+
 void spw_host_tier_mark_step(struct spw_host_tier *tier)
 {
     atomic_fetch_add_explicit(&tier->steps, 1, memory_order_relaxed);

@@ -100,6 +100,9 @@ void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, si
 /* The same of a call that may use anything else besides. */
 void spw_host_tier_use_among(struct spw_host_tier *tier, const uint64_t *addresses, size_t count);
 
+/* The same call is of a kernel that was never launched before; to be told first. */
+void spw_host_tier_meet_kernel(struct spw_host_tier *tier);
+
 /* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
  * request->err when there is none either. */
 enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,

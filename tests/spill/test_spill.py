@@ -274,6 +274,14 @@ class Evidence(harness.Case):
                 self.assertGreaterEqual(device["audits"], 8)
                 self.assertGreater(device["believed_moves"], 8)
 
+    def test_another_kernel(self):
+        """Nor is it of kernels that were not launched before."""
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                device = self.periodic(12, "named", "unnamed", allow=[self.FOUND], SIM_SEED=seed)
+                self.assertGreater(device["believed_moves"], 0)
+                self.assertEqual(device["failed_audits"], 1)
+
     def test_unknown_arguments(self):
         """Nothing can be found out, and most first copies are not made."""
         device = self.periodic(12, "unknown", SIM_SEED=1)

@@ -202,6 +202,8 @@ static void test_course(void **state)
     later = spw_order_course(&model.order);
     assert_int_equal(later.since, course.since);
     assert_true(later.surprise > course.events);
+    spw_order_renew(&model.order);
+    assert_int_equal(spw_order_course(&model.order).since, later.events);
     /* Each half of a step is one of its own now. */
     for (int i = 0; i < 6; i++) {
         for (int layer = 0; layer < LAYERS; layer++) {
