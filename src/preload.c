@@ -289,12 +289,13 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
     return spw_err_from_driver((int)result);
 }
 
-/* A size as it may be known again: the launcher hands on a flag's in bytes. */
+/* A size as the user gave it, but for bytes alone: that is how the launcher hands on a flag's. */
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
                            char text[SPW_SIZE_TEXT])
 {
-    return option->percent ? spw_environment(spw_option_row(number)->name)
-                           : spw_size_text(option->bytes, text);
+    const char *given = spw_environment(spw_option_row(number)->name);
+
+    return given[strspn(given, "0123456789")] == '\0' ? spw_size_text(option->bytes, text) : given;
 }
 
 /* The limit: the user's, but no more than leaves room for what is not ours, such as code, local
@@ -316,7 +317,7 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
         return most;
     }
     if (limit > total && !atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_LIMIT of %s is more than device %d has; the limit is %s",
+        spw_say("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
                 text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
                 spw_size_text(most, taken));
     }
@@ -360,7 +361,7 @@ static void tell_host_limit(const struct spw_host_memory *memory,
     char asked[SPW_SIZE_TEXT], there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
     if (!atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_HOST_LIMIT of %s is more than the %s that %s; the limit is %s",
+        spw_say("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
                 text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked), spw_size_text(most, there),
                 simulated         ? "the simulated machine has"
                 : memory->limited ? "the control group allows"

@@ -150,6 +150,7 @@ class BadInput(Command):
 
     def test_limit_above_the_device(self):
         self.check_line(["SPILLWAY_LIMIT", "9GiB"], LIMIT="9GiB", SIM_MEMORY="4GiB")
+        self.check_line(["SPILLWAY_LIMIT=9 GiB"], LIMIT=9 << 30, SIM_MEMORY="4GiB")
 
     def test_bad_words(self):
         self.check_line(["SPILLWAY_MODE", "sensor", "tensor"], MODE="sensor")

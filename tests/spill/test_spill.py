@@ -335,7 +335,7 @@ class Told(Spill):
 
     def test_more_than_the_machine(self):
         result = self.spill("resnet50", 75, seed=1,
-                            allow=["HOST_LIMIT of 9 GiB is more than the 3 GiB that"],
+                            allow=["HOST_LIMIT=9GiB is more than the 3 GiB that"],
                             SIM_HOST_MEMORY="3GiB", HOST_LIMIT="9GiB")
         self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
 
