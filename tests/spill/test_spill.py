@@ -339,6 +339,11 @@ class Told(Spill):
                             SIM_HOST_MEMORY="3GiB", HOST_LIMIT="9GiB")
         self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
 
+    def test_without_a_node_of_the_host(self):
+        """A driver that does not say which node is the device's: node 0, as without NUMA."""
+        result = self.spill("resnet50", 75, seed=1, SIM_FAIL="cuDeviceGetAttribute:2+")
+        self.assertGreater(result.device()["moves"], 0)
+
     def test_driver_without_memory_of_the_host(self):
         result = self.spill("resnet50", 75, status=1, SIM_HOST_NUMA="off",
                             SIM_FAIL="cuMemHostAlloc:2+",
