@@ -5,7 +5,8 @@
 #include "hook/decision.h"
 #include "hook/request.h"
 
-/* Blocks of all devices that are without memory until the device is first given work. */
+/* Blocks of all devices that are without memory until the device is first given work, and devices
+ * of which a move has lost something. */
 extern _Atomic uint64_t spw_wish_lazies;
 
 /* Gives them their memory: `api` is about to submit work. CUDA_ERROR_OUT_OF_MEMORY, reported, when

@@ -197,6 +197,9 @@ static const char *check_census(const struct spw_pool *pool, const struct census
     if (census->lazy_count != pool->lazy_count) {
         return "blocks without memory are miscounted";
     }
+    if (pool->lost_told != (pool->backing.lost > 0 && pool->config.lazies != NULL)) {
+        return "nobody asks for what a move has lost, or somebody for nothing";
+    }
     if (pool->slabs.table == NULL && census->placed_bytes != pool->placed_bytes) {
         return "what rules have placed on the host is miscounted";
     }

@@ -1,8 +1,12 @@
 /* The last step of a move: new chunks in the place of the old ones, and the way back.
  *
  * Between the two the addresses are mapped to nothing. Both chunks have the content then, so it is
- * not lost whatever the seam refuses, but it may not be reached: such granules are remembered, and
- * tried again as long as the caller has patience. */
+ * not lost whatever the seam refuses, but it may not be reached: the seam gives access to a mapping
+ * alone, and to the next one at the same address anew. A granule is out of reach only if the seam refuses
+ * that from the unmap on, to the new chunk and to the old one, again and again. It is remembered
+ * then, keeps its chunk, serves nobody else even when its block is freed, and is asked for again as
+ * long as the caller has patience, before each piece of work, and before each move: the first time
+ * that it is granted everything is as it was. */
 #include "pool/move.h"
 
 #include "pool/state.h"
@@ -220,6 +224,7 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
     }
     settled = settle_mapped(pool, moved);
     err = err == SPW_OK ? settled : err;
+    spw_lazy_tell_lost(pool);
     look_again(pool);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->config.granule_bytes);
@@ -275,6 +280,7 @@ bool spw_move_mend(struct spw_pool *pool)
     if (pool->backing.lost < before) {
         spw_space_revive(&pool->space);
     }
+    spw_lazy_tell_lost(pool);
     return pool->backing.lost == 0;
 }
 

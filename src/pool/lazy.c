@@ -1,5 +1,5 @@
-/* Blocks that get their memory when the device is first given work: until then they are addresses
- * only, whole granules of their own. */
+/* What needs memory before the device is given work: blocks that are addresses only until then,
+ * whole granules of their own; and what a move has lost. */
 #include "pool/state.h"
 
 /* A block begins without memory: the claim's addresses are its own. */
@@ -30,6 +30,21 @@ void spw_lazy_abandon(struct spw_pool *pool)
 {
     while (pool->lazy_count > 0) {
         count_down(pool);
+    }
+    if (pool->lost_told) {
+        pool->lost_told = false;
+        atomic_fetch_sub(pool->config.lazies, 1);
+    }
+}
+
+void spw_lazy_tell_lost(struct spw_pool *pool)
+{
+    bool lost = pool->backing.lost > 0;
+
+    if (lost != pool->lost_told && pool->config.lazies != NULL) {
+        pool->lost_told = lost;
+        (void)(lost ? atomic_fetch_add(pool->config.lazies, 1)
+                    : atomic_fetch_sub(pool->config.lazies, 1));
     }
 }
 
@@ -76,6 +91,9 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
+    if (pool->backing.lost > 0) {
+        (void)spw_move_mend(pool);
+    }
     while (err == SPW_OK && pool->lazy_count > 0 && (block = first_lazy(pool)) != NULL) {
         size_t missing = spw_backing_missing(&pool->backing, block->address, spw_extent_end(block));
 

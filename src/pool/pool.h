@@ -35,7 +35,8 @@ struct spw_pool_config {
     struct spw_charges *charges; /* by site, not owned, outlives the pool; NULL: none are kept */
     bool host_heap;              /* addresses for blocks that a policy places on the host */
     uint32_t regions;            /* and for so many regions of a policy, at most SPW_REGIONS */
-    _Atomic uint64_t *lazies;    /* blocks without memory are added here; NULL: there are none */
+    _Atomic uint64_t *lazies;    /* what spw_pool_commit has to do is counted here; NULL: there are
+                                    no blocks without memory */
     struct spw_tally *tallies;   /* of SPW_RULES rules, likewise (see wish.h) */
 };
 
@@ -93,7 +94,8 @@ static inline enum spw_err spw_pool_alloc(struct spw_pool *pool, uint64_t bytes,
 }
 
 /* Gives every block that was allocated without memory its own, on the host what the device has no
- * room for when `spilling`. On an error some are still without. May wait for pending fences. */
+ * room for when `spilling`. On an error some are still without. May wait for pending fences. Asks
+ * again for what a move has lost; that it is refused again is no error. */
 enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling);
 
 /* Frees the block that starts exactly at `address`, ordered after the work in `stream`;

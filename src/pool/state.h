@@ -52,6 +52,7 @@ struct spw_pool {
     uint64_t placed_bytes;   /* of them, what rules have placed on the host */
     uint64_t lazy_bytes;     /* of them, what has no memory yet */
     size_t lazy_count;       /* blocks without memory */
+    bool lost_told;          /* in config.lazies: the next work has to ask for what is lost */
     uint64_t fixed_id;       /* blocks up to this one are never moved */
     struct spw_move move;
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
@@ -109,6 +110,10 @@ static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bo
 struct spw_extent *spw_lazy_begin(struct spw_pool *pool, struct spw_extent *claim);
 void spw_lazy_free(struct spw_pool *pool, struct spw_extent *block);
 void spw_lazy_abandon(struct spw_pool *pool);
+
+/* Sees to it that what a move has lost is asked for before the next work, as long as something is.
+ * Caller holds the lock. */
+void spw_lazy_tell_lost(struct spw_pool *pool);
 
 /* Gets `count` spare chunks, the host's among them when `spilling`. Caller holds the lock, which
  * may be given up for a while. */

@@ -70,7 +70,7 @@ static void insist(struct spw_mover *mover)
     }
     address = spw_pool_move_lost(mover->pool, &bytes);
     spw_say("device %d: the driver does not give back access to %s at 0x%" PRIx64 " after a move: "
-            "what uses it will fail; nothing is moved until it does",
+            "what uses it fails until it does; it is asked again before all work",
             mover->ordinal, spw_size_text(bytes, size), address);
 }
 

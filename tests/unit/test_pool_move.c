@@ -483,6 +483,54 @@ static void test_lost(void **state)
     pool_close(&f);
 }
 
+/* A move that is refused at the commit for good. */
+static void lose(struct pool_fixture *f, enum fake_call call)
+{
+    uint64_t bytes;
+
+    begin_copying(f, 8);
+    assert_int_equal(spw_pool_move_poll(f->pool), SPW_OK);
+    f->vm.fail_call = (int)call;
+    f->vm.fail_after = 0;
+    f->vm.fail_more = SIZE_MAX;
+    assert_int_equal(spw_pool_move_commit(f->pool, &bytes), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_end(f->pool), SPW_OK);
+}
+
+/* It is asked for again before each piece of work, as long as that takes. */
+static void test_lost_and_asked_for(void **state)
+{
+    _Atomic uint64_t pending = 0;
+    struct pool_fixture f;
+    bool moves = false;
+    uint64_t a;
+
+    pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                               .arena_bytes = 256ull * GRANULE,
+                                               .limit_bytes = (uint64_t)DEVICE * GRANULE,
+                                               .lazies = &pending});
+    assert_int_equal(spw_pool_open_host(f.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    f.vm.immediate = true;
+    a = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
+    lose(&f, FAKE_MAP);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(spw_counter_get(&pending), 1);
+        assert_int_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
+        pool_check(&f);
+        assert_false(fake_vm_usable(&f.vm, a, 2 * GRANULE));
+    }
+    f.vm.fail_call = -1;
+    assert_int_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
+    pool_check(&f);
+    assert_int_equal(spw_counter_get(&pending), 0);
+    expect(&f, a, 2, 100, 0);
+    lose(&f, FAKE_ACCESS);
+    assert_int_equal(spw_counter_get(&pending), 1);
+    pool_close(&f);
+    assert_int_equal(spw_counter_get(&pending), 0);
+}
+
 /* A block that cannot be reached is freed. */
 static void test_lost_and_freed(void **state)
 {
@@ -528,6 +576,7 @@ int main(void)
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_stubborn_faults),
         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_lost_and_asked_for),
         cmocka_unit_test(test_lost_and_freed),
     };
 
