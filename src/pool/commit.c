@@ -1,12 +1,12 @@
 /* The last step of a move: new chunks in the place of the old ones, and the way back.
  *
  * Between the two the addresses are mapped to nothing. Both chunks have the content then, so it is
- * not lost whatever the seam refuses, but it may not be reached: the seam gives access to a mapping
- * alone, and to the next one at the same address anew. A granule is out of reach only if the seam refuses
- * that from the unmap on, to the new chunk and to the old one, again and again. It is remembered
- * then, keeps its chunk, serves nobody else even when its block is freed, and is asked for again as
- * long as the caller has patience, before each piece of work, and before each move: the first time
- * that it is granted everything is as it was. */
+ * not lost whatever the seam refuses, but it may not be reached: the seam gives access to a
+ * mapping alone, and to the next one at the same address anew. A granule is out of reach only if
+ * the seam refuses that from the unmap on, to the new chunk and to the old one, again and again.
+ * It is remembered then, keeps its chunk, serves nobody else even when its block is freed, and is
+ * asked for again as long as the caller has patience, before each piece of work, and before each
+ * move: the first time that it is granted everything is as it was. */
 #include "pool/move.h"
 
 #include "pool/state.h"
