@@ -12,6 +12,7 @@
 enum {
     CHUNK = 16 << 10,    /* bytes looked at at a time; tensor maps are looked for in one only */
     MOST_ROWS = 1 << 12, /* of one copy that are looked at each by itself */
+    GROUP = 16,          /* words */
     WORD = sizeof(uint64_t)
 };
 
@@ -155,34 +156,47 @@ static void hold(uint64_t to)
     }
 }
 
-/* Whether a word is the address of a live block. What is no address at all, as most data is, is
- * told by its highest bits. */
+/* Whether a word may be an address of an arena at all, which most data is not: that is told by its
+ * highest bits. */
+static bool may_be_address(uint64_t word)
+{
+    return (word >> 32 != 0) & (word >> 57 == 0);
+}
+
+/* Whether it is that of a live block. */
 static bool is_address(uint64_t word)
 {
     struct spw_pool *pool;
     struct spw_block block;
 
-    return word >> 20 != 0 && word >> 57 == 0 && spw_device_owner(word, &pool) != NULL &&
+    return may_be_address(word) && spw_device_owner(word, &pool) != NULL &&
            spw_pool_find(pool, word, &block);
 }
 
-static bool has_address(const unsigned char *bytes, size_t count)
+/* Words are looked at in groups, without a branch for each. */
+static bool has_address(const uint64_t *words, size_t count)
 {
-    for (size_t at = 0; at + WORD <= count; at += WORD) {
-        uint64_t word;
+    for (size_t at = 0; at < count; at += GROUP) {
+        size_t end = count - at < GROUP ? count : at + GROUP;
+        bool any = false;
 
-        memcpy(&word, bytes + at, WORD);
-        if (is_address(word)) {
-            return true;
+        for (size_t i = at; i < end; i++) {
+            any |= may_be_address(words[i]);
+        }
+        for (size_t i = at; any && i < end; i++) {
+            if (is_address(words[i])) {
+                return true;
+            }
         }
     }
     return false;
 }
 
-static bool has_tensor_map(const unsigned char *bytes, size_t count)
+static bool has_tensor_map(const uint64_t *words, size_t count)
 {
-    for (size_t at = 0; at + SPW_TENSOR_MAP_BYTES <= count; at += SPW_TENSOR_MAP_ALIGN) {
-        if (is_address(spw_tensor_map_find(bytes + at))) {
+    for (size_t at = 0; at + SPW_TENSOR_MAP_BYTES / WORD <= count;
+         at += SPW_TENSOR_MAP_ALIGN / WORD) {
+        if (is_address(spw_tensor_map_find(words + at))) {
             return true;
         }
     }
@@ -193,13 +207,13 @@ static bool has_tensor_map(const unsigned char *bytes, size_t count)
  * be read may have. */
 static bool carries(uint64_t to, uint64_t from, size_t bytes)
 {
-    unsigned char chunk[CHUNK];
+    uint64_t chunk[CHUNK / WORD];
     size_t skip = (size_t)-to % WORD;
 
-    for (size_t at = skip; at < bytes; at += CHUNK) {
-        size_t count = bytes - at < CHUNK ? bytes - at : CHUNK;
+    for (size_t at = skip; at + WORD <= bytes; at += CHUNK) {
+        size_t count = (bytes - at < CHUNK ? bytes - at : CHUNK) / WORD;
 
-        if (!spw_peek((uintptr_t)(from + at), chunk, count) || has_address(chunk, count)) {
+        if (!spw_peek((uintptr_t)(from + at), chunk, count * WORD) || has_address(chunk, count)) {
             return true;
         }
         if (spw_tensor_map_any() && bytes <= CHUNK && to % SPW_TENSOR_MAP_ALIGN == 0 &&
