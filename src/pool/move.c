@@ -453,6 +453,19 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool)
     return err;
 }
 
+void spw_pool_move_leave_out(struct spw_pool *pool, uint64_t granule)
+{
+    struct spw_move *move = &pool->move;
+
+    pthread_mutex_lock(&pool->lock);
+    for (size_t i = 0; i < move->count; i++) {
+        if (spw_move_address(pool, &move->items[i]) == granule) {
+            move->items[i].left_out = true;
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
 /* ---- samples ---- */
 
 /* How many granules of the run of `count` from `first` on begin in the same block, or free extent.

@@ -7,9 +7,9 @@
  *   commit   puts the new chunks in the place of the old ones, at once
  *   end      gives back what was not committed
  * Between copy and commit the caller sees to it that nothing wrote to the granules since the copies
- * began, and that the device is at rest at commit: that is the gate's business. A pinned granule is
- * not stolen; its block may be freed and others allocated there, which does no harm: the content is
- * copied whatever it is.
+ * began, and that nothing the device still does at commit touches them: that is the gate's
+ * business. A pinned granule is not stolen; its block may be freed and others allocated there,
+ * which does no harm: the content is copied whatever it is.
  *
  * Locking: each function takes the pool's lock; one move at a time. */
 #pragma once
@@ -95,9 +95,12 @@ enum spw_err spw_pool_move_sample(struct spw_pool *pool, uint64_t turn);
  * is another now, 0 if there is none. */
 enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule);
 
-/* Puts the new chunks in place. The device is at rest, the copies are done. *ret_bytes have moved;
- * on failure the granules from there on are as they were, but for such as cannot be reached any
- * more, because the seam refused to map them again or to give access: see the next two. */
+/* Takes a granule out of the move: it stays as it is. */
+void spw_pool_move_leave_out(struct spw_pool *pool, uint64_t granule);
+
+/* Puts the new chunks in place. Nothing uses what moves, the copies are done. *ret_bytes have
+ * moved; on failure the granules from there on are as they were, but for such as cannot be reached
+ * any more, because the seam refused to map them again or to give access: see the next two. */
 enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes);
 
 /* Tries again to give back what cannot be reached since a commit; its content is there still.

@@ -36,10 +36,12 @@ bool spw_heat_open(struct spw_heat *heat, struct spw_pool *pool, struct spw_coun
     heat->spot_capacity = (size_t)(bytes / heat->granule_bytes) + 1;
     heat->need_capacity = SPW_ORDER_EVENTS / 4;
     heat->moving = calloc(heat->spot_capacity, sizeof(*heat->moving));
+    heat->touched = calloc(heat->spot_capacity, sizeof(*heat->touched));
     heat->spots = calloc(heat->spot_capacity, sizeof(*heat->spots));
     heat->granules = calloc(heat->spot_capacity, sizeof(*heat->granules));
     heat->needs = calloc(heat->need_capacity, sizeof(*heat->needs));
-    if (heat->moving == NULL || heat->spots == NULL || heat->granules == NULL ||
+    if (heat->moving == NULL || heat->touched == NULL || heat->spots == NULL ||
+        heat->granules == NULL ||
         heat->needs == NULL || !spw_order_init(&heat->order) ||
         !spw_places_init(&heat->places, base, bytes, heat->granule_bytes, SPW_ORDER_BLOCKS)) {
         spw_heat_close(heat);
@@ -62,10 +64,12 @@ void spw_heat_close(struct spw_heat *heat)
     spw_order_fini(&heat->order);
     spw_places_fini(&heat->places);
     free(heat->moving);
+    free(heat->touched);
     free(heat->spots);
     free(heat->granules);
     free(heat->needs);
     heat->moving = NULL;
+    heat->touched = NULL;
     heat->spots = NULL;
     heat->granules = NULL;
     heat->needs = NULL;
@@ -114,53 +118,73 @@ void spw_heat_free(struct spw_heat *heat, uint64_t address)
     pthread_mutex_unlock(&heat->lock);
 }
 
-/* Whether a granule of the block moves to `tier`; SPW_TIER_COUNT: wherever. */
-static bool is_moving(const struct spw_heat *heat, uint32_t block, enum spw_tier tier)
+/* Whether a granule of the block moves to the device. */
+static bool comes(const struct spw_heat *heat, uint32_t block)
 {
     const struct spw_place *place = &heat->places.blocks[block];
     size_t last = spw_places_granule(&heat->places, place->end - 1);
 
     for (size_t g = spw_places_granule(&heat->places, place->address); g <= last; g++) {
-        if (heat->moving[g] != 0 && (tier == SPW_TIER_COUNT || heat->moving[g] == tier + 1)) {
+        if (heat->moving[g] == SPW_TIER_DEVICE + 1) {
             return true;
         }
     }
     return false;
 }
 
-/* Enters the use of what is named. Whether nothing of it moves. */
-static bool use(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+/* Notes that the granules from one address to the other are touched. */
+static void touch(struct spw_heat *heat, uint64_t address, uint64_t last_address)
 {
-    bool clean = true;
+    size_t last = spw_places_granule(&heat->places, last_address);
 
-    for (size_t i = 0; i < count; i++) {
-        uint32_t block = spw_places_own(&heat->places, addresses[i])
-                             ? spw_places_find(&heat->places, addresses[i])
-                             : 0;
-
-        if (block != 0) {
-            spw_order_use(&heat->order, block);
-            clean = clean && !is_moving(heat, block, SPW_TIER_COUNT);
-        }
+    for (size_t g = spw_places_granule(&heat->places, address); g <= last; g++) {
+        heat->touched[g] = heat->clock;
+        heat->disturbed = heat->disturbed || heat->moving[g] != 0;
     }
-    return clean;
+}
+
+/* Notes the use of what an address names: a block, or what is left of one that is gone. An address
+ * behind the end of a block means that. */
+static void use(struct spw_heat *heat, uint64_t address)
+{
+    uint32_t block;
+
+    if (!spw_places_own(&heat->places, address)) {
+        return;
+    }
+    block = spw_places_find(&heat->places, address);
+    if (block != 0) {
+        const struct spw_place *place = &heat->places.blocks[block];
+
+        spw_order_use(&heat->order, block);
+        touch(heat, place->address, place->end - 1);
+    } else {
+        touch(heat, address > heat->places.base ? address - 1 : address, address);
+    }
+}
+
+/* Notes a call. */
+static void note(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+{
+    heat->clock++;
+    for (size_t i = 0; i < count; i++) {
+        use(heat, addresses[i]);
+    }
 }
 
 void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool kernel)
 {
-    bool clean;
-
     pthread_mutex_lock(&heat->lock);
-    clean = use(heat, addresses, count) && !heat->blind;
-    heat->noted += clean;
-    heat->certain += clean && !kernel;
+    note(heat, addresses, count);
+    heat->known += !heat->blind;
+    heat->certain += !heat->blind && !kernel;
     pthread_mutex_unlock(&heat->lock);
 }
 
 void spw_heat_note_among(struct spw_heat *heat, const uint64_t *addresses, size_t count)
 {
     pthread_mutex_lock(&heat->lock);
-    (void)use(heat, addresses, count);
+    note(heat, addresses, count);
     pthread_mutex_unlock(&heat->lock);
 }
 
@@ -181,7 +205,7 @@ bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t co
                              ? spw_places_find(&heat->places, addresses[i])
                              : 0;
 
-        awaits = block != 0 && is_moving(heat, block, SPW_TIER_DEVICE);
+        awaits = block != 0 && comes(heat, block);
     }
     pthread_mutex_unlock(&heat->lock);
     return awaits;
@@ -189,17 +213,31 @@ bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t co
 
 /* ---- the move under way ---- */
 
+struct spw_heat_moment spw_heat_now(struct spw_heat *heat, uint64_t submissions)
+{
+    struct spw_heat_moment moment = {.submissions = submissions};
+
+    pthread_mutex_lock(&heat->lock);
+    moment.known = heat->known;
+    moment.certain = heat->certain;
+    moment.clock = heat->clock;
+    moment.events = heat->order.count;
+    pthread_mutex_unlock(&heat->lock);
+    return moment;
+}
+
 void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count,
-                         uint64_t submitted)
+                         const struct spw_heat_moment *since)
 {
     pthread_mutex_lock(&heat->lock);
+    heat->since = *since;
+    heat->disturbed = false;
     for (size_t i = 0; i < count; i++) {
-        heat->moving[spw_places_granule(&heat->places, places[i].granule)] =
-            (uint8_t)(places[i].to + 1);
+        size_t g = spw_places_granule(&heat->places, places[i].granule);
+
+        heat->moving[g] = (uint8_t)(places[i].to + 1);
+        heat->disturbed = heat->disturbed || heat->touched[g] > since->clock;
     }
-    heat->submitted = submitted;
-    heat->noted = 0;
-    heat->certain = 0;
     pthread_mutex_unlock(&heat->lock);
 }
 
@@ -218,14 +256,34 @@ enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, uint64_t submitted)
     uint64_t since;
 
     pthread_mutex_lock(&heat->lock);
-    since = submitted - heat->submitted;
-    if (since == heat->certain) {
+    since = submitted - heat->since.submissions;
+    if (!heat->disturbed && since == heat->certain - heat->since.certain) {
         verdict = SPW_HEAT_UNTOUCHED;
-    } else if (since == heat->noted) {
+    } else if (!heat->disturbed && since == heat->known - heat->since.known) {
         verdict = SPW_HEAT_UNNAMED;
     }
     pthread_mutex_unlock(&heat->lock);
     return verdict;
+}
+
+bool spw_heat_tells(struct spw_heat *heat, uint64_t submitted)
+{
+    bool tells;
+
+    pthread_mutex_lock(&heat->lock);
+    tells = submitted - heat->since.submissions == heat->known - heat->since.known;
+    pthread_mutex_unlock(&heat->lock);
+    return tells;
+}
+
+bool spw_heat_is_named(struct spw_heat *heat, uint64_t granule)
+{
+    bool named;
+
+    pthread_mutex_lock(&heat->lock);
+    named = heat->touched[spw_places_granule(&heat->places, granule)] > heat->since.clock;
+    pthread_mutex_unlock(&heat->lock);
+    return named;
 }
 
 /* ---- planning ---- */
@@ -286,8 +344,8 @@ static void warm(const struct spw_heat *heat, struct spw_plan_granule *granule, 
     }
 }
 
-/* Describes the granules that can be moved. *ret_host: how many are on the host. */
-static size_t describe(struct spw_heat *heat, size_t spots)
+/* Describes the granules that can be moved. */
+static size_t describe(struct spw_heat *heat, size_t spots, const struct spw_heat_moment *passed)
 {
     size_t count = 0;
 
@@ -295,7 +353,8 @@ static size_t describe(struct spw_heat *heat, size_t spots)
         const struct spw_move_spot *spot = &heat->spots[g];
         struct spw_plan_granule *granule = &heat->granules[count];
 
-        if (spot->block == 0 || !spot->movable) {
+        if (spot->block == 0 || !spot->movable ||
+            (passed != NULL && heat->touched[g] > passed->clock)) {
             continue;
         }
         *granule = (struct spw_plan_granule){.index = (uint32_t)g,
@@ -333,7 +392,7 @@ static size_t plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
         heat->needs[heat->need_count++] = (struct spw_plan_need){.bytes = (int64_t)wish->bytes};
     }
     spw_order_foresee(&heat->order, wish->bytes > 0 ? NULL : add_need, heat);
-    question.granule_count = describe(heat, spots);
+    question.granule_count = describe(heat, spots, wish->passed);
     question.need_count = heat->need_count;
     question.fetch = wish->bytes == 0;
     question.room_bytes = wish->bytes > 0 ? 0 : room - (int64_t)wish->kept;

@@ -26,6 +26,15 @@
  */
 extern _Atomic int spw_heat_watched;
 
+/* A moment in what the program submits. */
+struct spw_heat_moment {
+    uint64_t submissions; /* of the whole process that had ended by then */
+    uint64_t known;       /* calls whose arguments were all known */
+    uint64_t certain;     /* of these, those that are no kernels */
+    uint64_t clock;       /* calls whose addresses were noted */
+    uint64_t events;      /* allocations, uses and frees */
+};
+
 struct spw_heat {
     pthread_mutex_t lock;
     _Atomic bool on;
@@ -36,9 +45,10 @@ struct spw_heat {
     struct spw_places places;
     bool blind;         /* there are blocks that it does not know */
     uint8_t *moving;    /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
-    uint64_t submitted; /* of the whole process, when the move began */
-    uint64_t noted;     /* submissions since then whose arguments name nothing of it */
-    uint64_t certain;   /* of these, those that are no kernels */
+    uint64_t *touched;  /* by granule: the clock at its last use */
+    uint64_t known, certain, clock; /* as in the moment that is now */
+    struct spw_heat_moment since;   /* what came later may be under way beside the move */
+    bool disturbed;                 /* and some of that names what moves */
     /* For planning: as many as there are granules, and allocations and frees in a period. */
     struct spw_move_spot *spots;
     struct spw_plan_granule *granules;
@@ -68,21 +78,30 @@ void spw_heat_meet_kernel(struct spw_heat *heat);
 /* Whether one of the addresses is of a block that is on its way to the device. */
 bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count);
 
-/* A move of these places begins, of which `submitted` is known to have come before; and it is over.
- */
+/* The moment that is now; `submissions` was read before. A call that had been noted by then, but
+ * had not ended, will look like one that nobody knows. */
+struct spw_heat_moment spw_heat_now(struct spw_heat *heat, uint64_t submissions);
+
+/* A move of these places begins; what came up to a moment is complete when the copies are. And it
+ * is over. */
 void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count,
-                         uint64_t submitted);
+                         const struct spw_heat_moment *since);
 void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count);
 
-/* What is known of all that was submitted since a move began. */
+/* What is known of all that was submitted since that moment. */
 enum spw_heat_verdict {
     SPW_HEAT_TOUCHED,   /* something touches what moves, or may */
     SPW_HEAT_UNNAMED,   /* no argument names it, but kernels were among it */
     SPW_HEAT_UNTOUCHED, /* nothing touches it */
 };
 
-/* The same of the move under way; `submitted` in all. */
+/* The same of the move under way; `submitted` in all. Exact while nobody is inside the gate. */
 enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, uint64_t submitted);
+
+/* Whether the arguments of all that was submitted since are known, so that it can be told what they
+ * name; and whether they name a granule. */
+bool spw_heat_tells(struct spw_heat *heat, uint64_t submitted);
+bool spw_heat_is_named(struct spw_heat *heat, uint64_t granule);
 
 /* The number of events so far: allocations, uses and frees. */
 uint64_t spw_heat_events(struct spw_heat *heat);
@@ -99,6 +118,7 @@ struct spw_heat_wish {
     uint64_t kept;      /* of the device, not to be filled */
     size_t most;        /* granules to move either way; at most SPW_MOVE_GRANULES / 2 */
     uint32_t least_age; /* of what goes to the host, in events, while nothing is known */
+    const struct spw_heat_moment *passed; /* nothing that was named since; NULL: anything */
 };
 
 /* Chooses at most SPW_MOVE_GRANULES places; *ret_at: events until the first is needed. */

@@ -81,10 +81,12 @@ static enum spw_heat_verdict judge(const struct spw_mover *mover)
 {
     uint64_t submissions = spw_gate_submissions();
 
-    if (submissions == mover->submissions) {
+    if (submissions == mover->since.submissions) {
         return SPW_HEAT_UNTOUCHED;
     }
-    return mover->heat == NULL ? SPW_HEAT_TOUCHED : spw_heat_judge(mover->heat, submissions);
+    /* What the thread itself has under way may be noted and not counted. */
+    return mover->heat == NULL || mover->inside ? SPW_HEAT_TOUCHED
+                                                : spw_heat_judge(mover->heat, submissions);
 }
 
 static enum spw_evidence_worth weigh(const struct spw_mover *mover)
@@ -226,15 +228,45 @@ static enum spw_err exchange(struct spw_mover *mover, uint64_t *ret_bytes)
     return err;
 }
 
+/* Whether all that was submitted since the copies began is known, and trusted to touch what it
+ * names and no more. With the gate open that may change. */
+static bool tells(const struct spw_mover *mover)
+{
+    return mover->trust && mover->copied && !mover->verify && mover->heat != NULL &&
+           !mover->inside && spw_heat_tells(mover->heat, spw_gate_submissions());
+}
+
+/* With the gate closed, beside what the device does: exchanges the chunks of what was not named
+ * since the copies began, and leaves the rest where it is. */
+static enum spw_err exchange_at_work(struct spw_mover *mover, uint64_t *ret_bytes)
+{
+    enum spw_err err;
+
+    for (size_t i = 0; i < mover->place_count; i++) {
+        if (spw_heat_is_named(mover->heat, mover->places[i].granule)) {
+            spw_pool_move_leave_out(mover->pool, mover->places[i].granule);
+        }
+    }
+    err = spw_pool_move_commit(mover->pool, ret_bytes);
+    if (err != SPW_OK) {
+        insist(mover);
+        return err;
+    }
+    spw_counter_add(&mover->counters->moves_at_work, *ret_bytes > 0);
+    return *ret_bytes > 0 ? SPW_OK : SPW_E_AGAIN;
+}
+
 static enum spw_err close_and_exchange(struct spw_mover *mover, uint64_t *ret_bytes)
 {
     uint64_t begin = now_ns();
     enum spw_err err = SPW_E_AGAIN;
 
     if (spw_gate_close(mover->wait_ns)) {
-        err = await(spw_pool_move_drain, mover->pool, mover->wait_ns);
-        if (err == SPW_OK) {
-            err = exchange(mover, ret_bytes);
+        if (tells(mover)) {
+            err = exchange_at_work(mover, ret_bytes);
+        } else {
+            err = await(spw_pool_move_drain, mover->pool, mover->wait_ns);
+            err = err == SPW_OK ? exchange(mover, ret_bytes) : err;
         }
         spw_gate_open();
     }
@@ -293,8 +325,22 @@ static bool copies_first(struct spw_mover *mover)
     return spw_evidence_begin(&mover->evidence, mover->foreseen ? &course : NULL);
 }
 
+/* Notes what moves, and since when it is watched. */
+static void watch(struct spw_mover *mover, const struct spw_heat_moment *since)
+{
+    uint64_t submissions = spw_gate_submissions();
+
+    mover->place_count = spw_pool_move_places(mover->pool, mover->places);
+    mover->bytes = mover->place_count * mover->granule_bytes;
+    mover->since = (struct spw_heat_moment){.submissions = submissions};
+    if (mover->heat != NULL) {
+        mover->since = since != NULL ? *since : spw_heat_now(mover->heat, submissions);
+        spw_heat_begin_move(mover->heat, mover->places, mover->place_count, &mover->since);
+    }
+}
+
 enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
-                             bool foreseen)
+                             bool foreseen, const struct spw_heat_moment *since)
 {
     enum spw_err err;
 
@@ -309,16 +355,11 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
     }
     mover->under_way = true;
     mover->foreseen = foreseen && mover->heat != NULL;
-    mover->place_count = spw_pool_move_places(mover->pool, mover->places);
-    mover->bytes = mover->place_count * mover->granule_bytes;
-    mover->submissions = spw_gate_submissions();
-    if (mover->heat != NULL) {
-        spw_heat_begin_move(mover->heat, mover->places, mover->place_count, mover->submissions);
-    }
+    watch(mover, since);
     mover->sampled = false;
     mover->copied = copies_first(mover);
     if (mover->copied) {
-        err = spw_pool_move_copy(mover->pool, /* after_all */ true);
+        err = spw_pool_move_copy(mover->pool, /* after_all */ since == NULL);
     }
     if (err != SPW_OK) {
         end_move(mover, err);
@@ -332,23 +373,28 @@ bool spw_mover_is_ready(struct spw_mover *mover)
     return spw_pool_move_poll(mover->pool) != SPW_E_AGAIN;
 }
 
+/* So that with the gate closed there is little left to wait for. */
+static enum spw_err come_to_rest(struct spw_mover *mover, uint64_t patience_ns)
+{
+    enum spw_err err = spw_pool_move_drain(mover->pool);
+
+    mover->rested = err == SPW_OK;
+    take_sample(mover);
+    return err == SPW_E_AGAIN ? await(spw_pool_move_drain, mover->pool, patience_ns) : err;
+}
+
 enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes)
 {
     uint64_t begin = now_ns();
     enum spw_err err = SPW_OK;
 
     *ret_bytes = 0;
+    mover->inside = spw_gate_inside();
     if (mover->copied) {
         err = await(spw_pool_move_poll, mover->pool, patience_ns);
     }
-    /* So that with the gate closed there is little left to wait for. */
-    if (err == SPW_OK) {
-        err = spw_pool_move_drain(mover->pool);
-        mover->rested = err == SPW_OK;
-        take_sample(mover);
-    }
-    if (err == SPW_E_AGAIN) {
-        err = await(spw_pool_move_drain, mover->pool, patience_ns);
+    if (err == SPW_OK && !tells(mover)) {
+        err = come_to_rest(mover, patience_ns);
     }
     if (err == SPW_OK) {
         err = close_and_exchange(mover, ret_bytes);
@@ -359,9 +405,10 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
 }
 
 enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
-                            uint64_t patience_ns, uint64_t *ret_bytes)
+                            const struct spw_heat_moment *since, uint64_t patience_ns,
+                            uint64_t *ret_bytes)
 {
-    enum spw_err err = spw_mover_begin(mover, wish, /* foreseen */ false);
+    enum spw_err err = spw_mover_begin(mover, wish, /* foreseen */ false, since);
 
     *ret_bytes = 0;
     if (err == SPW_OK) {

@@ -8,7 +8,10 @@
  * done.
  *
  * What may have been written is told by the arguments of what was submitted, as far as these are
- * believed (tier/evidence.h). Where a first copy is likely to be of no use, none is made.
+ * believed (tier/evidence.h). Where a first copy is likely to be of no use, none is made. Where the
+ * user trusts arguments to name whatever is touched, the device need not come to rest: what was
+ * named since the copies began is left where it is, and of the rest nothing is in use. Belief that
+ * was earned is not enough for that: audits find what was written, not what was read.
  *
  * Locking: the caller lets one thread at a time move memory of a pool, and holds no pool's lock. */
 #pragma once
@@ -41,25 +44,29 @@ struct spw_mover {
     bool copied;           /* its first copy was made */
     bool sampled;          /* and can be compared with the second */
     uint64_t unnamed;      /* a granule of it that was written to and not named; 0: none */
+    bool inside;           /* the thread that finishes it has a call under way */
     bool rested;           /* the device was, when the last copies were done */
     bool to_clear;         /* the last one is done but for what it held */
-    uint64_t submissions;  /* when it began */
+    struct spw_heat_moment since; /* all that came up to then is complete when its copies are */
     struct spw_move_place places[SPW_MOVE_GRANULES]; /* that move */
     size_t place_count;
     uint64_t bytes;
 };
 
 /* Moves what is wished, as far as it can be had in one go, waiting at most `patience_ns` with the
- * gate open. *ret_bytes have moved, also when an
- * error is returned: SPW_E_NO_MEMORY when there is nothing to move or nowhere to move it to,
- * SPW_E_AGAIN when the move was abandoned or is not tried now. */
+ * gate open; `since` as below. *ret_bytes have moved, also when an error is returned:
+ * SPW_E_NO_MEMORY when there is nothing to move or nowhere to move it to, SPW_E_AGAIN when the move
+ * was abandoned or is not tried now. */
 enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
-                            uint64_t patience_ns, uint64_t *ret_bytes);
+                            const struct spw_heat_moment *since, uint64_t patience_ns,
+                            uint64_t *ret_bytes);
 
 /* Begins to move what is wished: the first half of spw_mover_move. When it succeeds, a move is
- * under way until it is finished. `foreseen`: the wish is what the order of use tells. */
+ * under way until it is finished. `foreseen`: the wish is what the order of use tells. `since`: the
+ * device has passed that moment and what is wished was not named after it, so that the copies need
+ * not wait for anything; NULL: they wait for all that was submitted so far. */
 enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
-                             bool foreseen);
+                             bool foreseen, const struct spw_heat_moment *since);
 
 /* Whether the copies of the move under way are done. */
 bool spw_mover_is_ready(struct spw_mover *mover);

@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "base/size.h"
+#include "tier/gate.h"
+#include "tier/marks.h"
 #include "tier/mover.h"
 
 enum state { UNOPENED, OPEN, CLOSED };
@@ -26,6 +28,10 @@ enum {
     PAUSE_EVENTS = 64,    /* between moves */
     AHEAD_LEAST = 8,      /* calls that may be made while memory is copied */
     AHEAD_MOST = 1 << 16,
+    NEAR_SHARE = 32,      /* part of a period that the program may be ahead of the device */
+    NEAR_LEAST = 32,      /* events, at least */
+    MARK_SHARE = 4,       /* part of that, between marks */
+    UNHELD = 64,          /* marks */
     ASK_EVERY = 8         /* calls, for which a copy under way is asked once whether it is done */
 };
 
@@ -39,6 +45,10 @@ struct spw_host_tier {
     bool pins;      /* blocks are placed in page-locked memory: no chunks can be had */
     struct spw_mover mover;
     struct spw_heat heat;
+    struct spw_marks marks; /* how far the device is, where arguments are trusted */
+    uint64_t marked;        /* the event at which the last mark was set */
+    uint64_t near;          /* events that the program may be ahead of the device */
+    uint32_t unheld;        /* marks at which it is not held back, since that was of no use */
     _Atomic bool watching;    /* the heat is noted */
     _Atomic uint32_t calls;   /* since it was last asked whether there is something to do */
     _Atomic bool moving;      /* a move is under way */
@@ -78,6 +88,7 @@ enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
                                      .verify = config->verify,
                                      .label = config->label,
                                      .next_skip = 1};
+    tier->marks.pool = config->pool;
     *ret_tier = tier;
     return SPW_OK;
 }
@@ -198,6 +209,13 @@ static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier
     return err;
 }
 
+/* The moment up to which all is done, so that what was not named since is at rest; NULL: not known,
+ * or arguments do not tell. */
+static const struct spw_heat_moment *passed(struct spw_host_tier *tier)
+{
+    return tier->config.trust ? spw_marks_passed(&tier->marks) : NULL;
+}
+
 /* Moves blocks to the host that will not be used for long, or were not. */
 static enum spw_err spill(struct spw_host_tier *tier, uint64_t bytes, bool must,
                           uint64_t *ret_bytes)
@@ -205,15 +223,21 @@ static enum spw_err spill(struct spw_host_tier *tier, uint64_t bytes, bool must,
     struct spw_move_wish wish = {
         .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : COLD_AGE};
     struct spw_move_place places[SPW_MOVE_GRANULES];
-    const struct spw_heat_wish heat_wish = {
+    struct spw_heat_wish heat_wish = {
         .bytes = bytes, .most = SPW_MOVE_GRANULES, .least_age = must ? 0 : COLD_EVENTS};
     uint32_t at;
 
     if (atomic_load(&tier->watching)) {
+        heat_wish.passed = passed(tier);
         wish.places = places;
         wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
+        if (wish.count == 0 && heat_wish.passed != NULL) {
+            heat_wish.passed = NULL;
+            wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
+        }
     }
-    return spw_mover_move(&tier->mover, &wish, PATIENCE * tier->config.move_wait_ns, ret_bytes);
+    return spw_mover_move(&tier->mover, &wish, heat_wish.passed,
+                          PATIENCE * tier->config.move_wait_ns, ret_bytes);
 }
 
 /* Moves blocks to the host until there should be room. False when nothing was moved. */
@@ -270,10 +294,13 @@ static void begin(struct spw_host_tier *tier)
     heat_wish.most = (size_t)batch;
     /* Room to fetch to while others go; what is kept free is missing to the program. */
     heat_wish.kept = batch / 2 * granule;
+    heat_wish.passed = passed(tier);
     if (spw_heat_knows(&tier->heat, &events, &period)) {
+        tier->near = period / NEAR_SHARE > NEAR_LEAST ? period / NEAR_SHARE : NEAR_LEAST;
         wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
         if ((wish.count >= batch || at < period / SOON_SHARE) && wish.count > 0 &&
-            spw_mover_begin(&tier->mover, &wish, /* foreseen */ true) == SPW_OK) {
+            spw_mover_begin(&tier->mover, &wish, /* foreseen */ true, heat_wish.passed) ==
+                SPW_OK) {
             spw_counter_add(&tier->config.counters->prefetches, 1);
             atomic_store(&tier->since, 0);
             atomic_store(&tier->moving, true);
@@ -295,8 +322,36 @@ static void adapt(struct spw_host_tier *tier)
     atomic_store(&tier->ahead, ahead);
 }
 
+/* Where arguments are trusted: marks how far the program is, and holds it back while the device is
+ * far behind, for what the device still has to use cannot move. Held back in vain, the program is
+ * left alone for a while: the device may be waiting for what it submits next. */
+static void keep_near(struct spw_host_tier *tier)
+{
+    struct spw_heat_moment now;
+
+    if (!tier->config.trust) {
+        return;
+    }
+    now = spw_heat_now(&tier->heat, spw_gate_submissions());
+    if (now.events - tier->marked < tier->near / MARK_SHARE) {
+        return;
+    }
+    spw_marks_set(&tier->marks, &now);
+    tier->marked = now.events;
+    if (tier->near == 0 || now.events < tier->near) {
+        return;
+    }
+    if (tier->unheld > 0) {
+        tier->unheld--;
+    } else if (!spw_marks_await(&tier->marks, now.events - tier->near,
+                                tier->config.move_wait_ns)) {
+        tier->unheld = UNHELD;
+    }
+}
+
 /* Goes on with moving ahead of use. `now`: what is moved is wanted. When a move is done the program
- * goes first, so that the device has work while the next one is begun. */
+ * goes first, so that the device has work while the next one is begun; unless it has not come to
+ * rest for the move. */
 static void advance(struct spw_host_tier *tier, bool now)
 {
     atomic_store(&tier->calls, 0);
@@ -304,6 +359,10 @@ static void advance(struct spw_host_tier *tier, bool now)
         begin(tier);
     } else if (now || spw_mover_is_ready(&tier->mover)) {
         finish(tier);
+        if (tier->config.trust) {
+            begin(tier);
+            return;
+        }
         adapt(tier);
         atomic_store(&tier->look_at, spw_heat_events(&tier->heat) + PAUSE_EVENTS);
     }
@@ -338,12 +397,13 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
         return;
     }
     awaited = spw_heat_awaits(&tier->heat, addresses, count) ||
-              (atomic_load(&tier->moving) &&
+              (!tier->config.trust && atomic_load(&tier->moving) &&
                atomic_fetch_add(&tier->since, 1) >= atomic_load(&tier->ahead));
     if ((!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) || !may_move ||
         pthread_mutex_trylock(&tier->lock) != 0) {
         return;
     }
+    keep_near(tier);
     if (tier->mover.under_way || spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
         advance(tier, awaited);
     }
@@ -397,7 +457,8 @@ bool spw_host_tier_yield(struct spw_host_tier *tier)
     pthread_mutex_lock(&tier->lock);
     if (open_tier(tier) && tier->moves) {
         (void)finish_now(tier);
-        (void)spw_mover_move(&tier->mover, &wish, PATIENCE * tier->config.move_wait_ns, &bytes);
+        (void)spw_mover_move(&tier->mover, &wish, /* since */ NULL,
+                             PATIENCE * tier->config.move_wait_ns, &bytes);
     }
     pthread_mutex_unlock(&tier->lock);
     return bytes > 0;
@@ -425,7 +486,8 @@ void spw_host_tier_rest(struct spw_host_tier *tier)
     kept = usage.limit / SHARE_KEPT_FREE;
     if (tier->moves && used + kept < usage.limit) {
         wish.bytes = usage.limit - used - kept;
-        (void)spw_mover_move(&tier->mover, &wish, tier->config.move_wait_ns, &bytes);
+        (void)spw_mover_move(&tier->mover, &wish, /* since */ NULL, tier->config.move_wait_ns,
+                             &bytes);
     }
     pthread_mutex_unlock(&tier->lock);
 }

@@ -1,0 +1,31 @@
+#include "pool/mark.h"
+
+#include "pool/state.h"
+
+enum spw_err spw_pool_mark(struct spw_pool *pool, void **ret_mark)
+{
+    const struct spw_stream all = {.id = SPW_STREAM_ALL};
+    enum spw_err err;
+
+    pthread_mutex_lock(&pool->lock);
+    err = pool->ops->fence(pool->vm, &all, ret_mark);
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_passed(struct spw_pool *pool, void *mark)
+{
+    enum spw_err err;
+
+    pthread_mutex_lock(&pool->lock);
+    err = pool->ops->query(pool->vm, mark);
+    pthread_mutex_unlock(&pool->lock);
+    return err;
+}
+
+void spw_pool_unmark(struct spw_pool *pool, void *mark)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->ops->drop(pool->vm, mark);
+    pthread_mutex_unlock(&pool->lock);
+}

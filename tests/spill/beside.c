@@ -1,0 +1,147 @@
+/* A program whose memory must be moved while a kernel runs, until it submits something later.
+ *
+ *     beside nothing   the kernel uses nothing of what is moved
+ *     beside half      others behind it use the older half of the blocks
+ *     beside all       others behind it use all of them
+ *     beside unknown   behind it is work of which nobody knows what it uses
+ *
+ * Made for a device of 64 MiB. Exit 0 when all content is right. */
+#include <cuda.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIB = 1 << 20, COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
+enum { HOT_BYTES = 9 * MIB, HOTS = 4, AGE = 80, PASS = 64 };
+
+static CUfunction add_kernel, spin_kernel;
+static CUstream main_stream, side_stream;
+static CUdeviceptr cold[COLD];
+static uint32_t expected[COLD];
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        CUresult must = (call);                                                                    \
+                                                                                                   \
+        if (must != CUDA_SUCCESS) {                                                                \
+            printf("line %d: %s = %d\n", __LINE__, #call, (int)must);                              \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void start(void)
+{
+    CUcontext context;
+    CUmodule module;
+
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuModuleLoadData(&module, "any image will do"));
+    MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
+    MUST(cuModuleGetFunction(&spin_kernel, module, "spw_spin"));
+    MUST(cuStreamCreate(&main_stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&side_stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < COLD; i++) {
+        MUST(cuMemAllocAsync(&cold[i], COLD_BYTES, main_stream));
+        MUST(cuMemsetD32Async(cold[i], (unsigned)i * 1000, COLD_WORDS, main_stream));
+        expected[i] = (uint32_t)i * 1000;
+    }
+    MUST(cuCtxSynchronize());
+    for (int i = 0; i < AGE; i++) {
+        CUdeviceptr brief;
+
+        MUST(cuMemAllocAsync(&brief, 512, main_stream));
+        MUST(cuMemFreeAsync(brief, main_stream));
+    }
+}
+
+/* Needs more than the device has beside the cold blocks. */
+static void allocate(int count)
+{
+    CUdeviceptr hot[HOTS];
+
+    for (int i = 0; i < count; i++) {
+        MUST(cuMemAllocAsync(&hot[i], HOT_BYTES, main_stream));
+        MUST(cuMemsetD8Async(hot[i], 0xaa, HOT_BYTES, main_stream));
+    }
+    for (int i = 0; i < count; i++) {
+        MUST(cuMemFreeAsync(hot[i], main_stream));
+    }
+}
+
+/* Lets the device pass everything, and calls be made from which that can be seen. */
+static void pass(CUdeviceptr word)
+{
+    for (int i = 0; i < PASS; i++) {
+        MUST(cuMemsetD32Async(word, 0, 1, main_stream));
+        if (i == PASS / 2) {
+            MUST(cuCtxSynchronize());
+        }
+    }
+}
+
+static void nothing(void *cookie)
+{
+}
+
+static void use(int blocks)
+{
+    for (int i = 0; i < blocks; i++) {
+        size_t words = COLD_WORDS;
+        uint32_t one = 1;
+        void *params[] = {&cold[i], &words, &one};
+
+        MUST(cuLaunchKernel(add_kernel, 1, 1, 1, 32, 1, 1, 0, side_stream, params, NULL));
+        expected[i]++;
+    }
+}
+
+static int check(void)
+{
+    uint32_t *words = malloc(COLD_BYTES);
+    int wrong = 0;
+
+    for (int i = 0; i < COLD; i++) {
+        MUST(cuMemcpyDtoH(words, cold[i], COLD_BYTES));
+        for (int w = 0; w < COLD_WORDS; w++) {
+            wrong += words[w] != expected[i];
+        }
+        MUST(cuMemFreeAsync(cold[i], main_stream));
+    }
+    MUST(cuCtxSynchronize());
+    free(words);
+    printf("%d words wrong\n", wrong);
+    return wrong > 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc == 2 ? argv[1] : "";
+    CUdeviceptr flag;
+    void *params[] = {&flag};
+    CUmemoryPool pool;
+    int status;
+
+    start();
+    MUST(cuMemAllocAsync(&flag, sizeof(uint32_t), main_stream));
+    allocate(HOTS - 1);
+    pass(flag);
+    MUST(cuLaunchKernel(spin_kernel, 1, 1, 1, 1, 1, 1, 0, side_stream, params, NULL));
+    if (strcmp(mode, "half") == 0) {
+        use(COLD / 2);
+    } else if (strcmp(mode, "all") == 0) {
+        use(COLD);
+    } else if (strcmp(mode, "unknown") == 0) {
+        MUST(cuLaunchHostFunc(side_stream, nothing, NULL));
+    }
+    allocate(HOTS);
+    MUST(cuMemsetD32Async(flag, 1, 1, main_stream));
+    MUST(cuCtxSynchronize());
+    status = check();
+    MUST(cuMemFree(flag));
+    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+    MUST(cuMemPoolTrimTo(pool, 0));
+    return status;
+}
