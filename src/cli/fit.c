@@ -19,6 +19,8 @@ static_assert((int)SPW_FIT_LAYOUT_UNKNOWN == (int)SIM_RECORD_LAYOUT_UNKNOWN &&
                   (int)SPW_FIT_LAYOUT_BUILTIN == (int)SIM_RECORD_LAYOUT_BUILTIN &&
                   (int)SPW_FIT_LAYOUT_PTX == (int)SIM_RECORD_LAYOUT_PTX &&
                   (int)SPW_FIT_LAYOUT_NAME == (int)SIM_RECORD_LAYOUT_NAME &&
+                  (int)SPW_FIT_LAYOUT_CODE == (int)SIM_RECORD_LAYOUT_CODE &&
+                  (int)SPW_FIT_LAYOUT_STRUCTS == (int)SIM_RECORD_LAYOUT_STRUCTS &&
                   (int)SPW_FIT_LAYOUTS == (int)SIM_RECORD_LAYOUTS,
               "the layouts are the record's");
 static_assert((int)SPW_FIT_LACK_DEVICE == (int)SIM_RECORD_DEVICE &&

@@ -16,6 +16,8 @@ enum spw_fit_layout {
     SPW_FIT_LAYOUT_BUILTIN, /* a kernel of the simulated GPU's own libraries */
     SPW_FIT_LAYOUT_PTX,
     SPW_FIT_LAYOUT_NAME, /* the types in the kernel's name */
+    SPW_FIT_LAYOUT_CODE,
+    SPW_FIT_LAYOUT_STRUCTS, /* the code, but addresses are in structs only, and not checked */
     SPW_FIT_LAYOUTS,
 };
 

@@ -194,27 +194,34 @@ static void say_launches(const struct work *work)
         [SPW_FIT_LAYOUT_BUILTIN] = "of the simulated libraries",
         [SPW_FIT_LAYOUT_PTX] = "known from PTX",
         [SPW_FIT_LAYOUT_NAME] = "known from the types in the kernel's name",
+        [SPW_FIT_LAYOUT_CODE] = "known from the kernel's code",
     };
-    uint64_t unknown = work->launches[SPW_FIT_LAYOUT_UNKNOWN];
-    uint64_t known = 0;
+    uint64_t structs = work->launches[SPW_FIT_LAYOUT_STRUCTS];
+    uint64_t checked = 0, all = 0;
     struct text text = {""};
 
     for (int layout = 0; layout < SPW_FIT_LAYOUTS; layout++) {
-        known += sources[layout] != NULL ? work->launches[layout] : 0;
+        checked += sources[layout] != NULL ? work->launches[layout] : 0;
+        all += work->launches[layout];
     }
-    if (known + unknown == 0) {
+    if (all == 0) {
         return;
     }
     add(&text,
         "addresses were checked in %" PRIu64 " of %" PRIu64 " launches (%" PRIu64 ".%" PRIu64
         " %%), whose argument layout is known",
-        known, known + unknown, known * 100 / (known + unknown),
-        known * 1000 / (known + unknown) % 10);
+        checked, all, checked * 100 / all, checked * 1000 / all % 10);
     for (int layout = 0, listed = 0; layout < SPW_FIT_LAYOUTS; layout++) {
         if (sources[layout] != NULL && work->launches[layout] > 0) {
             add(&text, "%s %" PRIu64 " %s", listed++ == 0 ? ":" : ",", work->launches[layout],
                 sources[layout]);
         }
+    }
+    if (structs > 0) {
+        add(&text,
+            "; it is of %" PRIu64 " more, which take addresses in structs only, where stale ones"
+            " are no error",
+            structs);
     }
     say(&text);
 }

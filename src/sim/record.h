@@ -11,17 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 1 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 2 };
 enum { SIM_RECORD_DEVICES = 64, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
 
-/* Where the layout of a launch's arguments was known from, so that addresses in them were checked.
- */
+/* Where the layout of a launch's arguments was known from. But for UNKNOWN and STRUCTS, addresses
+ * in them were checked. */
 enum sim_record_layout {
     SIM_RECORD_LAYOUT_UNKNOWN,
     SIM_RECORD_LAYOUT_BUILTIN, /* a kernel of the simulator's own, or of its libraries */
     SIM_RECORD_LAYOUT_PTX,
-    SIM_RECORD_LAYOUT_NAME, /* the C++ types in the kernel's name */
+    SIM_RECORD_LAYOUT_NAME,    /* the C++ types in the kernel's name */
+    SIM_RECORD_LAYOUT_CODE,    /* the kernel's code, and its name */
+    SIM_RECORD_LAYOUT_STRUCTS, /* likewise, but all addresses are in structs */
     SIM_RECORD_LAYOUTS,
 };
 

@@ -16,6 +16,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HERE = SOURCE / "tests/fuzz"
 # What each target is made of, besides fuzz_TARGET.c, and what it links.
 TARGETS = {
+    "fatbin": (["src/sim/driver/code.c", "src/sim/driver/cubin.c", "src/sim/driver/fatbin.c",
+                "src/sim/driver/layouts.c", "src/sim/driver/unpack.c"], []),
     "policy": (["src/policy/*.c", "src/base/nearest.c", "src/base/size.c", "src/base/site_text.c"],
                ["-lcjson"]),
     "site_frames": (["src/site/layout.c", "src/site/line.c", "src/site/modules.c",

@@ -353,11 +353,12 @@ static struct cubin make_cubin(void)
 static void test_binary_images(void **state)
 {
     struct cubin cubin = make_cubin();
-    struct {
+    static struct {
         uint32_t magic;
         uint16_t version, head_bytes;
         uint64_t payload_bytes;
-    } fatbin = {0xba55ed50, 1, 16, 3 << 20};
+        char payload[3 << 20];
+    } fatbin = {0xba55ed50, 1, 16, 3 << 20, {0}};
     struct {
         uint32_t magic, version;
         const void *data;

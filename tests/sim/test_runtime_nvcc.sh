@@ -1,6 +1,6 @@
 #!/bin/sh
 # A program compiled by NVIDIA's own compiler runs on the simulated GPU, with the legacy and with
-# the per-thread default stream.
+# the per-thread default stream; its code is not compressed, or by each of the two ways there are.
 #
 #     test_runtime_nvcc.sh SIM_DIR PROGRAM.cu WORK_DIR
 #
@@ -20,8 +20,13 @@ if ! command -v g++ >/dev/null; then
 fi
 
 mkdir -p "$work"
-for stream in legacy per-thread; do
-    echo "default stream: $stream"
-    "$nvcc" -cudart shared --default-stream="$stream" -o "$work/program" "$program"
+while read -r stream mode; do
+    echo "default stream: $stream; compressed for $mode"
+    "$nvcc" -cudart shared --default-stream="$stream" -Xfatbin -compress-all \
+        -compress-mode="$mode" -o "$work/program" "$program"
     env LD_LIBRARY_PATH="$sim" "$work/program"
-done
+done <<END
+legacy none
+legacy speed
+per-thread size
+END

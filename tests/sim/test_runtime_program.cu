@@ -28,6 +28,16 @@ template <typename T> __global__ void scale(T *p, T factor)
     p[threadIdx.x] *= factor;
 }
 
+struct Numbers {
+    double a[600];
+    short b;
+};
+
+template <typename T> __global__ void pick(char c, Numbers numbers, short b, T *p)
+{
+    p[threadIdx.x] = c + b + numbers.b + numbers.a[threadIdx.x];
+}
+
 static int failures;
 
 static void expect(bool right, const char *what)
@@ -36,6 +46,26 @@ static void expect(bool right, const char *what)
         std::printf("wrong: %s (%s)\n", what, cudaGetErrorName(cudaGetLastError()));
         failures++;
     }
+}
+
+/* What the compiler wrote of a kernel's parameters. */
+static void check_params()
+{
+    static const size_t places[][2] = {{0, 1}, {8, sizeof(Numbers)}, {8 + sizeof(Numbers), 2},
+                                       {16 + sizeof(Numbers), sizeof(float *)}};
+    size_t offset = 0, size = 0;
+
+    for (size_t i = 0; i < 4; i++) {
+        expect(cudaFuncGetParamInfo((const void *)pick<float>, i, &offset, &size) == cudaSuccess &&
+                   offset == places[i][0] && size == places[i][1],
+               "the place of a parameter");
+    }
+    expect(cudaFuncGetParamInfo((const void *)pick<float>, 4, &offset, &size) ==
+               cudaErrorInvalidValue,
+           "the number of parameters");
+    expect(cudaFuncGetParamInfo((const void *)spw_fill, 1, &offset, &size) == cudaSuccess &&
+               offset == 8 && size == 8,
+           "the place of a built-in kernel's parameter");
 }
 
 int main()
@@ -71,6 +101,7 @@ int main()
     size_t size = 0;
     expect(cudaGetSymbolSize(&size, total) == cudaSuccess && size == 4, "cudaGetSymbolSize");
 
+    check_params();
     cudaFuncAttributes attributes;
     expect(cudaFuncGetAttributes(&attributes, scale<float>) == cudaSuccess,
            "cudaFuncGetAttributes");

@@ -55,7 +55,8 @@ def figures():
 
 class Layouts(ctypes.Structure):
     """struct spillway_sim_layouts of src/sim/driver/control.h."""
-    _fields_ = [(name, ctypes.c_ulonglong) for name in ("unknown", "builtin", "ptx", "name")]
+    _fields_ = [(name, ctypes.c_ulonglong) for name in (
+        "unknown", "builtin", "ptx", "name", "code", "structs")]
 
 
 def launches():

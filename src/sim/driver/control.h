@@ -20,8 +20,7 @@ void spillway_sim_reset_calls(void);
  * from now on. NULL or "" for none. 0, or -1 if a rule is malformed (named on stderr, left out). */
 int spillway_sim_fail(const char *rules);
 
-/* Kernel launches so far; if asked, of how many the argument layout was known, so that the
- * addresses were checked. */
+/* Kernel launches so far; if asked, in how many addresses were checked. */
 unsigned long long spillway_sim_launches(unsigned long long *ret_checked);
 
 /* Launches by where the layout of their arguments was known from. */
@@ -31,6 +30,8 @@ struct spillway_sim_layouts {
                                  * launch: with the extents that are touched */
     unsigned long long ptx;     /* the module was PTX: 64-bit parameters */
     unsigned long long name;    /* the C++ types in the kernel's name: pointers, not in structs */
+    unsigned long long code;    /* the module's code: pointers, not in structs */
+    unsigned long long structs; /* likewise, but there are only structs, which are not checked */
 };
 
 /* The same by where the layout was known from. */

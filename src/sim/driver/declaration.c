@@ -187,6 +187,11 @@ err_free:
     return false;
 }
 
+bool sim_declaration_has_types(const char *name)
+{
+    return strncmp(name, MANGLED_PREFIX, strlen(MANGLED_PREFIX)) == 0;
+}
+
 bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, size_t *ret_count)
 {
     char *declaration;
@@ -194,7 +199,7 @@ bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, 
     bool known;
     int status;
 
-    if (demangle == NULL || strncmp(name, MANGLED_PREFIX, strlen(MANGLED_PREFIX)) != 0) {
+    if (demangle == NULL || !sim_declaration_has_types(name)) {
         return false;
     }
     declaration = demangle(name, NULL, NULL, &status);

@@ -20,6 +20,8 @@ static_assert((int)SIM_LAYOUT_UNKNOWN == (int)SIM_RECORD_LAYOUT_UNKNOWN &&
                   (int)SIM_LAYOUT_BUILTIN == (int)SIM_RECORD_LAYOUT_BUILTIN &&
                   (int)SIM_LAYOUT_PTX == (int)SIM_RECORD_LAYOUT_PTX &&
                   (int)SIM_LAYOUT_NAME == (int)SIM_RECORD_LAYOUT_NAME &&
+                  (int)SIM_LAYOUT_CODE == (int)SIM_RECORD_LAYOUT_CODE &&
+                  (int)SIM_LAYOUT_STRUCTS == (int)SIM_RECORD_LAYOUT_STRUCTS &&
                   (int)SIM_LAYOUT_COUNT == (int)SIM_RECORD_LAYOUTS,
               "the record's layouts are the driver's");
 

@@ -1,32 +1,14 @@
 #include "sim/driver/image.h"
 
-#include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/driver/cubin.h"
+#include "sim/driver/device.h"
+#include "sim/driver/fatbin.h"
 #include "sim/driver/ptx.h"
-
-/* What a program of nvcc holds in place of its fat binary, and the way to it. */
-#define WRAPPER_MAGIC 0x466243b1U
-
-struct fatbin_wrapper {
-    uint32_t magic;
-    uint32_t version;
-    const void *data;
-    void *file;
-};
-
-/* The head of a fat binary as nvcc writes it: what follows are code images of several kinds. */
-#define FATBIN_MAGIC 0xba55ed50U
-
-struct fatbin_head {
-    uint32_t magic;
-    uint16_t version;
-    uint16_t head_bytes;
-    uint64_t payload_bytes;
-};
 
 /* Limits of a block where nothing else is known. */
 #define MAX_THREADS 1024
@@ -60,6 +42,7 @@ void sim_image_unref(struct sim_image *image)
         free(kernel->info.declared);
         free(kernel);
     }
+    sim_code_free(image->code);
     free(image);
 }
 
@@ -101,6 +84,81 @@ static void place_declared(struct sim_kernel_info *info)
     }
 }
 
+/* Whether what the name says fits the places that the code tells. */
+static bool name_agrees(const struct sim_kernel_info *info, const struct sim_param_place *places,
+                        size_t count)
+{
+    for (size_t i = 0; i < info->declared_count; i++) {
+        if (i >= count ||
+            (info->declared[i].bytes > 0 && info->declared[i].bytes != places[i].size)) {
+            return false;
+        }
+    }
+    return info->declared_count == count;
+}
+
+/* Whether there are words in which addresses may be, but none that is known to be one. */
+static bool is_structs_only(const struct sim_kernel_info *info)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < info->param_count; i++) {
+        bool is_declared = info->declared != NULL && info->declared[i].bytes > 0;
+
+        if (info->params[i].is_word || (is_declared && info->declared[i].words > 0)) {
+            return false;
+        }
+        any |= !is_declared && info->params[i].size >= sizeof(uint64_t);
+    }
+    return any;
+}
+
+/* Takes the parameters from the code. Without types in the name, one of 64 bits may be an address.
+ */
+static bool place_by_code(struct sim_kernel_info *info, struct sim_code *code)
+{
+    size_t count = 0;
+    const struct sim_param_place *places = sim_code_params(code, info->name, &count);
+    bool has_types = sim_declaration_has_types(info->name);
+    struct sim_param *params = places == NULL ? NULL : calloc(count + 1, sizeof(*params));
+
+    if (params == NULL) {
+        return false;
+    }
+    if (!name_agrees(info, places, count)) {
+        free(info->declared);
+        info->declared = NULL;
+        info->declared_count = 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t end = (size_t)places[i].offset + places[i].size;
+
+        params[i] = (struct sim_param){
+            .offset = places[i].offset,
+            .size = places[i].size,
+            .is_word = info->declared != NULL ? info->declared[i].words == 1
+                                              : !has_types && places[i].size == sizeof(uint64_t),
+        };
+        info->param_bytes = end > info->param_bytes ? end : info->param_bytes;
+    }
+    info->params_known = true;
+    info->params = params;
+    info->param_count = count;
+    info->layout = is_structs_only(info) ? SIM_LAYOUT_STRUCTS : SIM_LAYOUT_CODE;
+    return true;
+}
+
+/* Finds out what there is to know of a kernel that is none of the simulator's own. */
+static void learn(struct sim_kernel_info *info, struct sim_code *code)
+{
+    bool is_named = sim_declaration_read(info->name, &info->declared, &info->declared_count);
+
+    if (!place_by_code(info, code) && is_named) {
+        info->layout = SIM_LAYOUT_NAME;
+        place_declared(info);
+    }
+}
+
 struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char *name,
                                              size_t name_length)
 {
@@ -125,9 +183,8 @@ struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char
         info->params = (struct sim_param *)info->builtin->params;
         info->param_count = info->builtin->param_count;
         info->param_bytes = info->builtin->param_bytes;
-    } else if (sim_declaration_read(info->name, &info->declared, &info->declared_count)) {
-        info->layout = SIM_LAYOUT_NAME;
-        place_declared(info);
+    } else {
+        learn(info, image->code);
     }
     while (*end != NULL) {
         end = &(*end)->next;
@@ -218,22 +275,28 @@ static CUresult read_symbol(struct sim_image *image, const Elf64_Sym *symbol, co
     return ok ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult read_symbols(struct sim_image *image, const unsigned char *elf,
-                             const Elf64_Shdr *sections, const Elf64_Shdr *table,
-                             const char *section_names)
+static CUresult read_symbols(struct sim_image *image, const struct sim_cubin *cubin,
+                             const Elf64_Shdr *table)
 {
-    const Elf64_Sym *symbols = (const Elf64_Sym *)(elf + table->sh_offset);
-    const char *names = (const char *)elf + sections[table->sh_link].sh_offset;
-    size_t count = table->sh_size / sizeof(*symbols);
+    const unsigned char *symbols = sim_cubin_content(cubin, table);
+    Elf64_Shdr names;
 
-    for (size_t i = 0; i < count; i++) {
+    if (symbols == NULL || table->sh_link >= cubin->section_count) {
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    names = sim_cubin_section(cubin, table->sh_link);
+    for (size_t i = 0; i < table->sh_size / sizeof(Elf64_Sym); i++) {
+        Elf64_Sym symbol;
+        Elf64_Shdr section;
         CUresult result;
 
-        if (symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_shndx >= SHN_LORESERVE) {
+        memcpy(&symbol, symbols + i * sizeof(symbol), sizeof(symbol));
+        if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= cubin->section_count) {
             continue;
         }
-        result = read_symbol(image, &symbols[i], names + symbols[i].st_name,
-                             section_names + sections[symbols[i].st_shndx].sh_name);
+        section = sim_cubin_section(cubin, symbol.st_shndx);
+        result = read_symbol(image, &symbol, sim_cubin_text(cubin, &names, symbol.st_name),
+                             sim_cubin_name(cubin, &section));
         if (result != CUDA_SUCCESS) {
             return result;
         }
@@ -241,28 +304,37 @@ static CUresult read_symbols(struct sim_image *image, const unsigned char *elf,
     return CUDA_SUCCESS;
 }
 
-static CUresult read_cubin(struct sim_image *image, const unsigned char *elf)
+static CUresult read_cubin(struct sim_image *image, const void *data, size_t size)
 {
-    const Elf64_Ehdr *head = (const Elf64_Ehdr *)elf;
-    const Elf64_Shdr *sections = (const Elf64_Shdr *)(elf + head->e_shoff);
-    const char *names;
+    struct sim_cubin cubin;
     CUresult result = CUDA_SUCCESS;
 
-    if (head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(*sections) ||
-        head->e_shstrndx >= head->e_shnum) {
+    if (!sim_cubin_open(data, size == SIM_IMAGE_ANY_SIZE ? sim_cubin_size(data) : size, &cubin)) {
         return CUDA_ERROR_INVALID_IMAGE;
     }
-    names = (const char *)elf + sections[head->e_shstrndx].sh_offset;
+    image->code = sim_code_of_cubin(&cubin);
     image->globals_known = true;
-    for (unsigned int i = 0; i < head->e_shnum && result == CUDA_SUCCESS; i++) {
-        if ((sections[i].sh_flags & SHF_ALLOC) != 0 && sections[i].sh_type == SHT_PROGBITS) {
-            image->code_bytes += sections[i].sh_size;
+    for (size_t i = 0; i < cubin.section_count && result == CUDA_SUCCESS; i++) {
+        Elf64_Shdr section = sim_cubin_section(&cubin, i);
+
+        if ((section.sh_flags & SHF_ALLOC) != 0 && section.sh_type == SHT_PROGBITS) {
+            image->code_bytes += section.sh_size;
         }
-        if (sections[i].sh_type == SHT_SYMTAB) {
-            result = read_symbols(image, elf, sections, &sections[i], names);
+        if (section.sh_type == SHT_SYMTAB) {
+            result = read_symbols(image, &cubin, &section);
         }
     }
     return result;
+}
+
+/* The parts of a fat binary may be compressed; all of them are taken for loaded. */
+static void read_fatbin(struct sim_image *image, const void *data, size_t size, bool kept)
+{
+    const struct sim_profile *profile = sim_device_get(0)->profile;
+    unsigned int arch = (unsigned int)(profile->major * 10 + profile->minor);
+
+    image->code_bytes = ((const struct sim_fatbin_head *)data)->payload_bytes;
+    image->code = sim_code_of_fatbin(data, size, arch, kept);
 }
 
 /* Text that is not PTX stands for its length in code. */
@@ -274,27 +346,27 @@ static size_t text_length(const char *text)
     return is_text ? strlen(text) : 0;
 }
 
-static CUresult read_format(struct sim_image *image, const void *data)
+static CUresult read_format(struct sim_image *image, const void *data, size_t size, bool kept)
 {
-    const uint32_t wrapper_magic = WRAPPER_MAGIC;
-    const uint32_t fatbin_magic = FATBIN_MAGIC;
+    const uint32_t wrapper_magic = SIM_FATBIN_WRAPPER_MAGIC;
+    const uint32_t fatbin_magic = SIM_FATBIN_MAGIC;
 
-    if (begins_with(data, &wrapper_magic, sizeof(wrapper_magic))) {
-        data = ((const struct fatbin_wrapper *)data)->data;
+    /* Not in a file: its pointer is one of this process. */
+    if (size == SIM_IMAGE_ANY_SIZE && begins_with(data, &wrapper_magic, sizeof(wrapper_magic))) {
+        data = ((const struct sim_fatbin_wrapper *)data)->data;
     }
     if (begins_with(data, &fatbin_magic, sizeof(fatbin_magic))) {
-        /* Its parts may be compressed; all of them are taken for loaded. */
-        image->code_bytes = ((const struct fatbin_head *)data)->payload_bytes;
+        read_fatbin(image, data, size, kept);
         return CUDA_SUCCESS;
     }
     if (begins_with(data, ELFMAG, SELFMAG)) {
-        return read_cubin(image, data);
+        return read_cubin(image, data, size);
     }
     image->code_bytes = text_length(data);
     return sim_ptx_is_ptx(data) ? sim_ptx_read(data, image) : CUDA_SUCCESS;
 }
 
-CUresult sim_image_read(const void *data, struct sim_image **ret_image)
+CUresult sim_image_read(const void *data, size_t size, bool kept, struct sim_image **ret_image)
 {
     struct sim_image *image;
     CUresult result;
@@ -307,7 +379,7 @@ CUresult sim_image_read(const void *data, struct sim_image **ret_image)
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     image->refs = 1;
-    result = read_format(image, data);
+    result = read_format(image, data, size, kept);
     if (result != CUDA_SUCCESS) {
         sim_image_unref(image);
         return result;
@@ -316,7 +388,7 @@ CUresult sim_image_read(const void *data, struct sim_image **ret_image)
     return CUDA_SUCCESS;
 }
 
-CUresult sim_image_read_file(const char *path, void **ret_data)
+CUresult sim_image_read_file(const char *path, void **ret_data, size_t *ret_size)
 {
     FILE *file = path == NULL ? NULL : fopen(path, "rbe");
     char *data = NULL;
@@ -341,5 +413,6 @@ CUresult sim_image_read_file(const char *path, void **ret_data)
     }
     fclose(file);
     *ret_data = data;
+    *ret_size = size;
     return CUDA_SUCCESS;
 }

@@ -8,9 +8,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cuda.h>
 
+#include "sim/driver/code.h"
 #include "sim/driver/kernel.h"
 
 /* A global variable. */
@@ -35,13 +37,19 @@ struct sim_image {
     struct sim_global *globals;
     struct sim_image_kernel *kernels; /* declared ones first, in their order */
     size_t declared_count;
+    struct sim_code *code; /* knows the parameters of kernels; NULL: of none */
 };
 
-/* Reads an image; a reference. CUDA_ERROR_INVALID_VALUE for NULL, CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult sim_image_read(const void *data, struct sim_image **ret_image);
+/* The size of an image that comes without one. */
+#define SIM_IMAGE_ANY_SIZE SIZE_MAX
+
+/* Reads an image; a reference. If the data are `kept` for as long as it lives, they are read when
+ * that is needed, else what may be needed is copied. CUDA_ERROR_INVALID_VALUE for NULL,
+ * CUDA_ERROR_INVALID_IMAGE for a damaged cubin, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_image_read(const void *data, size_t size, bool kept, struct sim_image **ret_image);
 
 /* The content of a file, to be freed by the caller. CUDA_ERROR_FILE_NOT_FOUND. */
-CUresult sim_image_read_file(const char *path, void **ret_data);
+CUresult sim_image_read_file(const char *path, void **ret_data, size_t *ret_size);
 
 /* Takes a reference; drops one, and frees the image with the last. */
 struct sim_image *sim_image_ref(struct sim_image *image);

@@ -1,7 +1,8 @@
 /* What is known of a kernel, and the kernels that have real effects.
  *
- * Images are never parsed for code: a kernel does nothing, unless it has the name of a built-in
- * one. What PTX says in its declarations is known (PTX ISA: parameters, local and shared memory).
+ * Images are never parsed for instructions: a kernel does nothing, unless it has the name of a
+ * built-in one. What PTX says in its declarations is known (PTX ISA: parameters, local and shared
+ * memory), and what a cubin says of parameters (layouts.h).
  *
  * Locking: the simulator's lock (entry.h) is held. */
 #pragma once
@@ -47,6 +48,8 @@ enum sim_layout {
     SIM_LAYOUT_BUILTIN, /* a built-in kernel: with the extents that it touches */
     SIM_LAYOUT_PTX,     /* the module is PTX: every 64-bit parameter may be an address */
     SIM_LAYOUT_NAME,    /* the C++ types in the name: pointers, not what is in structs */
+    SIM_LAYOUT_CODE,    /* the cubin, and the types in the name, if it is one of C++ */
+    SIM_LAYOUT_STRUCTS, /* likewise, but addresses may be in structs only */
     SIM_LAYOUT_COUNT
 };
 
@@ -59,7 +62,7 @@ struct sim_kernel_info {
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */
-    struct sim_declared *declared; /* SIM_LAYOUT_NAME: what the name says of each parameter */
+    struct sim_declared *declared; /* NAME, CODE, STRUCTS: what the name says of each parameter */
     size_t declared_count;
     size_t local_bytes;       /* per thread */
     size_t shared_bytes;      /* static, per block */

@@ -36,12 +36,14 @@ static unsigned long long launches[SIM_LAYOUT_COUNT];
 SIM_EXPORT unsigned long long spillway_sim_launches(unsigned long long *ret_checked)
 {
     struct spillway_sim_layouts by_layout;
+    unsigned long long checked;
 
     spillway_sim_layouts(&by_layout);
+    checked = by_layout.builtin + by_layout.ptx + by_layout.name + by_layout.code;
     if (ret_checked != NULL) {
-        *ret_checked = by_layout.builtin + by_layout.ptx + by_layout.name;
+        *ret_checked = checked;
     }
-    return by_layout.unknown + by_layout.builtin + by_layout.ptx + by_layout.name;
+    return checked + by_layout.structs + by_layout.unknown;
 }
 
 SIM_EXPORT void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches)
@@ -51,6 +53,8 @@ SIM_EXPORT void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches)
     ret_launches->builtin = launches[SIM_LAYOUT_BUILTIN];
     ret_launches->ptx = launches[SIM_LAYOUT_PTX];
     ret_launches->name = launches[SIM_LAYOUT_NAME];
+    ret_launches->code = launches[SIM_LAYOUT_CODE];
+    ret_launches->structs = launches[SIM_LAYOUT_STRUCTS];
     sim_unlock();
 }
 
@@ -223,29 +227,21 @@ static CUresult name_pointers(struct launch_op *self, const void *words, size_t 
     return CUDA_SUCCESS;
 }
 
-/* Those of 64-bit parameters. */
-static CUresult name_words(struct launch_op *self, const struct sim_kernel_info *info)
+/* The addresses that a parameter is known to consist of. */
+static size_t words_of(const struct sim_kernel_info *info, size_t index)
 {
-    CUresult result = CUDA_SUCCESS;
-
-    for (size_t i = 0; i < info->param_count && result == CUDA_SUCCESS; i++) {
-        if (info->params[i].is_word) {
-            result = name_pointers(self, self->arg_pointers[i], 1);
-        }
-    }
-    return result;
+    return index < info->declared_count ? info->declared[index].words : info->params[index].is_word;
 }
 
-/* Those of parameters that are declared as addresses. */
-static CUresult name_declared(struct launch_op *self, const struct sim_kernel_info *info,
-                              void **given)
+/* Names the memory that the arguments point to. */
+static CUresult name_arguments(struct launch_op *self, const struct sim_kernel_info *info,
+                               void **given)
 {
+    size_t count = info->params_known ? info->param_count : info->declared_count;
     CUresult result = CUDA_SUCCESS;
 
-    for (size_t i = 0; i < info->declared_count && result == CUDA_SUCCESS; i++) {
-        if (info->declared[i].words > 0) {
-            result = name_pointers(self, given[i], info->declared[i].words);
-        }
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        result = name_pointers(self, given[i], words_of(info, i));
     }
     return result;
 }
@@ -279,14 +275,11 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
     }
     self->op.reach = reach_of(&self->params);
     given = info->params_known ? self->arg_pointers : given;
-    if (info->layout == SIM_LAYOUT_NAME && given != NULL) {
-        return name_declared(self, info, given);
+    if (info->layout == SIM_LAYOUT_UNKNOWN || given == NULL) {
+        self->layout = SIM_LAYOUT_UNKNOWN;
+        return CUDA_SUCCESS;
     }
-    if (info->params_known) {
-        return name_words(self, info);
-    }
-    self->layout = SIM_LAYOUT_UNKNOWN;
-    return CUDA_SUCCESS;
+    return name_arguments(self, info, given);
 }
 
 CUresult sim_launch_op_new(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext ctx, bool cooperative,

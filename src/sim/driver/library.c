@@ -16,7 +16,7 @@ struct sim_managed {
     struct sim_block *block;
 };
 
-static CUresult load(CUlibrary *ret_library, const void *code)
+static CUresult load(CUlibrary *ret_library, const void *code, size_t size, bool kept)
 {
     struct sim_library *library;
     CUresult result;
@@ -28,7 +28,7 @@ static CUresult load(CUlibrary *ret_library, const void *code)
     if (library == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    result = sim_image_read(code, &library->image);
+    result = sim_image_read(code, size, kept, &library->image);
     if (result != CUDA_SUCCESS) {
         free(library);
         return result;
@@ -43,6 +43,17 @@ static CUresult load(CUlibrary *ret_library, const void *code)
     return CUDA_SUCCESS;
 }
 
+/* Whether the caller says that the code stays where it is until the library is unloaded. */
+static bool is_kept(const CUlibraryOption *options, unsigned int count)
+{
+    for (unsigned int i = 0; options != NULL && i < count; i++) {
+        if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED) {
+            return true;
+        }
+    }
+    return false;
+}
+
 SIM_API(cuLibraryLoadData, SIM_INITIALIZED,
         (CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
          unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
@@ -50,7 +61,7 @@ SIM_API(cuLibraryLoadData, SIM_INITIALIZED,
         (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
          libraryOptionValues, numLibraryOptions))
 {
-    return load(library, code);
+    return load(library, code, SIM_IMAGE_ANY_SIZE, is_kept(libraryOptions, numLibraryOptions));
 }
 
 SIM_API(cuLibraryLoadFromFile, SIM_INITIALIZED,
@@ -61,12 +72,13 @@ SIM_API(cuLibraryLoadFromFile, SIM_INITIALIZED,
          libraryOptionValues, numLibraryOptions))
 {
     void *data;
-    CUresult result = sim_image_read_file(fileName, &data);
+    size_t size;
+    CUresult result = sim_image_read_file(fileName, &data, &size);
 
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    result = load(library, data);
+    result = load(library, data, size, /* kept */ false);
     free(data);
     return result;
 }

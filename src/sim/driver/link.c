@@ -87,7 +87,8 @@ SIM_API(cuLinkAddFile_v2, SIM_CONTEXT,
         (state, type, path, numOptions, options, optionValues))
 {
     void *data;
-    CUresult result = sim_image_read_file(path, &data);
+    size_t size;
+    CUresult result = sim_image_read_file(path, &data, &size);
 
     if (result != CUDA_SUCCESS) {
         return result;

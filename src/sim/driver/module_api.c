@@ -7,7 +7,7 @@
 #include "sim/driver/handle.h"
 #include "sim/driver/work.h"
 
-static CUresult load(CUmodule *ret_module, const void *data)
+static CUresult load(CUmodule *ret_module, const void *data, size_t size)
 {
     struct sim_module *module;
     struct sim_image *image;
@@ -19,7 +19,7 @@ static CUresult load(CUmodule *ret_module, const void *data)
     if (ret_module == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    result = sim_image_read(data, &image);
+    result = sim_image_read(data, size, /* kept */ false, &image);
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -33,7 +33,7 @@ static CUresult load(CUmodule *ret_module, const void *data)
 
 SIM_API(cuModuleLoadData, SIM_CONTEXT, (CUmodule *module, const void *image), (module, image))
 {
-    return load(module, image);
+    return load(module, image, SIM_IMAGE_ANY_SIZE);
 }
 
 SIM_API(cuModuleLoadDataEx, SIM_CONTEXT,
@@ -41,24 +41,25 @@ SIM_API(cuModuleLoadDataEx, SIM_CONTEXT,
          void **optionValues),
         (module, image, numOptions, options, optionValues))
 {
-    return load(module, image);
+    return load(module, image, SIM_IMAGE_ANY_SIZE);
 }
 
 SIM_API(cuModuleLoadFatBinary, SIM_CONTEXT, (CUmodule *module, const void *fatCubin),
         (module, fatCubin))
 {
-    return load(module, fatCubin);
+    return load(module, fatCubin, SIM_IMAGE_ANY_SIZE);
 }
 
 SIM_API(cuModuleLoad, SIM_CONTEXT, (CUmodule *module, const char *fname), (module, fname))
 {
     void *data;
-    CUresult result = sim_image_read_file(fname, &data);
+    size_t size;
+    CUresult result = sim_image_read_file(fname, &data, &size);
 
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    result = load(module, data);
+    result = load(module, data, size);
     free(data);
     return result;
 }

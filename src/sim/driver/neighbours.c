@@ -11,6 +11,7 @@
 #include <cuda.h>
 
 #include "sim/driver/declaration.h"
+#include "sim/driver/unpack.h"
 
 #define CUDA_MAJOR (CUDA_VERSION / 1000)
 
@@ -60,6 +61,7 @@ void sim_neighbours_look(enum sim_fn fn)
     } else if (fn == SIM_FN_cuInit) {
         was_used = true;
         sim_declaration_start();
+        sim_unpack_start();
     } else {
         return;
     }

@@ -7,5 +7,5 @@
 #include "sim/driver/functions.h"
 
 /* Before every call: when CUDA comes to life, looks for a runtime of another CUDA, and for the
- * C++ library (declaration.h). */
+ * libraries that declaration.h and unpack.h need. */
 void sim_neighbours_look(enum sim_fn fn);

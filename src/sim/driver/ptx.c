@@ -262,8 +262,10 @@ static CUresult read_entry(struct reader *reader)
     }
     reader->image->declared_count++;
     next(reader);
-    if (info->builtin == NULL) {
-        info->param_count = info->param_bytes = 0; /* whatever the name says */
+    if (info->builtin == NULL) { /* whatever the name says */
+        free(info->declared);
+        info->declared = NULL;
+        info->declared_count = info->param_count = info->param_bytes = 0;
     }
     info->params_known = true;
     info->layout = info->builtin != NULL ? SIM_LAYOUT_BUILTIN : SIM_LAYOUT_PTX;

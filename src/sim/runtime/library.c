@@ -161,15 +161,19 @@ static CUresult fill_managed(const struct simrt_fatbin *fatbin)
     return CUDA_SUCCESS;
 }
 
-/* Loads an image once; called with the lock. A failure is tried again at the next use. */
+/* Loads an image once; called with the lock. A failure is tried again at the next use. The image is
+ * a part of the program, which takes it back before it goes. */
 static CUresult load(struct simrt_fatbin *fatbin)
 {
+    CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
+    void *value = (void *)1;
+
     if (fatbin->library != NULL) {
         return CUDA_SUCCESS;
     }
     CUlibrary library;
     CUresult result =
-        simrt_driver.cuLibraryLoadData(&library, fatbin->image, NULL, NULL, 0, NULL, NULL, 0);
+        simrt_driver.cuLibraryLoadData(&library, fatbin->image, NULL, NULL, 0, &option, &value, 1);
     if (result == CUDA_SUCCESS) {
         fatbin->library = library;
     }
