@@ -128,6 +128,8 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     }
     address = spw_dl_symbol(library, "spillway_sim_version");
     memcpy(&driver->simulated, &address, sizeof(address));
+    address = spw_dl_symbol(library, "spillway_sim_payload");
+    memcpy(&driver->simulated_payload, &address, sizeof(address));
 }
 
 /* Then as cuGetProcAddress answers, which may be another address of the same function. Second,

@@ -50,8 +50,10 @@ struct spw_driver {
 #include "driver/calls.def"
 #undef SPW_CALL
 #undef SPW_CALL_HOOKED
-    /* There on the project's simulated GPU only, else NULL. */
+    /* There on the project's simulated GPU only, else NULL. The second tells how much content of
+     * memory was dropped for want of room (sim/driver/payload.h). */
     int (*simulated)(void);
+    unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
     /* Stream captures open in the process. While there are any, our own calls are relaxed. */
     _Atomic int captures_open;
     /* Where our own calls are counted: SPW_CALL_COUNT counters per device; NULL: not counted. Set

@@ -538,7 +538,7 @@ enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule)
             continue;
         }
         err = hash_copy(pool, i, &hash);
-        if (err == SPW_OK && hash != move->items[i].copied_hash) {
+        if (err == SPW_OK && hash != 0 && hash != move->items[i].copied_hash) {
             *ret_granule = spw_move_address(pool, &move->items[i]);
         }
     }
@@ -572,7 +572,7 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool)
 
         if (pool->ops->hash(pool->vm, spw_move_address(pool, &move->items[i]),
                             pool->config.granule_bytes, &hash) == SPW_OK &&
-            hash != move->items[i].hash) {
+            hash != 0 && hash != move->items[i].hash) {
             wrong = spw_move_address(pool, &move->items[i]);
         }
     }

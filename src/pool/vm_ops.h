@@ -81,6 +81,7 @@ struct spw_vm_ops {
      * enqueued. */
     enum spw_err (*copy)(void *vm, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
                          bool after_all, void **ret_fence);
-    /* A hash of the content of a range. Blocks until what was submitted is done. */
+    /* A hash of the content of a range; 0 if the device does not keep its content, as a simulated
+     * one may. Blocks until what was submitted is done. */
     enum spw_err (*hash)(void *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash);
 };

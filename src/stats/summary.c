@@ -143,10 +143,16 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              spw_size_text(get(&counters->host_peak_bytes), peak),
              spw_size_text(get(&counters->host_limit_bytes), limit));
     put_line(fd,
-             "spillway: device %d: %" PRIu64 " moves, %" PRIu64 " abandoned; allocations waited %"
-             PRIu64 " ms for them, submissions were held back %" PRIu64 " ms",
+             "spillway: device %d: %" PRIu64 " moves, %" PRIu64 " abandoned, %" PRIu64
+             " copied twice; allocations waited %" PRIu64 " ms for them, submissions were held "
+             "back %" PRIu64 " ms",
              ordinal, get(&counters->moves), get(&counters->abandoned_moves),
-             get(&counters->stall_ns) / 1000000, get(&counters->closed_ns) / 1000000);
+             get(&counters->second_copies), get(&counters->stall_ns) / 1000000,
+             get(&counters->closed_ns) / 1000000);
+    if (get(&counters->failed_audits) > 0) {
+        put_line(fd, "spillway: device %d: a kernel wrote to memory that no argument names: from "
+                 "then on everything was moved with submissions held back", ordinal);
+    }
 }
 
 static void put_trouble(int fd, int ordinal, const struct spw_counters *counters)

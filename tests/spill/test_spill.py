@@ -311,6 +311,14 @@ class Evidence(harness.Case):
                 self.assertGreater(device["believed_moves"], 0)
                 self.assertEqual(device["failed_audits"], 1)
 
+    def test_content_that_is_not_kept(self):
+        """What the simulated GPU has no room for proves nothing, and is no reason to say so."""
+        for verify in ("off", "on"):
+            device = self.periodic(8, "named", allow=["move no data"], status=1, SIM_SEED=1,
+                                   SIM_PAYLOAD="80MiB", VERIFY=verify)
+            self.assertGreater(device["moves"], 8)
+            self.assertEqual(device["failed_audits"], 0)
+
     def test_unknown_arguments(self):
         """Nothing can be found out, and most first copies are not made."""
         device = self.periodic(12, "unknown", SIM_SEED=1)
