@@ -26,8 +26,8 @@ enum spw_err spw_copier_hash(struct spw_copier *copier, uint64_t address, uint64
                              uint64_t *ret_hash);
 
 /* Writes words to the end of [from, from + bytes), copies them to that of [to, to + bytes) and
- * reads them there. Blocks. When
- * *ret_busy is set, the work may still be under way, and the memory must stay. */
+ * reads them there. Blocks. When *ret_busy is set, the work may still be under way, and the memory
+ * must stay. */
 enum spw_err spw_copier_try(struct spw_copier *copier, uint64_t to, uint64_t from, uint64_t bytes,
                             bool *ret_busy);
 

@@ -2,12 +2,12 @@
 """What a step takes when part of its memory is on the host, beside the best that can be.
 
 Devices that hold 95, 90, 80 and 50 % of the live peak, with simulated time; from the fourth step
-on. `tier` is spillway, and `trust` is spillway with SPILLWAY_OVERLAP=trust: their steps are timed
-from the driver's log of launches and copies. The others are models of the same plan at the same
-costs (spill_model.py): demand paging with the buffer that was not used for longest, or will not be,
-and placement for good. The bound is the longer of what the kernels compute and of what has to be
-moved in one direction over the link if the right buffers are moved (Belady's) and everything
-overlaps.
+on. `tier` is spillway, `careful`, on traces only, and `trust` are spillway with SPILLWAY_OVERLAP
+set to that: their steps are timed from the driver's log of launches and copies. The others are
+models of the same plan at the same costs (spill_model.py): demand paging with the buffer that was
+not used for longest, or will not be, and placement for good. The bound is the longer of what the
+kernels compute and of what has to be moved in one direction over the link if the right buffers are
+moved (Belady's) and everything overlaps.
 """
 import pathlib
 import sys
@@ -24,13 +24,14 @@ MEASURED = STEPS - FROM + 1
 TORCH = ["--bf16", "--batch", "4"]  # of gpt2_like.py
 SHARES = (5, 10, 20, 50)  # percent of the live peak that does not fit
 MOST, MUST = 1.15, 20     # times the bound, up to so many percent
+WAYS = {"tier": "on", "careful": "careful", "trust": "trust"}
 
 
 class Workload:
     """Something that takes steps: what the models work on, and a command for spillway."""
 
-    def __init__(self, name, plan, command):
-        self.name, self.plan, self.command = name, plan, command
+    def __init__(self, name, plan, command, ways=WAYS):
+        self.name, self.plan, self.command, self.ways = name, plan, command, ways
 
     def model(self, who, capacity):
         """The mean step of a model."""
@@ -65,7 +66,8 @@ def of_torch(interpreter, folder):
                          SIM_LOG=log)
     if not run.ran:
         sys.exit(run.stderr)
-    return Workload("gpt2_like", plans.of_log(log), command)
+    ways = {who: overlap for who, overlap in WAYS.items() if who != "careful"}
+    return Workload("gpt2_like", plans.of_log(log), command, ways)
 
 
 def verdict(share, ns, bound_ns, lru_ns):
@@ -104,7 +106,7 @@ def measure(table, workload, share):
     table.row(**where, who="bound", in_MiB=mib(models["belady"].in_bytes),
               out_MiB=mib(models["belady"].out_bytes), step_ms=ms(bound_ns), bound=1.0)
     print_models(table, where, models, bound_ns)
-    for who, overlap in (("tier", "on"), ("trust", "trust")):
+    for who, overlap in workload.ways.items():
         step = workload.tier(capacity, overlap)
         if step is None:
             table.row(**where, who=who, verdict="MISSED: failed")
