@@ -262,7 +262,8 @@ static enum spw_err close_and_exchange(struct spw_mover *mover, uint64_t *ret_by
     enum spw_err err = SPW_E_AGAIN;
 
     if (spw_gate_close(mover->wait_ns)) {
-        if (tells(mover)) {
+        mover->at_work = tells(mover);
+        if (mover->at_work) {
             err = exchange_at_work(mover, ret_bytes);
         } else {
             err = await(spw_pool_move_drain, mover->pool, mover->wait_ns);

@@ -17,6 +17,7 @@ enum {
     YIELD_BYTES = 64 << 20, /* moved when somebody else needs memory */
     COLD_AGE = 64,       /* blocks freed since a block was last used that make it cold */
     SHARE_AT_ONCE = 64,  /* part of the limit that is moved at once, at least */
+    SHARE_AT_WORK = 32,  /* the same while the device need not rest for it */
     SHARE_KEPT_FREE = 16, /* part of the limit that is not filled by promotion */
     COLD_EVENTS = 64,     /* allocations, uses and frees since a block was used that make it cold */
     BATCH_SHARE = 32,     /* part of the limit that is moved at once ahead of use, each way */
@@ -24,6 +25,7 @@ enum {
     BATCH_MOST = SPW_MOVE_GRANULES / 2,
     SOON_SHARE = 16,      /* part of a period within which a need does not wait for a full batch */
     LOOK_SHARE = 64,      /* part of a period after which it is looked again what to do */
+    LOOK_AT_WORK = 128,   /* the same while the device need not rest for moves */
     LOOK_LEAST = 16,      /* events, at least */
     PAUSE_EVENTS = 64,    /* between moves */
     AHEAD_LEAST = 8,      /* calls that may be made while memory is copied */
@@ -52,6 +54,7 @@ struct spw_host_tier {
     _Atomic bool watching;    /* the heat is noted */
     _Atomic uint32_t calls;   /* since it was last asked whether there is something to do */
     _Atomic bool moving;      /* a move is under way */
+    _Atomic bool at_work;     /* the device need not rest for moves */
     _Atomic uint32_t since;   /* calls since the move under way began */
     _Atomic uint32_t ahead;   /* calls that go ahead while memory is copied, at most */
     _Atomic uint64_t look_at; /* the event at which it is looked what to move */
@@ -210,10 +213,17 @@ static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier
 }
 
 /* The moment up to which all is done, so that what was not named since is at rest; NULL: not known,
- * or arguments do not tell. */
+ * or arguments do not tell, not even of what was submitted since, as far as can be said now. */
 static const struct spw_heat_moment *passed(struct spw_host_tier *tier)
 {
-    return tier->config.trust ? spw_marks_passed(&tier->marks) : NULL;
+    const struct spw_heat_moment *then = tier->config.trust ? spw_marks_passed(&tier->marks) : NULL;
+    struct spw_heat_moment now;
+
+    if (then == NULL) {
+        return NULL;
+    }
+    now = spw_heat_now(&tier->heat, spw_gate_submissions());
+    return now.submissions - then->submissions == now.known - then->known ? then : NULL;
 }
 
 /* Moves blocks to the host that will not be used for long, or were not. */
@@ -244,7 +254,8 @@ static enum spw_err spill(struct spw_host_tier *tier, uint64_t bytes, bool must,
 static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_request *request)
 {
     bool must = request->wish != NULL && request->wish->on_device;
-    uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) / SHARE_AT_ONCE;
+    uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) /
+                     (tier->mover.at_work ? SHARE_AT_WORK : SHARE_AT_ONCE);
     uint64_t wanted = request->bytes > share ? request->bytes : share, moved = 0, bytes;
     enum spw_err err = SPW_OK;
 
@@ -268,6 +279,7 @@ static void finish(struct spw_host_tier *tier)
     atomic_store(&tier->moving, false);
     if (tier->mover.under_way) {
         (void)spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes);
+        atomic_store(&tier->at_work, tier->mover.at_work);
     }
 }
 
@@ -306,7 +318,7 @@ static void begin(struct spw_host_tier *tier)
             atomic_store(&tier->moving, true);
         }
     }
-    period /= LOOK_SHARE;
+    period /= tier->mover.at_work ? LOOK_AT_WORK : LOOK_SHARE;
     atomic_store(&tier->look_at, events + (period > LOOK_LEAST ? period : LOOK_LEAST));
     atomic_store(&tier->calls, 0);
 }
@@ -338,7 +350,7 @@ static void keep_near(struct spw_host_tier *tier)
     }
     spw_marks_set(&tier->marks, &now);
     tier->marked = now.events;
-    if (tier->near == 0 || now.events < tier->near) {
+    if (!tier->mover.at_work || now.events < tier->near) {
         return;
     }
     if (tier->unheld > 0) {
@@ -359,7 +371,7 @@ static void advance(struct spw_host_tier *tier, bool now)
         begin(tier);
     } else if (now || spw_mover_is_ready(&tier->mover)) {
         finish(tier);
-        if (tier->config.trust) {
+        if (tier->mover.at_work) {
             begin(tier);
             return;
         }
@@ -397,7 +409,7 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
         return;
     }
     awaited = spw_heat_awaits(&tier->heat, addresses, count) ||
-              (!tier->config.trust && atomic_load(&tier->moving) &&
+              (!atomic_load(&tier->at_work) && atomic_load(&tier->moving) &&
                atomic_fetch_add(&tier->since, 1) >= atomic_load(&tier->ahead));
     if ((!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) || !may_move ||
         pthread_mutex_trylock(&tier->lock) != 0) {

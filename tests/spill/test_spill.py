@@ -60,6 +60,11 @@ class Traces(Spill):
             self.check_spill("resnet50", percent, streams=4, seed=2)
         self.check_spill("pangu_2.6B", 90, streams=4, seed=1, steps=1)
 
+    def test_trusted(self):
+        for streams, percent in ((1, 75), (4, 75), (4, 50)):
+            device = self.check_spill("resnet50", percent, streams=streams, seed=4, OVERLAP="trust")
+            self.assertGreater(device["moves"], 0)
+
     def test_without_streams(self):
         self.check_spill("resnet50", 75, way="sync", seed=1)
 
