@@ -246,7 +246,7 @@ class Beside(harness.Case):
         for mode, overlap in (("all", "trust"), ("unknown", "trust"), ("nothing", "on"),
                               ("nothing", "careful")):
             with self.subTest(mode, overlap=overlap):
-                device = self.beside(mode, SIM_SEED=1, OVERLAP=overlap, MOVE_WAIT=5)
+                device = self.beside(mode, SIM_SEED=1, OVERLAP=overlap, MOVE_WAIT=100)
                 self.assertGreater(device["placed_bytes"], 0)
 
 
