@@ -22,8 +22,8 @@ static void test_of_the_wild(void **state)
     static const char *const names[] = {
         "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
         "_Z37ncclKernel_AllReduce_RING_LL_Sum_floatP11ncclDevCommmP8ncclWork",
-        "_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalINS1_17GroupProblemShapeIN4cute5"
-        "tupleIJiiiEEEEEvvEEEEvNT_6ParamsE",
+        ("_ZN7cutlass13device_kernelINS_4gemm6kernel13GemmUniversalINS1_17GroupProblemShapeIN4cute5"
+         "tupleIJiiiEEEEEvvEEEEvNT_6ParamsE"),
         /* split_with_sizes_copy_out_contiguous_no_cast_kernel(char **, char **, long *, ...) */
         "_ZN2at6native6detailL4copyEPPcS3_PlS4_S4_ll",
         /* void chunk_cat<float, c10::BFloat16>(c10::BFloat16 **, float *, long *) */
@@ -56,8 +56,8 @@ static void test_plain(void **state)
         "_Z1fPA3_f", "_Z1fP3FooPKS_", "_ZN2at1fEP3FooPS0_", "_Z1fPfS_", "_Z1fPdPS", "_Z1fPdPS9_",
         "_Z1fPdPSZZZZZZZZZZZZZ_", "_Z1fS_", "_ZN", "_ZNE", "_ZN2atE",
         /* at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, Array<char*, 3>> */
-        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3E"
-        "EEEviT0_T1_",
+        ("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3E"
+         "EEEviT0_T1_"),
         "_Z1fILPK3EEvPf",
     };
 
