@@ -1,0 +1,14 @@
+"""What the tests of spilling have in common. With the argument --long they take all modes, sizes
+and seeds together, otherwise each of them at least once."""
+import os
+import sys
+
+LONG = "--long" in sys.argv
+if LONG:
+    sys.argv.remove("--long")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+
+SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
+# Devices that cannot map chunks of the host.
+PINNED = {"SIM_HOST_NUMA": "off"}
+PINNED_LINE = "device 0 cannot map memory of the host as its own: new blocks go to page-locked"

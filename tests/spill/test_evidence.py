@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Whether a kernel writes to nothing but what its arguments name: believed once it was looked at
+for long enough."""
+import re
+
+from spill import SPILL_LINE
+import harness
+
+PERIODIC = harness.ROOT / "tests/spill/periodic"
+ILLEGAL_ADDRESS = 700
+
+
+class Evidence(harness.Case):
+    """The program of which every step is like the others."""
+    FOUND = r"a kernel wrote to memory that no argument names"
+
+    def periodic(self, steps, *modes, allow=(), status=0, **options):
+        """The program checks its content."""
+        options = {"SIM_MEMORY": "64MiB", "MOVE_WAIT": 1000, **options}
+        self.result = self.run_program(PERIODIC, steps, *modes, status=status,
+                                       allow=[SPILL_LINE, *allow], **options)
+        device = self.result.device()
+        self.assertEqual(device["ooms"], 0)
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes") if status == 0 else ():
+            self.assertEqual(device[gauge], 0, gauge)
+        return device
+
+    def test_earned(self):
+        """From then on what no argument names is copied once, but for one move in sixteen."""
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                short = self.periodic(10, "named", SIM_SEED=seed)
+                long = self.periodic(30, "named", SIM_SEED=seed)
+                self.assertGreaterEqual(short["audits"], 4)
+                self.assertGreater(long["believed_moves"], short["believed_moves"] + 16)
+                self.assertLessEqual(long["audits"], 5 + long["believed_moves"] / 15)
+                self.assertEqual(long["failed_audits"], 0)
+
+    def test_found(self):
+        """A kernel that finds addresses in memory: told once, and nothing is lost, neither then
+        nor later."""
+        for options in ({"SIM_SEED": 1, "CHECK": "on"}, {"SIM_SEED": 2, "VERIFY": "on"},
+                        {"SIM_SEED": 3, "SIM_UNMAP": "chunk"}):
+            with self.subTest(**options):
+                device = self.periodic(12, "unnamed", allow=[self.FOUND], **options)
+                lines = [line for line in self.result.said() if re.search(self.FOUND, line)]
+                self.assertEqual(len(lines), 1, self.result.stderr)
+                self.assertRegex(lines[0], r"to the block of 3\.\d+ MiB at 0x\w+ \(.*periodic.*\)\."
+                                           r" Its move lost nothing.*held back$")
+                self.assertEqual((device["failed_audits"], device["believed_moves"]), (1, 0))
+                self.assertGreater(device["moves"], 4)
+
+    def test_others_do_not_look(self):
+        """Being careful loses nothing, trusting does: that is what audits are for."""
+        for overlap in ("careful", "off"):
+            device = self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP=overlap)
+            self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
+        self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP="trust", status=1,
+                      allow=["does not give back access"])
+        self.assertRegex(self.result.stdout, f"words wrong|= {ILLEGAL_ADDRESS}$")
+
+    def test_another_order(self):
+        """What is believed of one order is not of another."""
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                device = self.periodic(10, "named", "otherwise", SIM_SEED=seed)
+                self.assertGreaterEqual(device["audits"], 8)
+                self.assertGreater(device["believed_moves"], 8)
+
+    def test_another_kernel(self):
+        """Nor is it of kernels that were not launched before."""
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                device = self.periodic(12, "named", "unnamed", allow=[self.FOUND], SIM_SEED=seed)
+                self.assertGreater(device["believed_moves"], 0)
+                self.assertEqual(device["failed_audits"], 1)
+
+    def test_content_that_is_not_kept(self):
+        """What the simulated GPU has no room for proves nothing, and is no reason to say so."""
+        for verify in ("off", "on"):
+            device = self.periodic(8, "named", allow=["move no data"], status=1, SIM_SEED=1,
+                                   SIM_PAYLOAD="80MiB", VERIFY=verify)
+            self.assertGreater(device["moves"], 8)
+            self.assertEqual(device["failed_audits"], 0)
+
+    def test_unknown_arguments(self):
+        """Nothing can be found out, and most first copies are not made."""
+        device = self.periodic(12, "unknown", SIM_SEED=1)
+        self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
+        self.assertGreater(device["moves"], 16)
+        self.assertLess(device["second_copies"], device["moves"])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Traces of real models on devices that are too small for them: content intact, bounded, told.
+
+With the argument --long, the whole matrix: every trace at 90, 75 and 50 % of its peak, 1 and 4
+streams, 20 seeds.
+"""
+import json
+import os
+import sys
+
+from spill import LONG, PINNED, PINNED_LINE, SPILL_LINE
+import harness
+import test_replay
+from harness import GIB, MIB
+
+OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of [0-9.]+ [KMG]iB$"
+
+
+class Spill(test_replay.Replay):
+    def spill(self, name, percent, allow=(), **options):
+        memory = test_replay.peak_live(name) * percent // 100
+        return self.replay(name, "--touch", allow=[SPILL_LINE, *allow], SIM_MEMORY=memory,
+                           **options)
+
+    def check_spill(self, name, percent, **options):
+        with self.subTest(f"{name} at {percent} %: {options}"):
+            result = self.spill(name, percent, **options)
+            device = result.device()
+            self.assertIn(" 0 mismatches", result.stdout)
+            self.assertEqual(device["live_peak_bytes"], test_replay.peak_live(name))
+            self.assertLessEqual(device["committed_peak_bytes"], device["limit_bytes"])
+            self.assertGreater(device["spilled_bytes"], 0)
+            for gauge in ("live_bytes", "committed_bytes", "host_bytes", "host_used_bytes"):
+                self.assertEqual(device[gauge], 0, gauge)
+            self.assertEqual(device["ooms"], 0)
+            self.assertEqual(device["failed_open"], 0)
+            return device
+
+
+class Traces(Spill):
+    def test_one_stream(self):
+        for percent in (90, 75, 50):
+            self.check_spill("resnet50", percent, seed=1)
+        for name in ("pangu_2.6B", "S_1"):
+            self.check_spill(name, 75, seed=1, steps=1)
+
+    def test_four_streams(self):
+        for percent in (90, 50):
+            self.check_spill("resnet50", percent, streams=4, seed=2)
+        self.check_spill("pangu_2.6B", 90, streams=4, seed=1, steps=1)
+
+    def test_trusted(self):
+        for streams, percent in ((1, 75), (4, 75), (4, 50)):
+            device = self.check_spill("resnet50", percent, streams=streams, seed=4, OVERLAP="trust")
+            self.assertGreater(device["moves"], 0)
+
+    def test_without_streams(self):
+        self.check_spill("resnet50", 75, way="sync", seed=1)
+
+    def test_one_call_for_each_chunk(self):
+        self.check_spill("resnet50", 75, seed=1, SIM_UNMAP="chunk", SIM_SETACCESS="chunk")
+
+    def test_invariants(self):
+        self.check_spill("resnet50", 75, seed=1, steps=1, CHECK="on")
+
+    def test_moved(self):
+        """Cold blocks make room for new ones, and content is proven right at each move."""
+        for overlap in ("on", "careful", "trust", "off"):
+            device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
+                                      OVERLAP=overlap)
+            self.assertGreater(device["moves"], 0)
+            self.assertGreater(device["spilled_bytes"], device["placed_bytes"])
+
+
+class Told(Spill):
+    def test_one_line_and_a_paragraph(self):
+        result = self.spill("resnet50", 75, allow=[r"^spillway: "], seed=1, SUMMARY="on")
+        lines = [line for line in result.said() if "is full" in line]
+        self.assertEqual(len(lines), 1, result.stderr)
+        self.assertRegex(lines[0], r"\(([^()]+ in )?replay, cudaMallocAsync\)")
+        self.assertIn("went to the host", result.stderr)
+
+    def test_off(self):
+        result = self.spill("resnet50", 75, allow=["out of memory on device 0"], status=1,
+                            SPILL="off")
+        self.assertEqual(result.device()["spilled_bytes"], 0)
+        self.assertEqual(result.device()["host_peak_bytes"], 0)
+
+    def test_budget(self):
+        """The host is bounded too, and the line at the end says so."""
+        result = self.spill("resnet50", 75, allow=[OOM_LINE], status=1, HOST_LIMIT="100MiB")
+        device = result.device()
+        self.assertEqual(device["host_limit_bytes"], 100 * MIB)
+        self.assertLessEqual(device["host_peak_bytes"], 100 * MIB)
+        self.assertGreaterEqual(device["ooms"], 1)
+
+    def test_sites_tell_the_tiers(self):
+        """More may be on the host at exit than is live: free memory is there too."""
+        stats = self.folder / "stats.json"
+        self.spill("resnet50", 75, seed=1, STATS=stats)
+        report = json.loads(stats.read_text())
+        report["devices"][0].update(live_bytes=3 * MIB, host_bytes=8 * MIB)
+        stats.write_text(json.dumps(report))
+        said = self.run_command([harness.COMMAND, "sites", stats], harness.environment()).stdout
+        self.assertRegex(said.splitlines()[-1],
+                         r"^device 0 by tier, free memory included: device [0-9.]+ \w+ at exit,"
+                         r" 1\.06 GiB at the peak; host 8 MiB at exit, [0-9.]+ MiB at the peak$")
+
+    def test_default_is_half_of_the_host(self):
+        result = self.spill("resnet50", 75, seed=1, SIM_HOST_MEMORY="3GiB")
+        self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
+
+    def test_half_of_a_share_of_the_host(self):
+        result = self.spill("resnet50", 75, seed=1, SIM_HOST_MEMORY="50%")
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        self.assertAlmostEqual(result.device()["host_limit_bytes"] / machine, 1 / 4, delta=0.01)
+
+    def test_more_than_the_machine(self):
+        result = self.spill("resnet50", 75, seed=1,
+                            allow=["HOST_LIMIT=9GiB is more than the 3 GiB that"],
+                            SIM_HOST_MEMORY="3GiB", HOST_LIMIT="9GiB")
+        self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
+
+    def test_without_a_node_of_the_host(self):
+        """A driver that does not say which node is the device's: node 0, as without NUMA."""
+        result = self.spill("resnet50", 75, seed=1, SIM_FAIL="cuDeviceGetAttribute:2+")
+        self.assertGreater(result.device()["moves"], 0)
+
+    def test_driver_without_memory_of_the_host(self):
+        result = self.spill("resnet50", 75, status=1, SIM_HOST_NUMA="off",
+                            SIM_FAIL="cuMemHostAlloc:2+",
+                            allow=["its memory cannot go on on the host", "out of memory"])
+        self.assertEqual(len([line for line in result.said() if "cannot go on" in line]), 1)
+
+
+class Pinned(Spill):
+    """Devices that cannot map chunks of the host: new blocks in page-locked memory, no moves."""
+    def test_traces(self):
+        for options in ({"seed": 1}, {"seed": 2, "streams": 4}, {"seed": 1, "way": "sync"},
+                        {"seed": 1, "steps": 1, "CHECK": "on"}):
+            device = self.check_spill("resnet50", 75, allow=[PINNED_LINE], **options, **PINNED)
+            self.assertEqual(device["moves"], 0)
+            self.assertEqual(device["spilled_bytes"], device["placed_bytes"])
+            self.assertLessEqual(device["host_peak_bytes"], device["host_limit_bytes"])
+
+    def test_budget(self):
+        result = self.spill("resnet50", 75, allow=[PINNED_LINE, OOM_LINE], status=1,
+                            HOST_LIMIT="100MiB", **PINNED)
+        self.assertLessEqual(result.device()["host_peak_bytes"], 100 * MIB)
+        self.assertGreaterEqual(result.device()["ooms"], 1)
+
+    def test_told_once(self):
+        result = self.spill("resnet50", 75, allow=[PINNED_LINE], seed=1, **PINNED)
+        self.assertEqual(len([line for line in result.said() if "page-locked" in line]), 1)
+
+
+class Long(Spill):
+    def test_matrix(self):
+        if not LONG:
+            self.skipTest("only with --long")
+        for name in test_replay.NAMES:
+            for percent in (90, 75, 50):
+                for streams in (1, 4):
+                    for seed in range(20):
+                        self.check_spill(name, percent, streams=streams, seed=seed)
+
+
+if __name__ == "__main__":
+    if LONG:
+        sys.argv.append("Long")
+    harness.main()
