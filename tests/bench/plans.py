@@ -96,8 +96,8 @@ def of_log(path):
     """The plan of a program that ran without spillway and with simulated time, from the driver's
     log: a use is an argument of a launch that was checked."""
     plan, blocks = [], Blocks()
-    calls, took = spill_log.read_program(path)
-    for name, details in calls:
+    program = spill_log.read_program(path)
+    for name, details in program.calls:
         if name in ("cuMemAllocAsync", "cuMemAlloc_v2"):
             size = int(details[0].removeprefix("size="))
             address = int(details[details.index("->") + 1], 16)
@@ -108,10 +108,10 @@ def of_log(path):
         elif details[0] == "kernel=" + spill_log.MARK:
             plan.append(("s",))
         else:
-            uses = [(blocks.at(int(word[1:].partition("+")[0], 16)), word[0] == "w")
-                    for word in details if word[1:3] == "0x"]
-            item = next(word for word in details if word.startswith("item="))
-            plan.append(("u", took.get(item.removeprefix("item="), 0),
+            item = next(word for word in details if word.startswith("item="))[len("item="):]
+            uses = [(blocks.at(address), written) for address, written in
+                    program.uses.get(item, [])]
+            plan.append(("u", program.took.get(item, 0),
                          [use for use in uses if use[0] is not None]))
     return plan
 

@@ -2,7 +2,9 @@
 
 Lines of the log: `PID TID N cuFunction = RESULT DETAILS t=BEGIN..END` for a call, and `PID TID N
   ran STREAM.N CLASS LABEL t=BEGIN..END device=BYTES in=BYTES out=BYTES` for work; times are virtual
-nanoseconds. The kernel MARK stands where steps begin, and where the last one ends.
+nanoseconds. Before the call of a launch, `PID TID N   uses STREAM.N rADDRESS+BYTES wADDRESS+BYTES`
+says in one or more lines what memory the kernel reads and writes. The kernel MARK stands where
+steps begin, and where the last one ends.
 """
 import bisect
 import dataclasses
@@ -41,6 +43,10 @@ def times_of(word):
     return int(begin), int(end)
 
 
+def use_of(word):
+    return int(word[1:].partition("+")[0], 16), word[0] == "w"
+
+
 def value_of(word):
     return int(word.partition("=")[2])
 
@@ -75,19 +81,27 @@ PROGRAM = ("cuMemAllocAsync", "cuMemAlloc_v2", "cuMemFreeAsync", "cuMemFree_v2",
            "cuLaunchKernel", "cuLaunchKernelEx")
 
 
+@dataclasses.dataclass
+class Program:
+    """What a program did with memory and kernels."""
+    calls: list  # (name, words of the details) of those that succeeded
+    took: dict   # {item: nanoseconds} of the kernels
+    uses: dict   # {item: [(address, written)]}
+
+
 def read_program(path):
-    """The calls that succeeded of a program's functions on memory and kernels, as (name, words of
-    the details), and {item: nanoseconds} of its kernels."""
-    calls, took = [], {}
+    program = Program([], {}, {})
     with open(path, errors="replace") as log:
         for line in log:
             words = line.split()
             if words[3] == "ran" and words[5] == "kernel" and words[-4].startswith("t="):
                 begin, end = times_of(words[-4])
-                took[words[4]] = end - begin
+                program.took[words[4]] = end - begin
+            elif words[3] == "uses":
+                program.uses.setdefault(words[4], []).extend(map(use_of, words[5:]))
             elif words[3].removesuffix("_ptsz") in PROGRAM and words[5] == "0":
-                calls.append((words[3].removesuffix("_ptsz"), words[6:]))
-    return calls, took
+                program.calls.append((words[3].removesuffix("_ptsz"), words[6:]))
+    return program
 
 
 def note_work(step, kind, ns, came, went):

@@ -173,7 +173,9 @@ PROGRAM = """1 1 1 cuMemAllocAsync = 0 size=700 stream=1 -> 0x1000 t=0..2000
 1 1 2 cuMemAlloc_v2 = 0 size=512 -> 0x2000 t=0..2000
 1 1 3 cuMemAllocAsync = 2 size=900 stream=1 t=0..2000
 1 1 4 cuLaunchKernel = 0 kernel=spw_touch_step item=1.1 t=0..3000
-1 1 5 cuLaunchKernel = 0 kernel=k item=1.2 r0x1200+16 w0x2000+512 r0x2200+16 t=0..3000
+1 1 5   uses 1.2 r0x1200+16 w0x2000+512
+1 1 5   uses 1.2 r0x2200+16
+1 1 5 cuLaunchKernel = 0 kernel=k item=1.2 t=0..3000
 1 1 6   ran 1.1 kernel spw_touch_step t=3000..5000 device=0 in=0 out=0
 1 1 7 cuMemFreeAsync = 0 0x1000 stream=1 t=9000..9000
 1 1 8   ran 1.2 kernel k t=5000..8000 device=9 in=0 out=0

@@ -5,6 +5,8 @@
  * Needs libcuda.so.1 of the simulator in the search path, and two devices. */
 #include "test_runtime_common.h"
 
+#include <stdlib.h>
+
 /* ---- streams and events ---- */
 
 static void count_up(void *data)
@@ -369,6 +371,52 @@ static void test_built_graph(void **state)
     __cudaUnregisterFatBinary(fatbin);
 }
 
+/* What a kernel of one address takes the device with simulated time, in nanoseconds. */
+static unsigned int duration_of(cudaKernel_t kernel, void *address)
+{
+    void *params[] = {&address};
+    cudaEvent_t begin, end;
+    float milliseconds;
+
+    ok(cudaEventCreate(&begin));
+    ok(cudaEventCreate(&end));
+    ok(cudaEventRecord(begin, 0));
+    ok(cudaLaunchKernel(kernel, (dim3){1, 1, 1}, (dim3){32, 1, 1}, params, 0, 0));
+    ok(cudaEventRecord(end, 0));
+    ok(cudaDeviceSynchronize());
+    ok(cudaEventElapsedTime(&milliseconds, begin, end));
+    ok(cudaEventDestroy(begin));
+    ok(cudaEventDestroy(end));
+    return (unsigned int)(milliseconds * 1e6f + 0.5f);
+}
+
+/* The driver is told of the program's blocks: a kernel is taken to use the rest of one. */
+static void test_blocks_and_time(void **state)
+{
+    static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                              ".visible .entry look(.param .u64 p)\n{\n    ret;\n}\n";
+    const size_t size = 430000000;
+    cudaLibrary_t library;
+    cudaKernel_t kernel;
+    char *block, *other;
+    unsigned int whole;
+
+    setenv("SPILLWAY_SIM_TIME", "on", 1);
+    setenv("SPILLWAY_SIM_SEED", "0", 1);
+    ok(cudaMalloc((void **)&block, size));
+    ok(cudaMallocAsync((void **)&other, size / 2, 0));
+    ok(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    ok(cudaLibraryGetKernel(&kernel, library, "look"));
+    whole = duration_of(kernel, block);
+    assert_in_range(whole, 100000, 120000);
+    assert_int_equal(whole - duration_of(kernel, other), 50000);
+    assert_int_equal(whole - duration_of(kernel, block + size / 4 * 3), 75000);
+    ok(cudaFreeAsync(other, 0));
+    ok(cudaFree(block));
+    ok(cudaMallocAsync((void **)&other, size / 4, 0));
+    assert_int_equal(whole - duration_of(kernel, other), 75000);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_streams),
     cmocka_unit_test(test_launch),
@@ -379,6 +427,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sticky_error),
     cmocka_unit_test(test_captured_graph),
     cmocka_unit_test(test_built_graph),
+    cmocka_unit_test(test_blocks_and_time),
 };
 
 int main(int argc, char **argv)

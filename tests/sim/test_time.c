@@ -366,13 +366,57 @@ static int run_short(void)
     return end_work(&state);
 }
 
-static const struct test_case cases[] = {{"sequence", run_sequence}, {"short", run_short}, {0}};
+/* A kernel of one address, and a struct of words of which all but two point to memory. What one of
+ * them points to is unmapped before the kernel runs: perhaps it was not meant. */
+static int run_struct(void)
+{
+    static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                              ".visible .entry look(.param .u64 p,"
+                              " .param .align 8 .b8 s[480])\n{\n    ret;\n}\n";
+    CUdeviceptr words, more, address, hole, numbers[60];
+    CUmemGenericAllocationHandle chunk;
+    void *params[] = {&words, numbers};
+    CUstream one;
+    CUmodule module;
+    void *state;
+
+    if (setup_work(&state) != 0) {
+        return 1;
+    }
+    one = stream();
+    words = new_words(1024);
+    more = new_words(1024);
+    address = reserve(2 * MIB);
+    hole = reserve(2 * MIB);
+    chunk = create_chunk(2 * MIB);
+    OK(cuMemMap(address, 2 * MIB, 0, chunk, 0));
+    allow(address, 2 * MIB);
+    for (CUdeviceptr i = 0; i < 60; i++) {
+        numbers[i] = more + i * 16;
+    }
+    numbers[1] = hole;
+    numbers[2] = 7;
+    numbers[3] = numbers[0];
+    numbers[4] = words;
+    numbers[59] = address;
+    begin(state);
+    busy(one, MS);
+    OK(cuModuleLoadData(&module, ptx));
+    OK(cuModuleGetFunction(&kernel, module, "look"));
+    OK(launch(kernel, one, params));
+    OK(cuMemUnmap(address, 2 * MIB));
+    OK(cuCtxSynchronize());
+    return end_work(&state);
+}
+
+static const struct test_case cases[] = {
+    {"sequence", run_sequence}, {"short", run_short}, {"struct", run_struct}, {0}};
 
 /* Runs a case with a log, and reads that without pids, thread ids and addresses. */
 static char *log_of(const char *name, const char *path, const char *seed)
 {
     char errors[1024], setting[128], seed_setting[64];
-    char *text = calloc(1, MIB), line[512];
+    char *text = calloc(1, MIB), line[1024];
     FILE *file;
 
     unlink(path);
@@ -438,6 +482,36 @@ static void test_log(void **state)
     free(text);
 }
 
+static size_t count(const char *text, const char *part)
+{
+    size_t found = 0;
+
+    while ((text = strstr(text, part)) != NULL) {
+        text += strlen(part);
+        found++;
+    }
+    return found;
+}
+
+/* 16 bytes a thread behind each of 57 addresses, 56 of them in the struct. */
+static void test_uses_in_log(void **state)
+{
+    char path[] = "/tmp/spillway-test-time-XXXXXX";
+    const char *call, *uses;
+    char *text;
+
+    close(mkstemp(path));
+    text = log_of("struct", path, "7");
+    call = strstr(text, "cuLaunchKernel = 0 kernel=look item=2.2 t=");
+    uses = strstr(text, " uses 2.2 r+512 r+512");
+    assert_non_null(call);
+    assert_non_null(uses);
+    assert_true(uses < call);
+    assert_int_equal(count(text, " r+512"), 57);
+    assert_true(count(text, " uses 2.2 r+512") > 1);
+    free(text);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +531,7 @@ int main(int argc, char **argv)
         WORK_TEST(test_kernels_by_their_bytes),
         cmocka_unit_test(test_same_again),
         cmocka_unit_test(test_log),
+        cmocka_unit_test(test_uses_in_log),
     };
     int result;
 

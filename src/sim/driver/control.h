@@ -10,6 +10,10 @@ int spillway_sim_version(void);
 /* The host's virtual clock in nanoseconds, with SPILLWAY_SIM_TIME; else 0. */
 unsigned long long spillway_sim_time(void);
 
+/* From the simulated runtime: the program has a block of so many bytes at this address, or, with 0,
+ * no longer. With SPILLWAY_SIM_TIME; else nothing comes of it. */
+void spillway_sim_block(unsigned long long address, unsigned long long bytes);
+
 /* Calls of the function of that exported name so far; 0 for an unknown name. */
 unsigned long long spillway_sim_calls(const char *name);
 

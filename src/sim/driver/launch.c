@@ -1,5 +1,6 @@
 #include "sim/driver/launch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "sim/driver/control.h"
 #include "sim/driver/entry.h"
 #include "sim/driver/event.h"
+#include "sim/driver/extent.h"
 #include "sim/driver/fit.h"
 #include "sim/driver/memory.h"
 #include "sim/driver/submit.h"
@@ -20,6 +22,9 @@
 #define MAX_GRID_X        2147483647U
 #define MAX_GRID_YZ       65535
 
+/* What a thread of a kernel is taken to use behind an address of which nothing is known. */
+#define BYTES_A_THREAD 16
+
 struct launch_op {
     struct sim_op op;
     CUDA_KERNEL_NODE_PARAMS params;
@@ -28,6 +33,7 @@ struct launch_op {
     void **arg_pointers;               /* to each parameter in it */
     char *name;
     enum sim_layout layout; /* by which its addresses were found */
+    size_t threads;
 };
 
 /* Launches so far. */
@@ -205,6 +211,20 @@ static CUresult copy_params(struct launch_op *self, const struct sim_kernel_info
     return CUDA_SUCCESS;
 }
 
+/* Notes what the kernel is taken to use behind an address, for simulated time: all the rest of the
+ * program's block, or without one 16 bytes a thread, as kernels do that go through an array once.
+ * An address that is only guessed counts in a block, if any is known. */
+static CUresult add_reach(struct launch_op *self, CUdeviceptr address, bool guessed)
+{
+    size_t size = sim_extent_rest(address);
+
+    if (size == 0 && guessed && sim_extent_any()) {
+        return CUDA_SUCCESS;
+    }
+    size = size > 0 ? size : self->threads * BYTES_A_THREAD;
+    return sim_op_add_reach(&self->op, (struct sim_reach){address, size});
+}
+
 /* Names what words point to in device memory. The end of an array is no address that a kernel would
  * use. */
 static CUresult name_pointers(struct launch_op *self, const void *words, size_t count)
@@ -220,6 +240,30 @@ static CUresult name_pointers(struct launch_op *self, const void *words, size_t 
             continue;
         }
         result = sim_op_add_span(&self->op, (struct sim_span){address, 1, false, false});
+        if (result == CUDA_SUCCESS && sim_timing_is_on()) {
+            result = add_reach(self, address, /* guessed */ false);
+        }
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+/* What words inside a struct point to. Any of them may be a number, or left over from something
+ * else, so that they count for simulated time only. */
+static CUresult guess_pointers(struct launch_op *self, const unsigned char *param, size_t size)
+{
+    for (size_t at = 0; at + sizeof(CUdeviceptr) <= size; at += sizeof(CUdeviceptr)) {
+        CUdeviceptr address;
+        CUresult result;
+
+        memcpy(&address, param + at, sizeof(address));
+        if (!sim_mem_is_device(address) ||
+            sim_mem_check(address, 1, self->op.device, false) != CUDA_SUCCESS) {
+            continue;
+        }
+        result = add_reach(self, address, /* guessed */ true);
         if (result != CUDA_SUCCESS) {
             return result;
         }
@@ -233,6 +277,13 @@ static size_t words_of(const struct sim_kernel_info *info, size_t index)
     return index < info->declared_count ? info->declared[index].words : info->params[index].is_word;
 }
 
+/* Whether a parameter is a struct, as far as is known. */
+static bool may_be_struct(const struct sim_kernel_info *info, size_t index)
+{
+    return info->params_known && words_of(info, index) == 0 &&
+           (index >= info->declared_count || info->declared[index].bytes == 0);
+}
+
 /* Names the memory that the arguments point to. */
 static CUresult name_arguments(struct launch_op *self, const struct sim_kernel_info *info,
                                void **given)
@@ -243,15 +294,18 @@ static CUresult name_arguments(struct launch_op *self, const struct sim_kernel_i
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
         result = name_pointers(self, given[i], words_of(info, i));
     }
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS && sim_timing_is_on(); i++) {
+        if (may_be_struct(info, i)) {
+            result = guess_pointers(self, given[i], info->params[i].size);
+        }
+    }
     return result;
 }
 
-/* Bytes that are taken to be used behind an address of unknown extent: 16 a thread, as kernels do
- * that go through an array once. */
-static size_t reach_of(const CUDA_KERNEL_NODE_PARAMS *params)
+static size_t threads_of(const CUDA_KERNEL_NODE_PARAMS *params)
 {
     return (size_t)params->gridDimX * params->gridDimY * params->gridDimZ * params->blockDimX *
-           params->blockDimY * params->blockDimZ * 16;
+           params->blockDimY * params->blockDimZ;
 }
 
 static CUresult fill_in(struct launch_op *self, const struct sim_function *function)
@@ -273,7 +327,7 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
     if (self->builtin != NULL) {
         return self->builtin->name_memory(&self->op, self->args);
     }
-    self->op.reach = reach_of(&self->params);
+    self->threads = threads_of(&self->params);
     given = info->params_known ? self->arg_pointers : given;
     if (info->layout == SIM_LAYOUT_UNKNOWN || given == NULL) {
         self->layout = SIM_LAYOUT_UNKNOWN;
@@ -324,19 +378,56 @@ const CUDA_KERNEL_NODE_PARAMS *sim_launch_of_op(const struct sim_op *op)
     return &((const struct launch_op *)op)->params;
 }
 
-/* With simulated time: what the log needs to tell who uses which memory when. */
+/* Words that go into the log, in as many lines as it takes. */
+struct uses {
+    char head[64];
+    char line[800];
+    size_t length;
+};
+
+static void log_uses(struct uses *uses)
+{
+    if (uses->length > 0) {
+        sim_calls_log(uses->line);
+    }
+    uses->length = 0;
+}
+
+static void add_use(struct uses *uses, char kind, CUdeviceptr address, size_t size)
+{
+    const size_t most = 48; /* of one word */
+
+    if (sizeof(uses->line) - uses->length <= most) {
+        log_uses(uses);
+    }
+    if (uses->length == 0) {
+        uses->length = (size_t)snprintf(uses->line, sizeof(uses->line), "%s", uses->head);
+    }
+    uses->length += (size_t)snprintf(uses->line + uses->length, sizeof(uses->line) - uses->length,
+                                     " %c%#llx+%zu", kind, (unsigned long long)address, size);
+}
+
+/* With simulated time: what the log needs to tell who uses which memory when. The uses are in lines
+ * before that of the call. */
 static void note_uses(const struct sim_stream *stream, const struct sim_op *op)
 {
+    unsigned long long number = stream->submitted + 1;
+    struct uses uses = {.length = 0};
+
     if (!sim_calls_logged() || !sim_timing_is_on()) {
         return;
     }
-    sim_note("item=%llu.%llu", stream->id, (unsigned long long)stream->submitted + 1);
-    for (size_t i = 0; i < op->span_count; i++) {
+    sim_note("item=%llu.%llu", stream->id, number);
+    snprintf(uses.head, sizeof(uses.head), "  uses %llu.%llu", stream->id, number);
+    for (size_t i = 0; i < op->reach_count; i++) {
+        add_use(&uses, 'r', op->reaches[i].address, op->reaches[i].size);
+    }
+    for (size_t i = 0; op->reaches == NULL && i < op->span_count; i++) {
         const struct sim_span *span = &op->spans[i];
 
-        sim_note("%s%#llx+%zu", span->write ? "w" : "r", (unsigned long long)span->address,
-                 op->reach > 0 ? op->reach : span->size);
+        add_use(&uses, span->write ? 'w' : 'r', span->address, span->size);
     }
+    log_uses(&uses);
 }
 
 /* A launch on the stream. Like a real device it reports a bad address not by itself, but by the
@@ -357,7 +448,7 @@ static CUresult launch(struct sim_stream *stream, const CUDA_KERNEL_NODE_PARAMS 
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    sim_note("kernel=%s", op->label);
+    sim_note("kernel=%.512s", op->label);
     note_uses(stream, op);
     launches[((const struct launch_op *)op)->layout]++;
     sim_fit_launched(stream->ctx->device, ((const struct launch_op *)op)->layout,

@@ -31,6 +31,7 @@ void sim_op_unref(struct sim_op *op)
         op->class->fini(op);
     }
     free(op->spans);
+    free(op->reaches);
     free(op);
 }
 
@@ -47,6 +48,24 @@ CUresult sim_op_add_span(struct sim_op *op, struct sim_span span)
     }
     op->spans = spans;
     spans[op->span_count++] = span;
+    return CUDA_SUCCESS;
+}
+
+CUresult sim_op_add_reach(struct sim_op *op, struct sim_reach reach)
+{
+    struct sim_reach *reaches;
+
+    for (size_t i = 0; i < op->reach_count; i++) {
+        if (op->reaches[i].address == reach.address) {
+            return CUDA_SUCCESS;
+        }
+    }
+    reaches = realloc(op->reaches, (op->reach_count + 1) * sizeof(*reaches));
+    if (reaches == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    op->reaches = reaches;
+    reaches[op->reach_count++] = reach;
     return CUDA_SUCCESS;
 }
 

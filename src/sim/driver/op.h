@@ -49,6 +49,13 @@ struct sim_span {
     bool owner_suffices; /* valid as well if the device that owns the memory may access it */
 };
 
+/* Memory that an operation is taken to read when time is simulated, where all that is known of it
+ * is an address. That may be one by chance, so it is neither checked nor in use. */
+struct sim_reach {
+    CUdeviceptr address;
+    size_t size;
+};
+
 struct sim_op {
     const struct sim_op_class *class;
     unsigned int refs;
@@ -56,8 +63,8 @@ struct sim_op {
     const char *label; /* in the log beside the name of the class; may be NULL. Not owned */
     struct sim_span *spans;
     size_t span_count;
-    size_t reach;         /* bytes behind each address that are taken to be used when time is
-                           * simulated; 0: the spans say it */
+    struct sim_reach *reaches; /* NULL: the spans say what is used */
+    size_t reach_count;
     uint64_t nanoseconds; /* what it computes then; 0: told by its bytes, see timing.h */
 };
 
@@ -73,6 +80,9 @@ void sim_op_unref(struct sim_op *op);
 
 /* Names memory. Empty spans and pageable host memory are left out. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_op_add_span(struct sim_op *op, struct sim_span span);
+
+/* Adds a reach, once for each address. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_op_add_reach(struct sim_op *op, struct sim_reach reach);
 
 /* Whether all memory it names is valid now: CUDA_SUCCESS or CUDA_ERROR_ILLEGAL_ADDRESS. */
 CUresult sim_op_check(const struct sim_op *op);

@@ -60,22 +60,25 @@ uint64_t sim_timing_of_pinning(uint64_t bytes)
     return sim_timing_is_on() ? duration(bytes, PINNING_RATE) : 0;
 }
 
-static void add_span(struct sim_traffic *traffic, const struct sim_span *span, size_t size)
+static void add_use(struct sim_traffic *traffic, CUdeviceptr address, size_t size, bool write)
 {
     uint64_t device_bytes, host_bytes;
 
-    sim_mem_locate(span->address, size, &device_bytes, &host_bytes);
+    sim_mem_locate(address, size, &device_bytes, &host_bytes);
     traffic->device_bytes += device_bytes;
-    *(span->write ? &traffic->out_bytes : &traffic->in_bytes) += host_bytes;
+    *(write ? &traffic->out_bytes : &traffic->in_bytes) += host_bytes;
 }
 
-/* What the operation moves according to the memory that it names. */
+/* What the operation moves according to the memory that it names, or is taken to use. */
 static struct sim_traffic traffic_of(const struct sim_op *op)
 {
     struct sim_traffic traffic = {0};
 
-    for (size_t i = 0; i < op->span_count; i++) {
-        add_span(&traffic, &op->spans[i], op->reach > 0 ? op->reach : op->spans[i].size);
+    for (size_t i = 0; i < op->reach_count; i++) {
+        add_use(&traffic, op->reaches[i].address, op->reaches[i].size, /* write */ false);
+    }
+    for (size_t i = 0; op->reaches == NULL && i < op->span_count; i++) {
+        add_use(&traffic, op->spans[i].address, op->spans[i].size, op->spans[i].write);
     }
     return traffic;
 }

@@ -10,9 +10,11 @@
  *              the link, at 35 GB/s read and 52.8 GB/s written
  *   fills      as kernels, without the least
  *   the rest   nothing
- * A kernel whose arguments are addresses without extents is taken to touch 16 bytes a thread behind
- * each. Kernels of different streams do not slow each other down, nor do copies slow kernels that
- * use the link. The rates are published measurements on PCIe 5 x16 and of an H200's memory.
+ * A kernel whose arguments are addresses without extents is taken to read all that follows in their
+ * blocks, as far as these are known (extent.h), else 16 bytes a thread; of the words in structs,
+ * those count that are addresses in blocks. Kernels of different streams do not slow each other
+ * down, nor do copies slow kernels that use the link. The rates are published measurements on
+ * PCIe 5 x16 and of an H200's memory.
  *
  * Locking: the simulator's lock (entry.h) is held. */
 #pragma once

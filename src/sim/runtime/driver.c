@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum simrt_lookup_kind { LOOKUP_DEFAULT, LOOKUP_PTSZ };
 
@@ -59,6 +60,8 @@ cudaError_t simrt_driver_load(void)
         return cudaErrorInsufficientDriver;
     }
 
+    *(void **)&simrt_driver.tell_block = dlsym(library, "spillway_sim_block");
+
     /* NVIDIA's runtime opens with a look-up of nothing, which has to fail cleanly; ours does too,
      * so that whoever stands in this door meets it in every test. */
     CUdriverProcAddressQueryResult status;
@@ -69,4 +72,19 @@ cudaError_t simrt_driver_load(void)
         look_up(&lookups[i]);
     }
     return cudaSuccess;
+}
+
+CUresult simrt_block_made(CUresult result, void *const *address, size_t size)
+{
+    if (result == CUDA_SUCCESS && simrt_driver.tell_block != NULL) {
+        simrt_driver.tell_block((unsigned long long)(uintptr_t)*address, size);
+    }
+    return result;
+}
+
+void simrt_block_goes(const void *address)
+{
+    if (address != NULL && simrt_driver.tell_block != NULL) {
+        simrt_driver.tell_block((unsigned long long)(uintptr_t)address, 0);
+    }
 }

@@ -16,7 +16,8 @@ SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size), (ret_add
         *ret_address = NULL;
         return cudaSuccess;
     }
-    return simrt_error(simrt_driver.cuMemAlloc((CUdeviceptr *)ret_address, size));
+    return simrt_error(simrt_block_made(
+        simrt_driver.cuMemAlloc((CUdeviceptr *)ret_address, size), ret_address, size));
 }
 
 SIMRT_API(cudaFree, SIMRT_CONTEXT, (void *address), (address))
@@ -24,6 +25,7 @@ SIMRT_API(cudaFree, SIMRT_CONTEXT, (void *address), (address))
     if (address == NULL) {
         return cudaSuccess;
     }
+    simrt_block_goes(address);
     return simrt_error(simrt_driver.cuMemFree((CUdeviceptr)address));
 }
 

@@ -15,21 +15,25 @@ _Static_assert(sizeof(struct cudaMemPoolPtrExportData) == sizeof(CUmemPoolPtrExp
 SIMRT_API_PTSZ(cudaMallocAsync, SIMRT_CONTEXT,
                (void **ret_address, size_t size, cudaStream_t stream), (ret_address, size, stream))
 {
-    return simrt_error(
-        simrt_driver.cuMemAllocAsync[ptsz]((CUdeviceptr *)ret_address, size, stream));
+    CUresult result = simrt_driver.cuMemAllocAsync[ptsz]((CUdeviceptr *)ret_address, size, stream);
+
+    return simrt_error(simrt_block_made(result, ret_address, size));
 }
 
 SIMRT_API_PTSZ(cudaMallocFromPoolAsync, SIMRT_CONTEXT,
                (void **ret_address, size_t size, cudaMemPool_t pool, cudaStream_t stream),
                (ret_address, size, pool, stream))
 {
-    return simrt_error(
-        simrt_driver.cuMemAllocFromPoolAsync[ptsz]((CUdeviceptr *)ret_address, size, pool, stream));
+    CUresult result =
+        simrt_driver.cuMemAllocFromPoolAsync[ptsz]((CUdeviceptr *)ret_address, size, pool, stream);
+
+    return simrt_error(simrt_block_made(result, ret_address, size));
 }
 
 SIMRT_API_PTSZ(cudaFreeAsync, SIMRT_CONTEXT, (void *address, cudaStream_t stream),
                (address, stream))
 {
+    simrt_block_goes(address);
     return simrt_error(simrt_driver.cuMemFreeAsync[ptsz]((CUdeviceptr)address, stream));
 }
 
