@@ -219,8 +219,8 @@ static void say_launches(const struct work *work)
     }
     if (structs > 0) {
         add(&text,
-            "; it is of %" PRIu64 " more, which take addresses in structs only, where stale ones"
-            " are no error",
+            "; that of %" PRIu64 " more is known, but their addresses are in structs, where stale"
+            " ones are no error",
             structs);
     }
     say(&text);
