@@ -2,6 +2,8 @@
  *
  *     beside nothing   the kernel uses nothing of what is moved
  *     beside half      others behind it use the older half of the blocks
+ *     beside maps      the same, by tensor maps
+ *     beside all-maps  others behind it use all of them by tensor maps
  *     beside all       others behind it use all of them
  *     beside unknown   behind it is work of which nobody knows what it uses
  *
@@ -15,7 +17,7 @@
 enum { MIB = 1 << 20, COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
 enum { HOT_BYTES = 9 * MIB, HOTS = 4, AGE = 80, PASS = 64 };
 
-static CUfunction add_kernel, spin_kernel;
+static CUfunction add_kernel, map_kernel, spin_kernel;
 static CUstream main_stream, side_stream;
 static CUdeviceptr cold[COLD];
 static uint32_t expected[COLD];
@@ -40,6 +42,7 @@ static void start(void)
     MUST(cuCtxSetCurrent(context));
     MUST(cuModuleLoadData(&module, "any image will do"));
     MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
+    MUST(cuModuleGetFunction(&map_kernel, module, "spw_add_by_map"));
     MUST(cuModuleGetFunction(&spin_kernel, module, "spw_spin"));
     MUST(cuStreamCreate(&main_stream, CU_STREAM_NON_BLOCKING));
     MUST(cuStreamCreate(&side_stream, CU_STREAM_NON_BLOCKING));
@@ -86,15 +89,36 @@ static void nothing(void *cookie)
 {
 }
 
+/* `first` is what tells the kernel of the block. */
+static void launch(CUfunction kernel, void *first, int block)
+{
+    size_t words = COLD_WORDS;
+    uint32_t one = 1;
+    void *params[] = {first, &words, &one};
+
+    MUST(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, side_stream, params, NULL));
+    expected[block]++;
+}
+
 static void use(int blocks)
 {
     for (int i = 0; i < blocks; i++) {
-        size_t words = COLD_WORDS;
-        uint32_t one = 1;
-        void *params[] = {&cold[i], &words, &one};
+        launch(add_kernel, &cold[i], i);
+    }
+}
 
-        MUST(cuLaunchKernel(add_kernel, 1, 1, 1, 32, 1, 1, 0, side_stream, params, NULL));
-        expected[i]++;
+static void use_by_maps(int blocks)
+{
+    const cuuint64_t dims[] = {COLD_WORDS}, strides[] = {COLD_BYTES};
+    const cuuint32_t box[] = {32}, steps[] = {1};
+    CUtensorMap map;
+
+    for (int i = 0; i < blocks; i++) {
+        MUST(cuTensorMapEncodeTiled(
+            &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, (void *)(uintptr_t)cold[i], dims, strides, box,
+            steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+            CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        launch(map_kernel, &map, i);
     }
 }
 
@@ -144,6 +168,10 @@ int main(int argc, char **argv)
     MUST(cuLaunchKernel(spin_kernel, 1, 1, 1, 1, 1, 1, 0, side_stream, params, NULL));
     if (strcmp(mode, "half") == 0) {
         use(COLD / 2);
+    } else if (strcmp(mode, "maps") == 0) {
+        use_by_maps(COLD / 2);
+    } else if (strcmp(mode, "all-maps") == 0) {
+        use_by_maps(COLD);
     } else if (strcmp(mode, "all") == 0) {
         use(COLD);
     } else if (strcmp(mode, "unknown") == 0) {

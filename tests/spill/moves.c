@@ -19,7 +19,8 @@
  *     moves create      the program's own physical memory, more than the device has
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
- * Made for a device of 64 MiB. Exit 0 when all content is right; it prints what it found. */
+ * `threads` takes 30 rounds, or as many as a further argument says. Made for a device of 64 MiB.
+ * Exit 0 when all content is right; it prints what it found. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -43,6 +44,7 @@ static CUstream main_stream, side_stream;
 static CUdeviceptr cold[COLD];
 static uint32_t expected[COLD];
 static bool may_fail;
+static int thread_rounds = ROUNDS;
 static int status;
 
 #define MUST(call)                                                                                 \
@@ -223,6 +225,7 @@ static void with_faults(void)
 }
 
 static _Atomic bool stop;
+static _Atomic int turns;
 
 /* Submits to its own blocks on its own stream without ever waiting for the other thread. */
 static void *submit(void *cookie)
@@ -235,8 +238,19 @@ static void *submit(void *cookie)
         if (turn % 8 == 0) {
             MUST(cuStreamSynchronize(side_stream));
         }
+        atomic_fetch_add(&turns, 1);
     }
     return NULL;
+}
+
+/* The other thread takes part, however busy the machine is. */
+static void await_turn(void)
+{
+    int before = atomic_load(&turns);
+
+    while (atomic_load(&turns) == before) {
+        usleep(100);
+    }
 }
 
 static void with_threads(void)
@@ -245,9 +259,10 @@ static void with_threads(void)
     pthread_t thread;
 
     pthread_create(&thread, NULL, submit, NULL);
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < thread_rounds; round++) {
         CUdeviceptr *slot = &hot[round % 4];
 
+        await_turn();
         for (int i = 1; i < COLD; i += 2) {
             add(main_stream, i);
         }
@@ -311,7 +326,7 @@ static void with_wait(void)
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool holding;
+static _Atomic bool holding, let_go;
 
 static void callback(void *cookie)
 {
@@ -325,7 +340,7 @@ static void *hold(void *cookie)
     MUST(cuCtxSetCurrent(context));
     pthread_mutex_lock(&mutex);
     atomic_store(&holding, true);
-    for (int i = 0; i < 400; i++) {
+    while (!atomic_load(&let_go)) {
         add(main_stream, 1);
         usleep(1000);
     }
@@ -343,6 +358,7 @@ static void with_callback(void)
     }
     MUST(cuLaunchHostFunc(side_stream, callback, NULL));
     hold_and_allocate();
+    atomic_store(&let_go, true);
     pthread_join(thread, NULL);
 }
 
@@ -372,6 +388,7 @@ static void with_copy(void)
     while (!atomic_load(&copying)) {
         usleep(100);
     }
+    /* Time to be inside; the kernel runs on whether it is or not. */
     usleep(20000);
     hold_and_allocate();
     __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
@@ -735,13 +752,14 @@ int main(int argc, char **argv)
                  {"priority", with_priority}, {"create", with_create}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-        if (argc == 2 && strcmp(argv[1], modes[i].name) == 0) {
+        if (argc >= 2 && strcmp(argv[1], modes[i].name) == 0) {
+            thread_rounds = argc > 2 ? atoi(argv[2]) : ROUNDS;
             start();
             modes[i].run();
             finish();
             return status;
         }
     }
-    fprintf(stderr, "usage: moves MODE\n");
+    fprintf(stderr, "usage: moves MODE [ROUNDS]\n");
     return 2;
 }

@@ -8,6 +8,10 @@ if LONG:
     sys.argv.remove("--long")
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
 
+SEEDS = (1, 2, 3) if LONG else (1,)
+# For moves that are to succeed, however busy the machine is: a move is given up only when the
+# device does not come to rest.
+PATIENT = {"MOVE_WAIT": 1000}
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 # Devices that cannot map chunks of the host.
 PINNED = {"SIM_HOST_NUMA": "off"}

@@ -3,7 +3,7 @@
 for long enough."""
 import re
 
-from spill import SPILL_LINE
+from spill import LONG, PATIENT, SEEDS, SPILL_LINE
 import harness
 
 PERIODIC = harness.ROOT / "tests/spill/periodic"
@@ -16,7 +16,7 @@ class Evidence(harness.Case):
 
     def periodic(self, steps, *modes, allow=(), status=0, **options):
         """The program checks its content."""
-        options = {"SIM_MEMORY": "64MiB", "MOVE_WAIT": 1000, **options}
+        options = {"SIM_MEMORY": "64MiB", **PATIENT, **options}
         self.result = self.run_program(PERIODIC, steps, *modes, status=status,
                                        allow=[SPILL_LINE, *allow], **options)
         device = self.result.device()
@@ -27,7 +27,7 @@ class Evidence(harness.Case):
 
     def test_earned(self):
         """From then on what no argument names is copied once, but for one move in sixteen."""
-        for seed in (1, 2):
+        for seed in SEEDS:
             with self.subTest(seed=seed):
                 short = self.periodic(10, "named", SIM_SEED=seed)
                 long = self.periodic(30, "named", SIM_SEED=seed)
@@ -39,8 +39,9 @@ class Evidence(harness.Case):
     def test_found(self):
         """A kernel that finds addresses in memory: told once, and nothing is lost, neither then
         nor later."""
-        for options in ({"SIM_SEED": 1, "CHECK": "on"}, {"SIM_SEED": 2, "VERIFY": "on"},
-                        {"SIM_SEED": 3, "SIM_UNMAP": "chunk"}):
+        kinds = ({"SIM_SEED": 1, "CHECK": "on", "VERIFY": "on"}, {"SIM_SEED": 2},
+                 {"SIM_SEED": 3, "SIM_UNMAP": "chunk"})
+        for options in kinds if LONG else kinds[:1]:
             with self.subTest(**options):
                 device = self.periodic(12, "unnamed", allow=[self.FOUND], **options)
                 lines = [line for line in self.result.said() if re.search(self.FOUND, line)]
@@ -55,13 +56,20 @@ class Evidence(harness.Case):
         for overlap in ("careful", "off"):
             device = self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP=overlap)
             self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
-        self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP="trust", status=1,
+        self.assertTrue(any(self.loses(seed) for seed in range(1, 6)))
+
+    def loses(self, seed):
+        """Whether a kernel writes to what is moved just then is chance."""
+        self.periodic(8, "unnamed", SIM_SEED=seed, OVERLAP="trust", status=None,
                       allow=["does not give back access"])
+        if self.result.status == 0:
+            return False
         self.assertRegex(self.result.stdout, f"words wrong|= {ILLEGAL_ADDRESS}$")
+        return True
 
     def test_another_order(self):
         """What is believed of one order is not of another."""
-        for seed in (1, 2):
+        for seed in SEEDS:
             with self.subTest(seed=seed):
                 device = self.periodic(10, "named", "otherwise", SIM_SEED=seed)
                 self.assertGreaterEqual(device["audits"], 8)
@@ -69,7 +77,7 @@ class Evidence(harness.Case):
 
     def test_another_kernel(self):
         """Nor is it of kernels that were not launched before."""
-        for seed in (1, 2):
+        for seed in SEEDS:
             with self.subTest(seed=seed):
                 device = self.periodic(12, "named", "unnamed", allow=[self.FOUND], SIM_SEED=seed)
                 self.assertGreater(device["believed_moves"], 0)
