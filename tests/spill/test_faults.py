@@ -1,30 +1,35 @@
 #!/usr/bin/env python3
 """Fails the driver calls that moves make, one after the other: content stays, nothing leaks.
 
-Of a function that is called often only some calls are failed; with the argument --long, all.
+Of a function that is called often only some calls are failed; with the argument --long, all, and
+in each mode of moving that copies while the program goes on.
 """
-import os
 import re
-import sys
+import unittest
 
-LONG = "--long" in sys.argv
-if LONG:
-    sys.argv.remove("--long")
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+from spill import LONG, PATIENT
 import faults
 import harness
 
 MOVES = harness.ROOT / "tests/spill/moves"
 MOST_FAULTS = 1000000 if LONG else 8
-OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", "VERIFY": "on"}
+OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", **PATIENT}
 NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
          "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuCtxRecordEvent", "cuEventRecord",
          "cuEventQuery", "cuEventCreate", "cuStreamWaitEvent", "cuMemAddressReserve")
 
 
+def commits(log):
+    """The numbers of the calls of cuMemSetAccess with which moves end: the first after a copy."""
+    return [before.count(" cuMemSetAccess = ") + 1
+            for before in (log[:found.start()] for found in re.finditer(" cuMemcpyAsync = ", log))]
+
+
 class Faults(faults.Case):
+    MODE = {"OVERLAP": "on", "VERIFY": "on"}
+
     def run_moves(self, fault=None):
-        return self.run_with(fault, OPTIONS, MOVES, "faults")
+        return self.run_with(fault, OPTIONS | self.MODE, MOVES, "faults")
 
     def check(self, fault, result, log):
         what = faults.told(fault, result)
@@ -60,9 +65,11 @@ class Faults(faults.Case):
     def test_refused_for_good(self):
         """Access that is never granted again: a move that has not begun is not made; of one that
         has, the blocks cannot be reached, which is said once, and no content is wrong."""
-        calls = self.run_moves()[1].count(" cuMemSetAccess = ")
+        log = self.run_moves()[1]
+        calls = log.count(" cuMemSetAccess = ")
+        numbers = range(1, calls + 1) if LONG else {*range(1, calls + 1, 16), *commits(log)}
         lost = 0
-        for number in range(1, calls + 1, 1 if LONG else 4):
+        for number in sorted(numbers):
             fault = f"cuMemSetAccess:{number}+"
             result, _ = self.run_moves(fault)
             what = faults.told(fault, result)
@@ -81,6 +88,17 @@ class Faults(faults.Case):
         self.assertGreater(device["moves"], 0)
         self.assertGreater(device["promoted_bytes"], 0)
         self.sweep_each(NAMES, lambda name: self.sweep(name, log.count(f" {name} = ")))
+
+
+@unittest.skipUnless(LONG, "only with --long")
+class Careful(Faults):
+    MODE = {"OVERLAP": "careful", "VERIFY": "on"}
+
+
+@unittest.skipUnless(LONG, "only with --long")
+class Trusted(Faults):
+    """Nothing would move beside a device at work if each move were verified."""
+    MODE = {"OVERLAP": "trust"}
 
 
 if __name__ == "__main__":
