@@ -9,11 +9,16 @@ enum {
     LEAST_EQUAL = 24,    /* events that must be equal before a place is followed */
     MOST_EQUAL = 1 << 15, /* compared at most */
     MOST_PLACES = 512,   /* looked at in one search */
-    MOST_COMPARED = 1 << 17, /* events, in one search */
+    MOST_COMPARED = 1 << 17, /* events, in one search, also for a step */
     MOST_SKIPPED = 32,   /* expected events that may be missing at once */
     MOST_STRIKES = 48,   /* differences, less what was as expected since */
     SEARCH_EVERY = 32,   /* events, while lost */
-    NEAR_SHARE = 8       /* part of a period by which another one may differ and be the same */
+    NEAR_SHARE = 8,      /* part of a period by which another one may differ and be the same */
+    UNLIKE_SHARE = 32,   /* part of a step's events that may use other blocks than those before */
+    MISSING_SHARE = 4,   /* part of a step that need not have come twice yet */
+    MOST_PERIODS = 8,    /* of events compared to find how long a step is, at most */
+    MEASURE_SHARE = 4,   /* part of a period after which it is looked again how long a step is */
+    REACH = 4            /* periods ahead that are foreseen, if so much is known */
 };
 
 static const uint64_t odd = 0x9e3779b97f4a7c15u;
@@ -56,6 +61,12 @@ static bool is_kept(const struct spw_order *order, uint64_t number)
 
 /* ---- following ---- */
 
+/* How far back the past is that is followed; 0: none is. */
+static uint64_t distance_of(const struct spw_order *order)
+{
+    return order->following ? order->count - order->cursor : 0;
+}
+
 /* The block of the event before, whose place `block` has taken. */
 static void inherit(struct spw_order *order, uint32_t before, uint32_t block)
 {
@@ -85,40 +96,159 @@ static uint64_t count_equal(const struct spw_order *order, uint64_t number, uint
     return equal;
 }
 
-/* Looks for the place in the past that the present is most like. Stays where it is when there is
- * none. */
-static void search(struct spw_order *order)
+/* Whether two like events are of two blocks that are both there. */
+static bool is_unlike(const struct spw_order *order, const struct spw_order_event *then,
+                      const struct spw_order_event *now)
 {
-    uint64_t number = order->count - 1, place = 0, best = LEAST_EQUAL - 1, compared = 0;
+    return then->block != now->block && order->blocks[then->block].live;
+}
 
-    for (int i = 0; i < MOST_PLACES && compared < MOST_COMPARED; i++) {
-        uint32_t before = event_at(order, number)->before;
-        uint64_t equal;
+/* How many of the last events are as those a step before, and of the same blocks but for a few. */
+static uint64_t count_repeated(const struct spw_order *order, uint64_t step)
+{
+    uint64_t unlike = 0;
 
-        if (before == 0 || before > number || !is_kept(order, number - before)) {
-            break;
+    for (uint64_t i = 1; i <= step; i++) {
+        uint64_t number = order->count - i;
+        const struct spw_order_event *now = event_at(order, number), *then;
+
+        if (number < step || !is_kept(order, number - step)) {
+            return i - 1;
         }
-        number -= before;
-        equal = count_equal(order, number + 1, MOST_EQUAL);
-        compared += equal;
-        if (equal > best) {
-            best = equal;
-            place = number + 1;
+        then = event_at(order, number - step);
+        unlike += is_unlike(order, then, now);
+        if (then->token != now->token || unlike > step / UNLIKE_SHARE) {
+            return i - 1;
         }
     }
-    order->wait = SEARCH_EVERY;
-    if (best < LEAST_EQUAL) {
-        return;
+    return step;
+}
+
+/* The size of the blocks that the last events were of and that are there. */
+static uint64_t sum_bytes(struct spw_order *order, uint64_t events)
+{
+    uint64_t bytes = 0;
+
+    order->sum++;
+    for (uint64_t i = 1; i <= events; i++) {
+        struct spw_order_block *b = &order->blocks[event_at(order, order->count - i)->block];
+
+        bytes += b->live && b->summed != order->sum ? b->bytes : 0;
+        b->summed = order->sum;
     }
-    order->cursor = place;
+    return bytes;
+}
+
+/* A place in the past that is like the present. */
+struct place {
+    uint64_t number; /* the event after it */
+    uint64_t equal;  /* events before it that are as those before the next */
+};
+
+/* Goes on to the next place further back. False when there is none. */
+static bool go_back(const struct spw_order *order, struct place *place)
+{
+    uint32_t before = event_at(order, place->number - 1)->before;
+
+    if (before == 0 || before >= place->number || !is_kept(order, place->number - 1 - before)) {
+        return false;
+    }
+    place->number -= before;
+    return true;
+}
+
+/* The place in the past that the present is most like. */
+static struct place find_likest(const struct spw_order *order)
+{
+    struct place place = {.number = order->count}, likest = {0};
+    uint64_t compared = 0;
+
+    for (int i = 0; i < MOST_PLACES && compared < MOST_COMPARED && go_back(order, &place); i++) {
+        place.equal = count_equal(order, place.number, MOST_EQUAL);
+        compared += place.equal;
+        if (place.equal > likest.equal) {
+            likest = place;
+        }
+    }
+    return likest;
+}
+
+/* What comes next is expected to be as it was there; so many events before are as the last ones. */
+static void go_to(struct spw_order *order, uint64_t number, uint64_t equal)
+{
+    order->cursor = number;
     order->following = true;
     order->strikes = 0;
-    for (uint64_t i = 1; i <= best; i++) {
+    for (uint64_t i = 1; i <= equal; i++) {
         const struct spw_order_event *then = event_at(order, order->cursor - i);
 
         if (then->kind == SPW_ORDER_ALLOC) {
             inherit(order, then->block, event_at(order, order->count - i)->block);
         }
+    }
+}
+
+/* The length of the last step, if it follows a step and both are in what lies between the past that
+ * is followed and now; else 0. The work is in proportion to the period, for it is done in each. */
+static uint64_t find_step(struct spw_order *order)
+{
+    struct place place = {.number = order->count};
+    uint64_t most = MOST_PERIODS * spw_order_period(order), compared = 0;
+
+    most = most < MOST_COMPARED ? most : MOST_COMPARED;
+    while (compared < most && go_back(order, &place)) {
+        uint64_t step = order->count - place.number, repeated;
+
+        if (step > distance_of(order)) {
+            return 0;
+        }
+        repeated = step >= LEAST_EQUAL ? count_repeated(order, step) : 0;
+        compared += GRAM + repeated;
+        if (repeated > 0 && repeated >= step - step / MISSING_SHARE &&
+            sum_bytes(order, step) >= order->live_bytes / 2) {
+            return step;
+        }
+    }
+    return 0;
+}
+
+/* Whether what lies between the past that is followed and now came twice. While all is as expected
+ * that stays so. */
+static bool came_twice(struct spw_order *order)
+{
+    uint64_t distance = distance_of(order);
+
+    order->twice = order->twice || count_equal(order, order->cursor, distance) == distance;
+    return order->twice;
+}
+
+/* Looks how long a step is, and follows the last one rather than a past that has not come twice.
+ * All the steps between two evaluations are a step too, but not the one that is meant. */
+static void measure(struct spw_order *order)
+{
+    uint64_t step = find_step(order), period;
+
+    if (step > 0 && step <= spw_order_period(order)) {
+        order->step = step;
+        order->step_seen = order->count;
+    }
+    if (step > 0 && step < distance_of(order) && !came_twice(order)) {
+        go_to(order, order->count - step, count_equal(order, order->count - step, step));
+    }
+    period = spw_order_period(order) / MEASURE_SHARE;
+    order->measure_at = order->count + (period > SEARCH_EVERY ? period : SEARCH_EVERY);
+}
+
+/* Looks for a place in the past to follow. Stays where it is when there is none. */
+static void search(struct spw_order *order)
+{
+    struct place place = find_likest(order);
+
+    order->wait = SEARCH_EVERY;
+    order->twice = false;
+    if (place.equal >= LEAST_EQUAL) {
+        go_to(order, place.number, place.equal);
+        measure(order);
     }
 }
 
@@ -169,7 +299,7 @@ static uint64_t *end_of(struct spw_order *order)
 /* Whether what is followed is what was followed before. */
 static void compare_periods(struct spw_order *order)
 {
-    uint64_t period = spw_order_period(order), before = order->steady_period;
+    uint64_t period = distance_of(order), before = order->steady_period;
     uint64_t difference = period > before ? period - before : before - period;
 
     if (period == 0 || before == 0 || difference > before / NEAR_SHARE) {
@@ -208,6 +338,8 @@ static void note(struct spw_order *order, enum spw_order_kind kind, uint32_t blo
     }
     if (!expected || (!order->following && order->wait == 0)) {
         search(order);
+    } else if (order->following && order->count >= order->measure_at) {
+        measure(order);
     }
     compare_periods(order);
 }
@@ -229,6 +361,7 @@ uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site,
                                                      .last = (int64_t)(order->count - age),
                                                      .token = (uint32_t)(hash >> 32),
                                                      .live = true};
+    order->live_bytes += bytes;
     return number;
 }
 
@@ -256,6 +389,7 @@ void spw_order_use(struct spw_order *order, uint32_t block)
 void spw_order_free(struct spw_order *order, uint32_t block)
 {
     order->blocks[block].live = false;
+    order->live_bytes -= order->blocks[block].bytes;
     note(order, SPW_ORDER_FREE, block);
 }
 
@@ -266,15 +400,20 @@ void spw_order_renew(struct spw_order *order)
 
 /* ---- looking ahead ---- */
 
+/* A step that was not seen since the past that is followed is none any more. */
 uint64_t spw_order_period(const struct spw_order *order)
 {
-    return order->following ? order->count - order->cursor : 0;
+    uint64_t distance = distance_of(order);
+
+    return order->step > 0 && order->step < distance && order->count - order->step_seen < distance
+               ? order->step
+               : distance;
 }
 
 struct spw_order_course spw_order_course(const struct spw_order *order)
 {
     return (struct spw_order_course){.events = order->count,
-                                     .period = spw_order_period(order),
+                                     .period = distance_of(order),
                                      .since = order->since,
                                      .surprise = order->surprise};
 }
@@ -292,8 +431,11 @@ void spw_order_foresee(struct spw_order *order,
                        void (*expect)(void *cookie, const struct spw_order_expected *expected),
                        void *cookie)
 {
+    uint64_t distance = distance_of(order), reach = REACH * spw_order_period(order);
+    uint64_t end = order->cursor + (reach < distance ? reach : distance);
+
     order->forecast++;
-    for (uint64_t number = order->cursor; order->following && number < order->count; number++) {
+    for (uint64_t number = order->cursor; number < end; number++) {
         const struct spw_order_event *event = event_at(order, number);
         struct spw_order_expected expected = {.kind = event->kind,
                                               .distance = (uint32_t)(number - order->cursor),

@@ -5,9 +5,15 @@
  * cursor follows what came after them then, and skips over small differences; at each of them a
  * place is taken that is like the present for longer, if there is one. The longest equal past wins,
  * so that a layer that follows its like is not taken for a step that follows a step. What lies
- * between the cursor and now is the period, and is expected to come again: a block that lives on
- * from it is itself meant; of one that was allocated in it, the heir, which is the block that was
- * allocated in its place this time.
+ * between the cursor and now is expected to come again: a block that lives on from it is itself
+ * meant; of one that was allocated in it, the heir, which is the block that was allocated in its
+ * place this time.
+ *
+ * That is the period, unless it holds steps that follow one another, as what lies between two
+ * evaluations does: then a step is. It is told from a layer by its blocks: a step uses those that
+ * the step before it used, where they are still there, and uses most memory there is. Where the
+ * past that is like the present for longest has not itself come twice, the nearest step is followed
+ * rather than it.
  *
  * Pure: no clock, no addresses. Wrong predictions cost time, nothing else. Caller locks. */
 #pragma once
@@ -28,6 +34,7 @@ struct spw_order_block {
     uint32_t next;  /* events from now until it is used; see spw_order_foresee */
     uint32_t swept; /* the forecast in which `next` was set */
     uint32_t ahead; /* the forecast in which its like is allocated anew */
+    uint32_t summed; /* the last sum that its bytes are in */
     bool live;
 };
 
@@ -47,8 +54,12 @@ struct spw_order {
     uint64_t count;  /* events so far: the next one's number */
     uint64_t cursor; /* the event that is expected next happened as this one */
     bool following;  /* the cursor means something */
+    bool twice;      /* what lies between it and now is known to have come twice */
     uint32_t strikes, wait;
-    uint32_t forecast;
+    uint32_t forecast, sum;
+    uint64_t live_bytes; /* of all blocks that are there */
+    uint64_t step, step_seen; /* the newest step's events, and the event after it; 0: none */
+    uint64_t measure_at; /* the event at which it is looked again how long a step is */
     uint64_t hits, misses; /* events that were expected, and that were not, while following */
     uint64_t steady_period, since, surprise; /* see struct spw_order_course */
 };
@@ -72,13 +83,14 @@ void spw_order_renew(struct spw_order *order);
 /* A block that is known without having been seen to be allocated, `age` events ago. */
 uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site, uint64_t age);
 
-/* The length of the period in events; 0: nothing is expected. */
+/* The length of the period in events: of a step, where one is found in what lies between the past
+ * that is followed and now, else of all of that. 0: nothing is expected. */
 uint64_t spw_order_period(const struct spw_order *order);
 
 /* How the past is followed. */
 struct spw_order_course {
     uint64_t events;   /* so far */
-    uint64_t period;   /* in events; 0: nothing is expected */
+    uint64_t period;   /* from the past that is followed until now: in events; 0: none is */
     uint64_t since;    /* the event since which that period, or nearly that, is followed */
     uint64_t surprise; /* the newest event that was not as expected, with 1 added; 0: none */
 };
@@ -94,13 +106,14 @@ struct spw_order_expected {
     uint64_t bytes;
 };
 
-/* Looks ahead over one period at most, and tells `expect`, if not NULL, of every allocation and
- * free in order. Afterwards spw_order_next answers for every live block. */
+/* Looks ahead over what lies between the past that is followed and now, but over a few periods at
+ * most, and tells `expect`, if not NULL, of every allocation and free in order. Afterwards
+ * spw_order_next answers for every live block. */
 void spw_order_foresee(struct spw_order *order,
                        void (*expect)(void *cookie, const struct spw_order_expected *expected),
                        void *cookie);
 
-/* By the last forecast: events until a block is used; SPW_ORDER_NEVER: not within a period. */
+/* By the last forecast: events until a block is used; SPW_ORDER_NEVER: it saw none. */
 static inline uint32_t spw_order_next(const struct spw_order *order, uint32_t block)
 {
     const struct spw_order_block *b = &order->blocks[block];

@@ -9,6 +9,7 @@
  *     unnamed    others add to further blocks that only a pointer in memory tells of
  *     otherwise  as `named`, in another order
  *     unknown    as `named`, but how the arguments of some launches lie is not known: graphs
+ *     check      no steps: the content is checked, once more than at the end
  * Exit 0 when all content was right. */
 #include <cuda.h>
 #include <stdbool.h>
@@ -23,14 +24,15 @@ enum { SOME_WORDS = 1024 };
 struct mode {
     const char *name;
     int stride; /* from one block to the next; no divisor of BLOCKS but 1 */
-    bool unnamed, unknown;
+    bool unnamed, unknown, check;
 };
 
 static const struct mode modes[] = {
-    {"named", 1, false, false},
-    {"unnamed", 1, true, false},
-    {"otherwise", 7, false, false},
-    {"unknown", 1, false, true},
+    {"named", 1, false, false, false},
+    {"unnamed", 1, true, false, false},
+    {"otherwise", 7, false, false, false},
+    {"unknown", 1, false, true, false},
+    {"check", 1, false, false, true},
 };
 
 static CUfunction add_kernel, through_kernel;
@@ -195,8 +197,11 @@ static bool take_steps(const char *name, int steps)
 {
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (strcmp(name, modes[i].name) == 0) {
-            for (int k = 0; k < steps; k++) {
+            for (int k = 0; k < steps && !modes[i].check; k++) {
                 step(&modes[i]);
+            }
+            if (modes[i].check) {
+                check();
             }
             return true;
         }

@@ -75,6 +75,17 @@ class Evidence(harness.Case):
                 self.assertGreaterEqual(device["audits"], 8)
                 self.assertGreater(device["believed_moves"], 8)
 
+    def test_interrupted(self):
+        """Steps are moved ahead of after a check as before it, however many lie between two: not
+        all of them together are taken for a step."""
+        whole = self.periodic(24, "named", SIM_SEED=1)
+        for steps in (12, 3):
+            with self.subTest(steps=steps):
+                modes = ["named", "check"] * (24 // steps - 1) + ["named"]
+                device = self.periodic(steps, *modes, SIM_SEED=1)
+                self.assertGreater(device["prefetches"], whole["prefetches"] * 3 // 4)
+                self.assertGreater(device["believed_moves"], 8)
+
     def test_another_kernel(self):
         """Nor is it of kernels that were not launched before."""
         for seed in SEEDS:

@@ -9,12 +9,13 @@
 
 #include <cmocka.h>
 
-enum { LAYERS = 12, WEIGHTS = LAYERS };
+enum { LAYERS = 24, WEIGHTS = LAYERS };
 
 /* A model: weights that stay, activations that come and go, in layers that are all alike. */
 struct model {
     struct spw_order order;
     uint32_t weights[WEIGHTS], activations[LAYERS];
+    uint32_t samples; /* used by evaluations only */
 };
 
 static void begin(struct model *model)
@@ -23,6 +24,7 @@ static void begin(struct model *model)
     for (int i = 0; i < WEIGHTS; i++) {
         model->weights[i] = spw_order_adopt(&model->order, 4096, 1, 0);
     }
+    model->samples = spw_order_adopt(&model->order, 4096, 5, 0);
 }
 
 static void forward(struct model *model, int layer)
@@ -52,6 +54,32 @@ static void step(struct model *model, int noise)
     for (int i = LAYERS - 1; i >= 0; i--) {
         backward(model, i);
     }
+}
+
+/* What comes between steps: every weight is read. */
+static void check(struct model *model)
+{
+    for (int i = 0; i < WEIGHTS; i++) {
+        spw_order_use(&model->order, model->weights[i]);
+    }
+}
+
+/* Forward only, and nothing stays. */
+static void evaluate(struct model *model)
+{
+    uint32_t input = spw_order_alloc(&model->order, 1 << 18, 3);
+
+    spw_order_use(&model->order, model->samples);
+    for (int i = 0; i < LAYERS; i++) {
+        uint32_t output = spw_order_alloc(&model->order, 1 << 18, 4);
+
+        spw_order_use(&model->order, input);
+        spw_order_use(&model->order, model->weights[i]);
+        spw_order_use(&model->order, output);
+        spw_order_free(&model->order, input);
+        input = output;
+    }
+    spw_order_free(&model->order, input);
 }
 
 /* Two uses of a block that follow one another are one event: so it is where the step turns. */
@@ -224,6 +252,134 @@ static void test_course(void **state)
     spw_order_fini(&model.order);
 }
 
+static void assert_step_is_known(struct model *model)
+{
+    assert_int_equal(spw_order_period(&model->order), EVENTS);
+    spw_order_foresee(&model->order, NULL, NULL);
+    for (uint32_t i = 0; i < WEIGHTS; i++) {
+        assert_int_equal(spw_order_next(&model->order, model->weights[i]), 3 * i + 1);
+    }
+}
+
+/* What came before the steps came after them too, so the first of them is most like the present:
+ * the period is a step all the same, and soon the last step is followed. */
+static void test_steps_go_on_after_an_interruption(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int phase = 0; phase < 2; phase++) {
+        check(&model);
+        check(&model);
+        for (int i = 0; i < 12; i++) {
+            step(&model, -1);
+            if (i >= 2) {
+                assert_step_is_known(&model);
+                assert_int_equal(spw_order_course(&model.order).period, EVENTS);
+            }
+        }
+    }
+    spw_order_fini(&model.order);
+}
+
+/* After an evaluation that was not there before. */
+static void test_steps_go_on_after_an_evaluation(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 8; i++) {
+        step(&model, -1);
+    }
+    for (int i = 0; i < 3; i++) {
+        evaluate(&model);
+    }
+    for (int i = 0; i < 8; i++) {
+        step(&model, -1);
+        if (i >= 2) {
+            assert_step_is_known(&model);
+        }
+    }
+    spw_order_fini(&model.order);
+}
+
+/* What comes every third step is foreseen, and a period is a step still. */
+static void test_an_evaluation_every_third_step(void **state)
+{
+    uint64_t misses = 0, round = 0;
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 10; i++) {
+        uint64_t begun = model.order.count;
+
+        for (int k = 0; k < 3; k++) {
+            step(&model, -1);
+            if (i >= 4) {
+                assert_int_equal(spw_order_period(&model.order), EVENTS);
+                assert_int_equal(spw_order_course(&model.order).period, round);
+                spw_order_foresee(&model.order, NULL, NULL);
+                assert_int_equal(spw_order_next(&model.order, model.samples),
+                                 (2 - k) * EVENTS + 1);
+            }
+        }
+        if (i >= 4) {
+            assert_int_equal(spw_order_next(&model.order, model.weights[0]), 4);
+            assert_int_equal(spw_order_next(&model.order, model.weights[1]), 4 + 5);
+            assert_int_equal(model.order.misses, misses);
+        }
+        evaluate(&model);
+        misses = model.order.misses;
+        round = model.order.count - begun;
+    }
+    spw_order_fini(&model.order);
+}
+
+/* However many layers that are alike came one after the other: each has blocks of its own. */
+static void test_layers_are_no_steps(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 3; i++) {
+        step(&model, -1);
+    }
+    for (int i = 0; i < 3; i++) {
+        for (int layer = 0; layer < LAYERS; layer++) {
+            forward(&model, layer);
+            assert_int_equal(spw_order_period(&model.order), EVENTS);
+        }
+        for (int layer = LAYERS - 1; layer >= 0; layer--) {
+            backward(&model, layer);
+            assert_int_equal(spw_order_period(&model.order), EVENTS);
+        }
+    }
+    spw_order_fini(&model.order);
+}
+
+/* Nor is what comes many times in a step, and uses little of the memory. */
+static void test_a_loop_in_a_step_is_none(void **state)
+{
+    enum { SCRATCH = 4, ROUNDS = 40 };
+    uint32_t scratch[SCRATCH];
+    struct model model;
+
+    begin(&model);
+    for (uint32_t i = 0; i < SCRATCH; i++) {
+        scratch[i] = spw_order_adopt(&model.order, 512, 10 + i, 0);
+    }
+    for (int i = 0; i < 6; i++) {
+        step(&model, -1);
+        for (int k = 0; k < SCRATCH * ROUNDS; k++) {
+            spw_order_use(&model.order, scratch[k % SCRATCH]);
+            if (i >= 3) {
+                assert_int_equal(spw_order_period(&model.order), EVENTS + SCRATCH * ROUNDS);
+            }
+        }
+    }
+    spw_order_fini(&model.order);
+}
+
 /* Far more events and blocks than are kept. */
 static void test_for_long(void **state)
 {
@@ -261,6 +417,11 @@ int main(void)
         cmocka_unit_test(test_small_differences),
         cmocka_unit_test(test_another_order),
         cmocka_unit_test(test_course),
+        cmocka_unit_test(test_steps_go_on_after_an_interruption),
+        cmocka_unit_test(test_steps_go_on_after_an_evaluation),
+        cmocka_unit_test(test_an_evaluation_every_third_step),
+        cmocka_unit_test(test_layers_are_no_steps),
+        cmocka_unit_test(test_a_loop_in_a_step_is_none),
         cmocka_unit_test(test_for_long),
         cmocka_unit_test(test_too_many_blocks),
     };
