@@ -174,6 +174,17 @@ static CUresult copy_from_buffer(struct launch_op *self, const struct sim_kernel
     return CUDA_SUCCESS;
 }
 
+/* Zeros, aligned as a parameter may have to be: a CUtensorMap to 128 bytes. */
+static void *new_args(size_t bytes)
+{
+    void *args;
+
+    if (posix_memalign(&args, 128, bytes + 1) != 0) {
+        return NULL;
+    }
+    return memset(args, 0, bytes + 1);
+}
+
 /* Copies the parameters of a kernel whose layout is known. */
 static CUresult copy_params(struct launch_op *self, const struct sim_kernel_info *info)
 {
@@ -187,7 +198,7 @@ static CUresult copy_params(struct launch_op *self, const struct sim_kernel_info
         self->params.extra = NULL;
         return CUDA_SUCCESS;
     }
-    self->args = calloc(1, info->param_bytes + 1);
+    self->args = new_args(info->param_bytes);
     self->arg_pointers = calloc(info->param_count + 1, sizeof(void *));
     if (self->args == NULL || self->arg_pointers == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
