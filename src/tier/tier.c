@@ -18,6 +18,7 @@ enum {
     COLD_AGE = 64,       /* blocks freed since a block was last used that make it cold */
     SHARE_AT_ONCE = 64,  /* part of the limit that is moved at once, at least */
     SHARE_AT_WORK = 32,  /* the same while the device need not rest for it */
+    SHARE_AT_MOST = 16,  /* that is moved for one request, unless more is missing */
     SHARE_KEPT_FREE = 16, /* part of the limit that is not filled by promotion */
     COLD_EVENTS = 64,     /* allocations, uses and frees since a block was used that make it cold */
     BATCH_SHARE = 32,     /* part of the limit that is moved at once ahead of use, each way */
@@ -250,13 +251,30 @@ static enum spw_err spill(struct spw_host_tier *tier, uint64_t bytes, bool must,
                           PATIENCE * tier->config.move_wait_ns, ret_bytes);
 }
 
+/* How much is to be moved for a request. Usually as much as it is of, so that the next one finds
+ * room as well; for a large one that would throw out far more than is missing. */
+static uint64_t enough_for(const struct spw_host_tier *tier, uint64_t bytes, uint64_t share)
+{
+    struct spw_pool_usage usage;
+    uint64_t elsewhere, used, missing, most;
+
+    spw_pool_usage(tier->config.pool, &usage);
+    elsewhere = usage.host + usage.lazy;
+    used = usage.live > elsewhere ? usage.live - elsewhere : 0;
+    missing = used + bytes > usage.limit ? used + bytes - usage.limit : 0;
+    most = missing + share > usage.limit / SHARE_AT_MOST ? missing + share
+                                                         : usage.limit / SHARE_AT_MOST;
+    bytes = bytes < most ? bytes : most;
+    return bytes > share ? bytes : share;
+}
+
 /* Moves blocks to the host until there should be room. False when nothing was moved. */
 static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_request *request)
 {
     bool must = request->wish != NULL && request->wish->on_device;
     uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) /
                      (tier->mover.at_work ? SHARE_AT_WORK : SHARE_AT_ONCE);
-    uint64_t wanted = request->bytes > share ? request->bytes : share, moved = 0, bytes;
+    uint64_t wanted = enough_for(tier, request->bytes, share), moved = 0, bytes;
     enum spw_err err = SPW_OK;
 
     while (moved < wanted && err == SPW_OK) {
@@ -523,7 +541,8 @@ enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
         if (finish_now(tier)) {
             err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
         }
-        if (is_short(err) && make_room(tier, request)) {
+        /* Twice: what is free may lie on granules that cannot be had whole. */
+        for (int i = 0; i < 2 && is_short(err) && make_room(tier, request); i++) {
             err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
         }
     }
