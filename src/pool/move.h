@@ -50,8 +50,11 @@ struct spw_move_spot {
     bool movable;
 };
 
+/* How many bytes more of blocks the device could hold, in whole granules; negative: fewer. */
+int64_t spw_pool_room(struct spw_pool *pool);
+
 /* Fills in the first `most` granules of large blocks, from *ret_address on. Returns how many.
- * *ret_room: how many bytes more of blocks the device could hold; negative: fewer. */
+ * *ret_room as above. */
 size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
                        uint64_t *ret_address, int64_t *ret_room);
 

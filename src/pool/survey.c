@@ -34,22 +34,48 @@ static void survey_block(const struct spw_pool *pool, const struct spw_extent *b
     }
 }
 
+/* The granules of the device that blocks lie on. */
+static uint64_t count_used(const struct spw_pool *pool)
+{
+    const struct spw_backing *backing = &pool->backing;
+    uint64_t used = 0, at = 0;
+
+    for (const struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
+         e = spw_space_next_large(&pool->space, e)) {
+        uint64_t begin = spw_backing_down(backing, e->address);
+
+        if (e->kind != SPW_EXTENT_BLOCK) {
+            continue;
+        }
+        for (at = begin > at ? begin : at; at < spw_extent_end(e); at += backing->granule_bytes) {
+            used += backing->granules[spw_backing_index(backing, at)].tier == SPW_TIER_DEVICE;
+        }
+    }
+    return used;
+}
+
 /* What the device has beside the blocks, in chunks that are there or could be. */
-static int64_t find_room(const struct spw_pool *pool, const struct spw_move_spot *spots,
-                         size_t count)
+static int64_t find_room(const struct spw_pool *pool)
 {
     const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
     uint64_t granule = pool->config.granule_bytes;
     uint64_t chunks = pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * granule;
     uint64_t used = spw_backing_up(&pool->backing, small->frontier) -
-                    spw_backing_down(&pool->backing, small->base);
+                    spw_backing_down(&pool->backing, small->base) + count_used(pool) * granule;
 
-    for (size_t i = 0; i < count; i++) {
-        used += spots[i].block != 0 && spots[i].tier == SPW_TIER_DEVICE ? granule : 0;
-    }
     return (int64_t)(pool->config.limit_bytes + chunks -
                      spw_counter_get(&pool->counters->committed_bytes)) -
            (int64_t)used;
+}
+
+int64_t spw_pool_room(struct spw_pool *pool)
+{
+    int64_t room;
+
+    pthread_mutex_lock(&pool->lock);
+    room = find_room(pool);
+    pthread_mutex_unlock(&pool->lock);
+    return room;
 }
 
 /* The end of the last heap that is in use. */
@@ -82,7 +108,7 @@ size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_
         }
     }
     *ret_address = base;
-    *ret_room = find_room(pool, spots, count);
+    *ret_room = find_room(pool);
     pthread_mutex_unlock(&pool->lock);
     return count;
 }

@@ -41,8 +41,7 @@ bool spw_heat_open(struct spw_heat *heat, struct spw_pool *pool, struct spw_coun
     heat->granules = calloc(heat->spot_capacity, sizeof(*heat->granules));
     heat->needs = calloc(heat->need_capacity, sizeof(*heat->needs));
     if (heat->moving == NULL || heat->touched == NULL || heat->spots == NULL ||
-        heat->granules == NULL ||
-        heat->needs == NULL || !spw_order_init(&heat->order) ||
+        heat->granules == NULL || heat->needs == NULL || !spw_order_init(&heat->order) ||
         !spw_places_init(&heat->places, base, bytes, heat->granule_bytes, SPW_ORDER_BLOCKS)) {
         spw_heat_close(heat);
         return false;
@@ -319,11 +318,35 @@ struct spw_order_course spw_heat_course(struct spw_heat *heat)
     return course;
 }
 
+/* The part of a block that lies on the host. */
+static int64_t host_bytes(const struct spw_heat *heat, uint32_t block)
+{
+    const struct spw_place *place = &heat->places.blocks[block];
+    size_t last = spw_places_granule(&heat->places, place->end - 1);
+    int64_t bytes = 0;
+
+    for (size_t g = spw_places_granule(&heat->places, place->address); g <= last; g++) {
+        uint64_t begin = heat->places.base + g * heat->granule_bytes;
+        uint64_t end = begin + heat->granule_bytes;
+
+        begin = begin > place->address ? begin : place->address;
+        end = end < place->end ? end : place->end;
+        bytes += g < heat->spot_count && heat->spots[g].tier == SPW_TIER_HOST
+                     ? (int64_t)(end - begin)
+                     : 0;
+    }
+    return bytes;
+}
+
+/* What is freed on the host gives no room on the device. */
 static void add_need(void *cookie, const struct spw_order_expected *expected)
 {
     struct spw_heat *heat = cookie;
     int64_t bytes = (int64_t)expected->bytes;
 
+    if (expected->kind == SPW_ORDER_FREE && expected->block != 0) {
+        bytes -= host_bytes(heat, expected->block);
+    }
     if (heat->need_count < heat->need_capacity) {
         heat->needs[heat->need_count++] = (struct spw_plan_need){
             .at = expected->distance, .bytes = expected->kind == SPW_ORDER_ALLOC ? bytes : -bytes};
@@ -334,34 +357,46 @@ static void add_need(void *cookie, const struct spw_order_expected *expected)
 static void warm(const struct spw_heat *heat, struct spw_plan_granule *granule, uint32_t block)
 {
     uint32_t next = spw_order_next(&heat->order, block);
+    uint32_t end = spw_order_end(&heat->order, block);
     uint64_t age = spw_order_age(&heat->order, block);
 
     if (next < granule->next) {
         granule->next = next;
+    }
+    if (end > granule->end) {
+        granule->end = end;
     }
     if (age < granule->age) {
         granule->age = (uint32_t)age;
     }
 }
 
-/* Describes the granules that can be moved. */
-static size_t describe(struct spw_heat *heat, size_t spots, const struct spw_heat_moment *passed)
+/* Describes the granules that can be moved; *ret_hot as in struct spw_heat_plan. */
+static size_t describe(struct spw_heat *heat, const struct spw_heat_wish *wish, size_t *ret_hot)
 {
     size_t count = 0;
 
-    for (size_t g = 0; g < spots; g++) {
+    *ret_hot = 0;
+
+    for (size_t g = 0; g < heat->spot_count; g++) {
         const struct spw_move_spot *spot = &heat->spots[g];
         struct spw_plan_granule *granule = &heat->granules[count];
 
-        if (spot->block == 0 || !spot->movable ||
-            (passed != NULL && heat->touched[g] > passed->clock)) {
+        bool host = spot->tier == SPW_TIER_HOST;
+        bool hot = wish->passed != NULL && heat->touched[g] > wish->passed->clock;
+
+        if (spot->block == 0 || !spot->movable) {
+            continue;
+        }
+        *ret_hot += hot && host;
+        if (hot != (wish->hot && host)) {
             continue;
         }
         *granule = (struct spw_plan_granule){.index = (uint32_t)g,
                                              .next = SPW_ORDER_NEVER,
                                              .age = UINT32_MAX,
                                              .priority = spot->priority,
-                                             .host = spot->tier == SPW_TIER_HOST};
+                                             .host = host};
         if (heat->places.covers[g] != 0) {
             warm(heat, granule, heat->places.covers[g]);
         }
@@ -373,8 +408,8 @@ static size_t describe(struct spw_heat *heat, size_t spots, const struct spw_hea
     return count;
 }
 
-static size_t plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
-                   struct spw_move_place *ret_places, uint32_t *ret_at)
+static void plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                 struct spw_heat_plan *ret_plan)
 {
     struct spw_plan_move moves[SPW_MOVE_GRANULES];
     struct spw_plan_question question = {.granules = heat->granules,
@@ -384,15 +419,14 @@ static size_t plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
                                          .later = SOON};
     uint64_t base, period = spw_order_period(&heat->order);
     int64_t room;
-    size_t count, spots = spw_pool_survey(heat->pool, heat->spots, heat->spot_capacity, &base,
-                                          &room);
 
+    heat->spot_count = spw_pool_survey(heat->pool, heat->spots, heat->spot_capacity, &base, &room);
     heat->need_count = 0;
     if (wish->bytes > 0) {
         heat->needs[heat->need_count++] = (struct spw_plan_need){.bytes = (int64_t)wish->bytes};
     }
     spw_order_foresee(&heat->order, wish->bytes > 0 ? NULL : add_need, heat);
-    question.granule_count = describe(heat, spots, wish->passed);
+    question.granule_count = describe(heat, wish, &ret_plan->hot);
     question.need_count = heat->need_count;
     question.fetch = wish->bytes == 0;
     question.room_bytes = wish->bytes > 0 ? 0 : room - (int64_t)wish->kept;
@@ -401,23 +435,19 @@ static size_t plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
         question.later += (uint32_t)(period / LATER_SHARE);
     }
     question.grain = (uint32_t)(period / GRAIN_SHARE);
-    count = spw_plan_answer(&question, moves, ret_at);
-    for (size_t i = 0; i < count; i++) {
-        ret_places[i] =
+    ret_plan->count = spw_plan_answer(&question, moves, &ret_plan->at);
+    for (size_t i = 0; i < ret_plan->count; i++) {
+        ret_plan->places[i] =
             (struct spw_move_place){.block = heat->spots[moves[i].index].block,
                                     .granule = base + moves[i].index * heat->granule_bytes,
                                     .to = moves[i].to_host ? SPW_TIER_HOST : SPW_TIER_DEVICE};
     }
-    return count;
 }
 
-size_t spw_heat_plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
-                     struct spw_move_place *ret_places, uint32_t *ret_at)
+void spw_heat_plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                   struct spw_heat_plan *ret_plan)
 {
-    size_t count;
-
     pthread_mutex_lock(&heat->lock);
-    count = plan(heat, wish, ret_places, ret_at);
+    plan(heat, wish, ret_plan);
     pthread_mutex_unlock(&heat->lock);
-    return count;
 }

@@ -53,7 +53,7 @@ struct spw_heat {
     struct spw_move_spot *spots;
     struct spw_plan_granule *granules;
     struct spw_plan_need *needs;
-    size_t spot_capacity, need_capacity, need_count;
+    size_t spot_capacity, spot_count, need_capacity, need_count;
 };
 
 /* Begins to watch a pool. False when the process has no memory for it. */
@@ -119,8 +119,16 @@ struct spw_heat_wish {
     size_t most;        /* granules to move either way; at most SPW_MOVE_GRANULES / 2 */
     uint32_t least_age; /* of what goes to the host, in events, while nothing is known */
     const struct spw_heat_moment *passed; /* nothing that was named since; NULL: anything */
+    bool hot;           /* to the device, only what was: it can come only while the device rests */
 };
 
-/* Chooses at most SPW_MOVE_GRANULES places; *ret_at: events until the first is needed. */
-size_t spw_heat_plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
-                     struct spw_move_place *ret_places, uint32_t *ret_at);
+struct spw_heat_plan {
+    struct spw_move_place places[SPW_MOVE_GRANULES];
+    size_t count;
+    uint32_t at; /* events until the first is needed */
+    size_t hot;  /* granules on the host that were left out, as they were named since */
+};
+
+/* Chooses what is to move. */
+void spw_heat_plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                   struct spw_heat_plan *ret_plan);

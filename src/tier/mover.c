@@ -232,7 +232,7 @@ static enum spw_err exchange(struct spw_mover *mover, uint64_t *ret_bytes)
  * names and no more. With the gate open that may change. */
 static bool tells(const struct spw_mover *mover)
 {
-    return mover->trust && mover->copied && !mover->verify && mover->heat != NULL &&
+    return mover->trust && !mover->rest && mover->copied && !mover->verify && mover->heat != NULL &&
            !mover->inside && spw_heat_tells(mover->heat, spw_gate_submissions());
 }
 
@@ -357,7 +357,7 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
     mover->under_way = true;
     mover->foreseen = foreseen && mover->heat != NULL;
     watch(mover, since);
-    mover->sampled = false;
+    mover->sampled = mover->rest = false;
     mover->copied = copies_first(mover);
     if (mover->copied) {
         err = spw_pool_move_copy(mover->pool, /* after_all */ since == NULL);

@@ -45,6 +45,7 @@ struct spw_mover {
     bool sampled;          /* and can be compared with the second */
     uint64_t unnamed;      /* a granule of it that was written to and not named; 0: none */
     bool inside;           /* the thread that finishes it has a call under way */
+    bool rest;             /* the device is to rest for it in any case: set by who began it */
     bool at_work;          /* the last one was exchanged while the device was at work */
     bool rested;           /* the device was, when the last copies were done */
     bool to_clear;         /* the last one is done but for what it held */

@@ -427,6 +427,21 @@ static uint32_t present(const struct spw_order *order, uint32_t block)
     return order->blocks[block].ahead != order->forecast && order->blocks[now].live ? now : 0;
 }
 
+/* Notes when a block is first used, and when it is freed. */
+static void foresee_event(struct spw_order *order, const struct spw_order_expected *expected)
+{
+    struct spw_order_block *b = &order->blocks[expected->block];
+
+    if (expected->kind == SPW_ORDER_USE && b->swept != order->forecast) {
+        b->swept = order->forecast;
+        b->next = expected->distance;
+    }
+    if (expected->kind == SPW_ORDER_FREE && b->ended != order->forecast) {
+        b->ended = order->forecast;
+        b->end = expected->distance;
+    }
+}
+
 void spw_order_foresee(struct spw_order *order,
                        void (*expect)(void *cookie, const struct spw_order_expected *expected),
                        void *cookie)
@@ -445,14 +460,10 @@ void spw_order_foresee(struct spw_order *order,
             order->blocks[event->block].ahead = order->forecast;
         }
         expected.block = present(order, event->block);
-        if (event->kind == SPW_ORDER_USE) {
-            struct spw_order_block *b = &order->blocks[expected.block];
-
-            if (expected.block != 0 && b->swept != order->forecast) {
-                b->swept = order->forecast;
-                b->next = expected.distance;
+        if (expected.block != 0) {
+            foresee_event(order, &expected);
             }
-        } else if (expect != NULL) {
+        if (event->kind != SPW_ORDER_USE && expect != NULL) {
             expect(cookie, &expected);
         }
     }

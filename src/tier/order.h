@@ -33,6 +33,8 @@ struct spw_order_block {
     uint32_t twin, heir;
     uint32_t next;  /* events from now until it is used; see spw_order_foresee */
     uint32_t swept; /* the forecast in which `next` was set */
+    uint32_t end;   /* events from now until it is freed */
+    uint32_t ended; /* the forecast in which `end` was set */
     uint32_t ahead; /* the forecast in which its like is allocated anew */
     uint32_t summed; /* the last sum that its bytes are in */
     bool live;
@@ -108,7 +110,7 @@ struct spw_order_expected {
 
 /* Looks ahead over what lies between the past that is followed and now, but over a few periods at
  * most, and tells `expect`, if not NULL, of every allocation and free in order. Afterwards
- * spw_order_next answers for every live block. */
+ * spw_order_next and spw_order_end answer for every live block. */
 void spw_order_foresee(struct spw_order *order,
                        void (*expect)(void *cookie, const struct spw_order_expected *expected),
                        void *cookie);
@@ -119,6 +121,14 @@ static inline uint32_t spw_order_next(const struct spw_order *order, uint32_t bl
     const struct spw_order_block *b = &order->blocks[block];
 
     return b->swept == order->forecast ? b->next : SPW_ORDER_NEVER;
+}
+
+/* By the last forecast: events until a block is freed; SPW_ORDER_NEVER: it saw that not. */
+static inline uint32_t spw_order_end(const struct spw_order *order, uint32_t block)
+{
+    const struct spw_order_block *b = &order->blocks[block];
+
+    return b->ended == order->forecast ? b->end : SPW_ORDER_NEVER;
 }
 
 /* Events since a block was last seen. */

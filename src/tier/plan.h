@@ -4,7 +4,8 @@
  * used, and new blocks; frees give room. Whatever finds no room takes the place of the granule that
  * is used last of all, as long as that is later than the need itself: to fetch at once whatever is
  * needed next, for what is needed last, keeps the link busy, and never fetches what would be thrown
- * out before it is used. Pure; no locking. */
+ * out before it is used. What is freed before the need gives its room in any case, and need not go.
+ * Pure; no locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,16 +15,18 @@
 struct spw_plan_granule {
     uint32_t index; /* the caller's */
     uint32_t next;  /* events until it is used; UINT32_MAX: not known to be */
+    uint32_t end;   /* events until it is freed; UINT32_MAX: not known to be */
     uint32_t rank;  /* `next` in steps of `grain`: set by the answer */
     uint32_t age;   /* events since it was used */
     int32_t priority;
     bool host;
+    bool moves; /* it was chosen: set by the answer */
 };
 
 /* A change of the room on the device that is to come. */
 struct spw_plan_need {
     uint32_t at;   /* events from now */
-    int64_t bytes; /* negative: given back */
+    int64_t bytes; /* negative: given back by what is on the device now */
 };
 
 struct spw_plan_question {

@@ -24,6 +24,7 @@ enum {
     BATCH_SHARE = 32,     /* part of the limit that is moved at once ahead of use, each way */
     BATCH_LEAST = 4,      /* granules */
     BATCH_MOST = SPW_MOVE_GRANULES / 2,
+    WORTH_SHARE = 8,      /* part of a batch that is worth a move for which nothing rests */
     SOON_SHARE = 16,      /* part of a period within which a need does not wait for a full batch */
     LOOK_SHARE = 64,      /* part of a period after which it is looked again what to do */
     LOOK_AT_WORK = 128,   /* the same while the device need not rest for moves */
@@ -233,37 +234,44 @@ static enum spw_err spill(struct spw_host_tier *tier, uint64_t bytes, bool must,
 {
     struct spw_move_wish wish = {
         .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : COLD_AGE};
-    struct spw_move_place places[SPW_MOVE_GRANULES];
+    struct spw_heat_plan plan;
     struct spw_heat_wish heat_wish = {
         .bytes = bytes, .most = SPW_MOVE_GRANULES, .least_age = must ? 0 : COLD_EVENTS};
-    uint32_t at;
 
     if (atomic_load(&tier->watching)) {
         heat_wish.passed = passed(tier);
-        wish.places = places;
-        wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
-        if (wish.count == 0 && heat_wish.passed != NULL) {
+        spw_heat_plan(&tier->heat, &heat_wish, &plan);
+        if (plan.count == 0 && heat_wish.passed != NULL) {
             heat_wish.passed = NULL;
-            wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
+            spw_heat_plan(&tier->heat, &heat_wish, &plan);
         }
+        wish.places = plan.places;
+        wish.count = plan.count;
     }
     return spw_mover_move(&tier->mover, &wish, heat_wish.passed,
                           PATIENCE * tier->config.move_wait_ns, ret_bytes);
 }
 
-/* How much is to be moved for a request. Usually as much as it is of, so that the next one finds
- * room as well; for a large one that would throw out far more than is missing. */
-static uint64_t enough_for(const struct spw_host_tier *tier, uint64_t bytes, uint64_t share)
+/* What the device lacks for a request. */
+static uint64_t missing_for(const struct spw_host_tier *tier, uint64_t bytes)
 {
-    struct spw_pool_usage usage;
-    uint64_t elsewhere, used, missing, most;
+    int64_t lacks = (int64_t)(bytes + tier->mover.granule_bytes) - spw_pool_room(tier->config.pool);
 
-    spw_pool_usage(tier->config.pool, &usage);
-    elsewhere = usage.host + usage.lazy;
-    used = usage.live > elsewhere ? usage.live - elsewhere : 0;
-    missing = used + bytes > usage.limit ? used + bytes - usage.limit : 0;
-    most = missing + share > usage.limit / SHARE_AT_MOST ? missing + share
-                                                         : usage.limit / SHARE_AT_MOST;
+    return lacks > 0 ? (uint64_t)lacks : 0;
+}
+
+/* How much is to be moved for a request. Where the order of use is known, what the next ones need
+ * goes ahead of them. Else usually as much as the request is of, so that the next one finds room as
+ * well; for a large one that would throw out far more than is missing. */
+static uint64_t enough_for(struct spw_host_tier *tier, uint64_t bytes, uint64_t share)
+{
+    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
+    uint64_t missing = missing_for(tier, bytes), most = limit / SHARE_AT_MOST, events, period;
+
+    if (atomic_load(&tier->watching) && spw_heat_knows(&tier->heat, &events, &period)) {
+        return missing + (tier->mover.at_work ? share / WORTH_SHARE : share);
+    }
+    most = missing + share > most ? missing + share : most;
     bytes = bytes < most ? bytes : most;
     return bytes > share ? bytes : share;
 }
@@ -308,33 +316,72 @@ static bool finish_now(struct spw_host_tier *tier)
     return spw_mover_clear(&tier->mover);
 }
 
+/* How many granules are moved at once ahead of use, each way. */
+static uint64_t batch_of(const struct spw_host_tier *tier)
+{
+    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
+    uint64_t batch = limit / BATCH_SHARE / tier->mover.granule_bytes;
+
+    return batch < BATCH_LEAST ? BATCH_LEAST : batch > BATCH_MOST ? BATCH_MOST : batch;
+}
+
+static bool begin_move(struct spw_host_tier *tier, const struct spw_heat_plan *plan,
+                       const struct spw_heat_moment *since)
+{
+    const struct spw_move_wish wish = {.places = plan->places, .count = plan->count};
+
+    if (spw_mover_begin(&tier->mover, &wish, /* foreseen */ true, since) != SPW_OK) {
+        return false;
+    }
+    spw_counter_add(&tier->config.counters->prefetches, 1);
+    atomic_store(&tier->since, 0);
+    atomic_store(&tier->moving, true);
+    return true;
+}
+
+/* What is used again and again while it is on the host is never at rest while the device is not,
+ * and is used over the link until it is fetched: the device comes to rest for it. */
+static bool begin_hot(struct spw_host_tier *tier, struct spw_heat_wish wish)
+{
+    struct spw_heat_plan plan;
+
+    wish.hot = true;
+    spw_heat_plan(&tier->heat, &wish, &plan);
+    if (plan.count == 0 || plan.at >= tier->near || !begin_move(tier, &plan, /* since */ NULL)) {
+        return false;
+    }
+    tier->mover.rest = true;
+    return true;
+}
+
 /* Begins to move what will be used, and in its place what will not, if that is known and either
  * enough to be worth the while or needed soon. */
+static void begin_foreseen(struct spw_host_tier *tier, uint64_t period)
+{
+    uint64_t batch = batch_of(tier);
+    uint64_t worth = tier->mover.at_work ? batch / WORTH_SHARE : batch;
+    struct spw_heat_plan plan;
+    struct spw_heat_wish wish = {.most = (size_t)batch, .passed = passed(tier)};
+
+    /* Room to fetch to while others go; what is kept free is missing to the program. */
+    wish.kept = batch / 2 * tier->mover.granule_bytes;
+    spw_heat_plan(&tier->heat, &wish, &plan);
+    if (plan.hot > 0 && begin_hot(tier, wish)) {
+        return;
+    }
+    if (plan.count > 0 && (plan.count >= worth || plan.at < period / SOON_SHARE)) {
+        (void)begin_move(tier, &plan, wish.passed);
+    }
+}
+
+/* Looks what to do next, if that is known. */
 static void begin(struct spw_host_tier *tier)
 {
-    const uint64_t granule = tier->mover.granule_bytes;
-    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
-    uint64_t batch = limit / BATCH_SHARE / granule, events, period;
-    struct spw_move_place places[SPW_MOVE_GRANULES];
-    struct spw_move_wish wish = {.places = places};
-    struct spw_heat_wish heat_wish = {0};
-    uint32_t at;
+    uint64_t events, period;
 
-    batch = batch < BATCH_LEAST ? BATCH_LEAST : batch > BATCH_MOST ? BATCH_MOST : batch;
-    heat_wish.most = (size_t)batch;
-    /* Room to fetch to while others go; what is kept free is missing to the program. */
-    heat_wish.kept = batch / 2 * granule;
-    heat_wish.passed = passed(tier);
     if (spw_heat_knows(&tier->heat, &events, &period)) {
         tier->near = period / NEAR_SHARE > NEAR_LEAST ? period / NEAR_SHARE : NEAR_LEAST;
-        wish.count = spw_heat_plan(&tier->heat, &heat_wish, places, &at);
-        if ((wish.count >= batch || at < period / SOON_SHARE) && wish.count > 0 &&
-            spw_mover_begin(&tier->mover, &wish, /* foreseen */ true, heat_wish.passed) ==
-                SPW_OK) {
-            spw_counter_add(&tier->config.counters->prefetches, 1);
-            atomic_store(&tier->since, 0);
-            atomic_store(&tier->moving, true);
-        }
+        begin_foreseen(tier, period);
     }
     period /= tier->mover.at_work ? LOOK_AT_WORK : LOOK_SHARE;
     atomic_store(&tier->look_at, events + (period > LOOK_LEAST ? period : LOOK_LEAST));

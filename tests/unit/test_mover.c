@@ -347,6 +347,72 @@ static void test_marks_that_cannot_be_set(void **state)
     close_fixture(&f);
 }
 
+/* ---- what is in use all the time ---- */
+
+/* Where it is told to, the device rests, and what is in use moves as well. */
+static void test_rest_for_what_is_used(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    f.mover.rest = true;
+    submit(&f, f.a);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_false(is_on_host(&f, f.a));
+    f.mover.skip = 0;
+    begin(&f, &f.a, 1, NULL);
+    assert_false(f.mover.rest);
+    f.mover.rest = true;
+    submit(&f, f.a);
+    fake_vm_complete(&f.pool.vm);
+    f.pool.vm.immediate = true;
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    assert_int_equal(at_work(&f), 0);
+    close_fixture(&f);
+}
+
+/* A step of a program that uses two blocks, which are not alike. */
+static void take_step(struct fixture *f)
+{
+    submit(f, f->a);
+    submit(f, f->half);
+}
+
+/* What was named since the device passed a moment is told, and is planned for when it is wished. */
+static void test_hot_on_the_host(void **state)
+{
+    struct fixture f;
+    struct spw_heat_moment passed;
+    struct spw_heat_wish wish = {.most = 4, .passed = &passed};
+    struct spw_heat_plan plan;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    fake_vm_complete(&f.pool.vm);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(spw_mover_clear(&f.mover));
+    for (int i = 0; i < 20; i++) {
+        take_step(&f);
+    }
+    passed = now(&f);
+    spw_heat_plan(&f.heat, &wish, &plan);
+    assert_int_equal(plan.hot, 0);
+    assert_int_equal(plan.count, 2);
+    take_step(&f);
+    spw_heat_plan(&f.heat, &wish, &plan);
+    assert_int_equal(plan.hot, 2);
+    assert_int_equal(plan.count, 0);
+    wish.hot = true;
+    spw_heat_plan(&f.heat, &wish, &plan);
+    assert_int_equal(plan.count, 2);
+    assert_int_equal(plan.places[0].to, SPW_TIER_DEVICE);
+    assert_int_equal(plan.places[0].granule, f.a);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +429,8 @@ int main(void)
         cmocka_unit_test(test_moment_amid_a_call),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_marks_that_cannot_be_set),
+        cmocka_unit_test(test_rest_for_what_is_used),
+        cmocka_unit_test(test_hot_on_the_host),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

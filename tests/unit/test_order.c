@@ -131,6 +131,8 @@ static void test_blocks_of_the_step(void **state)
 
         assert_int_equal(spw_order_next(&model.order, model.activations[i]), until);
         assert_int_equal(spw_order_next(&model.order, model.weights[i]), until + 1);
+        assert_in_range(spw_order_end(&model.order, model.activations[i]), until + 1, until + 3);
+        assert_int_equal(spw_order_end(&model.order, model.weights[i]), SPW_ORDER_NEVER);
     }
     spw_order_fini(&model.order);
 }

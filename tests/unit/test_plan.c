@@ -13,6 +13,8 @@
 
 enum { MIB = 1 << 20, GRANULE = 2 * MIB, MOST = 64 };
 
+#define NEVER UINT32_MAX
+
 static size_t ask(struct spw_plan_granule *granules, size_t count,
                   const struct spw_plan_need *needs, size_t need_count, int64_t room,
                   struct spw_plan_move *moves)
@@ -34,12 +36,12 @@ static size_t ask(struct spw_plan_granule *granules, size_t count,
 static void test_farthest_goes_for_nearest(void **state)
 {
     struct spw_plan_granule granules[] = {
-        {.index = 0, .next = 50},
-        {.index = 1, .next = 90},
-        {.index = 2, .next = 30},
-        {.index = 3, .next = 40, .host = true},
-        {.index = 4, .next = 10, .host = true},
-        {.index = 5, .next = UINT32_MAX, .host = true},
+        {.index = 0, .next = 50, .end = NEVER},
+        {.index = 1, .next = 90, .end = NEVER},
+        {.index = 2, .next = 30, .end = NEVER},
+        {.index = 3, .next = 40, .end = NEVER, .host = true},
+        {.index = 4, .next = 10, .end = NEVER, .host = true},
+        {.index = 5, .next = NEVER, .end = NEVER, .host = true},
     };
     struct spw_plan_move moves[2 * MOST];
 
@@ -56,7 +58,9 @@ static void test_farthest_goes_for_nearest(void **state)
 static void test_no_thrash(void **state)
 {
     struct spw_plan_granule granules[] = {
-        {.index = 0, .next = 50}, {.index = 1, .next = 60}, {.index = 2, .next = 59, .host = true}};
+        {.index = 0, .next = 50, .end = NEVER},
+        {.index = 1, .next = 60, .end = NEVER},
+        {.index = 2, .next = 59, .end = NEVER, .host = true}};
     struct spw_plan_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, NULL, 0, 0, moves), 0);
@@ -66,9 +70,9 @@ static void test_room_that_comes_and_goes(void **state)
 {
     const struct spw_plan_need needs[] = {
         {5, 2 * GRANULE}, {20, -2 * GRANULE}, {30, GRANULE}, {40, 2 * GRANULE}};
-    struct spw_plan_granule granules[] = {{.index = 0, .next = 100},
-                                          {.index = 1, .next = 70},
-                                          {.index = 2, .next = 41}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = 100, .end = NEVER},
+                                          {.index = 1, .next = 70, .end = NEVER},
+                                          {.index = 2, .next = 41, .end = NEVER}};
     struct spw_plan_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, needs, 4, 2 * GRANULE, moves), 1);
@@ -79,8 +83,8 @@ static void test_room_that_comes_and_goes(void **state)
 static void test_priority_comes_first(void **state)
 {
     const struct spw_plan_need need = {1, GRANULE};
-    struct spw_plan_granule granules[] = {{.index = 0, .next = 100, .priority = 1},
-                                          {.index = 1, .next = 10}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = 100, .end = NEVER, .priority = 1},
+                                          {.index = 1, .next = 10, .end = NEVER}};
     struct spw_plan_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 2, &need, 1, 0, moves), 1);
@@ -89,9 +93,9 @@ static void test_priority_comes_first(void **state)
 
 static void test_age_where_nothing_is_known(void **state)
 {
-    struct spw_plan_granule granules[] = {{.index = 0, .next = UINT32_MAX, .age = 10},
-                                          {.index = 1, .next = UINT32_MAX, .age = 300},
-                                          {.index = 2, .next = UINT32_MAX, .age = 200}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = NEVER, .age = 10},
+                                          {.index = 1, .next = NEVER, .end = NEVER, .age = 300},
+                                          {.index = 2, .next = NEVER, .end = NEVER, .age = 200}};
     const struct spw_plan_need need = {0, 3 * GRANULE};
     const struct spw_plan_question question = {.granules = granules,
                                                .granule_count = 3,
@@ -106,6 +110,49 @@ static void test_age_where_nothing_is_known(void **state)
     assert_int_equal(spw_plan_answer(&question, moves, &at), 2);
     assert_int_equal(moves[0].index, 1);
     assert_int_equal(moves[1].index, 2);
+}
+
+/* ---- what is freed ---- */
+
+/* What is freed before the need gives its room by itself: to send it away gains nothing. */
+static void test_what_is_freed_in_time_stays(void **state)
+{
+    const struct spw_plan_need needs[] = {{10, -GRANULE}, {20, 2 * GRANULE}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
+                                          {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 2, needs, 2, 0, moves), 1);
+    assert_int_equal(moves[0].index, 1);
+}
+
+/* What went for one need and is freed before the next gives its room once only. */
+static void test_room_is_given_once(void **state)
+{
+    const struct spw_plan_need needs[] = {
+        {5, GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
+                                          {.index = 1, .next = 100, .end = NEVER},
+                                          {.index = 2, .next = 90, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 3, needs, 3, 0, moves), 3);
+    assert_int_equal(moves[0].index, 0);
+    assert_int_equal(moves[1].index, 1);
+    assert_int_equal(moves[2].index, 2);
+}
+
+/* What was fetched and is freed gives its room back: on the host its end would have given none. */
+static void test_what_was_fetched_gives_room(void **state)
+{
+    const struct spw_plan_need needs[] = {{10, 0}, {20, GRANULE}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = 5, .end = 10, .host = true},
+                                          {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 2, needs, 2, GRANULE, moves), 1);
+    assert_int_equal(moves[0].index, 0);
+    assert_false(moves[0].to_host);
 }
 
 /* ---- against the fewest fetches there can be ---- */
@@ -170,7 +217,10 @@ static int planned(const int *uses)
 
             if (!host || page == uses[at]) {
                 granules[question.granule_count++] = (struct spw_plan_granule){
-                    .index = (uint32_t)page, .next = next_use(uses, at, page), .host = host};
+                    .index = (uint32_t)page,
+                    .next = next_use(uses, at, page),
+                    .end = NEVER,
+                    .host = host};
             }
         }
         question.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
@@ -235,6 +285,9 @@ int main(void)
         cmocka_unit_test(test_room_that_comes_and_goes),
         cmocka_unit_test(test_priority_comes_first),
         cmocka_unit_test(test_age_where_nothing_is_known),
+        cmocka_unit_test(test_what_is_freed_in_time_stays),
+        cmocka_unit_test(test_room_is_given_once),
+        cmocka_unit_test(test_what_was_fetched_gives_room),
         cmocka_unit_test(test_as_few_as_can_be),
         cmocka_unit_test(test_places),
     };
