@@ -118,7 +118,9 @@ def argument(param):
 
 def row(kind, symbol, params, since):
     base, _, suffix = split(symbol)
-    stream = next((argument(p) for p in params if re.match(r"CUstream\b(?! ?\*)", p)), "NULL")
+    inside = [argument(p) + "->hStream" for p in params if re.search(r"\bCUlaunchConfig\b", p)]
+    stream = next((argument(p) for p in params if re.match(r"CUstream\b(?! ?\*)", p)),
+                  *inside or ["NULL"])
     flags = 2 if suffix else 0
     head = f"SPW_FN({kind}, {symbol}, {base}, {since.get(symbol, 0)}, {flags}, {stream},"
     lines = [head] if len(head) <= WIDTH else textwrap.wrap(

@@ -16,7 +16,7 @@
 
 /* A served call is answered by its handler, unless it is one of our own, or CUDA is not in use as
  * far as spillway is concerned. It has come through a driver door, whatever the answer. */
-#define SPW_ENTRY_SERVE(symbol, params, args)                                                      \
+#define SPW_ENTRY_SERVE(symbol, params, args, ...)                                                 \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
         struct spw_driver *driver = spw_hook_driver();                                             \
@@ -25,13 +25,13 @@
         return spw_hook_serves() ? spw_serve_##symbol args : driver->symbol args;                  \
     }
 
-#define SPW_ENTRY_HANDLE(symbol, params, args)                                                     \
+#define SPW_ENTRY_HANDLE(symbol, params, args, ...)                                                \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
         return spw_serve_##symbol args;                                                            \
     }
 
-#define SPW_ENTRY_FORWARD(symbol, params, args)                                                    \
+#define SPW_ENTRY_FORWARD(symbol, params, args, ...)                                               \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
         struct spw_driver *driver = spw_hook_driver();                                             \
@@ -41,7 +41,7 @@
         return result;                                                                             \
     }
 
-#define SPW_ENTRY_PASS(symbol, params, args)                                                       \
+#define SPW_ENTRY_PASS(symbol, params, args, ...)                                                  \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
         return spw_hook_driver()->symbol args;                                                     \
@@ -71,18 +71,18 @@
         return result;                                                                             \
     }
 
-#define SPW_ENTRY_SUBMIT(symbol, params, args)                                                     \
+#define SPW_ENTRY_SUBMIT(symbol, params, args, ...)                                                \
     SPW_ENTRY_GATED(symbol, params, (void)0, SPW_FORWARD(result, driver->symbol args))
 /* What may have enqueued a part when it fails is not repeated. `copy` is what brings addresses with
  * it while memory is short. */
 #define SPW_ENTRY_PARTS(symbol, params, args, copy)                                                \
     SPW_ENTRY_GATED(symbol, params, spw_use_wanted() ? (copy) : (void)0,                           \
                     result = driver->symbol args)
-#define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args)                                               \
+#define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args, ...)                                          \
     SPW_ENTRY_GATED(symbol, params, (void)0, result = driver->symbol args)
 
 /* And what it uses is told while memory is short: `look` finds it out. */
-#define SPW_ENTRY_USE(symbol, params, args, look)                                                  \
+#define SPW_ENTRY_USE(symbol, params, args, stream, flags, look)                                   \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
         struct spw_driver *driver = spw_hook_driver();                                             \
@@ -93,7 +93,8 @@
         SPW_COMMIT_LAZY(symbol);                                                                   \
         if (SPW_UNLIKELY(wanted)) {                                                                \
             look;                                                                                  \
-            spw_use_expect(&use);                                                                  \
+            spw_use_expect(&use, stream,                                                           \
+                           (flags) == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);              \
         }                                                                                          \
         spw_gate_enter();                                                                          \
         if (SPW_UNLIKELY(wanted)) {                                                                \
@@ -104,10 +105,10 @@
         return result;                                                                             \
     }
 
-#define SPW_ENTRY_LAUNCH(symbol, params, args)                                                     \
-    SPW_ENTRY_USE(symbol, params, args, spw_use_launch(&use, f, kernelParams, extra))
-#define SPW_ENTRY_LAUNCH_PLAIN(symbol, params, args)                                               \
-    SPW_ENTRY_USE(symbol, params, args, spw_use_launch(&use, f, kernelParams, NULL))
+#define SPW_ENTRY_LAUNCH(symbol, params, args, stream, flags)                                      \
+    SPW_ENTRY_USE(symbol, params, args, stream, flags, spw_use_launch(&use, f, kernelParams, extra))
+#define SPW_ENTRY_LAUNCH_PLAIN(symbol, params, args, stream, flags)                                \
+    SPW_ENTRY_USE(symbol, params, args, stream, flags, spw_use_launch(&use, f, kernelParams, NULL))
 
 /* The arguments of the functions that name their memory: three to seven. */
 #define SPW_LOOK_3(a, b, c)                                                                        \
@@ -120,39 +121,40 @@
 #define SPW_LOOK(...)                                                                              \
     SPW_LOOK_OF(__VA_ARGS__, SPW_LOOK_7, SPW_LOOK_6, SPW_LOOK_5, SPW_LOOK_4, SPW_LOOK_3, , , )     \
     (__VA_ARGS__)
-#define SPW_ENTRY_TOUCH(symbol, params, args)                                                      \
-    SPW_ENTRY_USE(symbol, params, args, (spw_use_touch(&use), SPW_LOOK args))
+#define SPW_ENTRY_TOUCH(symbol, params, args, stream, flags)                                       \
+    SPW_ENTRY_USE(symbol, params, args, stream, flags, (spw_use_touch(&use), SPW_LOOK args))
 
 /* And a copy may bring addresses with it. */
 #define SPW_COPY(to, from, bytes, ...)                                                             \
     spw_indirect_copy((uint64_t)(uintptr_t)(to), (uint64_t)(uintptr_t)(from), (bytes))
 #define SPW_COPY_PEER(to, to_context, from, from_context, bytes, ...) SPW_COPY(to, from, bytes, 0)
-#define SPW_ENTRY_COPY(symbol, params, args)                                                       \
-    SPW_ENTRY_USE(symbol, params, args, (spw_use_touch(&use), SPW_LOOK args, SPW_COPY_OF args))
+#define SPW_ENTRY_COPY(symbol, params, args, stream, flags)                                        \
+    SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
+                  (spw_use_touch(&use), SPW_LOOK args, SPW_COPY_OF args))
 #define SPW_COPY_OF(...) SPW_COPY(__VA_ARGS__, 0)
-#define SPW_ENTRY_COPY_PEER(symbol, params, args)                                                  \
-    SPW_ENTRY_USE(symbol, params, args,                                                            \
+#define SPW_ENTRY_COPY_PEER(symbol, params, args, stream, flags)                                   \
+    SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
                   (spw_use_touch(&use), SPW_LOOK args, SPW_COPY_PEER_OF args))
 #define SPW_COPY_PEER_OF(...) SPW_COPY_PEER(__VA_ARGS__, 0)
 
 /* Rows of an array or a volume, whose addresses are not looked at for themselves. */
-#define SPW_ENTRY_COPY_ROWS(symbol, params, args)                                                  \
-    SPW_ENTRY_USE(symbol, params, args,                                                            \
+#define SPW_ENTRY_COPY_ROWS(symbol, params, args, stream, flags)                                   \
+    SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
                   (spw_use_anything(&use), _Generic(pCopy,                                         \
                            const CUDA_MEMCPY2D *: spw_indirect_copy_2d,                            \
                            const CUDA_MEMCPY3D *: spw_indirect_copy_3d,                            \
                            const CUDA_MEMCPY3D_PEER *: spw_indirect_copy_3d_peer)(pCopy)))
 
 /* Several at once. */
-#define SPW_ENTRY_COPY_PARTS(symbol, params, args)                                                 \
+#define SPW_ENTRY_COPY_PARTS(symbol, params, args, ...)                                            \
     SPW_ENTRY_PARTS(symbol, params, args, spw_indirect_copy_batch(dsts, srcs, sizes, count))
-#define SPW_ENTRY_COPY_ROWS_PARTS(symbol, params, args)                                            \
+#define SPW_ENTRY_COPY_ROWS_PARTS(symbol, params, args, ...)                                       \
     SPW_ENTRY_PARTS(symbol, params, args, spw_indirect_copy_3d_batch(opList, numOps))
 
 #define SPW_ENTRY_START   SPW_ENTRY_HANDLE
 #define SPW_ENTRY_RESOLVE SPW_ENTRY_HANDLE
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
-    SPW_ENTRY_##kind(symbol, params, args)
+    SPW_ENTRY_##kind(symbol, params, args, stream, flags)
 #define SPW_RUNTIME(kind, symbol, params, args)
 #define SPW_REGISTER(...)
 #include "driver/functions.def"

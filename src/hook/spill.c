@@ -92,10 +92,11 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_
     return SPW_OK;
 }
 
-void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count)
+void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
+                      const struct spw_stream *stream)
 {
     if (device->tier != NULL) {
-        spw_host_tier_expect(device->tier, addresses, count,
+        spw_host_tier_expect(device->tier, addresses, count, stream,
                              may_move() && !atomic_load(&spw_hook.leaving));
     }
 }

@@ -7,6 +7,7 @@
 #include "hook/indirect.h"
 #include "hook/kernel_name.h"
 #include "hook/spill.h"
+#include "hook/stream.h"
 #include "hook/tensor_map.h"
 #include "tier/gate.h"
 
@@ -231,10 +232,13 @@ void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params,
     }
 }
 
-void spw_use_expect(const struct spw_use *use)
+void spw_use_expect(const struct spw_use *use, CUstream stream, bool per_thread)
 {
+    const struct spw_stream_info *info = spw_stream_get(stream, per_thread);
+
     for (int i = 0; i < spw_hook.device_count; i++) {
-        spw_spill_expect(&spw_hook.devices[i], use->addresses, use->count);
+        spw_spill_expect(&spw_hook.devices[i], use->addresses, use->count,
+                         info != NULL && info->ordinal == i ? &info->stream : NULL);
     }
 }
 

@@ -53,8 +53,9 @@ void spw_use_add(struct spw_use *use, uint64_t word);
     _Generic((argument), CUdeviceptr: spw_use_add((use), (uint64_t)(uintptr_t)(argument)),         \
              default: (void)0)
 
-/* Before the call passes the gate: tells the tiers what will be used. */
-void spw_use_expect(const struct spw_use *use);
+/* Before the call passes the gate: tells the tiers what will be used, and on which stream;
+ * `per_thread` as in hook/stream.h. */
+void spw_use_expect(const struct spw_use *use, CUstream stream, bool per_thread);
 
 /* Inside the gate, if it was expected: tells them that they are. */
 void spw_use_note(const struct spw_use *use);

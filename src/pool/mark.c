@@ -2,13 +2,13 @@
 
 #include "pool/state.h"
 
-enum spw_err spw_pool_mark(struct spw_pool *pool, void **ret_mark)
+enum spw_err spw_pool_mark(struct spw_pool *pool, const struct spw_stream *stream, void **ret_mark)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = pool->ops->fence(pool->vm, &all, ret_mark);
+    err = pool->ops->fence(pool->vm, stream != NULL ? stream : &all, ret_mark);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }

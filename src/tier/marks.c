@@ -4,11 +4,12 @@
 
 enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
 
-void spw_marks_set(struct spw_marks *marks, const struct spw_heat_moment *moment)
+void spw_marks_set(struct spw_marks *marks, const struct spw_stream *stream,
+                   const struct spw_heat_moment *moment)
 {
     struct spw_mark mark = {.moment = *moment};
 
-    if (marks->count < SPW_MARKS && spw_pool_mark(marks->pool, &mark.fence) == SPW_OK) {
+    if (marks->count < SPW_MARKS && spw_pool_mark(marks->pool, stream, &mark.fence) == SPW_OK) {
         marks->ring[(marks->first + marks->count++) % SPW_MARKS] = mark;
     }
 }

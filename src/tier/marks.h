@@ -30,9 +30,11 @@ struct spw_marks {
     bool any;                      /* there is one */
 };
 
-/* Sets a mark for a moment whose submissions were counted just before, by the same thread. Does
- * nothing when there are too many, or when none can be set now. */
-void spw_marks_set(struct spw_marks *marks, const struct spw_heat_moment *moment);
+/* Sets a mark for a moment whose submissions were counted just before, by the same thread: behind
+ * everything, or only behind what was submitted to a stream, which says less. Does nothing when
+ * there are too many, or when none can be set now. */
+void spw_marks_set(struct spw_marks *marks, const struct spw_stream *stream,
+                   const struct spw_heat_moment *moment);
 
 /* The newest moment that the device has passed; NULL: none. */
 const struct spw_heat_moment *spw_marks_passed(struct spw_marks *marks);

@@ -50,6 +50,7 @@ struct spw_host_tier {
     struct spw_mover mover;
     struct spw_heat heat;
     struct spw_marks marks; /* how far the device is, where arguments are trusted */
+    struct spw_marks pace;  /* how far the streams are that the program submits to */
     uint64_t marked;        /* the event at which the last mark was set */
     uint64_t near;          /* events that the program may be ahead of the device */
     uint32_t unheld;        /* marks at which it is not held back, since that was of no use */
@@ -93,7 +94,7 @@ enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
                                      .verify = config->verify,
                                      .label = config->label,
                                      .next_skip = 1};
-    tier->marks.pool = config->pool;
+    tier->marks.pool = tier->pace.pool = config->pool;
     *ret_tier = tier;
     return SPW_OK;
 }
@@ -400,9 +401,11 @@ static void adapt(struct spw_host_tier *tier)
 }
 
 /* Where arguments are trusted: marks how far the program is, and holds it back while the device is
- * far behind, for what the device still has to use cannot move. Held back in vain, the program is
- * left alone for a while: the device may be waiting for what it submits next. */
-static void keep_near(struct spw_host_tier *tier)
+ * far behind, for what the device still has to use cannot move. How far it is behind is told by the
+ * stream of the call, as the device's own marks come behind what is being copied as well. Held back
+ * in vain, the program is left alone for a while: the device may be waiting for what it submits
+ * next. */
+static void keep_near(struct spw_host_tier *tier, const struct spw_stream *stream)
 {
     struct spw_heat_moment now;
 
@@ -413,15 +416,17 @@ static void keep_near(struct spw_host_tier *tier)
     if (now.events - tier->marked < tier->near / MARK_SHARE) {
         return;
     }
-    spw_marks_set(&tier->marks, &now);
+    spw_marks_set(&tier->marks, NULL, &now);
+    if (stream != NULL) {
+        spw_marks_set(&tier->pace, stream, &now);
+    }
     tier->marked = now.events;
     if (!tier->mover.at_work || now.events < tier->near) {
         return;
     }
     if (tier->unheld > 0) {
         tier->unheld--;
-    } else if (!spw_marks_await(&tier->marks, now.events - tier->near,
-                                tier->config.move_wait_ns)) {
+    } else if (!spw_marks_await(&tier->pace, now.events - tier->near, tier->config.move_wait_ns)) {
         tier->unheld = UNHELD;
     }
 }
@@ -466,7 +471,7 @@ void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address)
 }
 
 void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
-                          bool may_move)
+                          const struct spw_stream *stream, bool may_move)
 {
     bool awaited;
 
@@ -480,7 +485,7 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
         pthread_mutex_trylock(&tier->lock) != 0) {
         return;
     }
-    keep_near(tier);
+    keep_near(tier, stream);
     if (tier->mover.under_way || spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
         advance(tier, awaited);
     }

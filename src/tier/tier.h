@@ -86,11 +86,11 @@ void spw_host_tier_allocated(struct spw_host_tier *tier, uint64_t address, uint6
                              uint32_t site);
 void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address);
 
-/* A call with these addresses in its arguments is about to be submitted, and has not passed the
- * gate yet: moves what will be used, and waits, not for long, for what is on its way and used now.
- */
+/* A call with these addresses in its arguments is about to be submitted to `stream` (NULL: not
+ * known), and has not passed the gate yet: moves what will be used, and waits, not for long, for
+ * what is on its way and used now. */
 void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
-                          bool may_move);
+                          const struct spw_stream *stream, bool may_move);
 
 /* The same call inside the gate, every address in its arguments known: once for each submission. A
  * `kernel` may find more in memory. */

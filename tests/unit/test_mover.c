@@ -298,7 +298,7 @@ static void mark(struct fixture *f, struct spw_marks *marks)
 {
     const struct spw_heat_moment moment = now(f);
 
-    spw_marks_set(marks, &moment);
+    spw_marks_set(marks, NULL, &moment);
 }
 
 static void test_marks(void **state)
@@ -321,6 +321,29 @@ static void test_marks(void **state)
     fake_vm_complete(&f.pool.vm);
     assert_int_equal(spw_marks_passed(&marks)->clock, 2);
     assert_true(spw_marks_await(&marks, UINT64_MAX, 0));
+    close_fixture(&f);
+}
+
+/* Those of a stream do not wait for what others do, the copies of a move above all. */
+static void test_marks_of_a_stream(void **state)
+{
+    struct fixture f;
+    struct spw_marks all, pace;
+    struct spw_heat_moment moment;
+
+    open_fixture(&f);
+    all = pace = (struct spw_marks){.pool = f.pool.pool};
+    submit(&f, f.a);
+    moment = now(&f);
+    spw_marks_set(&all, NULL, &moment);
+    spw_marks_set(&pace, &stream_b, &moment);
+    fake_vm_complete_stream(&f.pool.vm, stream_b.id);
+    assert_null(spw_marks_passed(&all));
+    assert_false(spw_marks_await(&all, UINT64_MAX, 0));
+    assert_non_null(spw_marks_passed(&pace));
+    assert_true(spw_marks_await(&pace, UINT64_MAX, 0));
+    fake_vm_complete(&f.pool.vm);
+    assert_non_null(spw_marks_passed(&all));
     close_fixture(&f);
 }
 
@@ -428,6 +451,7 @@ int main(void)
         cmocka_unit_test(test_unknown_since_a_moment),
         cmocka_unit_test(test_moment_amid_a_call),
         cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks_of_a_stream),
         cmocka_unit_test(test_marks_that_cannot_be_set),
         cmocka_unit_test(test_rest_for_what_is_used),
         cmocka_unit_test(test_hot_on_the_host),
