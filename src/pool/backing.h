@@ -37,13 +37,13 @@ struct spw_chunk_store {
     size_t chunk_count; /* mapped, spare or held */
 };
 
-/* Granules in the staging window. */
-enum { SPW_BACKING_STAGING = 256 };
+/* Granules in a staging window, and windows. */
+enum { SPW_BACKING_STAGING = 256, SPW_BACKING_WINDOWS = 2 };
 
 struct spw_backing {
     struct spw_granule *granules;
     uint64_t base, bytes, granule_bytes;
-    uint64_t staging; /* addresses behind the arena, where moves copy to */
+    uint64_t staging; /* addresses behind the arena, where moves copy to: windows in a row */
     unsigned granule_shift;
     struct spw_chunk_store tiers[SPW_TIER_COUNT];
     size_t broken; /* granules that are */

@@ -30,10 +30,10 @@ static bool unmap(struct spw_pool *pool, const struct spw_move_item *item)
            SPW_OK;
 }
 
-static bool give_access(struct spw_pool *pool, size_t first, size_t count)
+static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
 {
-    return pool->ops->set_access(pool->vm, spw_move_address(pool, &pool->move.items[first]),
-                                 count * pool->config.granule_bytes) == SPW_OK;
+    return pool->ops->set_access(pool->vm, spw_move_address(pool, item),
+                                 pool->config.granule_bytes) == SPW_OK;
 }
 
 /* Enters in the books that the new chunk is in the place of the old one. */
@@ -45,24 +45,20 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 }
 
 /* Puts the old chunk of an item, where nothing is mapped now, back in its place. */
-static void put_back(struct spw_pool *pool, size_t index)
+static void put_back(struct spw_pool *pool, const struct spw_move_item *item)
 {
-    const struct spw_move_item *item = &pool->move.items[index];
-
     if (!map(pool, item, chunk_of(pool, item)) && !map(pool, item, chunk_of(pool, item))) {
         spw_backing_lose(&pool->backing, item->granule, SPW_LOST_MAPPING);
-    } else if (!give_access(pool, index, 1) && !give_access(pool, index, 1)) {
+    } else if (!give_access(pool, item) && !give_access(pool, item)) {
         spw_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
     }
 }
 
 /* The new chunk of an item is mapped, but access was refused. True when it can stay nevertheless.
  */
-static bool rescue(struct spw_pool *pool, size_t index)
+static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 {
-    struct spw_move_item *item = &pool->move.items[index];
-
-    if (give_access(pool, index, 1)) {
+    if (give_access(pool, item)) {
         exchange(pool, item);
         return true;
     }
@@ -71,15 +67,15 @@ static bool rescue(struct spw_pool *pool, size_t index)
         spw_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
-    put_back(pool, index);
+    put_back(pool, item);
     return false;
 }
 
 /* Maps the new chunks of items [first, last), a run of neighbours, in the place of the old ones.
  * Nobody has access there yet. */
-static enum spw_err map_run(struct spw_pool *pool, size_t first, size_t last)
+static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first,
+                            size_t last)
 {
-    struct spw_move *move = &pool->move;
     uint64_t granule = pool->config.granule_bytes, bytes = (last - first) * granule, done = bytes;
     size_t mapped = first;
     enum spw_err err;
@@ -94,7 +90,7 @@ static enum spw_err map_run(struct spw_pool *pool, size_t first, size_t last)
     }
     for (size_t i = mapped; i < last; i++) {
         err = SPW_E_NO_MEMORY;
-        put_back(pool, i);
+        put_back(pool, &move->items[i]);
     }
     return err;
 }
@@ -121,9 +117,8 @@ static bool is_bridged(const struct spw_pool *pool, const struct spw_move_item *
 
 /* The item behind the last one to which access can be given together with `first`: of all that lie
  * between, only those count that are mapped. */
-static size_t span_of(const struct spw_pool *pool, size_t first)
+static size_t span_of(const struct spw_pool *pool, const struct spw_move *move, size_t first)
 {
-    const struct spw_move *move = &pool->move;
     size_t last = first;
 
     for (size_t i = first + 1; i < move->count; i++) {
@@ -138,9 +133,8 @@ static size_t span_of(const struct spw_pool *pool, size_t first)
 }
 
 /* Gives access to what is mapped, and enters it in the books. */
-static enum spw_err settle_mapped(struct spw_pool *pool, size_t *moved)
+static enum spw_err settle_mapped(struct spw_pool *pool, struct spw_move *move, size_t *moved)
 {
-    struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
 
     for (size_t i = 0, end; i < move->count; i = end) {
@@ -151,7 +145,7 @@ static enum spw_err settle_mapped(struct spw_pool *pool, size_t *moved)
         if (!move->items[i].mapped) {
             continue;
         }
-        end = span_of(pool, i);
+        end = span_of(pool, move, i);
         given = pool->ops->set_access(pool->vm, address,
                                       (move->items[end - 1].granule - move->items[i].granule + 1) *
                                           pool->config.granule_bytes) == SPW_OK;
@@ -163,7 +157,7 @@ static enum spw_err settle_mapped(struct spw_pool *pool, size_t *moved)
             if (given) {
                 exchange(pool, &move->items[k]);
                 moved[move->items[k].to]++;
-            } else if (rescue(pool, k)) {
+            } else if (rescue(pool, &move->items[k])) {
                 moved[move->items[k].to]++;
             } else {
                 err = SPW_E_NO_MEMORY;
@@ -187,9 +181,8 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
 }
 
 /* Free extents beside the blocks may be on another tier now, or broken. */
-static void look_again(struct spw_pool *pool)
+static void look_again(struct spw_pool *pool, const struct spw_move *move)
 {
-    const struct spw_move *move = &pool->move;
     uint64_t granule = pool->config.granule_bytes;
     struct spw_extent *broken;
     size_t i = 0;
@@ -209,9 +202,9 @@ static void look_again(struct spw_pool *pool)
     }
 }
 
-enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
+enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move,
+                                  uint64_t *ret_bytes)
 {
-    struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK, settled;
     size_t moved[SPW_TIER_COUNT] = {0};
 
@@ -219,13 +212,13 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes)
     for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
         run = spw_move_run(move, i);
         if (!move->items[i].left_out) {
-            err = map_run(pool, i, i + run);
+            err = map_run(pool, move, i, i + run);
         }
     }
-    settled = settle_mapped(pool, moved);
+    settled = settle_mapped(pool, move, moved);
     err = err == SPW_OK ? settled : err;
     spw_lazy_tell_lost(pool);
-    look_again(pool);
+    look_again(pool, move);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->config.granule_bytes);
     spw_counter_add(&pool->counters->promoted_bytes,

@@ -77,8 +77,8 @@ static bool neighbours_agree(const struct spw_pool *pool, const struct spw_exten
 }
 
 /* Adds the granule of a block at `at` to the move, if it may be moved, and pins it. */
-static void take_granule(struct spw_pool *pool, const struct spw_extent *block, uint64_t at,
-                         enum spw_tier to)
+static void take_granule(struct spw_pool *pool, struct spw_move *move,
+                         const struct spw_extent *block, uint64_t at, enum spw_tier to)
 {
     size_t index = spw_backing_index(&pool->backing, at);
     struct spw_granule *granule = &pool->backing.granules[index];
@@ -86,19 +86,18 @@ static void take_granule(struct spw_pool *pool, const struct spw_extent *block, 
     if (granule->chunk != 0 && granule->tier != to && !granule->broken && !granule->pinned &&
         neighbours_agree(pool, block, at)) {
         granule->pinned = true;
-        pool->move.items[pool->move.count++] = (struct spw_move_item){.granule = index, .to = to};
+        move->items[move->count++] = (struct spw_move_item){.granule = index, .to = to};
     }
 }
 
 /* The same for every granule of a block, up to `most` in all. */
-static void take_granules(struct spw_pool *pool, const struct spw_extent *block, size_t most,
-                          enum spw_tier to)
+static void take_granules(struct spw_pool *pool, struct spw_move *move,
+                          const struct spw_extent *block, size_t most, enum spw_tier to)
 {
     uint64_t at = spw_backing_down(&pool->backing, block->address);
 
-    for (; at < spw_extent_end(block) && pool->move.count < most;
-         at += pool->config.granule_bytes) {
-        take_granule(pool, block, at, to);
+    for (; at < spw_extent_end(block) && move->count < most; at += pool->config.granule_bytes) {
+        take_granule(pool, move, block, at, to);
     }
 }
 
@@ -110,9 +109,10 @@ static int by_granule(const void *a, const void *b)
 }
 
 /* Takes what the caller has chosen, as far as it is there still. */
-static void take_places(struct spw_pool *pool, const struct spw_move_wish *wish)
+static void take_places(struct spw_pool *pool, struct spw_move *move,
+                        const struct spw_move_wish *wish)
 {
-    for (size_t i = 0; i < wish->count && pool->move.count < SPW_MOVE_GRANULES; i++) {
+    for (size_t i = 0; i < wish->count && move->count < SPW_MOVE_GRANULES; i++) {
         const struct spw_move_place *place = &wish->places[i];
         const struct spw_extent *block = spw_address_map_get(&pool->blocks, place->block);
 
@@ -120,35 +120,34 @@ static void take_places(struct spw_pool *pool, const struct spw_move_wish *wish)
             (place->to == SPW_TIER_HOST || block->placed == 0) &&
             place->granule < spw_extent_end(block) &&
             place->granule + pool->config.granule_bytes > block->address) {
-            take_granule(pool, block, place->granule, place->to);
+            take_granule(pool, move, block, place->granule, place->to);
         }
     }
 }
 
-static void choose(struct spw_pool *pool, const struct spw_move_wish *wish)
+static void choose(struct spw_pool *pool, struct spw_move *move, const struct spw_move_wish *wish)
 {
-    struct spw_move *move = &pool->move;
     uint64_t granules = (wish->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
     size_t most = granules < SPW_MOVE_GRANULES ? (size_t)granules : SPW_MOVE_GRANULES;
     struct candidate *candidates;
     size_t count;
 
     if (wish->places != NULL) {
-        take_places(pool, wish);
+        take_places(pool, move, wish);
         return;
     }
     count = list_candidates(pool, wish, &candidates);
     for (size_t i = 0; i < count && move->count < most; i++) {
-        take_granules(pool, candidates[i].block, most, wish->to);
+        take_granules(pool, move, candidates[i].block, most, wish->to);
     }
     free(candidates);
 }
 
 /* ---- beginning and ending ---- */
 
-static uint64_t staged_at(const struct spw_pool *pool, size_t item)
+static uint64_t staged_at(const struct spw_pool *pool, const struct spw_move *move, size_t item)
 {
-    return pool->backing.staging + item * pool->config.granule_bytes;
+    return move->staging + item * pool->config.granule_bytes;
 }
 
 static void unpin(struct spw_pool *pool, const struct spw_move_item *item)
@@ -168,12 +167,12 @@ static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
 }
 
 /* Takes free memory of the device from elsewhere if there are not enough spare chunks. */
-static void find_spare(struct spw_pool *pool)
+static void find_spare(struct spw_pool *pool, const struct spw_move *move)
 {
     size_t wanted = 0, spare = spw_backing_spare(&pool->backing);
 
-    for (size_t i = 0; i < pool->move.count; i++) {
-        wanted += pool->move.items[i].to == SPW_TIER_DEVICE;
+    for (size_t i = 0; i < move->count; i++) {
+        wanted += move->items[i].to == SPW_TIER_DEVICE;
     }
     if (wanted > spare) {
         spw_pool_settle(pool, NULL, true);
@@ -182,13 +181,12 @@ static void find_spare(struct spw_pool *pool)
 }
 
 /* Gets a new chunk for each granule, or for as many as there is memory for. */
-static void get_chunks(struct spw_pool *pool)
+static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
     bool full[SPW_TIER_COUNT] = {false};
     size_t had = 0;
 
-    find_spare(pool);
+    find_spare(pool, move);
     for (size_t i = 0; i < move->count; i++) {
         struct spw_move_item item = move->items[i];
 
@@ -206,27 +204,25 @@ static void get_chunks(struct spw_pool *pool)
     move->count = had;
 }
 
-static enum spw_err stage(struct spw_pool *pool)
+static enum spw_err stage(struct spw_pool *pool, struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
 
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->ops->map(pool->vm, staged_at(pool, i), pool->config.granule_bytes,
+        err = pool->ops->map(pool->vm, staged_at(pool, move, i), pool->config.granule_bytes,
                              move->items[i].chunk - 1);
         move->items[i].staged = err == SPW_OK;
     }
     if (err == SPW_OK) {
-        err = pool->ops->set_access(pool->vm, pool->backing.staging,
+        err = pool->ops->set_access(pool->vm, move->staging,
                                     move->count * pool->config.granule_bytes);
     }
     return err;
 }
 
 /* Unmaps runs of the staging window; what the seam keeps stays marked. */
-static bool unstage(struct spw_pool *pool)
+static bool unstage(struct spw_pool *pool, struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
     bool all = true;
 
     for (size_t i = 0, first; i < move->count;) {
@@ -239,8 +235,8 @@ static bool unstage(struct spw_pool *pool)
         for (first = i; i < move->count && move->items[i].staged; i++) {
         }
         done = bytes = (i - first) * pool->config.granule_bytes;
-        if (pool->ops->unmap(pool->vm, staged_at(pool, first), bytes, pool->config.granule_bytes,
-                             &done) == SPW_OK) {
+        if (pool->ops->unmap(pool->vm, staged_at(pool, move, first), bytes,
+                             pool->config.granule_bytes, &done) == SPW_OK) {
             done = bytes;
         } else {
             all = false;
@@ -265,11 +261,9 @@ static enum spw_tier other_tier(enum spw_tier tier)
     return tier == SPW_TIER_HOST ? SPW_TIER_DEVICE : SPW_TIER_HOST;
 }
 
-static bool end(struct spw_pool *pool)
+static bool end(struct spw_pool *pool, struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
-
-    if (!unstage(pool)) {
+    if (!unstage(pool, move)) {
         return false;
     }
     drop_fence(pool, &move->drained);
@@ -283,18 +277,25 @@ static bool end(struct spw_pool *pool)
     return true;
 }
 
+static void drop(struct spw_pool *pool, struct spw_move *move)
+{
+    move->over = false;
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        drop_fence(pool, &move->fences[tier]);
+    }
+    if (!end(pool, move)) {
+        /* The seam keeps the mapping, and with it the memory. */
+        for (size_t i = 0; i < move->count; i++) {
+            move->items[i].staged = false;
+        }
+        (void)end(pool, move);
+    }
+}
+
 void spw_move_drop(struct spw_pool *pool)
 {
-    pool->move.over = false;
-    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        drop_fence(pool, &pool->move.fences[tier]);
-    }
-    if (!end(pool)) {
-        /* The seam keeps the mapping, and with it the memory. */
-        for (size_t i = 0; i < pool->move.count; i++) {
-            pool->move.items[i].staged = false;
-        }
-        (void)end(pool);
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        drop(pool, &pool->moves[i]);
     }
 }
 
@@ -309,10 +310,9 @@ static enum spw_err ask(struct spw_pool *pool, void **fence)
     return err;
 }
 
-enum spw_err spw_move_settle(struct spw_pool *pool)
+/* Ends a move if it is over and its copies are done. SPW_E_AGAIN when they are not. */
+static enum spw_err settle(struct spw_pool *pool, struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
-
     if (!move->over) {
         return SPW_OK;
     }
@@ -321,62 +321,90 @@ enum spw_err spw_move_settle(struct spw_pool *pool)
             return SPW_E_AGAIN;
         }
     }
-    move->over = !end(pool);
+    move->over = !end(pool, move);
     return move->over ? SPW_E_AGAIN : SPW_OK;
 }
 
-enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish)
+void spw_move_settle(struct spw_pool *pool)
 {
-    struct spw_move *move = &pool->move;
-    enum spw_err err = SPW_OK;
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        (void)settle(pool, &pool->moves[i]);
+    }
+}
+
+/* A move that is not under way, with its window; NULL when all are. */
+static struct spw_move *find_move(struct spw_pool *pool)
+{
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        if (pool->moves[i].count == 0) {
+            pool->moves[i].staging =
+                pool->backing.staging + i * SPW_MOVE_GRANULES * pool->config.granule_bytes;
+            return &pool->moves[i];
+        }
+    }
+    return NULL;
+}
+
+/* Chooses, pins, gets chunks and stages them. */
+static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
+                            const struct spw_move_wish *wish)
+{
+    enum spw_err err;
+
+    choose(pool, move, wish);
+    get_chunks(pool, move);
+    if (move->count == 0) {
+        return SPW_E_NO_MEMORY;
+    }
+    qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
+    err = stage(pool, move);
+    if (err != SPW_OK) {
+        move->over = !end(pool, move);
+    }
+    return err;
+}
+
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish,
+                                 struct spw_move **ret_move)
+{
+    enum spw_err err = SPW_E_AGAIN;
+    struct spw_move *move;
 
     pthread_mutex_lock(&pool->lock);
-    (void)spw_move_settle(pool);
-    if (move->count > 0) {
-        pthread_mutex_unlock(&pool->lock);
-        return SPW_E_AGAIN;
+    spw_move_settle(pool);
+    move = find_move(pool);
+    /* What is refused to what was lost would be refused to the next ones too. */
+    if (move != NULL && (pool->backing.lost == 0 || spw_move_mend(pool))) {
+        err = prepare(pool, move, wish);
     }
-    if (pool->backing.lost > 0 && !spw_move_mend(pool)) {
-        /* What is refused now would be refused to the next ones too. */
-        pthread_mutex_unlock(&pool->lock);
-        return SPW_E_AGAIN;
-    }
-    choose(pool, wish);
-    get_chunks(pool);
-    if (move->count == 0) {
-        err = SPW_E_NO_MEMORY;
-    } else {
-        qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
-        err = stage(pool);
-        if (err != SPW_OK) {
-            move->over = !end(pool);
-        }
+    if (err == SPW_OK) {
+        *ret_move = move;
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
-enum spw_err spw_pool_move_end(struct spw_pool *pool)
+enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
 {
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    pool->move.over = pool->move.count > 0;
-    err = spw_move_settle(pool);
+    move->over = move->count > 0;
+    err = settle(pool, move);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
-void spw_pool_move_leave(struct spw_pool *pool)
+void spw_pool_move_leave(struct spw_pool *pool, struct spw_move *move)
 {
     pthread_mutex_lock(&pool->lock);
-    pool->move.over = pool->move.count > 0;
+    move->over = move->count > 0;
     pthread_mutex_unlock(&pool->lock);
 }
 
-size_t spw_pool_move_places(struct spw_pool *pool, struct spw_move_place *ret_places)
+size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
+                            struct spw_move_place *ret_places)
 {
-    const struct spw_move *move = &pool->move;
     size_t count;
 
     pthread_mutex_lock(&pool->lock);
@@ -392,16 +420,16 @@ size_t spw_pool_move_places(struct spw_pool *pool, struct spw_move_place *ret_pl
 /* ---- copying and waiting ---- */
 
 /* Enqueues the copies to one tier. Caller holds the lock. */
-static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to, bool after_all)
+static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum spw_tier to,
+                            bool after_all)
 {
-    struct spw_move *move = &pool->move;
     struct spw_vm_copy copies[SPW_MOVE_GRANULES];
     size_t count = 0;
 
     for (size_t i = 0, run; i < move->count; i += run) {
         run = spw_move_run(move, i);
         if (move->items[i].to == to) {
-            copies[count++] = (struct spw_vm_copy){.to = staged_at(pool, i),
+            copies[count++] = (struct spw_vm_copy){.to = staged_at(pool, move, i),
                                                    .from = spw_move_address(pool, &move->items[i]),
                                                    .bytes = run * pool->config.granule_bytes};
         }
@@ -410,36 +438,35 @@ static enum spw_err copy_to(struct spw_pool *pool, enum spw_tier to, bool after_
                       : pool->ops->copy(pool->vm, to, copies, count, after_all, &move->fences[to]);
 }
 
-enum spw_err spw_pool_move_copy(struct spw_pool *pool, bool after_all)
+enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bool after_all)
 {
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = copy_to(pool, SPW_TIER_HOST, after_all);
+    err = copy_to(pool, move, SPW_TIER_HOST, after_all);
     if (err == SPW_OK) {
-        err = copy_to(pool, SPW_TIER_DEVICE, after_all);
+        err = copy_to(pool, move, SPW_TIER_DEVICE, after_all);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
-enum spw_err spw_pool_move_poll(struct spw_pool *pool)
+enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
 {
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = ask(pool, &pool->move.fences[SPW_TIER_HOST]);
+    err = ask(pool, &move->fences[SPW_TIER_HOST]);
     if (err == SPW_OK) {
-        err = ask(pool, &pool->move.fences[SPW_TIER_DEVICE]);
+        err = ask(pool, &move->fences[SPW_TIER_DEVICE]);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
-enum spw_err spw_pool_move_drain(struct spw_pool *pool)
+enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
-    struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
@@ -453,10 +480,8 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool)
     return err;
 }
 
-void spw_pool_move_leave_out(struct spw_pool *pool, uint64_t granule)
+void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule)
 {
-    struct spw_move *move = &pool->move;
-
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0; i < move->count; i++) {
         if (spw_move_address(pool, &move->items[i]) == granule) {
@@ -470,27 +495,26 @@ void spw_pool_move_leave_out(struct spw_pool *pool, uint64_t granule)
 
 /* How many granules of the run of `count` from `first` on begin in the same block, or free extent.
  */
-static size_t stretch_of(const struct spw_pool *pool, size_t first, size_t count)
+static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *move, size_t first,
+                         size_t count)
 {
     const struct spw_extent *extent =
-        spw_space_find(&pool->space, spw_move_address(pool, &pool->move.items[first]));
+        spw_space_find(&pool->space, spw_move_address(pool, &move->items[first]));
     size_t next = first + 1;
 
     while (next < first + count && extent != NULL &&
-           spw_move_address(pool, &pool->move.items[next]) < spw_extent_end(extent)) {
+           spw_move_address(pool, &move->items[next]) < spw_extent_end(extent)) {
         next++;
     }
     return next - first;
 }
 
-static void choose_sample(struct spw_pool *pool, uint64_t turn)
+static void choose_sample(const struct spw_pool *pool, struct spw_move *move, uint64_t turn)
 {
-    struct spw_move *move = &pool->move;
-
     for (size_t i = 0, run; i < move->count; i += run) {
         run = spw_move_run(move, i);
         for (size_t k = i, stretch; k < i + run; k += stretch) {
-            stretch = stretch_of(pool, k, i + run - k);
+            stretch = stretch_of(pool, move, k, i + run - k);
             for (size_t m = k; m < k + stretch; m++) {
                 move->items[m].sampled = m == k + turn % stretch;
             }
@@ -499,35 +523,36 @@ static void choose_sample(struct spw_pool *pool, uint64_t turn)
 }
 
 /* Reads a copy. The lock is not kept from one to the next: the program allocates meanwhile. */
-static enum spw_err hash_copy(struct spw_pool *pool, size_t item, uint64_t *ret_hash)
+static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move, size_t item,
+                              uint64_t *ret_hash)
 {
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = pool->ops->hash(pool->vm, staged_at(pool, item), pool->config.granule_bytes, ret_hash);
+    err = pool->ops->hash(pool->vm, staged_at(pool, move, item), pool->config.granule_bytes,
+                          ret_hash);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
-enum spw_err spw_pool_move_sample(struct spw_pool *pool, uint64_t turn)
+enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn)
 {
-    struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
-    choose_sample(pool, turn);
+    choose_sample(pool, move, turn);
     pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
         if (move->items[i].sampled) {
-            err = hash_copy(pool, i, &move->items[i].copied_hash);
+            err = hash_copy(pool, move, i, &move->items[i].copied_hash);
         }
     }
     return err;
 }
 
-enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule)
+enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move *move,
+                                   uint64_t *ret_granule)
 {
-    const struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
 
     *ret_granule = 0;
@@ -537,7 +562,7 @@ enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule)
         if (!move->items[i].sampled) {
             continue;
         }
-        err = hash_copy(pool, i, &hash);
+        err = hash_copy(pool, move, i, &hash);
         if (err == SPW_OK && hash != 0 && hash != move->items[i].copied_hash) {
             *ret_granule = spw_move_address(pool, &move->items[i]);
         }
@@ -547,9 +572,8 @@ enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule)
 
 /* ---- proof ---- */
 
-enum spw_err spw_pool_move_hash(struct spw_pool *pool)
+enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
@@ -561,9 +585,8 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool)
     return err;
 }
 
-uint64_t spw_pool_move_verify(struct spw_pool *pool)
+uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
     uint64_t wrong = 0;
 
     pthread_mutex_lock(&pool->lock);

@@ -11,7 +11,10 @@
  * business. A pinned granule is not stolen; its block may be freed and others allocated there,
  * which does no harm: the content is copied whatever it is.
  *
- * Locking: each function takes the pool's lock; one move at a time. */
+ * Two moves may be under way at once, of different granules: while one is exchanged the copies of
+ * the other go on.
+ *
+ * Locking: each function takes the pool's lock; one thread at a time deals with moves. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,8 +24,11 @@
 #include "pool/backing.h"
 #include "pool/pool.h"
 
-/* Granules in one move, and so in the staging window. */
-enum { SPW_MOVE_GRANULES = SPW_BACKING_STAGING };
+/* Granules in one move, and so in its staging window; and moves at a time. */
+enum { SPW_MOVE_GRANULES = SPW_BACKING_STAGING, SPW_MOVES = SPW_BACKING_WINDOWS };
+
+/* A move: the pool's own, valid from begin until it has ended. */
+struct spw_move;
 
 /* A granule that is to be moved. */
 struct spw_move_place {
@@ -50,11 +56,12 @@ struct spw_move_spot {
     bool movable;
 };
 
-/* How many bytes more of blocks the device could hold, in whole granules; negative: fewer. */
+/* How many bytes more of blocks the device could hold, in whole granules, when the moves that are
+ * under way are done; negative: fewer. */
 int64_t spw_pool_room(struct spw_pool *pool);
 
 /* Fills in the first `most` granules of large blocks, from *ret_address on. Returns how many.
- * *ret_room as above. */
+ * *ret_room as above. What is being moved is shown where it goes to, and is not movable. */
 size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
                        uint64_t *ret_address, int64_t *ret_room);
 
@@ -69,42 +76,46 @@ void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *c
 void spw_pool_large(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
                     uint64_t *ret_granule_bytes);
 
-/* SPW_E_NO_MEMORY when there is nothing to move, or no memory to move it to; SPW_E_AGAIN when
- * another move is not over yet. On failure nothing is held. */
-enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish);
+/* SPW_E_NO_MEMORY when there is nothing to move, or no memory to move it to; SPW_E_AGAIN when as
+ * many moves as there can be are not over yet. On failure nothing is held. */
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish,
+                                 struct spw_move **ret_move);
 
 /* Tells what the move is of: at most SPW_MOVE_GRANULES places. Returns how many. */
-size_t spw_pool_move_places(struct spw_pool *pool, struct spw_move_place *ret_places);
+size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
+                            struct spw_move_place *ret_places);
 
 /* Enqueues the copies; with `after_all` behind everything submitted so far. May be called again
  * when the ones before are done. */
-enum spw_err spw_pool_move_copy(struct spw_pool *pool, bool after_all);
+enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bool after_all);
 
 /* SPW_OK when the copies are done, SPW_E_AGAIN when not. */
-enum spw_err spw_pool_move_poll(struct spw_pool *pool);
+enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move);
 
 /* SPW_OK when everything that had been submitted to the device at the first call of this is done,
  * SPW_E_AGAIN when not. After a success it begins anew. */
-enum spw_err spw_pool_move_drain(struct spw_pool *pool);
+enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move);
 
 /* Notes a hash of each granule; called when the device is at rest. */
-enum spw_err spw_pool_move_hash(struct spw_pool *pool);
+enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move);
 
 /* Notes a hash of the copies of some granules: of one at least of each block in each run. Which one
  * changes with `turn`. The copies are done. */
-enum spw_err spw_pool_move_sample(struct spw_pool *pool, uint64_t turn);
+enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn);
 
 /* Compares the same copies when they have been made again: *ret_granule is the first whose content
  * is another now, 0 if there is none. */
-enum spw_err spw_pool_move_compare(struct spw_pool *pool, uint64_t *ret_granule);
+enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move *move,
+                                   uint64_t *ret_granule);
 
 /* Takes a granule out of the move: it stays as it is. */
-void spw_pool_move_leave_out(struct spw_pool *pool, uint64_t granule);
+void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule);
 
 /* Puts the new chunks in place. Nothing uses what moves, the copies are done. *ret_bytes have
  * moved; on failure the granules from there on are as they were, but for such as cannot be reached
  * any more, because the seam refused to map them again or to give access: see the next two. */
-enum spw_err spw_pool_move_commit(struct spw_pool *pool, uint64_t *ret_bytes);
+enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move,
+                                  uint64_t *ret_bytes);
 
 /* Tries again to give back what cannot be reached since a commit; its content is there still.
  * SPW_E_AGAIN while something is left: no other move begins before. To be called after a failed
@@ -115,15 +126,15 @@ enum spw_err spw_pool_move_mend(struct spw_pool *pool);
 uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes);
 
 /* The first address whose content is not what its hash says; 0 when all is well. */
-uint64_t spw_pool_move_verify(struct spw_pool *pool);
+uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move);
 
 /* Gives back chunks and pins; SPW_E_AGAIN while copies are under way: the pool does it later, when
- * it looks what has completed, or at the next begin. */
-enum spw_err spw_pool_move_end(struct spw_pool *pool);
+ * it looks what has completed, or at the next begin. Does nothing when it has been done. */
+enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move);
 
 /* The same without doing it now: the pool does when it looks what has completed, or when memory is
  * short. */
-void spw_pool_move_leave(struct spw_pool *pool);
+void spw_pool_move_leave(struct spw_pool *pool, struct spw_move *move);
 
 /* Nothing that is allocated now is ever moved: its addresses are in a graph. */
 void spw_pool_fix_all(struct spw_pool *pool);

@@ -22,7 +22,7 @@ void spw_pool_settle_lane(struct spw_pool *pool, struct spw_lane *lane, bool rec
 
 void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record)
 {
-    (void)spw_move_settle(pool);
+    spw_move_settle(pool);
     for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
         if (pool->lanes.by_number[i] != except) {
             spw_pool_settle_lane(pool, pool->lanes.by_number[i], record);

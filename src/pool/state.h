@@ -26,9 +26,10 @@ struct spw_move_item {
     bool committed;
 };
 
-/* The move that is under way. */
+/* A move that is under way. */
 struct spw_move {
-    size_t count; /* 0: none is */
+    size_t count;     /* 0: none is */
+    uint64_t staging; /* where its window begins */
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
     void *fences[SPW_TIER_COUNT]; /* of the copies to it; NULL: none are under way */
     void *drained; /* of the whole device; NULL: none */
@@ -54,7 +55,7 @@ struct spw_pool {
     size_t lazy_count;       /* blocks without memory */
     bool lost_told;          /* in config.lazies: the next work has to ask for what is lost */
     uint64_t fixed_id;       /* blocks up to this one are never moved */
-    struct spw_move move;
+    struct spw_move moves[SPW_MOVES];
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
 };
 
@@ -137,9 +138,8 @@ static inline bool spw_move_can(const struct spw_pool *pool, const struct spw_ex
                                             : extent->kind != SPW_EXTENT_CLAIM;
 }
 
-/* Ends a move that is over, when its copies are done; does nothing when none is. SPW_E_AGAIN when
- * they are not. Caller holds the lock. */
-enum spw_err spw_move_settle(struct spw_pool *pool);
+/* Ends the moves that are over, as soon as their copies are done. Caller holds the lock. */
+void spw_move_settle(struct spw_pool *pool);
 
 /* The addresses of one item, and how many items from `first` on are neighbours and alike in being
  * left out. */
@@ -165,6 +165,6 @@ static inline size_t spw_move_run(const struct spw_move *move, size_t first)
  * lock. */
 bool spw_move_mend(struct spw_pool *pool);
 
-/* Gives back what a move holds, whatever its state: all work is complete. Caller holds the lock, or
+/* Gives back what moves hold, whatever their state: all work is complete. Caller holds the lock, or
  * nobody else has the pool. */
 void spw_move_drop(struct spw_pool *pool);

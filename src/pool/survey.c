@@ -54,6 +54,29 @@ static uint64_t count_used(const struct spw_pool *pool)
     return used;
 }
 
+/* Whether a granule of a move has still to go where it is to. */
+static bool is_pending(const struct spw_move *move, const struct spw_move_item *item)
+{
+    return !move->over && !item->left_out && !item->committed;
+}
+
+/* By how many granules the room grows when the moves that are under way are done. */
+static int64_t find_growth(const struct spw_pool *pool)
+{
+    int64_t growth = 0;
+
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        const struct spw_move *move = &pool->moves[i];
+
+        for (size_t k = 0; k < move->count; k++) {
+            if (is_pending(move, &move->items[k])) {
+                growth += move->items[k].to == SPW_TIER_HOST ? 1 : -1;
+            }
+        }
+    }
+    return growth;
+}
+
 /* What the device has beside the blocks, in chunks that are there or could be. */
 static int64_t find_room(const struct spw_pool *pool)
 {
@@ -65,7 +88,7 @@ static int64_t find_room(const struct spw_pool *pool)
 
     return (int64_t)(pool->config.limit_bytes + chunks -
                      spw_counter_get(&pool->counters->committed_bytes)) -
-           (int64_t)used;
+           (int64_t)used + find_growth(pool) * (int64_t)granule;
 }
 
 int64_t spw_pool_room(struct spw_pool *pool)
@@ -91,6 +114,19 @@ static uint64_t find_end(const struct spw_pool *pool)
     return spw_backing_up(&pool->backing, end);
 }
 
+/* Shows what is being moved where it goes to. */
+static void survey_move(const struct spw_move *move, struct spw_move_spot *spots, size_t first,
+                        size_t count)
+{
+    for (size_t i = 0; i < move->count; i++) {
+        const struct spw_move_item *item = &move->items[i];
+
+        if (is_pending(move, item) && item->granule - first < count) {
+            spots[item->granule - first].tier = (uint8_t)item->to;
+        }
+    }
+}
+
 size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
                        uint64_t *ret_address, int64_t *ret_room)
 {
@@ -106,6 +142,9 @@ size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_
         if (e->kind == SPW_EXTENT_BLOCK) {
             survey_block(pool, e, spots, spw_backing_index(&pool->backing, base), count);
         }
+    }
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        survey_move(&pool->moves[i], spots, spw_backing_index(&pool->backing, base), count);
     }
     *ret_address = base;
     *ret_room = find_room(pool);

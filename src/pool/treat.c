@@ -10,10 +10,10 @@ static void treat_block(struct spw_extent *block, const struct spw_treatment *tr
     }
 }
 
-/* Takes what lies in the granules of a block out of a move that is under way. */
-static void leave_out(struct spw_pool *pool, const struct spw_extent *block)
+/* Takes what lies in the granules of a block out of a move. */
+static void leave_out(const struct spw_pool *pool, const struct spw_extent *block,
+                      struct spw_move *move)
 {
-    struct spw_move *move = &pool->move;
     size_t first = spw_backing_index(&pool->backing, block->address);
     size_t last = spw_backing_index(&pool->backing, spw_extent_end(block) - 1);
 
@@ -40,7 +40,9 @@ size_t spw_pool_treat(struct spw_pool *pool, uint64_t address, uint64_t bytes,
             treat_block(extent, treatment);
             count++;
             if (extent->fixed != 0 && extent->heap != SPW_HEAP_SLAB) {
-                leave_out(pool, extent);
+                for (size_t i = 0; i < SPW_MOVES; i++) {
+                    leave_out(pool, extent, &pool->moves[i]);
+                }
             }
         }
     }

@@ -138,7 +138,6 @@ static void touch(struct spw_heat *heat, uint64_t address, uint64_t last_address
 
     for (size_t g = spw_places_granule(&heat->places, address); g <= last; g++) {
         heat->touched[g] = heat->clock;
-        heat->disturbed = heat->disturbed || heat->moving[g] != 0;
     }
 }
 
@@ -210,7 +209,7 @@ bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t co
     return awaits;
 }
 
-/* ---- the move under way ---- */
+/* ---- moves under way ---- */
 
 struct spw_heat_moment spw_heat_now(struct spw_heat *heat, uint64_t submissions)
 {
@@ -225,62 +224,78 @@ struct spw_heat_moment spw_heat_now(struct spw_heat *heat, uint64_t submissions)
     return moment;
 }
 
-void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count,
-                         const struct spw_heat_moment *since)
+void spw_heat_begin_move(struct spw_heat *heat, const struct spw_heat_move *move)
 {
     pthread_mutex_lock(&heat->lock);
-    heat->since = *since;
-    heat->disturbed = false;
-    for (size_t i = 0; i < count; i++) {
-        size_t g = spw_places_granule(&heat->places, places[i].granule);
-
-        heat->moving[g] = (uint8_t)(places[i].to + 1);
-        heat->disturbed = heat->disturbed || heat->touched[g] > since->clock;
+    for (size_t i = 0; i < move->count; i++) {
+        heat->moving[spw_places_granule(&heat->places, move->places[i].granule)] =
+            (uint8_t)(move->places[i].to + 1);
     }
     pthread_mutex_unlock(&heat->lock);
 }
 
-void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count)
+void spw_heat_end_move(struct spw_heat *heat, const struct spw_heat_move *move)
 {
     pthread_mutex_lock(&heat->lock);
-    for (size_t i = 0; i < count; i++) {
-        heat->moving[spw_places_granule(&heat->places, places[i].granule)] = 0;
+    for (size_t i = 0; i < move->count; i++) {
+        heat->moving[spw_places_granule(&heat->places, move->places[i].granule)] = 0;
     }
     pthread_mutex_unlock(&heat->lock);
 }
 
-enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, uint64_t submitted)
+static bool is_named(const struct spw_heat *heat, const struct spw_heat_moment *since,
+                     uint64_t granule)
+{
+    return heat->touched[spw_places_granule(&heat->places, granule)] > since->clock;
+}
+
+/* Whether something that came since names what moves. */
+static bool is_disturbed(const struct spw_heat *heat, const struct spw_heat_move *move)
+{
+    size_t i = 0;
+
+    while (i < move->count && !is_named(heat, &move->since, move->places[i].granule)) {
+        i++;
+    }
+    return i < move->count;
+}
+
+enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, const struct spw_heat_move *move,
+                                     uint64_t submitted)
 {
     enum spw_heat_verdict verdict = SPW_HEAT_TOUCHED;
-    uint64_t since;
+    uint64_t since = submitted - move->since.submissions;
 
     pthread_mutex_lock(&heat->lock);
-    since = submitted - heat->since.submissions;
-    if (!heat->disturbed && since == heat->certain - heat->since.certain) {
+    if (is_disturbed(heat, move)) {
+        verdict = SPW_HEAT_TOUCHED;
+    } else if (since == heat->certain - move->since.certain) {
         verdict = SPW_HEAT_UNTOUCHED;
-    } else if (!heat->disturbed && since == heat->known - heat->since.known) {
+    } else if (since == heat->known - move->since.known) {
         verdict = SPW_HEAT_UNNAMED;
     }
     pthread_mutex_unlock(&heat->lock);
     return verdict;
 }
 
-bool spw_heat_tells(struct spw_heat *heat, uint64_t submitted)
+bool spw_heat_tells(struct spw_heat *heat, const struct spw_heat_moment *since,
+                    uint64_t submitted)
 {
     bool tells;
 
     pthread_mutex_lock(&heat->lock);
-    tells = submitted - heat->since.submissions == heat->known - heat->since.known;
+    tells = submitted - since->submissions == heat->known - since->known;
     pthread_mutex_unlock(&heat->lock);
     return tells;
 }
 
-bool spw_heat_is_named(struct spw_heat *heat, uint64_t granule)
+bool spw_heat_is_named(struct spw_heat *heat, const struct spw_heat_moment *since,
+                       uint64_t granule)
 {
     bool named;
 
     pthread_mutex_lock(&heat->lock);
-    named = heat->touched[spw_places_granule(&heat->places, granule)] > heat->since.clock;
+    named = is_named(heat, since, granule);
     pthread_mutex_unlock(&heat->lock);
     return named;
 }

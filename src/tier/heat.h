@@ -1,7 +1,7 @@
 /* Heat: what the program uses, noted while memory is short; and what should move therefore.
  *
  * Knows every large block of a pool by its addresses, and the order of their use. Also watches over
- * a move that is under way: whether what was submitted since it began can have touched what moves.
+ * moves that are under way: whether what was submitted since one began can have touched what moves.
  * A call whose arguments are not known may touch everything, and so may a kernel, which can find
  * addresses in memory or in a descriptor (pointer arrays, tensor maps); but of most kernels the
  * arguments tell all, and what they tell is kept apart.
@@ -35,6 +35,13 @@ struct spw_heat_moment {
     uint64_t events;      /* allocations, uses and frees */
 };
 
+/* A move that is under way. */
+struct spw_heat_move {
+    struct spw_move_place places[SPW_MOVE_GRANULES];
+    size_t count;
+    struct spw_heat_moment since; /* what came later may be under way beside the move */
+};
+
 struct spw_heat {
     pthread_mutex_t lock;
     _Atomic bool on;
@@ -47,8 +54,6 @@ struct spw_heat {
     uint8_t *moving;    /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
     uint64_t *touched;  /* by granule: the clock at its last use */
     uint64_t known, certain, clock; /* as in the moment that is now */
-    struct spw_heat_moment since;   /* what came later may be under way beside the move */
-    bool disturbed;                 /* and some of that names what moves */
     /* For planning: as many as there are granules, and allocations and frees in a period. */
     struct spw_move_spot *spots;
     struct spw_plan_granule *granules;
@@ -82,26 +87,27 @@ bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t co
  * had not ended, will look like one that nobody knows. */
 struct spw_heat_moment spw_heat_now(struct spw_heat *heat, uint64_t submissions);
 
-/* A move of these places begins; what came up to a moment is complete when the copies are. And it
- * is over. */
-void spw_heat_begin_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count,
-                         const struct spw_heat_moment *since);
-void spw_heat_end_move(struct spw_heat *heat, const struct spw_move_place *places, size_t count);
+/* A move begins; and it is over. No other is of the same places meanwhile. */
+void spw_heat_begin_move(struct spw_heat *heat, const struct spw_heat_move *move);
+void spw_heat_end_move(struct spw_heat *heat, const struct spw_heat_move *move);
 
-/* What is known of all that was submitted since that moment. */
+/* What is known of all that was submitted since the moment of a move. */
 enum spw_heat_verdict {
     SPW_HEAT_TOUCHED,   /* something touches what moves, or may */
     SPW_HEAT_UNNAMED,   /* no argument names it, but kernels were among it */
     SPW_HEAT_UNTOUCHED, /* nothing touches it */
 };
 
-/* The same of the move under way; `submitted` in all. Exact while nobody is inside the gate. */
-enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, uint64_t submitted);
+/* The same; `submitted` in all. Exact while nobody is inside the gate. */
+enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, const struct spw_heat_move *move,
+                                     uint64_t submitted);
 
 /* Whether the arguments of all that was submitted since are known, so that it can be told what they
  * name; and whether they name a granule. */
-bool spw_heat_tells(struct spw_heat *heat, uint64_t submitted);
-bool spw_heat_is_named(struct spw_heat *heat, uint64_t granule);
+bool spw_heat_tells(struct spw_heat *heat, const struct spw_heat_moment *since,
+                    uint64_t submitted);
+bool spw_heat_is_named(struct spw_heat *heat, const struct spw_heat_moment *since,
+                       uint64_t granule);
 
 /* The number of events so far: allocations, uses and frees. */
 uint64_t spw_heat_events(struct spw_heat *heat);

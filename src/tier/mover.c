@@ -25,14 +25,14 @@ static uint64_t now_ns(void)
 }
 
 /* Asks until it is done, at most for a while. */
-static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool), struct spw_pool *pool,
-                          uint64_t most_ns)
+static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),
+                          struct spw_pool *pool, struct spw_move *move, uint64_t most_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
     uint64_t begin = now_ns();
 
     for (;;) {
-        enum spw_err err = ask(pool);
+        enum spw_err err = ask(pool, move);
 
         if (err != SPW_E_AGAIN || now_ns() - begin >= most_ns) {
             return err;
@@ -43,7 +43,8 @@ static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool), struct spw
 }
 
 /* A mismatch is a bug of spillway's: everything that is known is told. */
-static void report_mismatch(const struct spw_mover *mover, bool behind_gate, uint64_t address)
+static void report_mismatch(const struct spw_mover *mover, const struct spw_flight *flight,
+                            bool behind_gate, uint64_t address)
 {
     struct spw_block block = {0};
 
@@ -52,20 +53,26 @@ static void report_mismatch(const struct spw_mover *mover, bool behind_gate, uin
             "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64 " bytes, move %" PRIu64
             ", wish of %" PRIu64 " bytes, copied %s%s, %" PRIu64 " submissions so far",
             mover->ordinal, address, block.id, block.address, block.bytes,
-            spw_counter_get(&mover->counters->moves), mover->bytes,
-            mover->copied ? "with the gate open" : "",
-            !behind_gate ? "" : mover->copied ? " and closed" : "with the gate closed",
+            spw_counter_get(&mover->counters->moves), flight->bytes,
+            flight->copied ? "with the gate open" : "",
+            !behind_gate ? "" : flight->copied ? " and closed" : "with the gate closed",
             spw_gate_submissions());
 }
 
 /* After a commit that failed: what cannot be reached is asked of the driver again and again, for
  * the program would fail as soon as it uses it. */
+static enum spw_err mend(struct spw_pool *pool, struct spw_move *move)
+{
+    (void)move;
+    return spw_pool_move_mend(pool);
+}
+
 static void insist(struct spw_mover *mover)
 {
     char size[SPW_SIZE_TEXT];
     uint64_t address, bytes;
 
-    if (await(spw_pool_move_mend, mover->pool, INSIST_NS) == SPW_OK) {
+    if (await(mend, mover->pool, NULL, INSIST_NS) == SPW_OK) {
         return;
     }
     address = spw_pool_move_lost(mover->pool, &bytes);
@@ -77,101 +84,105 @@ static void insist(struct spw_mover *mover)
 /* ---- what the first copy is worth ---- */
 
 /* What is known of what was submitted since the move began. */
-static enum spw_heat_verdict judge(const struct spw_mover *mover)
+static enum spw_heat_verdict judge(const struct spw_mover *mover, const struct spw_flight *flight)
 {
     uint64_t submissions = spw_gate_submissions();
 
-    if (submissions == mover->since.submissions) {
+    if (submissions == flight->watched.since.submissions) {
         return SPW_HEAT_UNTOUCHED;
     }
     /* What the thread itself has under way may be noted and not counted. */
-    return mover->heat == NULL || mover->inside ? SPW_HEAT_TOUCHED
-                                                : spw_heat_judge(mover->heat, submissions);
+    return mover->heat == NULL || mover->inside
+               ? SPW_HEAT_TOUCHED
+               : spw_heat_judge(mover->heat, &flight->watched, submissions);
 }
 
-static enum spw_evidence_worth weigh(const struct spw_mover *mover)
+static enum spw_evidence_worth weigh(const struct spw_mover *mover,
+                                     const struct spw_flight *flight)
 {
     struct spw_order_course course;
 
     if (mover->trust) {
         return SPW_EVIDENCE_BELIEF;
     }
-    if (!mover->audit || !mover->foreseen) {
+    if (!mover->audit || !flight->foreseen) {
         return SPW_EVIDENCE_NONE;
     }
     course = spw_heat_course(mover->heat);
     return spw_evidence_weigh(&mover->evidence, &course);
 }
 
-static void note_finding(struct spw_mover *mover, enum spw_evidence_finding finding)
+static void note_finding(struct spw_mover *mover, const struct spw_flight *flight,
+                         enum spw_evidence_finding finding)
 {
     struct spw_order_course course;
 
-    if (mover->foreseen) {
+    if (flight->foreseen) {
         course = spw_heat_course(mover->heat);
     }
-    spw_evidence_note(&mover->evidence, mover->foreseen ? &course : NULL, finding);
+    spw_evidence_note(&mover->evidence, flight->foreseen ? &course : NULL, finding);
 }
 
 /* With the gate open: looks at the first copy if it is to be compared with the second. What cannot
  * be looked at proves nothing. */
-static void take_sample(struct spw_mover *mover)
+static void take_sample(struct spw_mover *mover, struct spw_flight *flight)
 {
-    mover->sampled = mover->copied && judge(mover) == SPW_HEAT_UNNAMED &&
-                     weigh(mover) == SPW_EVIDENCE_AUDIT &&
-                     spw_pool_move_sample(mover->pool, mover->evidence.audits) == SPW_OK;
+    flight->sampled =
+        flight->copied && judge(mover, flight) == SPW_HEAT_UNNAMED &&
+        weigh(mover, flight) == SPW_EVIDENCE_AUDIT &&
+        spw_pool_move_sample(mover->pool, flight->move, mover->evidence.audits) == SPW_OK;
 }
 
 /* With the gate closed: whether the first copy cannot stand. *ret_audit: it is only not known. */
-static bool is_stale(struct spw_mover *mover, bool *ret_audit)
+static bool is_stale(struct spw_mover *mover, const struct spw_flight *flight, bool *ret_audit)
 {
-    enum spw_heat_verdict verdict = judge(mover);
+    enum spw_heat_verdict verdict = judge(mover, flight);
 
     *ret_audit = false;
-    if (!mover->copied) {
+    if (!flight->copied) {
         return true;
     }
     if (verdict == SPW_HEAT_UNTOUCHED) {
-        note_finding(mover, SPW_EVIDENCE_OF_USE);
+        note_finding(mover, flight, SPW_EVIDENCE_OF_USE);
         return false;
     }
-    if (verdict == SPW_HEAT_UNNAMED && mover->sampled) {
+    if (verdict == SPW_HEAT_UNNAMED && flight->sampled) {
         *ret_audit = true;
         return true;
     }
-    if (verdict == SPW_HEAT_UNNAMED && weigh(mover) == SPW_EVIDENCE_BELIEF) {
-        note_finding(mover, SPW_EVIDENCE_BELIEVED);
+    if (verdict == SPW_HEAT_UNNAMED && weigh(mover, flight) == SPW_EVIDENCE_BELIEF) {
+        note_finding(mover, flight, SPW_EVIDENCE_BELIEVED);
         spw_counter_add(&mover->counters->believed_moves, 1);
         return false;
     }
-    note_finding(mover, SPW_EVIDENCE_IN_VAIN);
+    note_finding(mover, flight, SPW_EVIDENCE_IN_VAIN);
     return true;
 }
 
 /* Compares both copies. */
-static void audit(struct spw_mover *mover)
+static void audit(struct spw_mover *mover, struct spw_flight *flight)
 {
     uint64_t granule;
 
-    if (spw_pool_move_compare(mover->pool, &granule) != SPW_OK) {
+    if (spw_pool_move_compare(mover->pool, flight->move, &granule) != SPW_OK) {
         return;
     }
     spw_counter_add(&mover->counters->audits, 1);
     spw_counter_add(&mover->counters->failed_audits, granule != 0);
-    note_finding(mover, granule != 0 ? SPW_EVIDENCE_WRONG : SPW_EVIDENCE_CLEAN);
-    mover->unnamed = granule;
+    note_finding(mover, flight, granule != 0 ? SPW_EVIDENCE_WRONG : SPW_EVIDENCE_CLEAN);
+    flight->unnamed = granule;
 }
 
 /* Who is charged with what was written to without being named. */
-static void tell_unnamed(struct spw_mover *mover)
+static void tell_unnamed(struct spw_mover *mover, struct spw_flight *flight)
 {
     char size[SPW_SIZE_TEXT], site[256], before[192] = "";
-    struct spw_block block = {.address = mover->unnamed};
+    struct spw_block block = {.address = flight->unnamed};
 
-    if (mover->unnamed == 0) {
+    if (flight->unnamed == 0) {
         return;
     }
-    (void)spw_pool_find(mover->pool, mover->unnamed, &block);
+    (void)spw_pool_find(mover->pool, flight->unnamed, &block);
     mover->label(block.site, site, sizeof(site));
     if (mover->evidence.believed > 0) {
         (void)snprintf(before, sizeof(before), "; but %" PRIu64 " moves before it were not copied "
@@ -182,47 +193,48 @@ static void tell_unnamed(struct spw_mover *mover)
             "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
             "is copied only while submissions are held back%s",
             mover->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
-    mover->unnamed = 0;
+    flight->unnamed = 0;
 }
 
 /* ---- the closed phase ---- */
 
-static enum spw_err copy_closed(struct spw_mover *mover)
+static enum spw_err copy_closed(struct spw_mover *mover, struct spw_flight *flight)
 {
-    enum spw_err err = spw_pool_move_copy(mover->pool, /* after_all */ false);
+    enum spw_err err = spw_pool_move_copy(mover->pool, flight->move, /* after_all */ false);
 
-    spw_counter_add(&mover->counters->second_copies, mover->copied);
+    spw_counter_add(&mover->counters->second_copies, flight->copied);
     if (err == SPW_OK) {
-        err = await(spw_pool_move_poll, mover->pool,
-                    mover->wait_ns + mover->bytes / 1024 * COPY_NS_PER_KIB);
+        err = await(spw_pool_move_poll, mover->pool, flight->move,
+                    mover->wait_ns + flight->bytes / 1024 * COPY_NS_PER_KIB);
     }
     return err;
 }
 
 /* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
-static enum spw_err exchange(struct spw_mover *mover, uint64_t *ret_bytes)
+static enum spw_err exchange(struct spw_mover *mover, struct spw_flight *flight,
+                             uint64_t *ret_bytes)
 {
-    bool is_audit, again = is_stale(mover, &is_audit);
-    enum spw_err err = again ? copy_closed(mover) : SPW_OK;
+    bool is_audit, again = is_stale(mover, flight, &is_audit);
+    enum spw_err err = again ? copy_closed(mover, flight) : SPW_OK;
     uint64_t wrong;
 
     if (err == SPW_OK && is_audit) {
-        audit(mover);
+        audit(mover, flight);
     }
     if (err == SPW_OK && mover->verify) {
-        err = spw_pool_move_hash(mover->pool);
+        err = spw_pool_move_hash(mover->pool, flight->move);
     }
     if (err != SPW_OK) {
         return err;
     }
-    err = spw_pool_move_commit(mover->pool, ret_bytes);
+    err = spw_pool_move_commit(mover->pool, flight->move, ret_bytes);
     if (err != SPW_OK) {
         insist(mover);
     }
     if (mover->verify) {
-        wrong = spw_pool_move_verify(mover->pool);
+        wrong = spw_pool_move_verify(mover->pool, flight->move);
         if (wrong != 0) {
-            report_mismatch(mover, again, wrong);
+            report_mismatch(mover, flight, again, wrong);
         }
     }
     return err;
@@ -230,24 +242,27 @@ static enum spw_err exchange(struct spw_mover *mover, uint64_t *ret_bytes)
 
 /* Whether all that was submitted since the copies began is known, and trusted to touch what it
  * names and no more. With the gate open that may change. */
-static bool tells(const struct spw_mover *mover)
+static bool tells(const struct spw_mover *mover, const struct spw_flight *flight)
 {
-    return mover->trust && !mover->rest && mover->copied && !mover->verify && mover->heat != NULL &&
-           !mover->inside && spw_heat_tells(mover->heat, spw_gate_submissions());
+    return mover->trust && !flight->rest && flight->copied && !mover->verify &&
+           mover->heat != NULL && !mover->inside &&
+           spw_heat_tells(mover->heat, &flight->watched.since, spw_gate_submissions());
 }
 
 /* With the gate closed, beside what the device does: exchanges the chunks of what was not named
  * since the copies began, and leaves the rest where it is. */
-static enum spw_err exchange_at_work(struct spw_mover *mover, uint64_t *ret_bytes)
+static enum spw_err exchange_at_work(struct spw_mover *mover, const struct spw_flight *flight,
+                                     uint64_t *ret_bytes)
 {
+    const struct spw_heat_move *watched = &flight->watched;
     enum spw_err err;
 
-    for (size_t i = 0; i < mover->place_count; i++) {
-        if (spw_heat_is_named(mover->heat, mover->places[i].granule)) {
-            spw_pool_move_leave_out(mover->pool, mover->places[i].granule);
+    for (size_t i = 0; i < watched->count; i++) {
+        if (spw_heat_is_named(mover->heat, &watched->since, watched->places[i].granule)) {
+            spw_pool_move_leave_out(mover->pool, flight->move, watched->places[i].granule);
         }
     }
-    err = spw_pool_move_commit(mover->pool, ret_bytes);
+    err = spw_pool_move_commit(mover->pool, flight->move, ret_bytes);
     if (err != SPW_OK) {
         insist(mover);
         return err;
@@ -256,23 +271,24 @@ static enum spw_err exchange_at_work(struct spw_mover *mover, uint64_t *ret_byte
     return *ret_bytes > 0 ? SPW_OK : SPW_E_AGAIN;
 }
 
-static enum spw_err close_and_exchange(struct spw_mover *mover, uint64_t *ret_bytes)
+static enum spw_err close_and_exchange(struct spw_mover *mover, struct spw_flight *flight,
+                                       uint64_t *ret_bytes)
 {
     uint64_t begin = now_ns();
     enum spw_err err = SPW_E_AGAIN;
 
     if (spw_gate_close(mover->wait_ns)) {
-        mover->at_work = tells(mover);
+        mover->at_work = tells(mover, flight);
         if (mover->at_work) {
-            err = exchange_at_work(mover, ret_bytes);
+            err = exchange_at_work(mover, flight, ret_bytes);
         } else {
-            err = await(spw_pool_move_drain, mover->pool, mover->wait_ns);
-            err = err == SPW_OK ? exchange(mover, ret_bytes) : err;
+            err = await(spw_pool_move_drain, mover->pool, flight->move, mover->wait_ns);
+            err = err == SPW_OK ? exchange(mover, flight, ret_bytes) : err;
         }
         spw_gate_open();
     }
     spw_counter_add(&mover->counters->closed_ns, now_ns() - begin);
-    tell_unnamed(mover);
+    tell_unnamed(mover, flight);
     return err;
 }
 
@@ -292,115 +308,143 @@ static void note_outcome(struct spw_mover *mover, enum spw_err err)
 
 bool spw_mover_clear(struct spw_mover *mover)
 {
-    bool held = mover->to_clear;
+    struct spw_move *held = mover->to_clear;
 
-    mover->to_clear = false;
-    if (held) {
-        (void)spw_pool_move_end(mover->pool);
+    mover->to_clear = NULL;
+    if (held != NULL) {
+        (void)spw_pool_move_end(mover->pool, held);
     }
-    return held;
+    return held != NULL;
 }
 
-static void end_move(struct spw_mover *mover, enum spw_err err)
+/* Of a move that is not under way any more. */
+static void end_move(struct spw_mover *mover, const struct spw_flight *flight, enum spw_err err)
 {
     note_outcome(mover, err);
-    mover->to_clear = true;
-    spw_pool_move_leave(mover->pool);
+    (void)spw_mover_clear(mover);
+    mover->to_clear = flight->move;
+    spw_pool_move_leave(mover->pool, flight->move);
     if (mover->heat != NULL) {
-        spw_heat_end_move(mover->heat, mover->places, mover->place_count);
+        spw_heat_end_move(mover->heat, &flight->watched);
     }
-    mover->under_way = false;
 }
 
 /* Whether to copy before the gate is closed. */
-static bool copies_first(struct spw_mover *mover)
+static bool copies_first(struct spw_mover *mover, const struct spw_flight *flight)
 {
     struct spw_order_course course;
 
     if (!mover->overlap || mover->trust) {
         return mover->overlap;
     }
-    if (mover->foreseen) {
+    if (flight->foreseen) {
         course = spw_heat_course(mover->heat);
     }
-    return spw_evidence_begin(&mover->evidence, mover->foreseen ? &course : NULL);
+    return spw_evidence_begin(&mover->evidence, flight->foreseen ? &course : NULL);
 }
 
 /* Notes what moves, and since when it is watched. */
-static void watch(struct spw_mover *mover, const struct spw_heat_moment *since)
+static void watch(struct spw_mover *mover, struct spw_flight *flight,
+                  const struct spw_heat_moment *since)
 {
+    struct spw_heat_move *watched = &flight->watched;
     uint64_t submissions = spw_gate_submissions();
 
-    mover->place_count = spw_pool_move_places(mover->pool, mover->places);
-    mover->bytes = mover->place_count * mover->granule_bytes;
-    mover->since = (struct spw_heat_moment){.submissions = submissions};
+    watched->count = spw_pool_move_places(mover->pool, flight->move, watched->places);
+    watched->since = (struct spw_heat_moment){.submissions = submissions};
+    flight->bytes = watched->count * mover->granule_bytes;
     if (mover->heat != NULL) {
-        mover->since = since != NULL ? *since : spw_heat_now(mover->heat, submissions);
-        spw_heat_begin_move(mover->heat, mover->places, mover->place_count, &mover->since);
+        watched->since = since != NULL ? *since : spw_heat_now(mover->heat, submissions);
+        spw_heat_begin_move(mover->heat, watched);
     }
 }
 
-enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
-                             bool foreseen, const struct spw_heat_moment *since)
+/* A move that has begun: makes its first copy, if that is likely to be of use. */
+static enum spw_err set_out(struct spw_mover *mover, struct spw_flight *flight,
+                            const struct spw_heat_moment *since)
 {
-    enum spw_err err;
+    enum spw_err err = SPW_OK;
 
-    (void)spw_mover_clear(mover);
-    if (mover->skip > 0) {
-        mover->skip--;
-        return SPW_E_AGAIN;
-    }
-    err = spw_pool_move_begin(mover->pool, wish);
-    if (err != SPW_OK) {
-        return err;
-    }
-    mover->under_way = true;
-    mover->foreseen = foreseen && mover->heat != NULL;
-    watch(mover, since);
-    mover->sampled = mover->rest = false;
-    mover->copied = copies_first(mover);
-    if (mover->copied) {
-        err = spw_pool_move_copy(mover->pool, /* after_all */ since == NULL);
+    watch(mover, flight, since);
+    flight->sampled = flight->rest = false;
+    flight->unnamed = 0;
+    flight->copied = copies_first(mover, flight);
+    if (flight->copied) {
+        err = spw_pool_move_copy(mover->pool, flight->move, /* after_all */ since == NULL);
     }
     if (err != SPW_OK) {
-        end_move(mover, err);
+        end_move(mover, flight, err);
         (void)spw_mover_clear(mover);
     }
     return err;
 }
 
+enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
+                             bool foreseen, const struct spw_heat_moment *since)
+{
+    struct spw_flight *flight = &mover->flights[(mover->first + mover->under_way) % SPW_MOVES];
+    enum spw_err err;
+
+    if (mover->under_way == SPW_MOVES) {
+        return SPW_E_AGAIN;
+    }
+    (void)spw_mover_clear(mover);
+    if (mover->skip > 0) {
+        mover->skip--;
+        return SPW_E_AGAIN;
+    }
+    flight->foreseen = foreseen && mover->heat != NULL;
+    err = spw_pool_move_begin(mover->pool, wish, &flight->move);
+    if (err == SPW_OK) {
+        err = set_out(mover, flight, since);
+    }
+    mover->under_way += err == SPW_OK;
+    return err;
+}
+
+void spw_mover_rest(struct spw_mover *mover)
+{
+    mover->flights[(mover->first + mover->under_way - 1) % SPW_MOVES].rest = true;
+}
+
 bool spw_mover_is_ready(struct spw_mover *mover)
 {
-    return spw_pool_move_poll(mover->pool) != SPW_E_AGAIN;
+    return spw_pool_move_poll(mover->pool, mover->flights[mover->first].move) != SPW_E_AGAIN;
 }
 
 /* So that with the gate closed there is little left to wait for. */
-static enum spw_err come_to_rest(struct spw_mover *mover, uint64_t patience_ns)
+static enum spw_err come_to_rest(struct spw_mover *mover, struct spw_flight *flight,
+                                 uint64_t patience_ns)
 {
-    enum spw_err err = spw_pool_move_drain(mover->pool);
+    enum spw_err err = spw_pool_move_drain(mover->pool, flight->move);
 
     mover->rested = err == SPW_OK;
-    take_sample(mover);
-    return err == SPW_E_AGAIN ? await(spw_pool_move_drain, mover->pool, patience_ns) : err;
+    take_sample(mover, flight);
+    return err == SPW_E_AGAIN
+               ? await(spw_pool_move_drain, mover->pool, flight->move, patience_ns)
+               : err;
 }
 
 enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes)
 {
+    struct spw_flight *flight = &mover->flights[mover->first];
     uint64_t begin = now_ns();
     enum spw_err err = SPW_OK;
 
     *ret_bytes = 0;
     mover->inside = spw_gate_inside();
-    if (mover->copied) {
-        err = await(spw_pool_move_poll, mover->pool, patience_ns);
+    if (flight->copied) {
+        err = await(spw_pool_move_poll, mover->pool, flight->move, patience_ns);
     }
-    if (err == SPW_OK && !tells(mover)) {
-        err = come_to_rest(mover, patience_ns);
+    if (err == SPW_OK && !tells(mover, flight)) {
+        err = come_to_rest(mover, flight, patience_ns);
     }
     if (err == SPW_OK) {
-        err = close_and_exchange(mover, ret_bytes);
+        err = close_and_exchange(mover, flight, ret_bytes);
     }
-    end_move(mover, err);
+    mover->first = (mover->first + 1) % SPW_MOVES;
+    mover->under_way--;
+    end_move(mover, flight, err);
     spw_counter_add(&mover->counters->stall_ns, now_ns() - begin);
     return err;
 }

@@ -298,16 +298,16 @@ static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_req
 
 /* ---- ahead of use ---- */
 
-/* Ends the move that is under way, if one is. */
+/* Ends the move that began first, if one is under way. */
 static void finish(struct spw_host_tier *tier)
 {
     uint64_t bytes;
 
-    atomic_store(&tier->moving, false);
-    if (tier->mover.under_way) {
+    if (tier->mover.under_way > 0) {
         (void)spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes);
         atomic_store(&tier->at_work, tier->mover.at_work);
     }
+    atomic_store(&tier->moving, tier->mover.under_way > 0);
 }
 
 /* The same, at once. False when nothing can have changed for those who need room. */
@@ -315,6 +315,14 @@ static bool finish_now(struct spw_host_tier *tier)
 {
     finish(tier);
     return spw_mover_clear(&tier->mover);
+}
+
+static void finish_all(struct spw_host_tier *tier)
+{
+    while (tier->mover.under_way > 0) {
+        finish(tier);
+    }
+    (void)spw_mover_clear(&tier->mover);
 }
 
 /* How many granules are moved at once ahead of use, each way. */
@@ -351,7 +359,7 @@ static bool begin_hot(struct spw_host_tier *tier, struct spw_heat_wish wish)
     if (plan.count == 0 || plan.at >= tier->near || !begin_move(tier, &plan, /* since */ NULL)) {
         return false;
     }
-    tier->mover.rest = true;
+    spw_mover_rest(&tier->mover);
     return true;
 }
 
@@ -431,16 +439,18 @@ static void keep_near(struct spw_host_tier *tier, const struct spw_stream *strea
     }
 }
 
-/* Goes on with moving ahead of use. `now`: what is moved is wanted. When a move is done the program
- * goes first, so that the device has work while the next one is begun; unless it has not come to
- * rest for the move. */
-static void advance(struct spw_host_tier *tier, bool now)
+/* Goes on with moving ahead of use. `now`: what is moved is wanted, and must have come if it is of
+ * one of the addresses. When a move is done the program goes first, so that the device has work
+ * while the next one is begun; unless it has not come to rest for the move. */
+static void advance(struct spw_host_tier *tier, bool now, const uint64_t *addresses, size_t count)
 {
     atomic_store(&tier->calls, 0);
-    if (!tier->mover.under_way) {
+    if (tier->mover.under_way == 0) {
         begin(tier);
     } else if (now || spw_mover_is_ready(&tier->mover)) {
-        finish(tier);
+        do {
+            finish(tier);
+        } while (tier->mover.under_way > 0 && spw_heat_awaits(&tier->heat, addresses, count));
         if (tier->mover.at_work) {
             begin(tier);
             return;
@@ -486,8 +496,8 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
         return;
     }
     keep_near(tier, stream);
-    if (tier->mover.under_way || spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
-        advance(tier, awaited);
+    if (tier->mover.under_way > 0 || spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
+        advance(tier, awaited, addresses, count);
     }
     pthread_mutex_unlock(&tier->lock);
 }
@@ -538,7 +548,7 @@ bool spw_host_tier_yield(struct spw_host_tier *tier)
 
     pthread_mutex_lock(&tier->lock);
     if (open_tier(tier) && tier->moves) {
-        (void)finish_now(tier);
+        finish_all(tier);
         (void)spw_mover_move(&tier->mover, &wish, /* since */ NULL,
                              PATIENCE * tier->config.move_wait_ns, &bytes);
     }
@@ -558,8 +568,8 @@ void spw_host_tier_rest(struct spw_host_tier *tier)
         return;
     }
     if (atomic_load(&tier->watching) && tier->config.overlap &&
-        (tier->mover.under_way || spw_heat_knows(&tier->heat, &events, &period))) {
-        advance(tier, /* now */ false);
+        (tier->mover.under_way > 0 || spw_heat_knows(&tier->heat, &events, &period))) {
+        advance(tier, /* now */ false, NULL, 0);
         pthread_mutex_unlock(&tier->lock);
         return;
     }
@@ -590,7 +600,7 @@ enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
     pthread_mutex_lock(&tier->lock);
     open = open_tier(tier);
     if (open && tier->moves && request->may_move) {
-        if (finish_now(tier)) {
+        while (is_short(err) && finish_now(tier)) {
             err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
         }
         /* Twice: what is free may lie on granules that cannot be had whole. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHUNKS = 1 << 20, STAGING = 256 };
+enum { MOST_CHUNKS = 1 << 20, STAGING = 2 * 256 };
 
 struct fake_fence {
     uint64_t time;
@@ -223,7 +223,7 @@ static enum spw_err release(struct fake_vm *vm, uint64_t chunk)
     return SPW_OK;
 }
 
-/* A chunk is mapped once, or twice when one of the places is the staging window. */
+/* A chunk is mapped once, or twice when one of the places is a staging window. */
 static bool may_map(const struct fake_vm *vm, size_t index, uint64_t chunk)
 {
     size_t arena = vm->granules > STAGING ? vm->granules - STAGING : vm->granules;

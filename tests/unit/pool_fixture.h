@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "fake_vm.h"
+#include "pool/move.h"
 #include "pool/pool.h"
 
 enum { MIB = 1 << 20, GRANULE = FAKE_GRANULE };
@@ -17,6 +18,7 @@ struct pool_fixture {
     struct fake_vm vm;
     struct spw_counters counters;
     struct spw_pool *pool;
+    struct spw_move *move; /* the last one that a test has begun */
 };
 
 /* Streams with the ids 1 and up; handles differ from ids and may be given another id. */

@@ -70,9 +70,9 @@ static struct spw_heat_moment now(struct fixture *f)
     return spw_heat_now(&f->heat, spw_gate_submissions());
 }
 
-/* Begins to move blocks of two granules to the host; its copies are done soon, nothing else is. */
-static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
-                  const struct spw_heat_moment *since)
+/* Begins to move blocks of two granules; its copies are done soon, nothing else is. */
+static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, enum spw_tier to,
+                     const struct spw_heat_moment *since)
 {
     struct spw_move_place places[8];
     const struct spw_move_wish wish = {.places = places, .count = 2 * count};
@@ -80,10 +80,16 @@ static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
     for (size_t i = 0; i < 2 * count; i++) {
         places[i] = (struct spw_move_place){.block = blocks[i / 2],
                                             .granule = blocks[i / 2] + i % 2 * GRANULE,
-                                            .to = SPW_TIER_HOST};
+                                            .to = to};
     }
     assert_int_equal(spw_mover_begin(&f->mover, &wish, /* foreseen */ true, since), SPW_OK);
     fake_vm_complete_stream(&f->pool.vm, COPIES);
+}
+
+static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
+                  const struct spw_heat_moment *since)
+{
+    begin_to(f, blocks, count, SPW_TIER_HOST, since);
 }
 
 static enum spw_err finish(struct fixture *f)
@@ -237,6 +243,71 @@ static void test_without_trust(void **state)
     close_fixture(&f);
 }
 
+/* ---- two at once ---- */
+
+static void test_two_at_once(void **state)
+{
+    struct fixture f;
+    uint64_t bytes;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(f.mover.under_way, SPW_MOVES);
+    assert_int_equal(
+        spw_mover_begin(&f.mover, &(struct spw_move_wish){.to = SPW_TIER_HOST, .bytes = GRANULE},
+                        /* foreseen */ true, NULL),
+        SPW_E_AGAIN);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_false(is_on_host(&f, f.b));
+    begin(&f, &f.c, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.b));
+    assert_int_equal(spw_mover_finish(&f.mover, 0, &bytes), SPW_OK);
+    assert_int_equal(bytes, 2 * GRANULE);
+    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    close_fixture(&f);
+}
+
+/* Each knows what was named since it began itself. */
+static void test_named_since_either_began(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    submit(&f, f.b);
+    begin(&f, &f.b, 1, NULL);
+    submit(&f, f.a + GRANULE + 512);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.a, 2 * GRANULE), 0);
+    assert_true(is_on_host(&f, f.b));
+    close_fixture(&f);
+}
+
+/* What the program waits for is told while it is on its way, whichever move it is of. */
+static void test_awaited(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(finish(&f), SPW_OK);
+    begin_to(&f, &f.a, 1, SPW_TIER_DEVICE, NULL);
+    begin_to(&f, &f.b, 1, SPW_TIER_DEVICE, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_false(spw_heat_awaits(&f.heat, &f.a, 1));
+    assert_true(spw_heat_awaits(&f.heat, &f.b, 1));
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_false(spw_heat_awaits(&f.heat, &f.b, 1));
+    close_fixture(&f);
+}
+
 /* ---- since a moment that the device has passed ---- */
 
 static void test_since_a_moment(void **state)
@@ -379,14 +450,14 @@ static void test_rest_for_what_is_used(void **state)
 
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
-    f.mover.rest = true;
+    spw_mover_rest(&f.mover);
     submit(&f, f.a);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
     f.mover.skip = 0;
     begin(&f, &f.a, 1, NULL);
-    assert_false(f.mover.rest);
-    f.mover.rest = true;
+    assert_false(f.mover.flights[f.mover.first].rest);
+    spw_mover_rest(&f.mover);
     submit(&f, f.a);
     fake_vm_complete(&f.pool.vm);
     f.pool.vm.immediate = true;
@@ -447,6 +518,9 @@ int main(void)
         cmocka_unit_test(test_unknown_is_waited_for),
         cmocka_unit_test(test_inside_the_gate),
         cmocka_unit_test(test_without_trust),
+        cmocka_unit_test(test_two_at_once),
+        cmocka_unit_test(test_named_since_either_began),
+        cmocka_unit_test(test_awaited),
         cmocka_unit_test(test_since_a_moment),
         cmocka_unit_test(test_unknown_since_a_moment),
         cmocka_unit_test(test_moment_amid_a_call),

@@ -1,5 +1,4 @@
 /* Moves between device and host: content stays, nothing leaks, whatever fails. */
-#include "pool/move.h"
 #include "pool/treat.h"
 #include "pool_fixture.h"
 
@@ -18,7 +17,7 @@ static void open_tiers(struct pool_fixture *f)
 static enum spw_err begin(struct pool_fixture *f, enum spw_tier to, size_t granules)
 {
     const struct spw_move_wish wish = {.to = to, .bytes = granules * GRANULE};
-    enum spw_err err = spw_pool_move_begin(f->pool, &wish);
+    enum spw_err err = spw_pool_move_begin(f->pool, &wish, &f->move);
 
     pool_check(f);
     return err;
@@ -32,12 +31,13 @@ static uint64_t move(struct pool_fixture *f, enum spw_tier to, size_t granules)
     if (begin(f, to, granules) != SPW_OK) {
         return 0;
     }
-    if (spw_pool_move_copy(f->pool, true) == SPW_OK && spw_pool_move_poll(f->pool) == SPW_OK &&
-        spw_pool_move_drain(f->pool) == SPW_OK) {
-        (void)spw_pool_move_commit(f->pool, &bytes);
+    if (spw_pool_move_copy(f->pool, f->move, true) == SPW_OK &&
+        spw_pool_move_poll(f->pool, f->move) == SPW_OK &&
+        spw_pool_move_drain(f->pool, f->move) == SPW_OK) {
+        (void)spw_pool_move_commit(f->pool, f->move, &bytes);
         pool_check(f);
     }
-    for (int i = 0; i < 3 && spw_pool_move_end(f->pool) != SPW_OK; i++) {
+    for (int i = 0; i < 3 && spw_pool_move_end(f->pool, f->move) != SPW_OK; i++) {
         pool_check(f);
     }
     pool_check(f);
@@ -48,7 +48,7 @@ static uint64_t move(struct pool_fixture *f, enum spw_tier to, size_t granules)
 static void begin_copying(struct pool_fixture *f, size_t granules)
 {
     assert_int_equal(begin(f, SPW_TIER_HOST, granules), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f->pool, true), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f->pool, f->move, true), SPW_OK);
 }
 
 /* And the last ones of a move that has copied; the bytes that were moved. */
@@ -56,10 +56,10 @@ static uint64_t finish(struct pool_fixture *f)
 {
     uint64_t bytes = 0;
 
-    assert_int_equal(spw_pool_move_poll(f->pool), SPW_OK);
-    assert_int_equal(spw_pool_move_commit(f->pool, &bytes), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f->pool, f->move), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f->pool, f->move, &bytes), SPW_OK);
     pool_check(f);
-    assert_int_equal(spw_pool_move_end(f->pool), SPW_OK);
+    assert_int_equal(spw_pool_move_end(f->pool, f->move), SPW_OK);
     return bytes;
 }
 
@@ -123,10 +123,10 @@ static void test_only_the_old(void **state)
     open_tiers(&f);
     address = pool_alloc(&f, GRANULE, &stream_a);
     pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
-    assert_int_equal(spw_pool_move_begin(f.pool, &wish), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_begin(f.pool, &wish, &f.move), SPW_E_NO_MEMORY);
     pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
-    assert_int_equal(spw_pool_move_begin(f.pool, &wish), SPW_OK);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_begin(f.pool, &wish, &f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     pool_free(&f, address, &stream_a);
     pool_close(&f);
 }
@@ -290,8 +290,8 @@ static void test_free_during_a_move(void **state)
     assert_int_equal(next, block);
     fake_vm_write(&f.vm, next, 2 * GRANULE, 7);
     /* As after a submission: everything is copied again. */
-    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, false), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, f.move, false), SPW_OK);
     (void)finish(&f);
     expect(&f, next, 2, 7, 2);
     pool_free(&f, next, &stream_a);
@@ -312,12 +312,13 @@ static void test_abandoned_while_copying(void **state)
     block = pool_alloc(&f, 4 * GRANULE, &stream_a);
     fake_vm_write(&f.vm, block, 4 * GRANULE, 1);
     begin_copying(&f, 4);
-    assert_int_equal(spw_pool_move_poll(f.pool), SPW_E_AGAIN);
-    assert_int_equal(spw_pool_move_drain(f.pool), SPW_E_AGAIN);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_E_AGAIN);
-    assert_int_equal(begin(&f, SPW_TIER_HOST, 1), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_drain(f.pool, f.move), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_E_AGAIN);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 1), SPW_E_NO_MEMORY); /* all is pinned */
     fake_vm_complete(&f.vm);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     pool_check(&f);
     expect(&f, block, 4, 1, 0);
     pool_close(&f);
@@ -355,13 +356,13 @@ static void test_verify(void **state)
     block = pool_alloc(&f, 4 * GRANULE, &stream_a);
     fake_vm_write(&f.vm, block, 4 * GRANULE, 50);
     begin_copying(&f, 4);
-    assert_int_equal(spw_pool_move_hash(f.pool), SPW_OK);
-    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
-    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
-    assert_int_equal(spw_pool_move_verify(f.pool), 0);
+    assert_int_equal(spw_pool_move_hash(f.pool, f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f.pool, f.move, &bytes), SPW_OK);
+    assert_int_equal(spw_pool_move_verify(f.pool, f.move), 0);
     fake_vm_write(&f.vm, block + 2 * GRANULE, GRANULE, 99);
-    assert_int_equal(spw_pool_move_verify(f.pool), block + 2 * GRANULE);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_verify(f.pool, f.move), block + 2 * GRANULE);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     pool_close(&f);
 }
 
@@ -401,7 +402,6 @@ static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
             pool_free(&f, blocks[i], &stream_a);
         }
     }
-    (void)spw_pool_move_end(f.pool);
     (void)spw_pool_trim(f.pool, 0);
     (void)spw_pool_trim_host(f.pool);
     pool_check(&f);
@@ -423,8 +423,8 @@ static void sweep(enum fake_call call, size_t more)
 
 static void copy(struct pool_fixture *f)
 {
-    assert_int_equal(spw_pool_move_copy(f->pool, true), SPW_OK);
-    assert_int_equal(spw_pool_move_poll(f->pool), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f->pool, f->move, true), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f->pool, f->move), SPW_OK);
 }
 
 /* Of each block in each run one granule is looked at, and another one in another turn. */
@@ -444,26 +444,26 @@ static void test_samples(void **state)
 
         assert_int_equal(begin(&f, SPW_TIER_HOST, 6), SPW_OK);
         copy(&f);
-        assert_int_equal(spw_pool_move_sample(f.pool, turn), SPW_OK);
+        assert_int_equal(spw_pool_move_sample(f.pool, f.move, turn), SPW_OK);
         assert_int_equal(f.vm.calls[FAKE_HASH] - hashes, 2);
         copy(&f);
-        assert_int_equal(spw_pool_move_compare(f.pool, &wrong), SPW_OK);
+        assert_int_equal(spw_pool_move_compare(f.pool, f.move, &wrong), SPW_OK);
         assert_int_equal(wrong, 0);
         /* A write before the copy is made again. */
         fake_vm_write(&f.vm, written, GRANULE, 100 + turn);
         copy(&f);
-        assert_int_equal(spw_pool_move_compare(f.pool, &wrong), SPW_OK);
+        assert_int_equal(spw_pool_move_compare(f.pool, f.move, &wrong), SPW_OK);
         assert_int_equal(wrong, written);
-        assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+        assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     }
     f.vm.fail_call = FAKE_HASH;
     f.vm.fail_after = 0;
     f.vm.fail_more = SIZE_MAX;
     assert_int_equal(begin(&f, SPW_TIER_HOST, 6), SPW_OK);
     copy(&f);
-    assert_int_not_equal(spw_pool_move_sample(f.pool, 0), SPW_OK);
-    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_OK);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_not_equal(spw_pool_move_sample(f.pool, f.move, 0), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f.pool, f.move, &bytes), SPW_OK);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     f.vm.fail_call = -1;
     pool_close(&f);
 }
@@ -502,15 +502,15 @@ static void test_lost(void **state)
     a = pool_alloc(&f, 2 * GRANULE + GRANULE / 2, &stream_a); /* the rest of its end is free */
     fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
     assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
-    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, f.move, true), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
     f.vm.fail_call = FAKE_ACCESS;
     f.vm.fail_after = 0;
     f.vm.fail_more = SIZE_MAX;
-    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_commit(f.pool, f.move, &bytes), SPW_E_NO_MEMORY);
     pool_check(&f);
     assert_int_equal(bytes, 0);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     assert_int_equal(spw_pool_move_lost(f.pool, &bytes), a);
     assert_int_equal(bytes, 3 * GRANULE);
     assert_int_equal(begin(&f, SPW_TIER_HOST, 1), SPW_E_AGAIN);
@@ -536,12 +536,12 @@ static void lose(struct pool_fixture *f, enum fake_call call)
     uint64_t bytes;
 
     begin_copying(f, 8);
-    assert_int_equal(spw_pool_move_poll(f->pool), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f->pool, f->move), SPW_OK);
     f->vm.fail_call = (int)call;
     f->vm.fail_after = 0;
     f->vm.fail_more = SIZE_MAX;
-    assert_int_equal(spw_pool_move_commit(f->pool, &bytes), SPW_E_NO_MEMORY);
-    assert_int_equal(spw_pool_move_end(f->pool), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f->pool, f->move, &bytes), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_end(f->pool, f->move), SPW_OK);
 }
 
 /* It is asked for again before each piece of work, as long as that takes. */
@@ -587,13 +587,13 @@ static void test_lost_and_freed(void **state)
     open_tiers(&f);
     a = pool_alloc(&f, 2 * GRANULE, &stream_a);
     assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
-    assert_int_equal(spw_pool_move_copy(f.pool, true), SPW_OK);
-    assert_int_equal(spw_pool_move_poll(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, f.move, true), SPW_OK);
+    assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
     f.vm.fail_call = FAKE_MAP;
     f.vm.fail_after = 0;
     f.vm.fail_more = SIZE_MAX;
-    assert_int_equal(spw_pool_move_commit(f.pool, &bytes), SPW_E_NO_MEMORY);
-    assert_int_equal(spw_pool_move_end(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_commit(f.pool, f.move, &bytes), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     pool_free(&f, a, &stream_a);
     f.vm.fail_call = -1;
     b = pool_alloc(&f, 2 * GRANULE, &stream_a);
