@@ -441,7 +441,8 @@ static void keep_near(struct spw_host_tier *tier, const struct spw_stream *strea
 
 /* Goes on with moving ahead of use. `now`: what is moved is wanted, and must have come if it is of
  * one of the addresses. When a move is done the program goes first, so that the device has work
- * while the next one is begun; unless it has not come to rest for the move. */
+ * while the next one is begun; unless it has not come to rest for the move: then the next one is
+ * begun at once, or has been while the first was copied, so that the link has work. */
 static void advance(struct spw_host_tier *tier, bool now, const uint64_t *addresses, size_t count)
 {
     atomic_store(&tier->calls, 0);
@@ -457,6 +458,9 @@ static void advance(struct spw_host_tier *tier, bool now, const uint64_t *addres
         }
         adapt(tier);
         atomic_store(&tier->look_at, spw_heat_events(&tier->heat) + PAUSE_EVENTS);
+    } else if (tier->mover.at_work && tier->mover.under_way < SPW_MOVES &&
+               spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
+        begin(tier);
     }
 }
 
