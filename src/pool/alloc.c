@@ -238,6 +238,33 @@ static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct re
     return spw_space_take(&pool->space, best, request->bytes);
 }
 
+/* How many granules more than the block needs are to be backed with it. */
+static size_t ahead_of(const struct spw_pool *pool, const struct request *request)
+{
+    size_t spare = spw_backing_spare(&pool->backing);
+    size_t own = (size_t)(request->bytes / pool->config.granule_bytes) + 2;
+
+    if (request->heap != SPW_HEAP_LARGE || spare <= own) {
+        return 0;
+    }
+    return spare - own < pool->ahead ? spare - own : pool->ahead;
+}
+
+/* Claims addresses for the block, and more behind it if there are. */
+static enum spw_err claim_ahead(struct spw_pool *pool, const struct request *request,
+                                struct spw_extent **ret_claim)
+{
+    enum spw_window_kind kind = request->spilling ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE;
+    uint64_t more = ahead_of(pool, request) * pool->config.granule_bytes;
+    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes + more,
+                                       request->lane, kind, ret_claim);
+
+    return err == SPW_E_NO_MEMORY && more > 0
+               ? spw_space_claim(&pool->space, request->heap, request->bytes, request->lane, kind,
+                                 ret_claim)
+               : err;
+}
+
 /* Backs new addresses for the block, with chunks that are spare, created within the allowance, or,
  * if it must be, scraped together. SPW_E_AGAIN when there is another way. */
 static enum spw_err back_new(struct spw_pool *pool, struct request *request, bool scraping,
@@ -245,9 +272,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
 {
     struct spw_extent *claim;
     size_t missing;
-    enum spw_err err =
-        spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
-                        request->spilling ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE, &claim);
+    enum spw_err err = claim_ahead(pool, request, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;

@@ -162,6 +162,13 @@ void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
     pthread_mutex_unlock(&pool->lock);
 }
 
+void spw_pool_map_ahead(struct spw_pool *pool, size_t granules)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->ahead = granules;
+    pthread_mutex_unlock(&pool->lock);
+}
+
 enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves)
 {
     enum spw_err err;

@@ -164,6 +164,10 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
  * each as a whole. */
 bool spw_pool_pins(struct spw_pool *pool);
 
+/* How many granules are mapped beyond a large block that needs new addresses, at most, as long as
+ * chunks are spare: the call that gives access takes long, but no longer for more. */
+void spw_pool_map_ahead(struct spw_pool *pool, size_t granules);
+
 /* Changes the host's limit. 0 ends the host tier: what is there stays until it is freed. */
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes);
 

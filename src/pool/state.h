@@ -56,6 +56,7 @@ struct spw_pool {
     bool lost_told;          /* in config.lazies: the next work has to ask for what is lost */
     uint64_t fixed_id;       /* blocks up to this one are never moved */
     struct spw_move moves[SPW_MOVES];
+    size_t ahead;            /* granules that are mapped beyond a block, at most */
     uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
 };
 

@@ -26,6 +26,7 @@ enum {
     BATCH_MOST = SPW_MOVE_GRANULES / 2,
     WORTH_SHARE = 8,      /* part of a batch that is worth a move for which nothing rests */
     SOON_SHARE = 16,      /* part of a period within which a need does not wait for a full batch */
+    MAPPED_AT_WORK = 4,   /* granules mapped beyond a block then: calls take the program's time */
     LOOK_SHARE = 64,      /* part of a period after which it is looked again what to do */
     LOOK_AT_WORK = 128,   /* the same while the device need not rest for moves */
     LOOK_LEAST = 16,      /* events, at least */
@@ -306,6 +307,7 @@ static void finish(struct spw_host_tier *tier)
     if (tier->mover.under_way > 0) {
         (void)spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes);
         atomic_store(&tier->at_work, tier->mover.at_work);
+        spw_pool_map_ahead(tier->config.pool, tier->mover.at_work ? MAPPED_AT_WORK : 0);
     }
     atomic_store(&tier->moving, tier->mover.under_way > 0);
 }

@@ -95,6 +95,32 @@ static void test_there_and_back(void **state)
     pool_close(&f);
 }
 
+/* What has become spare is mapped for several blocks at once, as long as it lasts. */
+static void test_mapped_ahead(void **state)
+{
+    const size_t ahead[] = {0, 4, 2};
+
+    for (size_t i = 0; i < sizeof(ahead) / sizeof(ahead[0]); i++) {
+        struct pool_fixture f;
+        size_t hits = 0;
+
+        open_tiers(&f);
+        (void)pool_alloc(&f, 7 * GRANULE, &stream_a);
+        spw_pool_map_ahead(f.pool, ahead[i]);
+        assert_int_equal(move(&f, SPW_TIER_HOST, 7), 7 * GRANULE);
+        for (size_t block = 0; block < 1 + ahead[i]; block++) {
+            (void)pool_memory_calls(&f);
+            (void)pool_alloc(&f, GRANULE, &stream_a);
+            hits += pool_memory_calls(&f) == 0;
+        }
+        assert_int_equal(hits, ahead[i]);
+        /* The rest is for whoever needs all of it. */
+        (void)pool_alloc(&f, (DEVICE - 1 - ahead[i]) * GRANULE, &stream_a);
+        assert_int_equal(f.vm.chunks, DEVICE);
+        pool_close(&f);
+    }
+}
+
 /* What was allocated first goes first, and no more than is wished. */
 static void test_coldest_first(void **state)
 {
@@ -606,6 +632,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_mapped_ahead),
         cmocka_unit_test(test_coldest_first),
         cmocka_unit_test(test_only_the_old),
         cmocka_unit_test(test_fixed_blocks_stay),
