@@ -6,6 +6,18 @@ import sys
 LONG = "--long" in sys.argv
 if LONG:
     sys.argv.remove("--long")
+
+
+def argument(name, default):
+    """The word that follows `name` on the command line, and both are taken from there."""
+    if name not in sys.argv:
+        return default
+    at = sys.argv.index(name)
+    word = sys.argv[at + 1]
+    del sys.argv[at:at + 2]
+    return word
+
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
 
 SEEDS = (1, 2, 3) if LONG else (1,)

@@ -2,7 +2,7 @@
 """Fails the driver calls that moves make, one after the other: content stays, nothing leaks.
 
 Of a function that is called often only some calls are failed; with the argument --long, all, and
-in each mode of moving that copies while the program goes on.
+in each mode of moving.
 """
 import re
 import unittest
@@ -93,6 +93,11 @@ class Faults(faults.Case):
 @unittest.skipUnless(LONG, "only with --long")
 class Careful(Faults):
     MODE = {"OVERLAP": "careful", "VERIFY": "on"}
+
+
+@unittest.skipUnless(LONG, "only with --long")
+class Closed(Faults):
+    MODE = {"OVERLAP": "off", "VERIFY": "on"}
 
 
 @unittest.skipUnless(LONG, "only with --long")
