@@ -8,6 +8,7 @@ it is allocated, and kernels use it over the link.
 import collections
 import dataclasses
 import heapq
+import itertools
 import math
 
 import plans
@@ -195,3 +196,63 @@ def mean(steps):
     """The mean of steps, as one."""
     return Step(**{field.name: sum(getattr(step, field.name) for step in steps) / len(steps)
                    for field in dataclasses.fields(Step)})
+
+
+# ---- what nobody can beat ----
+
+PEAKS = 60  # acts looked at in a step, at most
+
+
+class Peak:
+    """An act at which more is live than there is room for. What does not fit is on the host by
+    then, and so has left since it was last used; and it comes back before it is used next."""
+
+    def __init__(self, plan, live, capacity, at):
+        self.plan, self.live, self.at = plan, live, at
+        self.excess = sum(live.values()) - capacity
+
+    def stalls(self, acts):
+        """(act, ns) for each act on the way: for how long the kernels between it and the peak must
+        wait, if the link takes away, or brings, all the time what they used."""
+        idle, compute, found = dict(self.live), 0, []
+        idle_bytes = sum(idle.values())
+        for at in acts:
+            kind, *rest = self.plan[at]
+            if kind == "u":
+                idle_bytes -= sum(idle.pop(buffer, 0) for buffer, _ in rest[1])
+            found.append((at, max(0, (self.excess - idle_bytes) / LINK - compute)))
+            compute += rest[0] if kind == "u" and at != self.at else 0
+        return found
+
+    def stall_ns(self, length):
+        """Of both ways together, within so many acts."""
+        before = self.stalls(range(self.at, max(-1, self.at - length - 1), -1))
+        after = self.stalls(range(self.at, min(len(self.plan), self.at + length + 1)))
+        most = list(itertools.accumulate((ns for _, ns in after), max))
+        return max(ns + most[min(length - (self.at - at), len(most) - 1)] for at, ns in before)
+
+
+def live_at_uses(plan):
+    """(act, {buffer: size}) of each kernel: what was used before and is not freed yet."""
+    sizes, live = {}, {}
+    for at, (kind, *rest) in enumerate(plan):
+        if kind == "a":
+            sizes[rest[0]] = plans.rounded(rest[1])
+        elif kind == "f":
+            live.pop(rest[0], None)
+        elif kind == "u":
+            live.update((buffer, sizes[buffer]) for buffer, _ in rest[1])
+            yield at, live
+
+
+def floor_ns(plan, capacity):
+    """What a step takes at least if what kernels use is moved to them: also the best choice can
+    leave only after it was used, and has to be back before it is used again."""
+    marks = [at for at, act in enumerate(plan) if act[0] == "s"]
+    begin, end = marks[-3:-1] if len(marks) > 2 else marks
+    over = [(sum(live.values()), at) for at, live in live_at_uses(plan)
+            if begin <= at < end and sum(live.values()) > capacity]
+    chosen = {at for _, at in heapq.nlargest(PEAKS, over)}
+    stalls = [Peak(plan, dict(live), capacity, at).stall_ns(end - begin)
+              for at, live in live_at_uses(plan) if at in chosen]
+    return plans.compute_ns(plan[begin:end]) + max(stalls, default=0)

@@ -111,6 +111,20 @@ class Models(unittest.TestCase):
         self.assertEqual(spill_model.Step(100, 30, 1, 1, 4000, 6000).bound_ns(), 120)
         self.assertEqual(spill_model.Step(100, 30, 1, 1, 7000, 6000).bound_ns(), 140)
 
+    def test_floor(self):
+        """b leaves while c is written and comes back while c is read: 10 ns each, for 10.24."""
+        plan = plan_of(THREE) + [("s",)]
+        self.assertAlmostEqual(spill_model.floor_ns(plan, 3 * UNIT), 60)
+        self.assertAlmostEqual(spill_model.floor_ns(plan, 2 * UNIT), 60.48)
+
+    def test_floor_both_ways(self):
+        """For y, x leaves as soon as it was used, but for a unit, that of z; after y there are 10
+        ns until it is used again."""
+        steps = 3 * plan_of("u 10 x+; a y 8; u 10 y+; f y; u 10 z")
+        plan = plan_of("a x 8; a z 1; u 1 x+ z+") + steps + [("s",)]
+        out, back = 7 * UNIT / 50, 8 * UNIT / 50 - 10
+        self.assertAlmostEqual(spill_model.floor_ns(plan, 9 * UNIT), 30 + out + back)
+
     def test_mean(self):
         mean = spill_model.mean([spill_model.Step(10, 0, 2), spill_model.Step(20, 1, 4)])
         self.assertEqual(mean, spill_model.Step(15, 0.5, 3))
