@@ -33,7 +33,8 @@ enum {
     PAUSE_EVENTS = 64,    /* between moves */
     AHEAD_LEAST = 8,      /* calls that may be made while memory is copied */
     AHEAD_MOST = 1 << 16,
-    NEAR_SHARE = 32,      /* part of a period that the program may be ahead of the device */
+    NEAR_SHARE = 16,      /* part of a period that the program may be ahead of the device */
+    NEAR_TRUSTED = 32,    /* the same while the device need not rest for moves */
     NEAR_LEAST = 32,      /* events, at least */
     MARK_SHARE = 4,       /* part of that, between marks */
     UNHELD = 64,          /* marks */
@@ -391,7 +392,8 @@ static void begin(struct spw_host_tier *tier)
     uint64_t events, period;
 
     if (spw_heat_knows(&tier->heat, &events, &period)) {
-        tier->near = period / NEAR_SHARE > NEAR_LEAST ? period / NEAR_SHARE : NEAR_LEAST;
+        tier->near = period / (tier->config.trust ? NEAR_TRUSTED : NEAR_SHARE);
+        tier->near = tier->near > NEAR_LEAST ? tier->near : NEAR_LEAST;
         begin_foreseen(tier, period);
     }
     period /= tier->mover.at_work ? LOOK_AT_WORK : LOOK_SHARE;
@@ -410,28 +412,27 @@ static void adapt(struct spw_host_tier *tier)
     atomic_store(&tier->ahead, ahead);
 }
 
-/* Where arguments are trusted: marks how far the program is, and holds it back while the device is
- * far behind, for what the device still has to use cannot move. How far it is behind is told by the
- * stream of the call, as the device's own marks come behind what is being copied as well. Held back
- * in vain, the program is left alone for a while: the device may be waiting for what it submits
- * next. */
+/* Marks how far the program is, and holds it back while the device is far behind: what it submits
+ * is used where it is by then, and where arguments are trusted, what the device still has to use
+ * cannot move. How far it is behind is told by the stream of the call, as the device's own marks
+ * come behind what is being copied as well. Held back in vain, the program is left alone for a
+ * while: the device may be waiting for what it submits next. */
 static void keep_near(struct spw_host_tier *tier, const struct spw_stream *stream)
 {
     struct spw_heat_moment now;
 
-    if (!tier->config.trust) {
-        return;
-    }
     now = spw_heat_now(&tier->heat, spw_gate_submissions());
     if (now.events - tier->marked < tier->near / MARK_SHARE) {
         return;
     }
-    spw_marks_set(&tier->marks, NULL, &now);
+    if (tier->config.trust) {
+        spw_marks_set(&tier->marks, NULL, &now);
+    }
     if (stream != NULL) {
         spw_marks_set(&tier->pace, stream, &now);
     }
     tier->marked = now.events;
-    if (!tier->mover.at_work || now.events < tier->near) {
+    if ((tier->config.trust && !tier->mover.at_work) || now.events < tier->near) {
         return;
     }
     if (tier->unheld > 0) {
