@@ -6,6 +6,10 @@
 /* A trial is of so little that the simulated GPU never drops it. */
 enum { PIECE_BYTES = 1 << 20, TRIAL_BYTES = 1 << 16, PATTERN = 0x5b1a7e55 };
 
+/* A copy engine does one copy after the other: what the program copies, and often waits for, comes
+ * behind one of this size at most. */
+enum { COPY_BYTES = 8 << 20 };
+
 #define CALL(copier, fn, ...)                                                                      \
     SPW_DRIVER_CALL((copier)->fences->driver, (copier)->fences->ordinal, fn, __VA_ARGS__)
 
@@ -75,9 +79,13 @@ static enum spw_err enqueue(struct spw_copier *copier, const struct spw_vm_copy 
         return spw_err_from_driver((int)result);
     }
     for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = CALL(copier, cuMemcpyAsync, copies[i].to, copies[i].from, copies[i].bytes,
-                      copier->handle);
-        *ret_enqueued += result == CUDA_SUCCESS;
+        for (uint64_t at = 0; at < copies[i].bytes && result == CUDA_SUCCESS; at += COPY_BYTES) {
+            uint64_t left = copies[i].bytes - at;
+
+            result = CALL(copier, cuMemcpyAsync, copies[i].to + at, copies[i].from + at,
+                          left < COPY_BYTES ? left : COPY_BYTES, copier->handle);
+            *ret_enqueued += result == CUDA_SUCCESS;
+        }
     }
     spw_fences_leave(copier->fences, pushed);
     return spw_err_from_driver((int)result);
