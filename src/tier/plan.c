@@ -11,8 +11,8 @@ static int by_worth(const void *a, const void *b)
         return left->host ? -1 : 1;
     }
     if (left->host) {
-        if (left->next != right->next) {
-            return left->next < right->next ? -1 : 1;
+        if (left->rank != right->rank) {
+            return left->rank < right->rank ? -1 : 1;
         }
         return left->index < right->index ? -1 : 1;
     }
@@ -22,7 +22,7 @@ static int by_worth(const void *a, const void *b)
     if (left->rank != right->rank) {
         return left->rank > right->rank ? -1 : 1;
     }
-    if (left->age != right->age) {
+    if (left->rank == UINT32_MAX && left->age != right->age) {
         return left->age > right->age ? -1 : 1;
     }
     return left->index < right->index ? -1 : 1;
