@@ -1,38 +1,95 @@
 #include "tier/plan.h"
 
-#include <stdlib.h>
-
-/* Those on the host first, nearest use first; then those on the device, dearest last. */
-static int by_worth(const void *a, const void *b)
+/* Whether one granule comes before another of its tier: of those on the host what is used first, of
+ * those on the device what is dear last. */
+static bool is_before(const struct spw_plan_granule *left, const struct spw_plan_granule *right)
 {
-    const struct spw_plan_granule *left = a, *right = b;
-
-    if (left->host != right->host) {
-        return left->host ? -1 : 1;
-    }
     if (left->host) {
-        if (left->rank != right->rank) {
-            return left->rank < right->rank ? -1 : 1;
-        }
-        return left->index < right->index ? -1 : 1;
+        return left->rank != right->rank ? left->rank < right->rank : left->index < right->index;
     }
     if (left->priority != right->priority) {
-        return left->priority < right->priority ? -1 : 1;
+        return left->priority < right->priority;
     }
     if (left->rank != right->rank) {
-        return left->rank > right->rank ? -1 : 1;
+        return left->rank > right->rank;
     }
     if (left->rank == UINT32_MAX && left->age != right->age) {
-        return left->age > right->age ? -1 : 1;
+        return left->age > right->age;
     }
-    return left->index < right->index ? -1 : 1;
+    return left->index < right->index;
 }
+
+/* ---- the granules of a tier, in that order ---- */
+
+/* A heap, and behind it those that were taken from it: of tens of thousands, few are. */
+struct queue {
+    struct spw_plan_granule *granules;
+    size_t count; /* in the heap */
+    size_t taken;
+};
+
+static void swap(struct spw_plan_granule *left, struct spw_plan_granule *right)
+{
+    struct spw_plan_granule kept = *left;
+
+    *left = *right;
+    *right = kept;
+}
+
+static void sift_down(const struct queue *queue, size_t at)
+{
+    for (size_t child; (child = 2 * at + 1) < queue->count; at = child) {
+        if (child + 1 < queue->count &&
+            is_before(&queue->granules[child + 1], &queue->granules[child])) {
+            child++;
+        }
+        if (!is_before(&queue->granules[child], &queue->granules[at])) {
+            return;
+        }
+        swap(&queue->granules[child], &queue->granules[at]);
+    }
+}
+
+static struct queue make_queue(struct spw_plan_granule *granules, size_t count)
+{
+    const struct queue queue = {.granules = granules, .count = count};
+
+    for (size_t at = count / 2; at > 0; at--) {
+        sift_down(&queue, at - 1);
+    }
+    return queue;
+}
+
+/* The first; the queue is not empty. */
+static struct spw_plan_granule *take(struct queue *queue)
+{
+    struct spw_plan_granule *last = &queue->granules[--queue->count];
+
+    swap(&queue->granules[0], last);
+    queue->taken++;
+    sift_down(queue, 0);
+    return last;
+}
+
+/* Brings those on the host to the front. Returns how many there are. */
+static size_t part(struct spw_plan_granule *granules, size_t count)
+{
+    size_t hosts = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (granules[i].host) {
+            swap(&granules[i], &granules[hosts++]);
+        }
+    }
+    return hosts;
+}
+
+/* ---- the walk ---- */
 
 struct walk {
     const struct spw_plan_question *question;
     uint32_t settle_at; /* when the first is freed of what was chosen */
-    size_t host, hosts;  /* the next to fetch; how many are on the host */
-    size_t victim;       /* the next to go */
+    struct queue hosts, victims;
     size_t need;
     size_t in, out;
     int64_t room;   /* at the time of the need */
@@ -55,10 +112,10 @@ static void choose(struct walk *walk, struct spw_plan_granule *granule)
 
 /* Takes back what freed granules gave or took, for the frees are counted as if nothing had moved.
  */
-static void settle(struct walk *walk, size_t from, size_t end, uint32_t at)
+static void settle(struct walk *walk, const struct queue *queue, uint32_t at)
 {
-    for (size_t i = from; i < end; i++) {
-        struct spw_plan_granule *granule = &walk->question->granules[i];
+    for (size_t i = queue->count; i < queue->count + queue->taken; i++) {
+        struct spw_plan_granule *granule = &queue->granules[i];
         int64_t bytes = (int64_t)walk->question->granule_bytes;
 
         if (granule->moves && granule->end <= at) {
@@ -74,8 +131,8 @@ static void settle_until(struct walk *walk, uint32_t at)
 {
     if (walk->settle_at <= at) {
         walk->settle_at = UINT32_MAX;
-        settle(walk, 0, walk->host, at);
-        settle(walk, walk->hosts, walk->victim, at);
+        settle(walk, &walk->hosts, at);
+        settle(walk, &walk->victims, at);
     }
 }
 
@@ -88,12 +145,12 @@ static bool make_room(struct walk *walk, uint32_t at)
         walk->lowest = walk->room;
     }
     while (walk->lowest < 0) {
-        struct spw_plan_granule *victim = &question->granules[walk->victim];
+        struct spw_plan_granule *victim;
 
-        if (walk->victim >= question->granule_count || walk->out >= question->most) {
+        if (walk->victims.count == 0 || walk->out >= question->most) {
             return false;
         }
-        walk->victim++;
+        victim = take(&walk->victims);
         if (victim->age < question->least_age || victim->end <= at) {
             continue;
         }
@@ -107,31 +164,29 @@ static bool make_room(struct walk *walk, uint32_t at)
     return true;
 }
 
-/* Takes the next need in time: a new block, a free, or a granule to fetch. False at the end. */
-static bool take_next(struct walk *walk, uint32_t *ret_at)
+/* When the next granule is to be fetched; UINT32_MAX: none is. */
+static uint32_t next_fetch(const struct walk *walk)
+{
+    return walk->question->fetch && walk->hosts.count > 0 && walk->in < walk->question->most
+               ? walk->hosts.granules[0].next
+               : UINT32_MAX;
+}
+
+static bool take_need(struct walk *walk, uint32_t *ret_at)
+{
+    const struct spw_plan_need *need = &walk->question->needs[walk->need++];
+
+    walk->room -= need->bytes;
+    *ret_at = need->at;
+    settle_until(walk, need->at);
+    return make_room(walk, need->at);
+}
+
+static bool take_host(struct walk *walk, uint32_t *ret_at)
 {
     const struct spw_plan_question *question = walk->question;
-    struct spw_plan_granule *host =
-        question->fetch && walk->host < walk->hosts && walk->in < question->most
-            ? &question->granules[walk->host]
-            : NULL;
-    const struct spw_plan_need *need =
-        walk->need < question->need_count ? &question->needs[walk->need] : NULL;
+    struct spw_plan_granule *host = take(&walk->hosts);
 
-    if (host != NULL && host->next == UINT32_MAX) {
-        host = NULL;
-    }
-    if (host == NULL && need == NULL) {
-        return false;
-    }
-    if (host == NULL || (need != NULL && need->at <= host->next)) {
-        walk->need++;
-        walk->room -= need->bytes;
-        *ret_at = need->at;
-        settle_until(walk, need->at);
-        return make_room(walk, need->at);
-    }
-    walk->host++;
     settle_until(walk, host->next);
     walk->room -= (int64_t)question->granule_bytes;
     walk->lowest -= (int64_t)question->granule_bytes;
@@ -143,17 +198,20 @@ static bool take_next(struct walk *walk, uint32_t *ret_at)
     return true;
 }
 
-size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan_move *ret_moves,
-                       uint32_t *ret_at)
+/* Takes the next need in time: a new block, a free, or a granule to fetch. False at the end. */
+static bool take_next(struct walk *walk, uint32_t *ret_at)
 {
-    struct walk walk = {.question = question,
-                        .settle_at = UINT32_MAX,
-                        .room = question->room_bytes,
-                        .lowest = question->room_bytes,
-                        .moves = ret_moves};
-    uint32_t at;
+    const struct spw_plan_question *question = walk->question;
+    uint32_t fetch = next_fetch(walk);
 
-    *ret_at = UINT32_MAX;
+    if (walk->need < question->need_count && question->needs[walk->need].at <= fetch) {
+        return take_need(walk, ret_at);
+    }
+    return fetch != UINT32_MAX && take_host(walk, ret_at);
+}
+
+static void rank(const struct spw_plan_question *question)
+{
     for (size_t i = 0; i < question->granule_count; i++) {
         struct spw_plan_granule *granule = &question->granules[i];
 
@@ -162,11 +220,23 @@ size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan
                             ? granule->next
                             : granule->next / question->grain;
     }
-    qsort(question->granules, question->granule_count, sizeof(*question->granules), by_worth);
-    while (walk.hosts < question->granule_count && question->granules[walk.hosts].host) {
-        walk.hosts++;
-    }
-    walk.victim = walk.hosts;
+}
+
+size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan_move *ret_moves,
+                       uint32_t *ret_at)
+{
+    struct walk walk = {.question = question,
+                        .settle_at = UINT32_MAX,
+                        .room = question->room_bytes,
+                        .lowest = question->room_bytes,
+                        .moves = ret_moves};
+    size_t hosts = part(question->granules, question->granule_count);
+    uint32_t at = 0;
+
+    rank(question);
+    walk.hosts = make_queue(question->granules, hosts);
+    walk.victims = make_queue(question->granules + hosts, question->granule_count - hosts);
+    *ret_at = UINT32_MAX;
     for (;;) {
         size_t before = walk.in + walk.out;
         bool more = take_next(&walk, &at);

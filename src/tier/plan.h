@@ -30,7 +30,7 @@ struct spw_plan_need {
 };
 
 struct spw_plan_question {
-    struct spw_plan_granule *granules; /* in any order; sorted by the answer */
+    struct spw_plan_granule *granules; /* in any order; the answer changes it */
     size_t granule_count;
     const struct spw_plan_need *needs; /* nearest first */
     size_t need_count;
