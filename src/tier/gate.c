@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
 
 struct spw_gate spw_gate;
@@ -90,14 +92,6 @@ void spw_gate_wait(struct spw_gate_slot *slot)
     }
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* Makes every other thread's mark visible: the store of one that does not see the gate closed. */
 static bool order_readers(void)
 {
@@ -124,7 +118,7 @@ bool spw_gate_close(uint64_t most_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
     const struct spw_gate_slot *mine = spw_gate_inside() ? spw_gate_thread.slot : NULL;
-    uint64_t begin = now_ns();
+    uint64_t begin = spw_clock_ns();
     uint32_t open = 0;
 
     if (!atomic_load(&spw_gate.armed) ||
@@ -137,7 +131,7 @@ bool spw_gate_close(uint64_t most_ns)
     }
     spw_gate_thread.depth++;
     while (somebody_inside(mine)) {
-        if (now_ns() - begin >= most_ns) {
+        if (spw_clock_ns() - begin >= most_ns) {
             spw_gate_open();
             return false;
         }

@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include "base/clock.h"
+
 enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
 
 void spw_marks_set(struct spw_marks *marks, const struct spw_stream *stream,
@@ -31,14 +33,6 @@ const struct spw_heat_moment *spw_marks_passed(struct spw_marks *marks)
     return marks->any ? &marks->passed : NULL;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 bool spw_marks_await(struct spw_marks *marks, uint64_t event, uint64_t most_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
@@ -49,8 +43,8 @@ bool spw_marks_await(struct spw_marks *marks, uint64_t event, uint64_t most_ns)
         if (marks->count == 0 || marks->ring[marks->first].moment.events >= event) {
             return true;
         }
-        begin = begin == 0 ? now_ns() : begin;
-        if (now_ns() - begin >= most_ns) {
+        begin = begin == 0 ? spw_clock_ns() : begin;
+        if (spw_clock_ns() - begin >= most_ns) {
             return false;
         }
         nanosleep(&pause, NULL);

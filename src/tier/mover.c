@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/size.h"
 #include "tier/gate.h"
@@ -16,25 +17,17 @@ enum {
     INSIST_NS = 1000000000 /* held back that long rather than lose content */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* Asks until it is done, at most for a while. */
 static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),
                           struct spw_pool *pool, struct spw_move *move, uint64_t most_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = now_ns();
+    uint64_t begin = spw_clock_ns();
 
     for (;;) {
         enum spw_err err = ask(pool, move);
 
-        if (err != SPW_E_AGAIN || now_ns() - begin >= most_ns) {
+        if (err != SPW_E_AGAIN || spw_clock_ns() - begin >= most_ns) {
             return err;
         }
         nanosleep(&pause, NULL);
@@ -274,7 +267,7 @@ static enum spw_err exchange_at_work(struct spw_mover *mover, const struct spw_f
 static enum spw_err close_and_exchange(struct spw_mover *mover, struct spw_flight *flight,
                                        uint64_t *ret_bytes)
 {
-    uint64_t begin = now_ns();
+    uint64_t begin = spw_clock_ns();
     enum spw_err err = SPW_E_AGAIN;
 
     if (spw_gate_close(mover->wait_ns)) {
@@ -287,7 +280,7 @@ static enum spw_err close_and_exchange(struct spw_mover *mover, struct spw_fligh
         }
         spw_gate_open();
     }
-    spw_counter_add(&mover->counters->closed_ns, now_ns() - begin);
+    spw_counter_add(&mover->counters->closed_ns, spw_clock_ns() - begin);
     tell_unnamed(mover, flight);
     return err;
 }
@@ -428,7 +421,7 @@ static enum spw_err come_to_rest(struct spw_mover *mover, struct spw_flight *fli
 enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes)
 {
     struct spw_flight *flight = &mover->flights[mover->first];
-    uint64_t begin = now_ns();
+    uint64_t begin = spw_clock_ns();
     enum spw_err err = SPW_OK;
 
     *ret_bytes = 0;
@@ -445,7 +438,7 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
     mover->first = (mover->first + 1) % SPW_MOVES;
     mover->under_way--;
     end_move(mover, flight, err);
-    spw_counter_add(&mover->counters->stall_ns, now_ns() - begin);
+    spw_counter_add(&mover->counters->stall_ns, spw_clock_ns() - begin);
     return err;
 }
 

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/size.h"
 #include "tier/gate.h"
@@ -31,6 +32,7 @@ enum {
     LOOK_AT_WORK = 128,   /* the same while the device need not rest for moves */
     LOOK_LEAST = 16,      /* events, at least */
     PAUSE_EVENTS = 64,    /* between moves */
+    LOOK_TIME = 8,        /* part of the time that is spent on looking in vain, at most */
     AHEAD_LEAST = 8,      /* calls that may be made while memory is copied */
     AHEAD_MOST = 1 << 16,
     NEAR_SHARE = 16,      /* part of a period that the program may be ahead of the device */
@@ -54,6 +56,7 @@ struct spw_host_tier {
     struct spw_marks marks; /* how far the device is, where arguments are trusted */
     struct spw_marks pace;  /* how far the streams are that the program submits to */
     uint64_t marked;        /* the event at which the last mark was set */
+    uint64_t rests_until;   /* by the clock: it is not looked again what to move */
     uint64_t near;          /* events that the program may be ahead of the device */
     uint32_t unheld;        /* marks at which it is not held back, since that was of no use */
     _Atomic bool watching;    /* the heat is noted */
@@ -368,7 +371,7 @@ static bool begin_hot(struct spw_host_tier *tier, struct spw_heat_wish wish)
 
 /* Begins to move what will be used, and in its place what will not, if that is known and either
  * enough to be worth the while or needed soon. */
-static void begin_foreseen(struct spw_host_tier *tier, uint64_t period)
+static bool begin_foreseen(struct spw_host_tier *tier, uint64_t period)
 {
     uint64_t batch = batch_of(tier);
     uint64_t worth = tier->mover.at_work ? batch / WORTH_SHARE : batch;
@@ -379,22 +382,29 @@ static void begin_foreseen(struct spw_host_tier *tier, uint64_t period)
     wish.kept = batch / 2 * tier->mover.granule_bytes;
     spw_heat_plan(&tier->heat, &wish, &plan);
     if (plan.hot > 0 && begin_hot(tier, wish)) {
-        return;
+        return true;
     }
-    if (plan.count > 0 && (plan.count >= worth || plan.at < period / SOON_SHARE)) {
-        (void)begin_move(tier, &plan, wish.passed);
-    }
+    return plan.count > 0 && (plan.count >= worth || plan.at < period / SOON_SHARE) &&
+           begin_move(tier, &plan, wish.passed);
 }
 
-/* Looks what to do next, if that is known. */
+/* Looks what to do next, if that is known. It takes time of the program's own, and more on a device
+ * with more memory. */
 static void begin(struct spw_host_tier *tier)
 {
-    uint64_t events, period;
+    uint64_t events, period, worked;
 
+    if (spw_clock_ns() < tier->rests_until) {
+        return;
+    }
+    worked = spw_clock_worked_ns();
     if (spw_heat_knows(&tier->heat, &events, &period)) {
         tier->near = period / (tier->config.trust ? NEAR_TRUSTED : NEAR_SHARE);
         tier->near = tier->near > NEAR_LEAST ? tier->near : NEAR_LEAST;
-        begin_foreseen(tier, period);
+        if (!begin_foreseen(tier, period)) {
+            tier->rests_until =
+                spw_clock_ns() + (LOOK_TIME - 1) * (spw_clock_worked_ns() - worked);
+        }
     }
     period /= tier->mover.at_work ? LOOK_AT_WORK : LOOK_SHARE;
     atomic_store(&tier->look_at, events + (period > LOOK_LEAST ? period : LOOK_LEAST));

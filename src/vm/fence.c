@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 enum { PAUSE_LEAST_NS = 5000, PAUSE_MOST_NS = 200000 };
 
 #define CALL(fences, fn, ...) SPW_DRIVER_CALL((fences)->driver, (fences)->ordinal, fn, __VA_ARGS__)
@@ -311,14 +313,6 @@ enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence)
     return SPW_OK;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
@@ -339,12 +333,12 @@ enum spw_err spw_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fe
                                  uint64_t patience_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = now_ns();
+    uint64_t begin = spw_clock_ns();
     enum spw_err err;
 
     for (;;) {
         err = spw_fence_query(fences, fence);
-        if (err != SPW_E_AGAIN || now_ns() - begin >= patience_ns) {
+        if (err != SPW_E_AGAIN || spw_clock_ns() - begin >= patience_ns) {
             return err;
         }
         nanosleep(&pause, NULL);
