@@ -35,7 +35,7 @@ enum {
     LOOK_TIME = 8,        /* part of the time that is spent on looking in vain, at most */
     AHEAD_LEAST = 8,      /* calls that may be made while memory is copied */
     AHEAD_MOST = 1 << 16,
-    NEAR_SHARE = 16,      /* part of a period that the program may be ahead of the device */
+    NEAR_SHARE = 8,       /* part of a period that the program may be ahead of the device */
     NEAR_TRUSTED = 32,    /* the same while the device need not rest for moves */
     NEAR_LEAST = 32,      /* events, at least */
     MARK_SHARE = 4,       /* part of that, between marks */
@@ -429,9 +429,8 @@ static void adapt(struct spw_host_tier *tier)
  * while: the device may be waiting for what it submits next. */
 static void keep_near(struct spw_host_tier *tier, const struct spw_stream *stream)
 {
-    struct spw_heat_moment now;
+    const struct spw_heat_moment now = spw_heat_now(&tier->heat, spw_gate_submissions());
 
-    now = spw_heat_now(&tier->heat, spw_gate_submissions());
     if (now.events - tier->marked < tier->near / MARK_SHARE) {
         return;
     }

@@ -553,9 +553,9 @@ static void test_occupancy(void **state)
     assert_int_equal(shared, 233472 / 2 - 1024);
 }
 
-static void add_by_map(const struct work *work, CUtensorMap map, size_t words, uint32_t value)
+static void add_by_map(const struct work *work, CUtensorMap *map, size_t words, uint32_t value)
 {
-    void *params[] = {&map, &words, &value};
+    void *params[] = {map, &words, &value};
 
     OK(launch(function_of(work->module, "spw_add_by_map"), NULL, params));
 }
@@ -593,10 +593,10 @@ static void test_tensor_map(void **state)
     for (size_t i = 0; i < sizeof(map.opaque) / sizeof(map.opaque[0]); i++) {
         assert_int_not_equal(map.opaque[i], (uintptr_t)address);
     }
-    add_by_map(work, map, 64 * 64 / 2, 3);
+    add_by_map(work, &map, 64 * 64 / 2, 3);
     assert_int_equal(word_at((CUdeviceptr)(uintptr_t)address, NULL), 3);
     OK(cuTensorMapReplaceAddress(&map, (char *)address + 4096));
-    add_by_map(work, map, 1, 5);
+    add_by_map(work, &map, 1, 5);
     assert_int_equal(word_at((CUdeviceptr)(uintptr_t)address + 4096, NULL), 8);
     FAILS(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6, address, dims, strides,
                                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
