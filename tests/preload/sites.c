@@ -71,13 +71,14 @@ void map_own(size_t bytes)
 
 HIDDEN void peak(void)
 {
-    static volatile const int count = 8; /* a loop that was unrolled is a site a round */
-    CUdeviceptr blocks[8];
+    enum { COUNT = 8 };
+    volatile int i; /* a loop that was unrolled is a site a round */
+    CUdeviceptr blocks[COUNT];
 
-    for (int i = 0; i < count; i++) {
+    for (i = 0; i < COUNT; i++) {
         blocks[i] = take_in_order(8 * MIB);
     }
-    for (int i = 0; i < count; i++) {
+    for (i = 0; i < COUNT; i++) {
         MUST(cuMemFreeAsync(blocks[i], NULL));
     }
     MUST(cuCtxSynchronize());
