@@ -92,6 +92,11 @@ enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_
     return SPW_OK;
 }
 
+bool spw_spill_follows(const struct spw_device *device)
+{
+    return device->tier != NULL && may_move() && spw_host_tier_follows(device->tier);
+}
+
 void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
                       const struct spw_stream *stream)
 {

@@ -22,9 +22,12 @@ bool spw_spill_away(struct spw_device *device);
 enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
                               enum spw_err refused, int *ret_node);
 
-/* What a call is about to use, before it passes the gate, on `stream` (NULL: on one that cannot be
- * told, or of another device); and the same inside the gate, when it is known to be all, as far as
- * its arguments go: a `kernel` may find more in memory. */
+/* Whether it is of use to tell the stream of the next call: finding it may take a driver call. */
+bool spw_spill_follows(const struct spw_device *device);
+
+/* What a call is about to use, before it passes the gate, on `stream` (NULL: not looked for, not to
+ * be told, or of another device); and the same inside the gate, when it is known to be all, as far
+ * as its arguments go: a `kernel` may find more in memory. */
 void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
                       const struct spw_stream *stream);
 void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,

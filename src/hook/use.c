@@ -234,9 +234,10 @@ void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params,
 
 void spw_use_expect(const struct spw_use *use, CUstream stream, bool per_thread)
 {
-    const struct spw_stream_info *info = spw_stream_get(stream, per_thread);
-
     for (int i = 0; i < spw_hook.device_count; i++) {
+        const struct spw_stream_info *info =
+            spw_spill_follows(&spw_hook.devices[i]) ? spw_stream_get(stream, per_thread) : NULL;
+
         spw_spill_expect(&spw_hook.devices[i], use->addresses, use->count,
                          info != NULL && info->ordinal == i ? &info->stream : NULL);
     }

@@ -340,6 +340,7 @@ static uint64_t batch_of(const struct spw_host_tier *tier)
     return batch < BATCH_LEAST ? BATCH_LEAST : batch > BATCH_MOST ? BATCH_MOST : batch;
 }
 
+/* False when it cannot be begun; so are the next ones where there is nothing to begin. */
 static bool begin_move(struct spw_host_tier *tier, const struct spw_heat_plan *plan,
                        const struct spw_heat_moment *since)
 {
@@ -494,6 +495,12 @@ void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address)
     if (spw_host_tier_watches(tier)) {
         spw_heat_free(&tier->heat, address);
     }
+}
+
+bool spw_host_tier_follows(const struct spw_host_tier *tier)
+{
+    return spw_host_tier_watches(tier) && tier->config.overlap &&
+           atomic_load_explicit(&tier->calls, memory_order_relaxed) >= ASK_EVERY;
 }
 
 void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,

@@ -86,6 +86,9 @@ void spw_host_tier_allocated(struct spw_host_tier *tier, uint64_t address, uint6
                              uint32_t site);
 void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address);
 
+/* Whether it is of use to know the stream of the next call, as it is of few. No lock. */
+bool spw_host_tier_follows(const struct spw_host_tier *tier);
+
 /* A call with these addresses in its arguments is about to be submitted to `stream` (NULL: not
  * known), and has not passed the gate yet: moves what will be used, and waits, not for long, for
  * what is on its way and used now. */
