@@ -189,6 +189,129 @@ static void tell_unnamed(struct spw_mover *mover, struct spw_flight *flight)
     flight->unnamed = 0;
 }
 
+/* ---- beginning and ending ---- */
+
+/* Moves that are abandoned cost time and gain nothing: the next ones are left out. */
+static void note_outcome(struct spw_mover *mover, enum spw_err err)
+{
+    if (err == SPW_OK) {
+        spw_counter_add(&mover->counters->moves, 1);
+        mover->next_skip = 1;
+        return;
+    }
+    spw_counter_add(&mover->counters->abandoned_moves, 1);
+    mover->skip = mover->next_skip;
+    mover->next_skip =
+        mover->next_skip < MOST_SKIPPED ? 2 * mover->next_skip + 1 : mover->next_skip;
+}
+
+bool spw_mover_clear(struct spw_mover *mover)
+{
+    struct spw_move *held = mover->to_clear;
+
+    mover->to_clear = NULL;
+    if (held != NULL) {
+        (void)spw_pool_move_end(mover->pool, held);
+    }
+    return held != NULL;
+}
+
+/* Of a move that is not under way any more. */
+static void end_move(struct spw_mover *mover, const struct spw_flight *flight, enum spw_err err)
+{
+    note_outcome(mover, err);
+    (void)spw_mover_clear(mover);
+    mover->to_clear = flight->move;
+    spw_pool_move_leave(mover->pool, flight->move);
+    if (mover->heat != NULL) {
+        spw_heat_end_move(mover->heat, &flight->watched);
+    }
+}
+
+/* Whether to copy before the gate is closed. */
+static bool copies_first(struct spw_mover *mover, const struct spw_flight *flight)
+{
+    struct spw_order_course course;
+
+    if (!mover->overlap || mover->trust) {
+        return mover->overlap;
+    }
+    if (flight->foreseen) {
+        course = spw_heat_course(mover->heat);
+    }
+    return spw_evidence_begin(&mover->evidence, flight->foreseen ? &course : NULL);
+}
+
+/* Notes what moves. */
+static void watch(struct spw_mover *mover, struct spw_flight *flight)
+{
+    struct spw_heat_move *watched = &flight->watched;
+
+    watched->count = spw_pool_move_places(mover->pool, flight->move, watched->places);
+    flight->bytes = watched->count * mover->granule_bytes;
+    if (mover->heat != NULL) {
+        spw_heat_begin_move(mover->heat, watched);
+    }
+}
+
+/* Notes since when it is watched: what is copied is what was there then. */
+static void note_since(struct spw_mover *mover, struct spw_flight *flight,
+                       const struct spw_heat_moment *since)
+{
+    uint64_t submissions = spw_gate_submissions();
+
+    flight->watched.since = (struct spw_heat_moment){.submissions = submissions};
+    if (mover->heat != NULL) {
+        flight->watched.since = since != NULL ? *since : spw_heat_now(mover->heat, submissions);
+    }
+}
+
+/* Makes the first copy of a move, if that is likely to be of use. */
+static enum spw_err start(struct spw_mover *mover, struct spw_flight *flight,
+                          const struct spw_heat_moment *since, bool after_all)
+{
+    note_since(mover, flight, since);
+    flight->waits = false;
+    flight->copied = copies_first(mover, flight);
+    return flight->copied ? spw_pool_move_copy(mover->pool, flight->move, after_all) : SPW_OK;
+}
+
+/* The same for the move behind the first one, if it waits for that. */
+static void start_next(struct spw_mover *mover, bool at_rest)
+{
+    struct spw_flight *next = &mover->flights[(mover->first + 1) % SPW_MOVES];
+    enum spw_err err;
+
+    if (mover->under_way < 2 || !next->waits) {
+        return;
+    }
+    err = start(mover, next, /* since */ NULL, /* after_all */ !at_rest);
+    if (err != SPW_OK) {
+        mover->under_way--;
+        end_move(mover, next, err);
+    }
+}
+
+/* A move that has begun. */
+static enum spw_err set_out(struct spw_mover *mover, struct spw_flight *flight,
+                            const struct spw_heat_moment *since)
+{
+    enum spw_err err = SPW_OK;
+
+    watch(mover, flight);
+    flight->sampled = flight->rest = flight->copied = false;
+    flight->unnamed = 0;
+    flight->waits = mover->overlap && !mover->trust && mover->under_way > 0;
+    if (!flight->waits) {
+        err = start(mover, flight, since, /* after_all */ since == NULL);
+    }
+    if (err != SPW_OK) {
+        end_move(mover, flight, err);
+        (void)spw_mover_clear(mover);
+    }
+    return err;
+}
+
 /* ---- the closed phase ---- */
 
 static enum spw_err copy_closed(struct spw_mover *mover, struct spw_flight *flight)
@@ -220,6 +343,7 @@ static enum spw_err exchange(struct spw_mover *mover, struct spw_flight *flight,
     if (err != SPW_OK) {
         return err;
     }
+    start_next(mover, /* at_rest */ true);
     err = spw_pool_move_commit(mover->pool, flight->move, ret_bytes);
     if (err != SPW_OK) {
         insist(mover);
@@ -285,93 +409,6 @@ static enum spw_err close_and_exchange(struct spw_mover *mover, struct spw_fligh
     return err;
 }
 
-/* Moves that are abandoned cost time and gain nothing: the next ones are left out. */
-static void note_outcome(struct spw_mover *mover, enum spw_err err)
-{
-    if (err == SPW_OK) {
-        spw_counter_add(&mover->counters->moves, 1);
-        mover->next_skip = 1;
-        return;
-    }
-    spw_counter_add(&mover->counters->abandoned_moves, 1);
-    mover->skip = mover->next_skip;
-    mover->next_skip =
-        mover->next_skip < MOST_SKIPPED ? 2 * mover->next_skip + 1 : mover->next_skip;
-}
-
-bool spw_mover_clear(struct spw_mover *mover)
-{
-    struct spw_move *held = mover->to_clear;
-
-    mover->to_clear = NULL;
-    if (held != NULL) {
-        (void)spw_pool_move_end(mover->pool, held);
-    }
-    return held != NULL;
-}
-
-/* Of a move that is not under way any more. */
-static void end_move(struct spw_mover *mover, const struct spw_flight *flight, enum spw_err err)
-{
-    note_outcome(mover, err);
-    (void)spw_mover_clear(mover);
-    mover->to_clear = flight->move;
-    spw_pool_move_leave(mover->pool, flight->move);
-    if (mover->heat != NULL) {
-        spw_heat_end_move(mover->heat, &flight->watched);
-    }
-}
-
-/* Whether to copy before the gate is closed. */
-static bool copies_first(struct spw_mover *mover, const struct spw_flight *flight)
-{
-    struct spw_order_course course;
-
-    if (!mover->overlap || mover->trust) {
-        return mover->overlap;
-    }
-    if (flight->foreseen) {
-        course = spw_heat_course(mover->heat);
-    }
-    return spw_evidence_begin(&mover->evidence, flight->foreseen ? &course : NULL);
-}
-
-/* Notes what moves, and since when it is watched. */
-static void watch(struct spw_mover *mover, struct spw_flight *flight,
-                  const struct spw_heat_moment *since)
-{
-    struct spw_heat_move *watched = &flight->watched;
-    uint64_t submissions = spw_gate_submissions();
-
-    watched->count = spw_pool_move_places(mover->pool, flight->move, watched->places);
-    watched->since = (struct spw_heat_moment){.submissions = submissions};
-    flight->bytes = watched->count * mover->granule_bytes;
-    if (mover->heat != NULL) {
-        watched->since = since != NULL ? *since : spw_heat_now(mover->heat, submissions);
-        spw_heat_begin_move(mover->heat, watched);
-    }
-}
-
-/* A move that has begun: makes its first copy, if that is likely to be of use. */
-static enum spw_err set_out(struct spw_mover *mover, struct spw_flight *flight,
-                            const struct spw_heat_moment *since)
-{
-    enum spw_err err = SPW_OK;
-
-    watch(mover, flight, since);
-    flight->sampled = flight->rest = false;
-    flight->unnamed = 0;
-    flight->copied = copies_first(mover, flight);
-    if (flight->copied) {
-        err = spw_pool_move_copy(mover->pool, flight->move, /* after_all */ since == NULL);
-    }
-    if (err != SPW_OK) {
-        end_move(mover, flight, err);
-        (void)spw_mover_clear(mover);
-    }
-    return err;
-}
-
 enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
                              bool foreseen, const struct spw_heat_moment *since)
 {
@@ -411,7 +448,6 @@ static enum spw_err come_to_rest(struct spw_mover *mover, struct spw_flight *fli
 {
     enum spw_err err = spw_pool_move_drain(mover->pool, flight->move);
 
-    mover->rested = err == SPW_OK;
     take_sample(mover, flight);
     return err == SPW_E_AGAIN
                ? await(spw_pool_move_drain, mover->pool, flight->move, patience_ns)
@@ -422,11 +458,12 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
 {
     struct spw_flight *flight = &mover->flights[mover->first];
     uint64_t begin = spw_clock_ns();
-    enum spw_err err = SPW_OK;
+    /* What is refused to what was lost would be refused to this one too. */
+    enum spw_err err = spw_pool_move_mend(mover->pool);
 
     *ret_bytes = 0;
     mover->inside = spw_gate_inside();
-    if (flight->copied) {
+    if (err == SPW_OK && flight->copied) {
         err = await(spw_pool_move_poll, mover->pool, flight->move, patience_ns);
     }
     if (err == SPW_OK && !tells(mover, flight)) {
@@ -435,6 +472,7 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
     if (err == SPW_OK) {
         err = close_and_exchange(mover, flight, ret_bytes);
     }
+    start_next(mover, /* at_rest */ false);
     mover->first = (mover->first + 1) % SPW_MOVES;
     mover->under_way--;
     end_move(mover, flight, err);

@@ -6,7 +6,9 @@
  * waiting for a later submission, so a move that takes too long is abandoned, and nothing has
  * changed. A move is made in one go, or begun and looked after now and then until its copies are
  * done. A second one may be begun meanwhile, so that there is something to copy while the first is
- * exchanged; they are finished in the order in which they began.
+ * exchanged; they are finished in the order in which they began. Where the
+ * device must rest for that, the second waits with its copies until then: the fences that tell that
+ * it rests come before these, and would have to wait for them otherwise.
  *
  * What may have been written is told by the arguments of what was submitted, as far as these are
  * believed (tier/evidence.h). Where a first copy is likely to be of no use, none is made. Where the
@@ -32,6 +34,7 @@ struct spw_flight {
     uint64_t bytes;
     bool foreseen;    /* it follows the order of use */
     bool rest;        /* the device is to rest for it in any case */
+    bool waits;       /* with its first copy, until the move before is exchanged */
     bool copied;      /* its first copy was made */
     bool sampled;     /* and can be compared with the second */
     uint64_t unnamed; /* a granule of it that was written to and not named; 0: none */
@@ -56,7 +59,6 @@ struct spw_mover {
     size_t first, under_way; /* the one that began first, and how many there are */
     bool inside;  /* the thread that finishes it has a call under way */
     bool at_work; /* the last one was exchanged while the device was at work */
-    bool rested;  /* the device was, when the last copies were done */
     struct spw_move *to_clear; /* the last one that is done but for what it held; NULL: none */
 };
 
@@ -72,7 +74,7 @@ enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish 
  * under way until it is finished; SPW_E_AGAIN also when SPW_MOVES are. `foreseen`: the wish is what
  * the order of use tells. `since`: the device has passed that moment and what is wished was not
  * named after it, so that the copies need not wait for anything; NULL: they wait for all that was
- * submitted so far. */
+ * submitted so far, or, without trust, for the move that is under way. */
 enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
                              bool foreseen, const struct spw_heat_moment *since);
 

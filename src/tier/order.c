@@ -14,6 +14,7 @@ enum {
     MOST_STRIKES = 48,   /* differences, less what was as expected since */
     SEARCH_EVERY = 32,   /* events, while lost */
     NEAR_SHARE = 8,      /* part of a period by which another one may differ and be the same */
+    FEW_PERIODS = 4,     /* as many times as long, another one may be of the same order */
     UNLIKE_SHARE = 32,   /* part of a step's events that may use other blocks than those before */
     MISSING_SHARE = 4,   /* part of a step that need not have come twice yet */
     MOST_PERIODS = 8,    /* of events compared to find how long a step is, at most */
@@ -296,16 +297,32 @@ static uint64_t *end_of(struct spw_order *order)
     return &order->ends[(hash * odd) >> (64 - END_BITS)];
 }
 
-/* Whether what is followed is what was followed before. */
+/* Whether two periods are about the same, or one is a few of the other: to follow another of a few
+ * steps that are all alike is to follow the same. */
+static bool are_alike(uint64_t left, uint64_t right)
+{
+    uint64_t most = left > right ? left : right, least = left > right ? right : left;
+    uint64_t times = least > 0 ? (most + least / 2) / least : 0;
+    uint64_t exact = times * least;
+
+    return times > 0 && times <= FEW_PERIODS &&
+           (most > exact ? most - exact : exact - most) <= least / NEAR_SHARE;
+}
+
+/* Whether what is followed is what was followed before, and without a gap worth the name. */
 static void compare_periods(struct spw_order *order)
 {
     uint64_t period = distance_of(order), before = order->steady_period;
-    uint64_t difference = period > before ? period - before : before - period;
+    uint64_t gap = order->count - order->followed;
 
-    if (period == 0 || before == 0 || difference > before / NEAR_SHARE) {
-        order->steady_period = period;
-        order->since = order->count;
+    if (period == 0) {
+        return;
     }
+    if (gap > before / NEAR_SHARE + 1 || !are_alike(period, before)) {
+        order->since = order->count;
+        order->steady_period = period;
+    }
+    order->followed = order->count;
 }
 
 static void note(struct spw_order *order, enum spw_order_kind kind, uint32_t block)

@@ -64,6 +64,7 @@ struct spw_order {
     uint64_t measure_at; /* the event at which it is looked again how long a step is */
     uint64_t hits, misses; /* events that were expected, and that were not, while following */
     uint64_t steady_period, since, surprise; /* see struct spw_order_course */
+    uint64_t followed; /* the newest event that was followed, with 1 added */
 };
 
 /* The number of blocks it knows at most, and of events. */
@@ -93,7 +94,8 @@ uint64_t spw_order_period(const struct spw_order *order);
 struct spw_order_course {
     uint64_t events;   /* so far */
     uint64_t period;   /* from the past that is followed until now: in events; 0: none is */
-    uint64_t since;    /* the event since which that period, or nearly that, is followed */
+    uint64_t since;    /* the event since which that period is followed, or nearly that, or a few
+                        * times that, or a fraction */
     uint64_t surprise; /* the newest event that was not as expected, with 1 added; 0: none */
 };
 

@@ -1,5 +1,10 @@
 #include "tier/plan.h"
 
+enum {
+    RUN = 6,    /* granules, of which fewer are a short run */
+    SOONER = 16 /* grains by which what lies in one seems to be used sooner */
+};
+
 /* Whether one granule comes before another of its tier: of those on the host what is used first, of
  * those on the device what is dear last. */
 static bool is_before(const struct spw_plan_granule *left, const struct spw_plan_granule *right)
@@ -222,6 +227,32 @@ static void rank(const struct spw_plan_question *question)
     }
 }
 
+/* Whether a granule is exchanged together with the one before it in the list. */
+static bool continues(const struct spw_plan_granule *granule)
+{
+    const struct spw_plan_granule *before = granule - 1;
+
+    return granule->index == before->index + 1 && granule->host == before->host &&
+           granule->rank <= before->rank + 1 && before->rank <= granule->rank + 1;
+}
+
+/* Each run of neighbours that goes takes calls of its own, for as long as it takes to copy some
+ * granules more: what lies in short ones goes as if it were used sooner. */
+static void prefer_runs(const struct spw_plan_question *question)
+{
+    for (size_t i = 0, end; i < question->granule_count; i = end) {
+        struct spw_plan_granule *granules = question->granules;
+
+        for (end = i + 1; end < question->granule_count && continues(&granules[end]); end++) {
+        }
+        for (size_t k = i; k < end && end - i < RUN; k++) {
+            if (!granules[k].host && granules[k].rank != UINT32_MAX) {
+                granules[k].rank -= granules[k].rank < SOONER ? granules[k].rank : SOONER;
+            }
+        }
+    }
+}
+
 size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan_move *ret_moves,
                        uint32_t *ret_at)
 {
@@ -230,10 +261,14 @@ size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan
                         .room = question->room_bytes,
                         .lowest = question->room_bytes,
                         .moves = ret_moves};
-    size_t hosts = part(question->granules, question->granule_count);
     uint32_t at = 0;
+    size_t hosts;
 
     rank(question);
+    if (question->grain > 0) {
+        prefer_runs(question);
+    }
+    hosts = part(question->granules, question->granule_count);
     walk.hosts = make_queue(question->granules, hosts);
     walk.victims = make_queue(question->granules + hosts, question->granule_count - hosts);
     *ret_at = UINT32_MAX;

@@ -16,7 +16,7 @@ struct spw_plan_granule {
     uint32_t index; /* the caller's */
     uint32_t next;  /* events until it is used; UINT32_MAX: not known to be */
     uint32_t end;   /* events until it is freed; UINT32_MAX: not known to be */
-    uint32_t rank;  /* `next` in steps of `grain`: set by the answer */
+    uint32_t rank;  /* `next` in steps of `grain`, or sooner: set by the answer */
     uint32_t age;   /* events since it was used */
     int32_t priority;
     bool host;
@@ -30,7 +30,7 @@ struct spw_plan_need {
 };
 
 struct spw_plan_question {
-    struct spw_plan_granule *granules; /* in any order; the answer changes it */
+    struct spw_plan_granule *granules; /* in order of index; the answer changes it */
     size_t granule_count;
     const struct spw_plan_need *needs; /* nearest first */
     size_t need_count;
@@ -39,7 +39,8 @@ struct spw_plan_question {
     size_t most;        /* granules to move either way */
     bool fetch;         /* also to the device */
     uint32_t later;     /* a granule goes for a need only if it is used so many events after it */
-    uint32_t grain;     /* what is used within so many events is as good: in order of address */
+    uint32_t grain;     /* what is used within so many events is as good: in order of address, and
+                         * what would go alone later than what goes with its neighbours; 0: no */
     uint32_t least_age; /* and if it was not used in so many */
 };
 

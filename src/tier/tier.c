@@ -22,7 +22,9 @@ enum {
     SHARE_AT_MOST = 16,  /* that is moved for one request, unless more is missing */
     SHARE_KEPT_FREE = 16, /* part of the limit that is not filled by promotion */
     COLD_EVENTS = 64,     /* allocations, uses and frees since a block was used that make it cold */
-    BATCH_SHARE = 32,     /* part of the limit that is moved at once ahead of use, each way */
+    BATCH_SHARE = 32,     /* part of the limit that is moved at once ahead of use, each way, */
+    BATCH_SMALL = 96,     /* or less, down to this part of it, */
+    BATCH_OF_HOST = 8,    /* where it is more than this part of what the host holds */
     BATCH_LEAST = 4,      /* granules */
     BATCH_MOST = SPW_MOVE_GRANULES / 2,
     WORTH_SHARE = 8,      /* part of a batch that is worth a move for which nothing rests */
@@ -31,14 +33,12 @@ enum {
     LOOK_SHARE = 64,      /* part of a period after which it is looked again what to do */
     LOOK_AT_WORK = 128,   /* the same while the device need not rest for moves */
     LOOK_LEAST = 16,      /* events, at least */
-    PAUSE_EVENTS = 64,    /* between moves */
     LOOK_TIME = 8,        /* part of the time that is spent on looking in vain, at most */
-    AHEAD_LEAST = 8,      /* calls that may be made while memory is copied */
-    AHEAD_MOST = 1 << 16,
     NEAR_SHARE = 8,       /* part of a period that the program may be ahead of the device */
-    NEAR_TRUSTED = 32,    /* the same while the device need not rest for moves */
+    NEAR_MOVING = 64,     /* the same while a move is under way for which the device must rest */
+    NEAR_TRUSTED = 32,    /* the same where it need not */
     NEAR_LEAST = 32,      /* events, at least */
-    MARK_SHARE = 4,       /* part of that, between marks */
+    MARK_SHARE = 4,       /* part of the least of these, between marks */
     UNHELD = 64,          /* marks */
     ASK_EVERY = 8         /* calls, for which a copy under way is asked once whether it is done */
 };
@@ -57,14 +57,10 @@ struct spw_host_tier {
     struct spw_marks pace;  /* how far the streams are that the program submits to */
     uint64_t marked;        /* the event at which the last mark was set */
     uint64_t rests_until;   /* by the clock: it is not looked again what to move */
-    uint64_t near;          /* events that the program may be ahead of the device */
+    uint64_t period;        /* of the order of use, in events; 0: not known */
     uint32_t unheld;        /* marks at which it is not held back, since that was of no use */
     _Atomic bool watching;    /* the heat is noted */
     _Atomic uint32_t calls;   /* since it was last asked whether there is something to do */
-    _Atomic bool moving;      /* a move is under way */
-    _Atomic bool at_work;     /* the device need not rest for moves */
-    _Atomic uint32_t since;   /* calls since the move under way began */
-    _Atomic uint32_t ahead;   /* calls that go ahead while memory is copied, at most */
     _Atomic uint64_t look_at; /* the event at which it is looked what to move */
     atomic_flag announced; /* the first spill was told */
     _Atomic uint64_t steps; /* as the program has marked them */
@@ -117,7 +113,6 @@ static void watch(struct spw_host_tier *tier)
 {
     if (tier->moves && spw_heat_open(&tier->heat, tier->config.pool, tier->config.counters)) {
         tier->mover.heat = &tier->heat;
-        atomic_store(&tier->ahead, AHEAD_LEAST * AHEAD_LEAST);
         atomic_store(&tier->watching, true);
     }
 }
@@ -310,10 +305,8 @@ static void finish(struct spw_host_tier *tier)
 
     if (tier->mover.under_way > 0) {
         (void)spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes);
-        atomic_store(&tier->at_work, tier->mover.at_work);
         spw_pool_map_ahead(tier->config.pool, tier->mover.at_work ? MAPPED_AT_WORK : 0);
     }
-    atomic_store(&tier->moving, tier->mover.under_way > 0);
 }
 
 /* The same, at once. False when nothing can have changed for those who need room. */
@@ -335,8 +328,12 @@ static void finish_all(struct spw_host_tier *tier)
 static uint64_t batch_of(const struct spw_host_tier *tier)
 {
     uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
-    uint64_t batch = limit / BATCH_SHARE / tier->mover.granule_bytes;
+    uint64_t host = spw_counter_get(&tier->config.counters->host_bytes);
+    uint64_t bytes = host / BATCH_OF_HOST, batch;
 
+    bytes = bytes < limit / BATCH_SMALL ? limit / BATCH_SMALL : bytes;
+    bytes = bytes > limit / BATCH_SHARE ? limit / BATCH_SHARE : bytes;
+    batch = bytes / tier->mover.granule_bytes;
     return batch < BATCH_LEAST ? BATCH_LEAST : batch > BATCH_MOST ? BATCH_MOST : batch;
 }
 
@@ -350,9 +347,24 @@ static bool begin_move(struct spw_host_tier *tier, const struct spw_heat_plan *p
         return false;
     }
     spw_counter_add(&tier->config.counters->prefetches, 1);
-    atomic_store(&tier->since, 0);
-    atomic_store(&tier->moving, true);
     return true;
+}
+
+/* A part of a period in which the device is near enough. */
+static uint64_t near_of(const struct spw_host_tier *tier, uint64_t share)
+{
+    uint64_t near = tier->period / share;
+
+    return near < NEAR_LEAST ? NEAR_LEAST : near;
+}
+
+/* How many events the program may be ahead of the device. */
+static uint64_t ahead_of(const struct spw_host_tier *tier)
+{
+    if (tier->config.trust) {
+        return near_of(tier, NEAR_TRUSTED);
+    }
+    return near_of(tier, tier->mover.under_way > 0 ? NEAR_MOVING : NEAR_SHARE);
 }
 
 /* What is used again and again while it is on the host is never at rest while the device is not,
@@ -363,7 +375,8 @@ static bool begin_hot(struct spw_host_tier *tier, struct spw_heat_wish wish)
 
     wish.hot = true;
     spw_heat_plan(&tier->heat, &wish, &plan);
-    if (plan.count == 0 || plan.at >= tier->near || !begin_move(tier, &plan, /* since */ NULL)) {
+    if (plan.count == 0 || plan.at >= ahead_of(tier) ||
+        !begin_move(tier, &plan, /* since */ NULL)) {
         return false;
     }
     spw_mover_rest(&tier->mover);
@@ -372,7 +385,7 @@ static bool begin_hot(struct spw_host_tier *tier, struct spw_heat_wish wish)
 
 /* Begins to move what will be used, and in its place what will not, if that is known and either
  * enough to be worth the while or needed soon. */
-static bool begin_foreseen(struct spw_host_tier *tier, uint64_t period)
+static bool begin_foreseen(struct spw_host_tier *tier)
 {
     uint64_t batch = batch_of(tier);
     uint64_t worth = tier->mover.at_work ? batch / WORTH_SHARE : batch;
@@ -385,7 +398,7 @@ static bool begin_foreseen(struct spw_host_tier *tier, uint64_t period)
     if (plan.hot > 0 && begin_hot(tier, wish)) {
         return true;
     }
-    return plan.count > 0 && (plan.count >= worth || plan.at < period / SOON_SHARE) &&
+    return plan.count > 0 && (plan.count >= worth || plan.at < tier->period / SOON_SHARE) &&
            begin_move(tier, &plan, wish.passed);
 }
 
@@ -393,46 +406,33 @@ static bool begin_foreseen(struct spw_host_tier *tier, uint64_t period)
  * with more memory. */
 static void begin(struct spw_host_tier *tier)
 {
-    uint64_t events, period, worked;
+    uint64_t events, pause, worked;
 
     if (spw_clock_ns() < tier->rests_until) {
         return;
     }
     worked = spw_clock_worked_ns();
-    if (spw_heat_knows(&tier->heat, &events, &period)) {
-        tier->near = period / (tier->config.trust ? NEAR_TRUSTED : NEAR_SHARE);
-        tier->near = tier->near > NEAR_LEAST ? tier->near : NEAR_LEAST;
-        if (!begin_foreseen(tier, period)) {
-            tier->rests_until =
-                spw_clock_ns() + (LOOK_TIME - 1) * (spw_clock_worked_ns() - worked);
-        }
+    if (spw_heat_knows(&tier->heat, &events, &tier->period) && !begin_foreseen(tier)) {
+        tier->rests_until = spw_clock_ns() + (LOOK_TIME - 1) * (spw_clock_worked_ns() - worked);
     }
-    period /= tier->mover.at_work ? LOOK_AT_WORK : LOOK_SHARE;
-    atomic_store(&tier->look_at, events + (period > LOOK_LEAST ? period : LOOK_LEAST));
+    pause = tier->period / (tier->mover.at_work ? LOOK_AT_WORK : LOOK_SHARE);
+    atomic_store(&tier->look_at, events + (pause > LOOK_LEAST ? pause : LOOK_LEAST));
     atomic_store(&tier->calls, 0);
 }
 
-/* The device should have just enough to do while memory is copied: what it has beyond that must be
- * waited for before the memory can be exchanged, and nothing is copied meanwhile. */
-static void adapt(struct spw_host_tier *tier)
-{
-    uint32_t ahead = atomic_load(&tier->ahead);
-
-    ahead = tier->mover.rested ? ahead * 2 : ahead - ahead / 4;
-    ahead = ahead < AHEAD_LEAST ? AHEAD_LEAST : ahead > AHEAD_MOST ? AHEAD_MOST : ahead;
-    atomic_store(&tier->ahead, ahead);
-}
-
 /* Marks how far the program is, and holds it back while the device is far behind: what it submits
- * is used where it is by then, and where arguments are trusted, what the device still has to use
+ * is used where it is by then, and what the device still has to do must be waited for before memory
+ * is exchanged, while nothing is copied; where arguments are trusted, what it still has to use
  * cannot move. How far it is behind is told by the stream of the call, as the device's own marks
  * come behind what is being copied as well. Held back in vain, the program is left alone for a
  * while: the device may be waiting for what it submits next. */
 static void keep_near(struct spw_host_tier *tier, const struct spw_stream *stream)
 {
     const struct spw_heat_moment now = spw_heat_now(&tier->heat, spw_gate_submissions());
+    uint64_t ahead = ahead_of(tier);
+    uint64_t apart = tier->period > 0 ? near_of(tier, NEAR_MOVING) / MARK_SHARE : 0;
 
-    if (now.events - tier->marked < tier->near / MARK_SHARE) {
+    if (now.events - tier->marked < apart) {
         return;
     }
     if (tier->config.trust) {
@@ -442,35 +442,35 @@ static void keep_near(struct spw_host_tier *tier, const struct spw_stream *strea
         spw_marks_set(&tier->pace, stream, &now);
     }
     tier->marked = now.events;
-    if ((tier->config.trust && !tier->mover.at_work) || now.events < tier->near) {
+    if ((tier->config.trust && !tier->mover.at_work) || tier->period == 0 || now.events < ahead) {
         return;
     }
     if (tier->unheld > 0) {
         tier->unheld--;
-    } else if (!spw_marks_await(&tier->pace, now.events - tier->near, tier->config.move_wait_ns)) {
+    } else if (!spw_marks_await(&tier->pace, now.events - ahead, tier->config.move_wait_ns)) {
         tier->unheld = UNHELD;
     }
 }
 
 /* Goes on with moving ahead of use. `now`: what is moved is wanted, and must have come if it is of
- * one of the addresses. When a move is done the program goes first, so that the device has work
- * while the next one is begun; unless it has not come to rest for the move: then the next one is
- * begun at once, or has been while the first was copied, so that the link has work. */
+ * one of the addresses. So that the link has work all the time, the next move is begun when the
+ * copies of one are done, to be copied from when that is exchanged; where arguments are trusted,
+ * and the device did not have to rest, while the first is copied. */
 static void advance(struct spw_host_tier *tier, bool now, const uint64_t *addresses, size_t count)
 {
     atomic_store(&tier->calls, 0);
     if (tier->mover.under_way == 0) {
         begin(tier);
     } else if (now || spw_mover_is_ready(&tier->mover)) {
+        if (!tier->config.trust) {
+            begin(tier);
+        }
         do {
             finish(tier);
         } while (tier->mover.under_way > 0 && spw_heat_awaits(&tier->heat, addresses, count));
         if (tier->mover.at_work) {
             begin(tier);
-            return;
         }
-        adapt(tier);
-        atomic_store(&tier->look_at, spw_heat_events(&tier->heat) + PAUSE_EVENTS);
     } else if (tier->mover.at_work && tier->mover.under_way < SPW_MOVES &&
                spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
         begin(tier);
@@ -511,9 +511,7 @@ void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses,
     if (!spw_host_tier_watches(tier) || !tier->config.overlap) {
         return;
     }
-    awaited = spw_heat_awaits(&tier->heat, addresses, count) ||
-              (!atomic_load(&tier->at_work) && atomic_load(&tier->moving) &&
-               atomic_fetch_add(&tier->since, 1) >= atomic_load(&tier->ahead));
+    awaited = spw_heat_awaits(&tier->heat, addresses, count);
     if ((!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) || !may_move ||
         pthread_mutex_trylock(&tier->lock) != 0) {
         return;

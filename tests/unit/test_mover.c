@@ -308,6 +308,101 @@ static void test_awaited(void **state)
     close_fixture(&f);
 }
 
+/* ---- one that waits for the other ---- */
+
+static void do_without_trust(struct fixture *f)
+{
+    f->mover.trust = false;
+    f->mover.audit = true;
+    f->pool.vm.immediate = true;
+}
+
+/* What is written before the first is exchanged is in the copies of the second. */
+static void test_copied_when_the_first_is_exchanged(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    do_without_trust(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    assert_false(f.mover.flights[1].copied);
+    submit(&f, f.b);
+    fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1); /* of the first */
+    assert_true(is_on_host(&f, f.a));
+    assert_true(f.mover.flights[1].copied);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
+    assert_true(is_on_host(&f, f.b));
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.b, 2 * GRANULE, 300), 0);
+    close_fixture(&f);
+}
+
+/* What is written later is not: it is copied once more. */
+static void test_written_after_the_first_was_exchanged(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    do_without_trust(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    submit(&f, f.b);
+    fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.b, 2 * GRANULE, 300), 0);
+    close_fixture(&f);
+}
+
+/* The first is abandoned as the device does not come to rest: the second is copied all the same,
+ * behind all that was submitted. */
+static void test_copied_when_the_first_is_abandoned(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    do_without_trust(&f);
+    f.pool.vm.immediate = false;
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    submit(&f, f.c);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_true(f.mover.flights[1].copied);
+    assert_int_equal(f.mover.under_way, 1);
+    fake_vm_complete(&f.pool.vm);
+    f.pool.vm.immediate = true;
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_false(is_on_host(&f, f.a));
+    assert_true(is_on_host(&f, f.b));
+    close_fixture(&f);
+}
+
+/* Its copies are refused: it is given up, and the first is exchanged. */
+static void test_copies_refused_when_the_first_is_exchanged(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    do_without_trust(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    f.pool.vm.fail_call = FAKE_COPY;
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);
+    f.mover.skip = 0;
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.b));
+    close_fixture(&f);
+}
+
 /* ---- since a moment that the device has passed ---- */
 
 static void test_since_a_moment(void **state)
@@ -521,6 +616,10 @@ int main(void)
         cmocka_unit_test(test_two_at_once),
         cmocka_unit_test(test_named_since_either_began),
         cmocka_unit_test(test_awaited),
+        cmocka_unit_test(test_copied_when_the_first_is_exchanged),
+        cmocka_unit_test(test_written_after_the_first_was_exchanged),
+        cmocka_unit_test(test_copied_when_the_first_is_abandoned),
+        cmocka_unit_test(test_copies_refused_when_the_first_is_exchanged),
         cmocka_unit_test(test_since_a_moment),
         cmocka_unit_test(test_unknown_since_a_moment),
         cmocka_unit_test(test_moment_amid_a_call),

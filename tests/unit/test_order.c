@@ -232,6 +232,11 @@ static void test_course(void **state)
     later = spw_order_course(&model.order);
     assert_int_equal(later.since, course.since);
     assert_true(later.surprise > course.events);
+    /* Nor is it to follow the step before that one. */
+    step(&model, -1);
+    later = spw_order_course(&model.order);
+    assert_true(later.period > 3 * EVENTS / 2);
+    assert_int_equal(later.since, course.since);
     spw_order_renew(&model.order);
     assert_int_equal(spw_order_course(&model.order).since, later.events);
     /* Each half of a step is one of its own now. */
@@ -250,7 +255,13 @@ static void test_course(void **state)
     }
     later = spw_order_course(&model.order);
     assert_int_equal(later.period, 0);
-    assert_int_equal(later.since, later.events);
+    /* What was not followed meanwhile is unknown, although the same goes on. */
+    for (int i = 0; i < 6; i++) {
+        step(&model, -1);
+    }
+    course = spw_order_course(&model.order);
+    assert_int_equal(course.period, EVENTS);
+    assert_true(course.since > later.events);
     spw_order_fini(&model.order);
 }
 

@@ -277,6 +277,38 @@ static void test_places(void **state)
     spw_places_fini(&places);
 }
 
+/* Which granule goes first of six neighbours, used from 1000 on, and of one that is alone. */
+static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
+{
+    struct spw_plan_granule granules[7];
+    const struct spw_plan_need need = {.at = 1, .bytes = GRANULE};
+    const struct spw_plan_question question = {.granules = granules,
+                                               .granule_count = 7,
+                                               .needs = &need,
+                                               .need_count = 1,
+                                               .granule_bytes = GRANULE,
+                                               .most = MOST,
+                                               .grain = 10};
+    struct spw_plan_move moves[2 * MOST];
+    uint32_t at;
+
+    for (uint32_t i = 0; i < 6; i++) {
+        granules[i] =
+            (struct spw_plan_granule){.index = 10 + i, .next = 1000 + i * apart, .end = NEVER};
+    }
+    granules[6] = (struct spw_plan_granule){.index = 20, .next = alone, .end = NEVER};
+    assert_int_equal(spw_plan_answer(&question, moves, &at), 1);
+    return moves[0].index;
+}
+
+static void test_neighbours_go_together(void **state)
+{
+    assert_int_equal(first_of_seven(0, 1100), 10);
+    assert_int_equal(first_of_seven(0, 1500), 20);
+    /* Those that are not used at about the same time do not. */
+    assert_int_equal(first_of_seven(30, 1200), 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_room_is_given_once),
         cmocka_unit_test(test_what_was_fetched_gives_room),
         cmocka_unit_test(test_as_few_as_can_be),
+        cmocka_unit_test(test_neighbours_go_together),
         cmocka_unit_test(test_places),
     };
 
