@@ -309,16 +309,17 @@ static bool are_alike(uint64_t left, uint64_t right)
            (most > exact ? most - exact : exact - most) <= least / NEAR_SHARE;
 }
 
-/* Whether what is followed is what was followed before, and without a gap worth the name. */
+/* Whether what is followed is what was followed before, but for a while that is not worth the name:
+ * layers that are all alike may lead astray where something is new. */
 static void compare_periods(struct spw_order *order)
 {
     uint64_t period = distance_of(order), before = order->steady_period;
-    uint64_t gap = order->count - order->followed;
+    bool is_gone = order->count - order->followed > before / NEAR_SHARE + 1;
 
-    if (period == 0) {
+    if (period == 0 || (!is_gone && !are_alike(period, before))) {
         return;
     }
-    if (gap > before / NEAR_SHARE + 1 || !are_alike(period, before)) {
+    if (is_gone) {
         order->since = order->count;
         order->steady_period = period;
     }
@@ -429,10 +430,12 @@ uint64_t spw_order_period(const struct spw_order *order)
 
 struct spw_order_course spw_order_course(const struct spw_order *order)
 {
+    bool astray = order->followed < order->count;
+
     return (struct spw_order_course){.events = order->count,
                                      .period = distance_of(order),
                                      .since = order->since,
-                                     .surprise = order->surprise};
+                                     .surprise = astray ? order->count : order->surprise};
 }
 
 /* The live block that is meant by what happened to `block`; 0 when it is not there (yet). */

@@ -64,7 +64,7 @@ struct spw_order {
     uint64_t measure_at; /* the event at which it is looked again how long a step is */
     uint64_t hits, misses; /* events that were expected, and that were not, while following */
     uint64_t steady_period, since, surprise; /* see struct spw_order_course */
-    uint64_t followed; /* the newest event that was followed, with 1 added */
+    uint64_t followed; /* the newest event not in such a while, with 1 added */
 };
 
 /* The number of blocks it knows at most, and of events. */
@@ -95,8 +95,9 @@ struct spw_order_course {
     uint64_t events;   /* so far */
     uint64_t period;   /* from the past that is followed until now: in events; 0: none is */
     uint64_t since;    /* the event since which that period is followed, or nearly that, or a few
-                        * times that, or a fraction */
-    uint64_t surprise; /* the newest event that was not as expected, with 1 added; 0: none */
+                        * times that, or a fraction, but for short whiles */
+    uint64_t surprise; /* the newest event that was not as expected, or was in such a while, with 1
+                        * added; 0: none */
 };
 
 /* How it is followed at present. */

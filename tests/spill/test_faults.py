@@ -12,6 +12,7 @@ import faults
 import harness
 
 MOVES = harness.ROOT / "tests/spill/moves"
+PERIODIC = harness.ROOT / "tests/spill/periodic"
 MOST_FAULTS = 1000000 if LONG else 8
 OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", **PATIENT}
 NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
@@ -27,9 +28,10 @@ def commits(log):
 
 class Faults(faults.Case):
     MODE = {"OVERLAP": "on", "VERIFY": "on"}
+    COMMAND = MOVES, "faults"
 
     def run_moves(self, fault=None):
-        return self.run_with(fault, OPTIONS | self.MODE, MOVES, "faults")
+        return self.run_with(fault, OPTIONS | self.MODE, *self.COMMAND)
 
     def check(self, fault, result, log):
         what = faults.told(fault, result)
@@ -104,6 +106,22 @@ class Closed(Faults):
 class Trusted(Faults):
     """Nothing would move beside a device at work if each move were verified."""
     MODE = {"OVERLAP": "trust"}
+
+
+@unittest.skipUnless(LONG, "only with --long")
+class Foreseen(Faults):
+    """Most moves are ahead of use, and prepared while the one before is under way."""
+    COMMAND = PERIODIC, "4", "named"
+
+    def check(self, fault, result, log):
+        """The program ends where an allocation finds no memory."""
+        if result.status == 0:
+            super().check(fault, result, log)
+            return
+        what = faults.told(fault, result)
+        self.assertIn("out of memory on device 0", result.stderr, what)
+        self.assertRegex(result.stdout, "cuMemAllocAsync", what)
+        self.assertNotRegex(result.stdout + result.stderr, "BUG|broken|words wrong", what)
 
 
 if __name__ == "__main__":

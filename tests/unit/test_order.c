@@ -56,6 +56,20 @@ static void step(struct model *model, int noise)
     }
 }
 
+/* A step in the middle of which weights are read anew, twice in turn. */
+static void step_astray(struct model *model)
+{
+    for (int i = 0; i < LAYERS; i++) {
+        forward(model, i);
+    }
+    for (int i = LAYERS - 1; i >= 0; i--) {
+        backward(model, i);
+        for (int k = 0; k < 4 && i == LAYERS / 2; k++) {
+            spw_order_use(&model->order, model->weights[i + k % 2]);
+        }
+    }
+}
+
 /* What comes between steps: every weight is read. */
 static void check(struct model *model)
 {
@@ -265,6 +279,30 @@ static void test_course(void **state)
     spw_order_fini(&model.order);
 }
 
+/* What is new leads astray for a short while, as layers are all alike: that is no other order. */
+static void test_astray(void **state)
+{
+    struct spw_order_course course = {0}, later;
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 9; i++) {
+        if (i == 6) {
+            course = spw_order_course(&model.order);
+            step_astray(&model);
+        } else {
+            step(&model, -1);
+        }
+        evaluate(&model);
+        check(&model);
+    }
+    later = spw_order_course(&model.order);
+    assert_true(course.period > 3 * EVENTS / 2);
+    assert_int_equal(later.since, course.since);
+    assert_true(later.surprise > course.events);
+    spw_order_fini(&model.order);
+}
+
 static void assert_step_is_known(struct model *model)
 {
     assert_int_equal(spw_order_period(&model->order), EVENTS);
@@ -430,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_small_differences),
         cmocka_unit_test(test_another_order),
         cmocka_unit_test(test_course),
+        cmocka_unit_test(test_astray),
         cmocka_unit_test(test_steps_go_on_after_an_interruption),
         cmocka_unit_test(test_steps_go_on_after_an_evaluation),
         cmocka_unit_test(test_an_evaluation_every_third_step),
