@@ -137,14 +137,14 @@ static void visit(const struct mode *mode, int block)
     MUST(cuMemAllocAsync(&brief, LEAST_BYTES, stream));
     for (int i = 0; i < 4; i++) {
         launch(add_kernel, brief, SOME_WORDS);
+        if (mode->unknown) {
+            MUST(cuGraphLaunch(graph, stream));
+        }
     }
     if (mode->unnamed) {
         for (int i = 6; i < BLOCKS; i += 6) {
             add_unnamed((block + i) % BLOCKS);
         }
-    }
-    if (mode->unknown) {
-        MUST(cuGraphLaunch(graph, stream));
     }
     MUST(cuMemFreeAsync(brief, stream));
 }
