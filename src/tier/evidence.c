@@ -30,8 +30,9 @@ enum spw_evidence_worth spw_evidence_weigh(const struct spw_evidence *evidence,
     if (evidence->refuted || !evidence->foreseen || course->period == 0) {
         return SPW_EVIDENCE_NONE;
     }
-    /* What came unforeseen, and what is about another order, was never audited. */
-    if (course->surprise > evidence->begun || course->since != evidence->since ||
+    /* What came unforeseen, or began amid that, was never audited; nor was what is about another
+     * order. */
+    if (course->surprise >= evidence->begun || course->since != evidence->since ||
         evidence->audits < LEAST_AUDITS ||
         course->events - course->since < PERIODS * course->period ||
         evidence->unaudited >= AUDIT_EVERY - 1) {

@@ -6,9 +6,9 @@
  * waiting for a later submission, so a move that takes too long is abandoned, and nothing has
  * changed. A move is made in one go, or begun and looked after now and then until its copies are
  * done. A second one may be begun meanwhile, so that there is something to copy while the first is
- * exchanged; they are finished in the order in which they began. Where the
- * device must rest for that, the second waits with its copies until then: the fences that tell that
- * it rests come before these, and would have to wait for them otherwise.
+ * exchanged; they are finished in the order in which they began. Where the device must rest for the
+ * exchange, the second waits with its copies until then: the fences that tell that it rests come
+ * before these, and would have to wait for them otherwise.
  *
  * What may have been written is told by the arguments of what was submitted, as far as these are
  * believed (tier/evidence.h). Where a first copy is likely to be of no use, none is made. Where the

@@ -317,6 +317,7 @@ static void compare_periods(struct spw_order *order)
     bool is_gone = order->count - order->followed > before / NEAR_SHARE + 1;
 
     if (period == 0 || (!is_gone && !are_alike(period, before))) {
+        order->surprise = order->count;
         return;
     }
     if (is_gone) {
@@ -430,12 +431,10 @@ uint64_t spw_order_period(const struct spw_order *order)
 
 struct spw_order_course spw_order_course(const struct spw_order *order)
 {
-    bool astray = order->followed < order->count;
-
     return (struct spw_order_course){.events = order->count,
                                      .period = distance_of(order),
                                      .since = order->since,
-                                     .surprise = astray ? order->count : order->surprise};
+                                     .surprise = order->surprise};
 }
 
 /* The live block that is meant by what happened to `block`; 0 when it is not there (yet). */

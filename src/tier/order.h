@@ -96,8 +96,8 @@ struct spw_order_course {
     uint64_t period;   /* from the past that is followed until now: in events; 0: none is */
     uint64_t since;    /* the event since which that period is followed, or nearly that, or a few
                         * times that, or a fraction, but for short whiles */
-    uint64_t surprise; /* the newest event that was not as expected, or was in such a while, with 1
-                        * added; 0: none */
+    uint64_t surprise; /* the newest event that was not as expected, or in such a while, or while
+                        * nothing was followed, with 1 added; 0: none */
 };
 
 /* How it is followed at present. */

@@ -231,9 +231,10 @@ static void rank(const struct spw_plan_question *question)
 static bool continues(const struct spw_plan_granule *granule)
 {
     const struct spw_plan_granule *before = granule - 1;
+    uint32_t apart = granule->rank > before->rank ? granule->rank - before->rank
+                                                  : before->rank - granule->rank;
 
-    return granule->index == before->index + 1 && granule->host == before->host &&
-           granule->rank <= before->rank + 1 && before->rank <= granule->rank + 1;
+    return granule->index == before->index + 1 && granule->host == before->host && apart <= 1;
 }
 
 /* Each run of neighbours that goes takes calls of its own, for as long as it takes to copy some

@@ -32,6 +32,7 @@ class Evidence(harness.Case):
                 short = self.periodic(10, "named", SIM_SEED=seed)
                 long = self.periodic(30, "named", SIM_SEED=seed)
                 self.assertGreaterEqual(short["audits"], 4)
+                self.assertLess(short["audits"], short["believed_moves"])
                 self.assertGreater(long["believed_moves"], short["believed_moves"] + 16)
                 later = long["believed_moves"] - short["believed_moves"]
                 self.assertLessEqual(long["audits"] - short["audits"], 1 + later / 15)

@@ -2,7 +2,7 @@
 """Fails the driver calls that moves make, one after the other: content stays, nothing leaks.
 
 Of a function that is called often only some calls are failed; with the argument --long, all, and
-in each mode of moving.
+in each mode of moving, and some in a program that repeats itself.
 """
 import re
 import unittest
@@ -13,7 +13,6 @@ import harness
 
 MOVES = harness.ROOT / "tests/spill/moves"
 PERIODIC = harness.ROOT / "tests/spill/periodic"
-MOST_FAULTS = 1000000 if LONG else 8
 OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", **PATIENT}
 NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
          "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuCtxRecordEvent", "cuEventRecord",
@@ -29,6 +28,7 @@ def commits(log):
 class Faults(faults.Case):
     MODE = {"OVERLAP": "on", "VERIFY": "on"}
     COMMAND = MOVES, "faults"
+    MOST_FAULTS = 1000000 if LONG else 8
 
     def run_moves(self, fault=None):
         return self.run_with(fault, OPTIONS | self.MODE, *self.COMMAND)
@@ -45,7 +45,7 @@ class Faults(faults.Case):
             self.assertEqual(created, released, f"chunks kept: {what}")
 
     def sweep(self, name, calls):
-        step = max(1, calls // MOST_FAULTS)
+        step = max(1, calls // self.MOST_FAULTS)
         for number in range(1, calls + 1, step):
             fault = f"{name}:{number}"
             self.check(fault, *self.run_moves(fault))
@@ -57,7 +57,7 @@ class Faults(faults.Case):
             log = self.run_moves()[1]
             calls = log.count(f" {name} = ")
             begin = log[:log.index(" cuMemcpyAsync = ")].count(f" {name} = ")
-            for number in range(begin + 1, calls, max(1, (calls - begin) // MOST_FAULTS)):
+            for number in range(begin + 1, calls, max(1, (calls - begin) // self.MOST_FAULTS)):
                 fault = ",".join(f"{name}:{number + i}" for i in range(6))
                 result, _ = self.run_moves(fault)
                 what = faults.told(fault, result)
@@ -110,8 +110,10 @@ class Trusted(Faults):
 
 @unittest.skipUnless(LONG, "only with --long")
 class Foreseen(Faults):
-    """Most moves are ahead of use, and prepared while the one before is under way."""
+    """Most moves are ahead of use, and prepared while the one before is under way. The program
+    takes two seconds, and calls more than a thousand times what asks for events."""
     COMMAND = PERIODIC, "4", "named"
+    MOST_FAULTS = 100
 
     def check(self, fault, result, log):
         """The program ends where an allocation finds no memory."""

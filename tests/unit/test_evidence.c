@@ -106,6 +106,7 @@ static void test_during_a_move(void **state)
     run.course.surprise = run.course.events;
     assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_AUDIT);
     spw_evidence_note(&run.evidence, &run.course, SPW_EVIDENCE_CLEAN);
+    assert_int_equal(move(&run), SPW_EVIDENCE_AUDIT);
     assert_int_equal(move(&run), SPW_EVIDENCE_BELIEF);
     assert_true(spw_evidence_begin(&run.evidence, &run.course));
     run.course.since = ++run.course.events;

@@ -310,11 +310,15 @@ static void test_awaited(void **state)
 
 /* ---- one that waits for the other ---- */
 
-static void do_without_trust(struct fixture *f)
+/* Without trust: `b` waits for `a`. */
+static void open_with_one_waiting(struct fixture *f)
 {
+    open_fixture(f);
     f->mover.trust = false;
     f->mover.audit = true;
     f->pool.vm.immediate = true;
+    begin(f, &f->a, 1, NULL);
+    begin(f, &f->b, 1, NULL);
 }
 
 /* What is written before the first is exchanged is in the copies of the second. */
@@ -322,10 +326,7 @@ static void test_copied_when_the_first_is_exchanged(void **state)
 {
     struct fixture f;
 
-    open_fixture(&f);
-    do_without_trust(&f);
-    begin(&f, &f.a, 1, NULL);
-    begin(&f, &f.b, 1, NULL);
+    open_with_one_waiting(&f);
     assert_false(f.mover.flights[1].copied);
     submit(&f, f.b);
     fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
@@ -346,10 +347,7 @@ static void test_written_after_the_first_was_exchanged(void **state)
 {
     struct fixture f;
 
-    open_fixture(&f);
-    do_without_trust(&f);
-    begin(&f, &f.a, 1, NULL);
-    begin(&f, &f.b, 1, NULL);
+    open_with_one_waiting(&f);
     assert_int_equal(finish(&f), SPW_OK);
     submit(&f, f.b);
     fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
@@ -365,11 +363,8 @@ static void test_copied_when_the_first_is_abandoned(void **state)
 {
     struct fixture f;
 
-    open_fixture(&f);
-    do_without_trust(&f);
+    open_with_one_waiting(&f);
     f.pool.vm.immediate = false;
-    begin(&f, &f.a, 1, NULL);
-    begin(&f, &f.b, 1, NULL);
     submit(&f, f.c);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_true(f.mover.flights[1].copied);
@@ -387,10 +382,7 @@ static void test_copies_refused_when_the_first_is_exchanged(void **state)
 {
     struct fixture f;
 
-    open_fixture(&f);
-    do_without_trust(&f);
-    begin(&f, &f.a, 1, NULL);
-    begin(&f, &f.b, 1, NULL);
+    open_with_one_waiting(&f);
     f.pool.vm.fail_call = FAKE_COPY;
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
