@@ -14,7 +14,8 @@ enum {
     MOST_STRIKES = 48,   /* differences, less what was as expected since */
     SEARCH_EVERY = 32,   /* events, while lost */
     NEAR_SHARE = 8,      /* part of a period by which another one may differ and be the same */
-    FEW_PERIODS = 4,     /* as many times as long, another one may be of the same order */
+    MORE_PERIODS = 16,   /* as many times as long, another one may be of the same order, ... */
+    FEW_PERIODS = 4,     /* ... and of as many it may be one */
     UNLIKE_SHARE = 32,   /* part of a step's events that may use other blocks than those before */
     MISSING_SHARE = 4,   /* part of a step that need not have come twice yet */
     MOST_PERIODS = 8,    /* of events compared to find how long a step is, at most */
@@ -297,15 +298,16 @@ static uint64_t *end_of(struct spw_order *order)
     return &order->ends[(hash * odd) >> (64 - END_BITS)];
 }
 
-/* Whether two periods are about the same, or one is a few of the other: to follow another of a few
- * steps that are all alike is to follow the same. */
-static bool are_alike(uint64_t left, uint64_t right)
+/* Whether a period is about the same as the one before, or one is a few of the other: to follow
+ * another of some steps that are all alike is to follow the same. Of short ones, that are a part of
+ * the one before, fewer count: they may be layers of something else. */
+static bool are_alike(uint64_t period, uint64_t before)
 {
-    uint64_t most = left > right ? left : right, least = left > right ? right : left;
+    uint64_t most = period > before ? period : before, least = period > before ? before : period;
     uint64_t times = least > 0 ? (most + least / 2) / least : 0;
     uint64_t exact = times * least;
 
-    return times > 0 && times <= FEW_PERIODS &&
+    return times > 0 && times <= (period > before ? MORE_PERIODS : FEW_PERIODS) &&
            (most > exact ? most - exact : exact - most) <= least / NEAR_SHARE;
 }
 

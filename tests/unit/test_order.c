@@ -259,6 +259,13 @@ static void test_course(void **state)
     later = spw_order_course(&model.order);
     assert_true(later.period > 3 * EVENTS / 2);
     assert_int_equal(later.since, course.since);
+    /* Nor to follow one that is further back, where the same difference was. */
+    for (int i = 0; i < 6; i++) {
+        step(&model, i < 5 ? -1 : LAYERS - 1);
+    }
+    later = spw_order_course(&model.order);
+    assert_true(later.period > 5 * EVENTS);
+    assert_int_equal(later.since, course.since);
     spw_order_renew(&model.order);
     assert_int_equal(spw_order_course(&model.order).since, later.events);
     /* Each half of a step is one of its own now. */
