@@ -1,6 +1,6 @@
 #include "cli/compare.h"
 
-#include "base/size.h"
+#include "common/size.h"
 #include "cli/command.h"
 #include "cli/fit.h"
 #include "cli/launch.h"

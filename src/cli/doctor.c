@@ -1,7 +1,7 @@
 #include "cli/command.h"
 
-#include "base/nearest.h"
-#include "base/size.h"
+#include "common/nearest.h"
+#include "common/size.h"
 #include "cli/cuda_api.h"
 #include "cli/doctor_parts.h"
 #include "cli/kernels.h"

@@ -1,6 +1,6 @@
 #include "cli/doctor_parts.h"
 
-#include "base/options.h"
+#include "common/options.h"
 #include "cli/door.h"
 #include "cli/locate.h"
 #include "cli/preload.h"

@@ -1,6 +1,6 @@
 #include "cli/flags.h"
 
-#include "base/nearest.h"
+#include "common/nearest.h"
 #include "cli/command.h"
 #include "cli/profile.h"
 

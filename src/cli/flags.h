@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "base/options.h"
+#include "common/options.h"
 
 enum { SPW_FLAG_NAME = 64 };
 

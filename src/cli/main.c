@@ -1,6 +1,6 @@
 #include "cli/command.h"
 
-#include "base/nearest.h"
+#include "common/nearest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "cli/command.h"
 
-#include "base/options.h"
+#include "common/options.h"
 #include "cli/flags.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "cli/command.h"
 
-#include "base/nearest.h"
-#include "base/options.h"
+#include "common/nearest.h"
+#include "common/options.h"
 #include "cli/policy_explain.h"
 #include "cli/policy_file.h"
 #include "cli/policy_print.h"

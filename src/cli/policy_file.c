@@ -1,6 +1,6 @@
 #include "cli/policy_file.h"
 
-#include "base/options.h"
+#include "common/options.h"
 #include "cli/command.h"
 #include "cli/locate.h"
 #include "policy/find.h"

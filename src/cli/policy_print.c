@@ -13,7 +13,7 @@ static const struct {
     const char *schema;
 } values[] = {
     {"value-bytes", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740992}"},
-    /* As base/size.c reads them. */
+    /* As common/size.c reads them. */
     {"value-size", "{\"type\":\"string\",\"pattern\":\"^[ \\\\t]*[0-9]+([ \\\\t]*[Bb]?|"
                    "(\\\\.[0-9]+)?[ \\\\t]*[KkMmGgTt]([Ii][Bb])?)[ \\\\t]*$\"}"},
     {"value-percent", "{\"type\":\"string\",\"pattern\":\"^[ \\\\t]*[0-9]+(\\\\.[0-9]+)?[ \\\\t]*%"

@@ -2,7 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/sites_share.h"
-#include "site/report.h"
+#include "callsite/report.h"
 #include "stats/process.h"
 #include "stats/stats.h"
 

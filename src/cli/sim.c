@@ -1,7 +1,7 @@
 #include "cli/command.h"
 
-#include "base/options.h"
-#include "base/size.h"
+#include "common/options.h"
+#include "common/size.h"
 #include "cli/compare.h"
 #include "cli/fit.h"
 #include "cli/flags.h"

@@ -1,7 +1,7 @@
 #include "cli/command.h"
 
-#include "base/site_label.h"
-#include "base/size.h"
+#include "callsite/label.h"
+#include "common/size.h"
 #include "cli/sites_load.h"
 
 #include <cjson/cJSON.h>

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/site_text.h"
+#include "callsite/text.h"
 
 struct cJSON;
 

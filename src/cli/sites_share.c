@@ -1,6 +1,6 @@
 #include "cli/sites_share.h"
 
-#include "site/capture.h"
+#include "callsite/capture.h"
 
 #include <dlfcn.h>
 #include <elf.h>

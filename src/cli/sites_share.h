@@ -2,10 +2,10 @@
  * memory, and the files of its libraries. One thread, one at a time. */
 #pragma once
 
-#include "site/share.h"
+#include "callsite/shm.h"
 
-/* Opens the file of a process's sites (site/share.h), as it is at this moment. From then on what
- * src/site tells of sites is that process's, with its charges in the result. NULL when it is no
+/* Opens the file of a process's sites (callsite/shm.h), as it is at this moment. From then on what
+ * src/callsite tells of sites is that process's, with its charges in the result. NULL when it is no
  * such file, with errno set when it cannot be opened. */
 struct spw_share *spw_sites_share_open(const char *path);
 

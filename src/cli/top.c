@@ -1,10 +1,10 @@
 /* spillway top: what a running process holds, read from the memory that it shares. */
 #include "cli/command.h"
 
-#include "base/size.h"
+#include "common/size.h"
 #include "cli/attach.h"
 #include "cli/sites_share.h"
-#include "site/holders.h"
+#include "callsite/top_sites.h"
 #include "stats/process.h"
 #include "stats/stats.h"
 
@@ -63,7 +63,7 @@ static void take(const struct spw_stats *stats, struct look *ret_look)
         struct spw_counters *to = &ret_look->counters[i];
 
 #define SPW_COUNTER(name, kind, help) spw_counter_set(&to->name, spw_counter_get(&from->name));
-#include "base/counters.def"
+#include "common/counters.def"
 #undef SPW_COUNTER
     }
 }
@@ -226,7 +226,7 @@ static void add_device(cJSON *devices, const struct view *view, const struct spw
     cJSON_AddNumberToObject(device, "ordinal", ordinal);
 #define SPW_COUNTER(name, kind, help)                                                              \
     cJSON_AddNumberToObject(device, #name, (double)spw_counter_get(&counters->name));
-#include "base/counters.def"
+#include "common/counters.def"
 #undef SPW_COUNTER
     rates = cJSON_AddObjectToObject(device, "per_second");
     cJSON_AddNumberToObject(rates, "allocs", (double)RATE(view, ordinal, allocs));

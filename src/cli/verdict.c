@@ -1,6 +1,6 @@
 #include "cli/verdict.h"
 
-#include "base/size.h"
+#include "common/size.h"
 #include "cli/command.h"
 
 #include <inttypes.h>

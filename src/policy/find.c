@@ -1,6 +1,6 @@
 #include "policy/find.h"
 
-#include "base/nearest.h"
+#include "common/nearest.h"
 
 #include <dirent.h>
 #include <stdbool.h>

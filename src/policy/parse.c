@@ -1,7 +1,7 @@
 /* Objects, by the table of keys; and a whole text: scan, cJSON, objects, checks. */
 #include "policy/reader.h"
 
-#include "base/nearest.h"
+#include "common/nearest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/site_text.h"
+#include "callsite/text.h"
 #include "policy/glob.h"
 #include "policy/json.h"
 #include "policy/table.h"

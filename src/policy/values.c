@@ -1,8 +1,8 @@
 /* The types of values that hold no object. */
 #include "policy/reader.h"
 
-#include "base/nearest.h"
-#include "base/size.h"
+#include "common/nearest.h"
+#include "common/size.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/counters.h"
-#include "pool/lane.h"
+#include "common/counters.h"
+#include "pool/stream_queue.h"
 #include "pool/vm_ops.h"
 
 /* What the seam has refused to put back after a move. */

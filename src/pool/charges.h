@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/counters.h"
+#include "common/counters.h"
 
 /* What one site holds, in bytes. */
 struct spw_charge {

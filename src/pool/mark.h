@@ -4,7 +4,7 @@
  * Locking: each function takes the pool's lock. */
 #pragma once
 
-#include "base/err.h"
+#include "common/err.h"
 #include "pool/pool.h"
 
 /* `stream`: behind what was submitted to it, by a caller for whom it is there for so long; NULL:

@@ -18,11 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/counters.h"
-#include "base/err.h"
+#include "common/counters.h"
+#include "common/err.h"
 #include "pool/charges.h"
 #include "pool/vm_ops.h"
-#include "pool/wish.h"
+#include "pool/placement.h"
 
 struct spw_pool;
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "common/err.h"
 #include "pool/bins.h"
 #include "pool/extent.h"
 

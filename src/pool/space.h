@@ -15,7 +15,7 @@
 
 #include "pool/backing.h"
 #include "pool/extent.h"
-#include "pool/lane.h"
+#include "pool/stream_queue.h"
 
 struct spw_heap {
     uint64_t base, end, frontier;

@@ -5,12 +5,12 @@
 
 #include "pool/address_map.h"
 #include "pool/backing.h"
-#include "pool/lane.h"
+#include "pool/stream_queue.h"
 #include "pool/move.h"
 #include "pool/pool.h"
 #include "pool/slabs.h"
 #include "pool/space.h"
-#include "pool/wish.h"
+#include "pool/placement.h"
 
 /* One granule of a move. */
 struct spw_move_item {

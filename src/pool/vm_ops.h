@@ -1,6 +1,6 @@
 /* What the pool needs of a device: the seam between the pure core and the driver.
  *
- * src/vm implements it over the CUDA driver, the unit tests over a model in plain memory. The pool
+ * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool
  * calls it with its own lock held, except wait_host and wait_soon, which are called with no lock.
  * Members may be called from any thread and must not call back into the pool. Addresses and sizes
  * are multiples of the granule the pool was created with, `vm` is the cookie given at creation. */
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "common/err.h"
 
 /* Where a chunk's physical memory is. */
 enum spw_tier { SPW_TIER_DEVICE, SPW_TIER_HOST, SPW_TIER_COUNT };

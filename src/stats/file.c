@@ -1,8 +1,8 @@
 #include "stats/stats.h"
 
-#include "base/fd.h"
-#include "base/log.h"
-#include "base/writer.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/writer.h"
 #include "stats/path.h"
 
 #include <errno.h>
@@ -131,7 +131,7 @@ static void put_device(struct spw_writer *writer, const struct spw_stats *stats,
 #define SPW_COUNTER(name, kind, help)                                                              \
     spw_write_key(writer, #name);                                                                  \
     spw_write_number(writer, spw_counter_get(&device->counters.name));
-#include "base/counters.def"
+#include "common/counters.def"
 #undef SPW_COUNTER
     put_driver_calls(writer, stats, device);
     put_refusal(writer, &device->refusal);

@@ -1,6 +1,6 @@
 #include "stats/path.h"
 
-#include "base/options.h"
+#include "common/options.h"
 #include "stats/process.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "stats/stats.h"
 
-#include "base/fd.h"
-#include "base/log.h"
-#include "base/options.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/options.h"
 #include "stats/path.h"
 #include "stats/process.h"
 

@@ -1,7 +1,7 @@
 #include "stats/stats.h"
 
-#include "base/fd.h"
-#include "base/size.h"
+#include "common/fd.h"
+#include "common/size.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

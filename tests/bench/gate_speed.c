@@ -1,5 +1,5 @@
 /* Nanoseconds that a submission takes longer through the gate: "name number" lines. */
-#include "tier/gate.h"
+#include "migrate/barrier.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -18,12 +18,12 @@ HERE = SOURCE / "tests/fuzz"
 TARGETS = {
     "fatbin": (["src/sim/driver/code.c", "src/sim/driver/cubin.c", "src/sim/driver/fatbin.c",
                 "src/sim/driver/layouts.c", "src/sim/driver/unpack.c"], []),
-    "policy": (["src/policy/*.c", "src/base/nearest.c", "src/base/size.c", "src/base/site_text.c"],
-               ["-lcjson"]),
-    "site_frames": (["src/site/layout.c", "src/site/line.c", "src/site/modules.c",
-                     "src/site/peek.c", "src/site/python_walk.c", "src/site/strings.c",
-                     "src/site/symbols.c"], []),
-    "site_text": (["src/base/site_text.c", "src/base/nearest.c", "src/base/size.c"], []),
+    "policy": (["src/policy/*.c", "src/common/nearest.c", "src/common/size.c",
+                "src/callsite/text.c"], ["-lcjson"]),
+    "site_frames": (["src/callsite/layout.c", "src/callsite/line.c", "src/callsite/modules.c",
+                     "src/common/safe_read.c", "src/callsite/python_walk.c",
+                     "src/callsite/strings.c", "src/callsite/symbols.c"], []),
+    "site_text": (["src/callsite/text.c", "src/common/nearest.c", "src/common/size.c"], []),
 }
 COLUMNS = 98
 

@@ -1,9 +1,9 @@
 /* Any bytes as what the reader of Python stacks decodes: line tables in their three forms and
  * texts; and as the mangled name of a function. Nothing is read outside of them, and a line depends
  * only on the bytes it is said to depend on. */
-#include "site/line.h"
-#include "site/python.h"
-#include "site/symbols.h"
+#include "callsite/line.h"
+#include "callsite/python.h"
+#include "callsite/symbols.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Any bytes as the text of a call site: refused, or read; what is read is printed, and that text is
  * read and printed alike. */
-#include "base/site_text.h"
+#include "callsite/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

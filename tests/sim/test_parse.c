@@ -2,7 +2,7 @@
  * simulated GPU stands alone: the two must agree. */
 #include "check.h"
 
-#include "base/size.h"
+#include "common/size.h"
 #include "sim/driver/parse.h"
 
 static const char *const texts[] = {

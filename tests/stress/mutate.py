@@ -4,17 +4,19 @@
     mutate.py NAME SOURCE_DIR OUTPUT    writes the broken file
     mutate.py --list                    prints a line `NAME FILE` for each
 
-A mutant is a file and texts in it, each there exactly once, with their replacements.
+A mutant is a file and texts in it, each there exactly once, with their replacements. White space
+in a text matches any white space.
 """
 import pathlib
+import re
 import sys
 
 MUTANTS = {
     # Reuse before the fence: whatever is asked is said to be complete.
-    'fence_not_awaited': ('lane.c', [
+    'fence_not_awaited': ('stream_queue.c', [
         ('lanes->ops->query(lanes->vm, oldest(lane)->fence) == SPW_OK', 'true')]),
     # A fence that was recorded before a free is taken to cover it.
-    'fence_too_old': ('lane.c', [
+    'fence_too_old': ('stream_queue.c', [
         ('lane->number == SPW_LANE_IDLE || lane->fenced == lane->seq',
          'lane->number == SPW_LANE_IDLE || lane->count > 0')]),
     # A host wait that was refused counts as one that succeeded.
@@ -34,7 +36,8 @@ MUTANTS = {
         ('all->seq = backing->lanes->clock;',
          'all->seq = all->fenced == all->seq ? backing->lanes->clock : all->seq;')]),
     # A wait of the program is taken to cover what was freed while it waited.
-    'wait_covers_too_much': ('lane.c', [('clock < lane->seq ? clock : lane->seq', 'lane->seq')]),
+    'wait_covers_too_much': ('stream_queue.c', [
+        ('clock < lane->seq ? clock : lane->seq', 'lane->seq')]),
     # The wrong stream is made to wait.
     'wait_on_wrong_stream': ('alloc.c', [
         ('wait_stream(pool->vm, request->stream,',
@@ -49,10 +52,10 @@ MUTANTS = {
         ('(void)spw_lane_fence(&pool->lanes, lane);\n        lane->retired',
          'lane->fenced = lane->done = lane->seq;\n        lane->retired')]),
     # The stream's handle is used when it is gone.
-    'handle_after_destroy': ('lane.c', [
+    'handle_after_destroy': ('stream_queue.c', [
         ('lane->number == SPW_LANE_ALL || lane->retired', 'lane->number == SPW_LANE_ALL')]),
     # Streams are known by their handles, which are used again.
-    'stream_by_handle': ('lane.c', [
+    'stream_by_handle': ('stream_queue.c', [
         ('    struct spw_lane *lane = spw_lane_known(lanes, stream->id);\n',
          '    struct spw_lane *lane = NULL;\n\n'
          '    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < lanes->count; i++) {\n'
@@ -61,7 +64,7 @@ MUTANTS = {
          '        }\n'
          '    }\n')]),
     # A lane is handed to another stream while work is pending on it.
-    'lane_vacated_early': ('lane.c', [
+    'lane_vacated_early': ('stream_queue.c', [
         ('lane->count > 0 || lane->done < lane->seq ||\n        lane->extents.oldest != NULL',
          'false')]),
     # What cuMemFree gives back has the order of some stream.
@@ -92,9 +95,10 @@ def main():
     file, edits = MUTANTS[name]
     text = (pathlib.Path(folder) / file).read_text()
     for old, new in edits:
-        if text.count(old) != 1:
-            sys.exit(f'mutate.py: {name}: {old!r} is {text.count(old)} times in {file}')
-        text = text.replace(old, new)
+        found = list(re.finditer(r'\s+'.join(map(re.escape, old.split())), text))
+        if len(found) != 1:
+            sys.exit(f'mutate.py: {name}: {old!r} is {len(found)} times in {file}')
+        text = text[:found[0].start()] + new + text[found[0].end():]
     pathlib.Path(output).write_text(text)
 
 

@@ -23,7 +23,7 @@ class Documents(unittest.TestCase):
         done = subprocess.run([BUILD / "spillway", "options"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = re.findall(r"^SPW_OPTION\((\w+),",
-                          tree.text(pathlib.PurePath("src/base/options.def")), re.MULTILINE)
+                          tree.text(pathlib.PurePath("src/common/options.def")), re.MULTILINE)
         self.assertEqual(rows, re.findall(r"^\| (SPILLWAY\w*)", done.stdout, re.MULTILINE))
         readme = tree.text(pathlib.PurePath("README.md"))
         missing = [line for line in done.stdout.splitlines() if line not in readme]

@@ -8,18 +8,20 @@ import tree
 # What each layer may include, besides itself and include/spillway.h. All that the rows of a layer
 # name is below it; src/preload.c alone knows every layer.
 BELOW = {
-    "base": "",
-    "pool": "base",
-    "driver": "base",
-    "stats": "base pool",
-    "policy": "base pool",
-    "site": "base pool",
-    "tier": "base pool",
-    "vm": "base pool driver",
-    "hook": "base pool driver stats policy site tier",
-    "preload": "base pool driver stats policy site tier vm hook",
-    "cli": "base stats policy site driver vm pool",
-    "sim": "",
+    "common": "",
+    "driver": "common",
+    "pool": "common",
+    "callsite": "common pool",
+    "policy": "common pool callsite",
+    "stats": "common pool",
+    "migrate": "common pool",
+    "backend": "common pool driver",
+    "track": "common driver pool callsite policy stats migrate serve intercept",
+    "serve": "common driver pool callsite policy stats migrate track intercept",
+    "intercept": "common driver pool callsite policy stats migrate track serve",
+    "preload": "common driver pool callsite policy stats migrate backend track serve intercept",
+    "cli": "common driver pool callsite policy stats",
+    "sim": "common",
 }
 # The launcher reads what the simulated driver has written down in a mapped file, and names the GPUs
 # that can be simulated: the file's layout, a header without includes, and the list are shared.
@@ -63,7 +65,7 @@ class Layers(unittest.TestCase):
                                    lambda path: tree.layer(path) == "pool"), [])
 
     def test_environment_is_read_in_one_place(self):
-        allowed = {"src/base/options.c", "src/hook/getenv.c"}
+        allowed = {"src/common/options.c", "src/intercept/getenv.c"}
         self.assertEqual(self.find(r"\b(secure_)?getenv\s*\(|\benviron\b",
                                    lambda path: preloaded(path) and str(path) not in allowed), [])
 
@@ -74,8 +76,8 @@ class Layers(unittest.TestCase):
     def test_driver_symbols_come_from_a_handle(self):
         """Only the real dlsym and getenv, and libraries above the driver, are looked up in the
         order of the libraries."""
-        allowed = {"src/driver/dl.c", "src/hook/dlsym.c", "src/hook/getenv.c",
-                   "src/hook/library.c"}
+        allowed = {"src/driver/dl.c", "src/intercept/dlsym.c", "src/intercept/getenv.c",
+                   "src/intercept/library.c"}
         self.assertEqual(self.find(r"\bRTLD_(NEXT|DEFAULT)\b",
                                    lambda path: preloaded(path) and str(path) not in allowed), [])
 

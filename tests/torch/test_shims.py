@@ -12,7 +12,7 @@ import threading
 import unittest
 
 ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
-FIND_HEADER = pathlib.Path(__file__).resolve().parents[2] / "src/sim/shims/find_header.py"
+FIND_HEADER = pathlib.Path(__file__).resolve().parents[2] / "src/sim/libs/find_header.py"
 SIZE = 512
 BYTES = SIZE * SIZE * 4
 ILLEGAL_ADDRESS = 700

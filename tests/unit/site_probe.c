@@ -1,6 +1,6 @@
 #include "site_probe.h"
 
-#include "site/capture.h"
+#include "callsite/capture.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "hook/kernel_name.h"
+#include "track/kernel_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@ static void test_list(void **state)
 #define SPW_INDIRECT(part, why)                                                                    \
     assert_true(spw_kernel_name_is_indirect(part));                                                \
     assert_true(spw_kernel_name_is_indirect("_ZN1a" part "IfEEvv"));
-#include "hook/indirect.def"
+#include "track/indirect.def"
 #undef SPW_INDIRECT
 }
 

@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include "common/log.h"
 
 #include "child.h"
 

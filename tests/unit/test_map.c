@@ -1,4 +1,4 @@
-#include "hook/map.h"
+#include "common/map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "base/options.h"
+#include "common/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

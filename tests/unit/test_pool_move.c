@@ -1,5 +1,5 @@
 /* Moves between device and host: content stays, nothing leaks, whatever fails. */
-#include "pool/treat.h"
+#include "pool/attributes.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 16 };

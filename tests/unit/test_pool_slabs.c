@@ -1,7 +1,7 @@
 /* Blocks in page-locked memory of the host, for devices that cannot map chunks of it. */
 #include <stdlib.h>
 
-#include "pool/treat.h"
+#include "pool/attributes.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 64 };

@@ -2,8 +2,8 @@
  * every single thing that may change under a stack that is known must be noticed, and whatever does
  * not look right at the start switches the reader off. This program exports the names that an
  * interpreter does. */
-#include "site/capture.h"
-#include "site/layout.h"
+#include "callsite/capture.h"
+#include "callsite/layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Line tables of CPython in their three forms: tables that compilers made, and any bytes at all. */
-#include "site/line.h"
-#include "site/symbols.h"
+#include "callsite/line.h"
+#include "callsite/symbols.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #include "site_chain.h"
 #include "site_probe.h"
 
-#include "base/options.h"
+#include "common/options.h"
 
 #include <alloca.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Interned texts and sites: bounded, exact, and never two for one. */
-#include "site/strings.h"
-#include "site/table.h"
+#include "callsite/strings.h"
+#include "callsite/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "base/site_text.h"
+#include "callsite/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "base/size.h"
+#include "common/size.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "hook/spans.h"
+#include "track/spans.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 
 #include "stats/path.h"
 #include "stats/process.h"
-#include "stats/room.h"
+#include "stats/shm.h"
 
 #include "child.h"
 
@@ -73,7 +73,7 @@ static void write_figures(void)
     cJSON *root;
 
 #define SPW_COUNTER(name, kind, help) spw_counter_set(&device->counters.name, value++);
-#include "base/counters.def"
+#include "common/counters.def"
 #undef SPW_COUNTER
     spw_counter_set(&device->driver_calls[0], 7);
     spw_counter_set(&device->driver_calls[2], UINT64_C(1) << 40);
@@ -94,7 +94,7 @@ static void write_figures(void)
     CHECK(number(item, "ordinal") == 1);
     value = 1000;
 #define SPW_COUNTER(name, kind, help) CHECK(number(item, #name) == (double)value++);
-#include "base/counters.def"
+#include "common/counters.def"
 #undef SPW_COUNTER
     calls = cJSON_GetObjectItem(item, "driver_calls");
     CHECK(cJSON_GetArraySize(calls) == 2); /* cuMemMap was never called */

@@ -1,4 +1,4 @@
-#include "hook/tensor_map.h"
+#include "track/tensor_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

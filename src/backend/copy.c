@@ -1,0 +1,234 @@
+#include "backend/copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A trial is of so little that the simulated GPU never drops it. */
+enum { PIECE_BYTES = 1 << 20, TRIAL_BYTES = 1 << 16, PATTERN = 0x5b1a7e55 };
+
+/* A copy engine does one copy after the other: what the program copies, and often waits for, comes
+ * behind one of this size at most. */
+enum { COPY_BYTES = 8 << 20 };
+
+#define CALL(copier, fn, ...)                                                                      \
+    SPW_DRIVER_CALL((copier)->fences->driver, (copier)->fences->ordinal, fn, __VA_ARGS__)
+
+/* Any id but SPW_STREAM_ALL: a fence of this stream is never looked up by it. */
+static struct spw_stream own_stream(const struct spw_copier *copier)
+{
+    return (struct spw_stream){
+        .id = UINT64_MAX, .handle = copier->handle, .context = copier->context};
+}
+
+/* Makes sure that there is a stream. One that waits for nobody: not even for the legacy default
+ * stream. */
+static enum spw_err open_stream(struct spw_copier *copier)
+{
+    struct spw_fences *fences = copier->fences;
+    CUcontext context = NULL;
+    CUresult result;
+    bool pushed;
+
+    if (copier->handle != NULL) {
+        return SPW_OK;
+    }
+    if (fences->own_count > 0) {
+        context = fences->contexts[0];
+    } else {
+        (void)CALL(copier, cuCtxGetCurrent, &context);
+    }
+    if (context == NULL) {
+        return SPW_E_UNSUPPORTED;
+    }
+    result = spw_fences_enter(fences, context, &pushed);
+    if (result == CUDA_SUCCESS) {
+        result = CALL(copier, cuStreamCreate, &copier->handle, CU_STREAM_NON_BLOCKING);
+        spw_fences_leave(fences, pushed);
+    }
+    if (result != CUDA_SUCCESS) {
+        copier->handle = NULL;
+        return spw_err_from_driver((int)result);
+    }
+    copier->context = context;
+    return SPW_OK;
+}
+
+/* Makes the stream wait for everything submitted to the device so far. */
+static enum spw_err come_after_all(struct spw_copier *copier)
+{
+    const struct spw_stream all = {.id = SPW_STREAM_ALL}, own = own_stream(copier);
+    struct spw_fence *fence;
+    enum spw_err err = spw_fence_record(copier->fences, &all, &fence);
+
+    if (err == SPW_OK) {
+        err = spw_fence_wait_stream(copier->fences, &own, fence);
+        spw_fence_drop(copier->fences, fence);
+    }
+    return err;
+}
+
+static enum spw_err enqueue(struct spw_copier *copier, const struct spw_vm_copy *copies,
+                            size_t count, size_t *ret_enqueued)
+{
+    CUresult result = CUDA_SUCCESS;
+    bool pushed;
+
+    *ret_enqueued = 0;
+    result = spw_fences_enter(copier->fences, copier->context, &pushed);
+    if (result != CUDA_SUCCESS) {
+        return spw_err_from_driver((int)result);
+    }
+    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        for (uint64_t at = 0; at < copies[i].bytes && result == CUDA_SUCCESS; at += COPY_BYTES) {
+            uint64_t left = copies[i].bytes - at;
+
+            result = CALL(copier, cuMemcpyAsync, copies[i].to + at, copies[i].from + at,
+                          left < COPY_BYTES ? left : COPY_BYTES, copier->handle);
+            *ret_enqueued += result == CUDA_SUCCESS;
+        }
+    }
+    spw_fences_leave(copier->fences, pushed);
+    return spw_err_from_driver((int)result);
+}
+
+enum spw_err spw_copier_copy(struct spw_copier *copier, const struct spw_vm_copy *copies,
+                             size_t count, bool after_all, struct spw_fence **ret_fence)
+{
+    enum spw_err err = open_stream(copier), recorded;
+    struct spw_stream own;
+    size_t enqueued;
+
+    *ret_fence = NULL;
+    if (err == SPW_OK && after_all) {
+        err = come_after_all(copier);
+    }
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = enqueue(copier, copies, count, &enqueued);
+    if (enqueued == 0) {
+        return err != SPW_OK ? err : SPW_E_INVAL;
+    }
+    own = own_stream(copier);
+    recorded = spw_fence_record(copier->fences, &own, ret_fence);
+    if (recorded != SPW_OK) {
+        /* Without a fence nobody can tell when the memory is free again but by waiting. */
+        (void)CALL(copier, cuStreamSynchronize, copier->handle);
+        *ret_fence = NULL;
+    }
+    return err != SPW_OK ? err : recorded;
+}
+
+static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
+{
+    uint64_t word;
+
+    for (size_t i = 0; i < count; i += sizeof(word)) {
+        memcpy(&word, bytes + i, sizeof(word));
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static CUresult read_back(struct spw_copier *copier, void *to, uint64_t from, size_t bytes)
+{
+    bool pushed;
+    CUresult result = spw_fences_enter(copier->fences, copier->context, &pushed);
+
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = CALL(copier, cuMemcpyDtoHAsync_v2, to, from, bytes, copier->handle);
+    if (result == CUDA_SUCCESS) {
+        result = CALL(copier, cuStreamSynchronize, copier->handle);
+    }
+    spw_fences_leave(copier->fences, pushed);
+    return result;
+}
+
+enum spw_err spw_copier_hash(struct spw_copier *copier, uint64_t address, uint64_t bytes,
+                             uint64_t *ret_hash)
+{
+    unsigned char *piece = malloc(PIECE_BYTES);
+    enum spw_err err = piece == NULL ? SPW_E_NO_HOST : open_stream(copier);
+    uint64_t hash = 0;
+
+    for (uint64_t done = 0; err == SPW_OK && done < bytes; done += PIECE_BYTES) {
+        size_t count = bytes - done < PIECE_BYTES ? (size_t)(bytes - done) : PIECE_BYTES;
+
+        err = spw_err_from_driver((int)read_back(copier, piece, address + done, count));
+        if (err == SPW_OK) {
+            hash = mix(hash, piece, count);
+        }
+    }
+    free(piece);
+    if (err == SPW_OK) {
+        *ret_hash = hash;
+    }
+    return err;
+}
+
+/* The work of a trial, in the stream's context. */
+static CUresult try_work(struct spw_copier *copier, uint64_t to, uint64_t from, uint64_t bytes,
+                         uint32_t *words, size_t words_bytes)
+{
+    CUresult result =
+        CALL(copier, cuMemsetD32Async, from, PATTERN, (size_t)(bytes / 4), copier->handle);
+
+    if (result == CUDA_SUCCESS) {
+        result = CALL(copier, cuMemcpyAsync, to, from, (size_t)bytes, copier->handle);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = read_back(copier, words, to + bytes - words_bytes, words_bytes);
+    }
+    return result;
+}
+
+enum spw_err spw_copier_try(struct spw_copier *copier, uint64_t to, uint64_t from, uint64_t bytes,
+                            bool *ret_busy)
+{
+    enum spw_err err = open_stream(copier);
+    uint32_t words[4] = {0};
+    CUresult result;
+    bool pushed;
+
+    *ret_busy = false;
+    if (err != SPW_OK) {
+        return err;
+    }
+    if (bytes > TRIAL_BYTES) {
+        to += bytes - TRIAL_BYTES;
+        from += bytes - TRIAL_BYTES;
+        bytes = TRIAL_BYTES;
+    }
+    result = spw_fences_enter(copier->fences, copier->context, &pushed);
+    if (result != CUDA_SUCCESS) {
+        return spw_err_from_driver((int)result);
+    }
+    result = try_work(copier, to, from, bytes, words, sizeof(words));
+    if (result != CUDA_SUCCESS) {
+        *ret_busy = CALL(copier, cuStreamSynchronize, copier->handle) != CUDA_SUCCESS;
+    }
+    spw_fences_leave(copier->fences, pushed);
+    if (result != CUDA_SUCCESS) {
+        return spw_err_from_driver((int)result);
+    }
+    return words[0] == PATTERN && words[3] == PATTERN ? SPW_OK : SPW_E_UNSUPPORTED;
+}
+
+void spw_copier_forget_context(struct spw_copier *copier, CUcontext context)
+{
+    if (copier->context == context) {
+        copier->handle = NULL;
+        copier->context = NULL;
+    }
+}
+
+void spw_copier_fini(struct spw_copier *copier, bool destroy)
+{
+    if (destroy && copier->handle != NULL) {
+        (void)CALL(copier, cuStreamDestroy_v2, copier->handle);
+    }
+    copier->handle = NULL;
+}

@@ -1,0 +1,77 @@
+/* Fences made of driver events.
+ *
+ * A fence of a stream is one event; a fence of the device is one event for each known context of
+ * it and of the devices that may reach its memory, recorded with cuCtxRecordEvent (CUDA 12.5: it
+ * covers every stream of the context). On a driver
+ * without that call the device is synchronised instead. Events are kept for the next fence, by
+ * context, because an event belongs to the context it was created in. Caller holds the pool's lock,
+ * but where it says no lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "driver/driver.h"
+#include "pool/vm_ops.h"
+
+/* Contexts that a fence of one device can cover; with more, device-wide fences cannot be had. */
+enum { SPW_FENCE_CONTEXTS = 64 };
+
+struct spw_event {
+    struct spw_event *next;
+    CUevent event;
+    CUcontext context;
+};
+
+struct spw_fence {
+    struct spw_fence *next;     /* of the unused */
+    struct spw_fence *all_next; /* of all there are, in use or not */
+    size_t count;
+    struct spw_event *events[SPW_FENCE_CONTEXTS];
+};
+
+struct spw_fences {
+    struct spw_driver *driver;
+    int ordinal;
+    CUcontext contexts[SPW_FENCE_CONTEXTS]; /* known: those of this device, then those of peers */
+    size_t own_count, context_count;
+    bool overflow; /* there was one more */
+    struct spw_event *unused_events;
+    struct spw_fence *unused, *all;
+};
+
+/* Records after everything submitted so far to `stream`, or with id SPW_STREAM_ALL to the device.
+ * AGAIN while the stream, or for the device any stream, is being captured. */
+enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
+                              struct spw_fence **ret_fence);
+
+/* OK when complete, AGAIN when not. A context that is gone has completed. */
+enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence);
+
+/* Blocks until complete. No lock. */
+enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence);
+
+/* The same, but AGAIN when it takes longer than `patience_ns`. No lock. */
+enum spw_err spw_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+                                 uint64_t patience_ns);
+
+/* Makes `stream` wait for the fence. */
+enum spw_err spw_fence_wait_stream(struct spw_fences *fences, const struct spw_stream *stream,
+                                   struct spw_fence *fence);
+
+/* Keeps the fence and its events for later. */
+void spw_fence_drop(struct spw_fences *fences, struct spw_fence *fence);
+
+/* Makes `context` current if it is not; *ret_pushed says whether leave has to undo it. */
+CUresult spw_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed);
+void spw_fences_leave(struct spw_fences *fences, bool pushed);
+
+/* Adds a context, of this device or of a peer, to those that a fence of the device covers, or takes
+ * it out with its events. */
+void spw_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer);
+void spw_fences_forget_context(struct spw_fences *fences, CUcontext context);
+
+/* Frees the records; with `destroy_events`, the events are given back to the driver. */
+void spw_fences_fini(struct spw_fences *fences, bool destroy_events);

@@ -1,0 +1,269 @@
+#include "callsite/capture.h"
+
+#include "common/hash.h"
+#include "callsite/modules.h"
+#include "callsite/native.h"
+#include "callsite/stack_cache.h"
+#include "callsite/python.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    TEXT_BYTES = 16 << 20,
+    TEXT_SLOTS = 1 << 16,
+    SITE_BYTES = 32 << 20,
+    THREAD_NAME = 16,
+    LOOK_EVERY = 64, /* new stacks, between two looks for an interpreter */
+};
+
+/* What a thread keeps. */
+struct thread {
+    bool inside;
+    unsigned misses;
+    char name[THREAD_NAME];
+    uint32_t name_text;
+    struct spw_proofs *proofs;
+    struct spw_stack stack;
+    struct spw_python_stack python;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    _Atomic bool started;
+    bool native, python; /* what is captured */
+    pthread_key_t key;   /* ends what a thread keeps */
+    struct spw_strings strings;
+    struct spw_site_table sites;
+    struct spw_share *share; /* where others see them; NULL: nowhere */
+} capture = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
+
+/* ---- threads ---- */
+
+static void end_thread(void *kept)
+{
+    struct thread *thread = kept;
+
+    this_thread = NULL;
+    spw_proofs_destroy(thread->proofs);
+    (void)munmap(thread, sizeof(*thread));
+}
+
+static __attribute__((noinline)) struct thread *begin_thread(void)
+{
+    struct thread *thread;
+
+    if (!atomic_load_explicit(&capture.started, memory_order_acquire)) {
+        return NULL;
+    }
+    if (capture.native) {
+        spw_native_open(); /* not under a lock: the dynamic loader has one of its own */
+    }
+    thread =
+        mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (thread == MAP_FAILED) {
+        return NULL;
+    }
+    thread->proofs = spw_proofs_create();
+    if (thread->proofs == NULL || pthread_setspecific(capture.key, thread) != 0) {
+        spw_proofs_destroy(thread->proofs);
+        (void)munmap(thread, sizeof(*thread));
+        return NULL;
+    }
+    this_thread = thread;
+    return thread;
+}
+
+/* The role of a thread is its name; that of the first one is the program's, so it is called main.
+ * Caller holds the lock. */
+static uint32_t role_of(struct thread *thread)
+{
+    char name[THREAD_NAME] = "main";
+
+    if (getpid() != (pid_t)syscall(SYS_gettid)) {
+        (void)prctl(PR_GET_NAME, name);
+    }
+    if (memcmp(name, thread->name, sizeof(name)) != 0) {
+        memcpy(thread->name, name, sizeof(name));
+        thread->name_text = spw_strings_intern(&capture.strings, name, strnlen(name, sizeof(name)));
+    }
+    return thread->name_text;
+}
+
+/* ---- new stacks ---- */
+
+/* Where a call stands: what a proof is made from. */
+struct place {
+    const char *api;
+    uintptr_t frame;
+    const struct spw_python *python; /* with the thread state, if there is one */
+    uintptr_t state;
+    uint64_t key;
+};
+
+static void prove(struct thread *thread, const struct place *place, uint32_t site)
+{
+    struct spw_proof *proof = spw_proofs_place(thread->proofs, place->key);
+
+    if (capture.native) {
+        spw_native_prove(proof, place->frame, thread->stack.native, thread->stack.native_count);
+    }
+    if (place->state != 0) {
+        pthread_mutex_lock(&capture.lock);
+        spw_python_prove(place->python, place->state, &thread->python, &capture.strings, proof);
+        pthread_mutex_unlock(&capture.lock);
+    }
+    if (!proof->broken) {
+        proof->site = site;
+        proof->key = place->key;
+    }
+}
+
+static void publish(void)
+{
+    pthread_mutex_lock(&capture.lock);
+    if (capture.share != NULL) {
+        spw_share_publish(capture.share, &capture.sites, &capture.strings);
+    }
+    pthread_mutex_unlock(&capture.lock);
+}
+
+/* Walks the stack and enters it. */
+static __attribute__((noinline)) uint32_t see(struct thread *thread, const struct place *place)
+{
+    struct spw_stack *stack = &thread->stack;
+    uint32_t known, site;
+
+    thread->misses++;
+    stack->api = place->api;
+    stack->native_count = 0;
+    stack->python_count = 0;
+    stack->cut = false;
+    if (capture.native) {
+        stack->native_count =
+            (uint16_t)spw_native_walk(stack->native, SPW_SITE_NATIVE, &stack->cut);
+    }
+    if (place->state != 0) {
+        spw_python_walk(place->python, place->state, &thread->python);
+        stack->cut |= thread->python.cut;
+    }
+    pthread_mutex_lock(&capture.lock);
+    if (place->state != 0) {
+        stack->python_count = (uint16_t)spw_python_lines(place->python, &thread->python,
+                                                         &capture.strings, stack->python);
+    }
+    stack->thread = role_of(thread);
+    known = spw_site_table_count(&capture.sites);
+    if (capture.share != NULL) {
+        spw_share_expect(capture.share, known);
+    }
+    site = spw_site_table_intern(&capture.sites, stack);
+    pthread_mutex_unlock(&capture.lock);
+    if (site > known) {
+        spw_modules_note();
+        publish();
+    }
+    if (site != 0 && spw_proofs_again(thread->proofs, place->key, site)) {
+        prove(thread, place, site);
+    }
+    return site;
+}
+
+__attribute__((noinline)) uint32_t spw_site_capture(const char *api)
+{
+    struct thread *thread = this_thread != NULL ? this_thread : begin_thread();
+    struct place place = {.api = api, .frame = (uintptr_t)__builtin_frame_address(0)};
+    uint32_t site;
+
+    if (thread == NULL || thread->inside) {
+        return 0;
+    }
+    thread->inside = true;
+    if (capture.python) {
+        place.state = spw_python_thread(thread->misses % LOOK_EVERY == 0, &place.python);
+    }
+    place.key = spw_hash_mix((uintptr_t)api, place.frame);
+    if (capture.native) {
+        place.key = spw_hash_mix(place.key, (uintptr_t)__builtin_return_address(0));
+    }
+    if (place.state != 0) {
+        place.key = spw_python_key(place.python, place.state, place.key);
+    }
+    place.key |= 1;
+    site = spw_proofs_find(thread->proofs, place.key);
+    if (__builtin_expect(site == 0, 0)) {
+        int saved = errno;
+
+        site = see(thread, &place);
+        errno = saved;
+    }
+    thread->inside = false;
+    return site;
+}
+
+/* ---- life ---- */
+
+void spw_site_start(enum spw_sites mode)
+{
+    if (mode == SPW_SITES_OFF || atomic_load(&capture.started)) {
+        return;
+    }
+    if (!spw_strings_init(&capture.strings, TEXT_BYTES, TEXT_SLOTS) ||
+        !spw_site_table_init(&capture.sites, SPW_SITE_MOST, SITE_BYTES) ||
+        pthread_key_create(&capture.key, end_thread) != 0) {
+        return;
+    }
+    capture.native = mode == SPW_SITES_NATIVE || mode == SPW_SITES_BOTH;
+    capture.python = mode == SPW_SITES_PYTHON || mode == SPW_SITES_BOTH;
+    atomic_store_explicit(&capture.started, true, memory_order_release);
+}
+
+void spw_site_publish(struct spw_share *share)
+{
+    capture.share = share;
+    publish();
+}
+
+bool spw_site_adopt(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
+                    void *context)
+{
+    if (share == NULL) {
+        capture.sites = (struct spw_site_table){0};
+        capture.strings = (struct spw_strings){0};
+        return true;
+    }
+    return spw_share_read(share, move, context, &capture.sites, &capture.strings);
+}
+
+const struct spw_site_table *spw_site_known(void)
+{
+    return &capture.sites;
+}
+
+const struct spw_strings *spw_site_texts(void)
+{
+    return &capture.strings;
+}
+
+unsigned spw_site_walks(void)
+{
+    return this_thread == NULL ? 0 : this_thread->misses;
+}
+
+void spw_site_lock(void)
+{
+    pthread_mutex_lock(&capture.lock);
+}
+
+void spw_site_unlock(void)
+{
+    pthread_mutex_unlock(&capture.lock);
+}

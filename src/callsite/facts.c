@@ -1,0 +1,88 @@
+#include "callsite/facts.h"
+
+#include "callsite/capture.h"
+#include "callsite/names.h"
+#include "callsite/symbols.h"
+
+#include <string.h>
+
+static bool is_allocator(const struct spw_module *module)
+{
+    static const char *const names[] = {"libspillway", "libcuda.", "libcudart", "libc10_cuda"};
+    const char *slash = module == NULL ? NULL : strrchr(module->path, '/');
+
+    for (size_t i = 0; slash != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strncmp(slash + 1, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int spw_site_first_frame(const struct spw_site *site)
+{
+    int first = 0;
+
+    while (first < site->native_count &&
+           is_allocator(spw_module_of(spw_site_call(site->native[first])))) {
+        first++;
+    }
+    return first < site->native_count ? first : 0;
+}
+
+bool spw_site_is_interpreter(const char *symbol)
+{
+    static const char interpreter[] = "_PyEval_EvalFrame";
+
+    return strncmp(symbol, interpreter, sizeof(interpreter) - 1) == 0;
+}
+
+static void describe_python(const struct spw_site *site, struct spw_site_words *words)
+{
+    for (int i = 0; i < site->python_count; i++) {
+        const struct spw_site_line *line = &spw_site_lines(site)[i];
+
+        words->python[i] = (struct spw_python_frame){
+            .file = spw_strings_text(spw_site_texts(), line->file),
+            .function = spw_strings_text(spw_site_texts(), line->function),
+            .line = line->line};
+    }
+    words->facts.python = words->python;
+    words->facts.python_count = site->python_count;
+}
+
+/* The innermost node of autograd counts, or else what autograd does between nodes. */
+static void describe_native(const struct spw_site *site, struct spw_site_words *words)
+{
+    struct spw_name names[SPW_SITE_NATIVE];
+    bool ended = false, applied = false;
+    char found[SPW_SITE_NODE];
+
+    spw_names_of(site->native, site->native_count, names);
+    for (int i = spw_site_first_frame(site); i < site->native_count; i++) {
+        const char *mangled = names[i].mangled != NULL ? names[i].mangled : "";
+
+        ended |= site->python_count > 0 && spw_site_is_interpreter(mangled);
+        if (!ended) {
+            words->native[words->facts.native_count++] =
+                (struct spw_native_frame){.library = names[i].library, .symbol = names[i].readable};
+        }
+        if (!applied && spw_symbol_node(mangled, &applied, found, sizeof(found)) &&
+            (applied || words->node[0] == '\0')) {
+            memcpy(words->node, found, sizeof(words->node));
+        }
+    }
+    words->facts.native = words->native;
+    words->facts.node = words->node[0] != '\0' ? words->node : NULL;
+}
+
+void spw_site_describe(const struct spw_site *site, bool native, struct spw_site_words *ret_words)
+{
+    ret_words->facts = (struct spw_site_facts){
+        .thread = spw_strings_text(spw_site_texts(), site->thread), .rank = -1};
+    ret_words->node[0] = '\0';
+    describe_python(site, ret_words);
+    if (native) {
+        describe_native(site, ret_words);
+    }
+}

@@ -1,0 +1,109 @@
+#include "callsite/label.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The label as far as it is written. */
+struct label {
+    char *text;
+    size_t capacity;
+    size_t used;
+};
+
+static void append(struct label *label, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void append(struct label *label, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(label->text + label->used, label->capacity - label->used, format, arguments);
+    va_end(arguments);
+    label->used += length > 0 ? (size_t)length : 0;
+    label->used = label->used < label->capacity ? label->used : label->capacity - 1;
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+
+    return path == NULL ? "?" : slash != NULL ? slash + 1 : path;
+}
+
+/* Frames of installed packages are not what the user can change. */
+static bool is_installed(const struct spw_python_frame *frame)
+{
+    return frame->file == NULL || strstr(frame->file, "/site-packages/") != NULL ||
+           strstr(frame->file, "/dist-packages/") != NULL ||
+           strstr(frame->file, "/lib/python") != NULL || frame->file[0] == '<';
+}
+
+const struct spw_python_frame *spw_site_own_frame(const struct spw_site_facts *site)
+{
+    for (size_t i = 0; i < site->python_count; i++) {
+        if (!is_installed(&site->python[i])) {
+            return &site->python[i];
+        }
+    }
+    return site->python_count > 0 ? &site->python[site->python_count - 1] : NULL;
+}
+
+static void append_frame(struct label *label, const struct spw_python_frame *frame)
+{
+    append(label, "%s:%" PRIu32 " %s", last_part(frame->file), frame->line,
+           frame->function != NULL ? frame->function : "?");
+}
+
+const struct spw_native_frame *spw_site_named_frame(const struct spw_site_facts *site)
+{
+    for (size_t i = 0; i < site->native_count; i++) {
+        const char *library = site->native[i].library;
+
+        if (library == NULL || strcmp(library, site->native[0].library) != 0) {
+            return NULL;
+        }
+        if (site->native[i].symbol != NULL) {
+            return &site->native[i];
+        }
+    }
+    return NULL;
+}
+
+static void append_native(struct label *label, const struct spw_site_facts *site)
+{
+    const struct spw_native_frame *named = spw_site_named_frame(site);
+
+    if (named != NULL) {
+        append(label, "%.80s in %s", named->symbol, last_part(named->library));
+    } else {
+        append(label, "%s", last_part(site->native_count > 0 ? site->native[0].library : NULL));
+    }
+}
+
+void spw_site_label(const struct spw_site_facts *site, char *ret_label, size_t capacity)
+{
+    const struct spw_python_frame *own = spw_site_own_frame(site);
+    struct label label = {.text = ret_label, .capacity = capacity};
+
+    ret_label[0] = '\0';
+    if (own != NULL) {
+        append_frame(&label, own);
+        if (own != &site->python[0]) {
+            append(&label, " via ");
+            append_frame(&label, &site->python[0]);
+        }
+    } else if (site->node == NULL) {
+        append_native(&label, site);
+    }
+    if (site->node != NULL) {
+        append(&label, "%s%s", own != NULL ? ", " : "", site->node);
+    }
+    if (site->thread != NULL && strcmp(site->thread, "main") != 0) {
+        append(&label, " on %s", site->thread);
+    }
+}

@@ -1,0 +1,158 @@
+#include "callsite/modules.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+    pthread_mutex_t lock;
+    _Atomic uint64_t changes; /* of the loader's list, when it was last read */
+    _Atomic size_t count;
+    struct spw_module list[SPW_MODULE_MOST];
+} modules = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The build id out of a segment of notes. */
+static void read_notes(const char *notes, size_t length, struct spw_module *module)
+{
+    ElfW(Nhdr) note;
+
+    while (length >= sizeof(note)) {
+        size_t name, data;
+
+        memcpy(&note, notes, sizeof(note));
+        name = sizeof(note) + ((note.n_namesz + 3) & ~(size_t)3);
+        data = name + ((note.n_descsz + 3) & ~(size_t)3);
+        if (data > length) {
+            return;
+        }
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+            memcmp(notes + sizeof(note), "GNU", 4) == 0) {
+            module->id_bytes =
+                (uint8_t)(note.n_descsz < SPW_MODULE_ID ? note.n_descsz : SPW_MODULE_ID);
+            memcpy(module->id, notes + name, module->id_bytes);
+            return;
+        }
+        notes += data;
+        length -= data;
+    }
+}
+
+static void describe(const struct dl_phdr_info *info, struct spw_module *ret_module)
+{
+    ret_module->base = info->dlpi_addr;
+    ret_module->begin = UINTPTR_MAX;
+    ret_module->end = 0;
+    ret_module->dynamic = 0;
+    ret_module->id_bytes = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+
+        if (segment->p_type == PT_LOAD) {
+            ret_module->begin = at < ret_module->begin ? at : ret_module->begin;
+            ret_module->end =
+                at + segment->p_memsz > ret_module->end ? at + segment->p_memsz : ret_module->end;
+        } else if (segment->p_type == PT_DYNAMIC) {
+            ret_module->dynamic = at;
+        } else if (segment->p_type == PT_NOTE && ret_module->id_bytes == 0) {
+            read_notes((const char *)at, segment->p_memsz, ret_module);
+        }
+    }
+}
+
+static void name(const struct dl_phdr_info *info, struct spw_module *module)
+{
+    ssize_t length = 0;
+
+    if (info->dlpi_name[0] == '\0') {
+        length = readlink("/proc/self/exe", module->path, sizeof(module->path) - 1);
+    } else {
+        length = (ssize_t)strnlen(info->dlpi_name, sizeof(module->path) - 1);
+        memcpy(module->path, info->dlpi_name, (size_t)length);
+    }
+    module->path[length > 0 ? length : 0] = '\0';
+}
+
+static bool is_noted(const struct spw_module *module, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (modules.list[i].base == module->base && modules.list[i].begin == module->begin &&
+            modules.list[i].dynamic == module->dynamic &&
+            memcmp(modules.list[i].id, module->id, module->id_bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *context)
+{
+    uint64_t changes = info->dlpi_adds + info->dlpi_subs;
+    uint64_t *known = context;
+    struct spw_module *next;
+    size_t count;
+
+    if (changes == *known) {
+        return 1;
+    }
+    pthread_mutex_lock(&modules.lock);
+    count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    if (count < SPW_MODULE_MOST) {
+        next = &modules.list[count];
+        describe(info, next);
+        if (next->begin < next->end && !is_noted(next, count)) {
+            name(info, next);
+            atomic_store_explicit(&modules.count, count + 1, memory_order_release);
+        }
+    }
+    pthread_mutex_unlock(&modules.lock);
+    atomic_store_explicit(&modules.changes, changes, memory_order_relaxed);
+    return 0;
+}
+
+void spw_modules_note(void)
+{
+    uint64_t known = atomic_load_explicit(&modules.changes, memory_order_relaxed);
+
+    (void)dl_iterate_phdr(visit, &known);
+}
+
+size_t spw_modules_count(void)
+{
+    return atomic_load_explicit(&modules.count, memory_order_acquire);
+}
+
+const struct spw_module *spw_modules_get(size_t number)
+{
+    return &modules.list[number];
+}
+
+bool spw_modules_add(const struct spw_module *module)
+{
+    size_t count;
+
+    pthread_mutex_lock(&modules.lock);
+    count = atomic_load_explicit(&modules.count, memory_order_relaxed);
+    if (count < SPW_MODULE_MOST) {
+        modules.list[count] = *module;
+        atomic_store_explicit(&modules.count, count + 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&modules.lock);
+    return count < SPW_MODULE_MOST;
+}
+
+const struct spw_module *spw_module_of(uintptr_t address)
+{
+    size_t count = atomic_load_explicit(&modules.count, memory_order_acquire);
+
+    while (count-- > 0) {
+        const struct spw_module *module = &modules.list[count];
+
+        if (address >= module->begin && address < module->end) {
+            return module;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,305 @@
+#define UNW_LOCAL_ONLY
+#include "callsite/native.h"
+
+#include "common/log.h"
+
+#include <dlfcn.h>
+#include <libunwind.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_OF(name) #name
+#define NAME_OF(name) TEXT_OF(name)
+#define LIBRARY       "libunwind.so.8"
+
+/* Frames of this object at the inner end of a stack. */
+enum { OWN_MOST = 16 };
+
+#if defined(__x86_64__)
+enum { FRAME_POINTER = UNW_X86_64_RBP };
+#endif
+
+struct unwinder {
+    int (*backtrace)(void **, int);
+    int (*get_context)(unw_context_t *);
+    int (*init_local)(unw_cursor_t *, unw_context_t *);
+    int (*step)(unw_cursor_t *);
+    int (*get_reg)(unw_cursor_t *, unw_regnum_t, unw_word_t *);
+    int (*get_save_loc)(unw_cursor_t *, int, unw_save_loc_t *);
+    int (*is_signal_frame)(unw_cursor_t *);
+    uintptr_t own_begin, own_end; /* addresses of this object */
+};
+
+static struct unwinder unwind;
+static _Atomic int state;
+
+enum { CLOSED, BUSY, OPEN, MISSING };
+
+/* ---- opening ---- */
+
+static void *open_beside(void)
+{
+    char path[4096];
+    const char *slash;
+    Dl_info info;
+
+    if (dladdr((const void *)(uintptr_t)spw_native_open, &info) == 0 || info.dli_fname == NULL) {
+        return NULL;
+    }
+    slash = strrchr(info.dli_fname, '/');
+    if (slash == NULL ||
+        snprintf(path, sizeof(path), "%.*s/lib/" LIBRARY, (int)(slash - info.dli_fname),
+                 info.dli_fname) >= (int)sizeof(path)) {
+        return NULL;
+    }
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Learns where this object lies. */
+static int visit(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct unwinder *found = context;
+    uintptr_t here = (uintptr_t)spw_native_open;
+    uintptr_t begin = UINTPTR_MAX;
+    uintptr_t end = 0;
+
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+
+        if (segment->p_type == PT_LOAD) {
+            begin = at < begin ? at : begin;
+            end = at + segment->p_memsz > end ? at + segment->p_memsz : end;
+        }
+    }
+    if (here < begin || here >= end) {
+        return 0;
+    }
+    found->own_begin = begin;
+    found->own_end = end;
+    return 1;
+}
+
+/* Stores the address of a function, which C has no cast for, in `ret_function`. */
+static void find(void *library, const char *name, void *ret_function)
+{
+    void *found = dlsym(library, name);
+
+    memcpy(ret_function, &found, sizeof(found));
+}
+
+static bool look_up(struct unwinder *found)
+{
+    void *library = open_beside();
+
+    if (library == NULL) {
+        library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (library == NULL) {
+        return false;
+    }
+    find(library, NAME_OF(unw_init_local), &found->init_local);
+    find(library, NAME_OF(unw_step), &found->step);
+    find(library, NAME_OF(unw_get_reg), &found->get_reg);
+    find(library, NAME_OF(unw_get_save_loc), &found->get_save_loc);
+    find(library, NAME_OF(unw_is_signal_frame), &found->is_signal_frame);
+#if defined(__x86_64__)
+    find(library, NAME_OF(unw_tdep_getcontext), &found->get_context);
+#endif
+    find(library, "unw_backtrace", &found->backtrace);
+    (void)dl_iterate_phdr(visit, found);
+    return found->backtrace != NULL;
+}
+
+void spw_native_open(void)
+{
+    struct unwinder found = {0};
+    int closed = CLOSED;
+    bool there;
+
+    if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED) {
+        return;
+    }
+    there = look_up(&found);
+    if (!atomic_compare_exchange_strong(&state, &closed, BUSY)) {
+        return;
+    }
+    unwind = found;
+    atomic_store_explicit(&state, there ? OPEN : MISSING, memory_order_release);
+    if (!there) {
+        spw_say("call sites: " LIBRARY " is not found; native frames are missing");
+    }
+}
+
+/* ---- walking ---- */
+
+static bool is_own(uint64_t address)
+{
+    return address - unwind.own_begin < unwind.own_end - unwind.own_begin;
+}
+
+int spw_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut)
+{
+    void *found[SPW_SITE_NATIVE + OWN_MOST];
+    int own = 0;
+    int count;
+
+    *ret_cut = false;
+    if (atomic_load_explicit(&state, memory_order_acquire) != OPEN) {
+        return 0;
+    }
+    count = unwind.backtrace(found, most + OWN_MOST);
+    while (own < count && own < OWN_MOST && is_own((uintptr_t)found[own])) {
+        own++;
+    }
+    *ret_cut = count - own > most;
+    count = *ret_cut ? most : count - own;
+    for (int i = 0; i < count; i++) {
+        ret_addresses[i] = (uintptr_t)found[own + i];
+    }
+    return count;
+}
+
+/* ---- proving ---- */
+
+#if defined(__x86_64__)
+
+static uint64_t word_at(uintptr_t address)
+{
+    return *(const uint64_t *)address;
+}
+
+/* The stack at one step of the cursor. */
+struct step {
+    unw_word_t address; /* of the instruction */
+    unw_word_t stack;
+    unw_word_t frame_pointer;
+};
+
+static bool read_step(unw_cursor_t *cursor, struct step *ret_step)
+{
+    return unwind.get_reg(cursor, UNW_REG_IP, &ret_step->address) == 0 &&
+           unwind.get_reg(cursor, UNW_REG_SP, &ret_step->stack) == 0 &&
+           unwind.get_reg(cursor, FRAME_POINTER, &ret_step->frame_pointer) == 0 &&
+           unwind.is_signal_frame(cursor) <= 0;
+}
+
+/* Where the present frame's frame pointer was saved: on the stack, or, when nobody changed it, at
+ * the bottom. 0 when it cannot be told. */
+static uintptr_t saved_frame_pointer(unw_cursor_t *cursor, uintptr_t bottom)
+{
+    unw_save_loc_t saved;
+
+    if (unwind.get_save_loc(cursor, FRAME_POINTER, &saved) != 0) {
+        return 0;
+    }
+    return saved.type == UNW_SLT_MEMORY && saved.u.addr > bottom ? saved.u.addr : bottom;
+}
+
+/* Whether the place of the outer frame may depend on the inner one's frame pointer: by the rule of
+ * functions that keep one, or by that of functions that align their stack and keep the address of
+ * their caller's part below it. Elsewhere the register holds anything and says nothing. */
+static bool depends_on_pointer(struct spw_proof *proof, const struct step *inner,
+                               const struct step *outer)
+{
+    uintptr_t kept = inner->frame_pointer - sizeof(uint64_t);
+
+    if (inner->frame_pointer + 2 * sizeof(uint64_t) == outer->stack) {
+        return true;
+    }
+    if (inner->frame_pointer <= inner->stack || inner->frame_pointer >= outer->stack ||
+        kept % sizeof(uint64_t) != 0 || word_at(kept) != outer->stack) {
+        return false;
+    }
+    spw_proof_add(proof, kept, outer->stack);
+    return true;
+}
+
+/* Adds what leads from one frame to the next outer one. */
+static bool add_link(struct spw_proof *proof, uintptr_t saved, const struct step *inner,
+                     const struct step *outer)
+{
+    uintptr_t returns = outer->stack - sizeof(uint64_t);
+
+    if (outer->stack <= inner->stack || word_at(returns) != outer->address) {
+        return false;
+    }
+    if (depends_on_pointer(proof, inner, outer)) {
+        if (saved == 0 || word_at(saved) != inner->frame_pointer) {
+            return false;
+        }
+        spw_proof_add(proof, saved, inner->frame_pointer);
+    }
+    spw_proof_add(proof, returns, outer->address);
+    return true;
+}
+
+/* Steps to the caller of the function whose frame address is `frame`. */
+static bool step_to_bottom(unw_cursor_t *cursor, uintptr_t frame, struct step *ret_step)
+{
+    for (int i = 0; i < OWN_MOST; i++) {
+        if (unwind.step(cursor) <= 0 || !read_step(cursor, ret_step)) {
+            return false;
+        }
+        if (ret_step->stack > frame) {
+            return ret_step->stack == frame + 2 * sizeof(uint64_t);
+        }
+    }
+    return false;
+}
+
+static bool prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses, int count)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    struct step inner, step;
+    int matched = 0;
+
+    if (unwind.get_context(&context) != 0 || unwind.init_local(&cursor, &context) != 0 ||
+        !step_to_bottom(&cursor, frame, &step)) {
+        return false;
+    }
+    spw_proof_add(proof, frame + sizeof(uint64_t), word_at(frame + sizeof(uint64_t)));
+    for (;;) {
+        uintptr_t saved;
+
+        if (matched > 0 || !is_own(step.address)) {
+            if (step.address != addresses[matched]) {
+                return false;
+            }
+            matched++;
+        }
+        if (matched == count) {
+            return true;
+        }
+        inner = step;
+        saved = saved_frame_pointer(&cursor, frame);
+        if (unwind.step(&cursor) <= 0 || !read_step(&cursor, &step) ||
+            !add_link(proof, saved, &inner, &step)) {
+            return false;
+        }
+    }
+}
+
+void spw_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
+                      int count)
+{
+    if (unwind.get_context == NULL || unwind.init_local == NULL || unwind.step == NULL ||
+        unwind.get_reg == NULL || unwind.get_save_loc == NULL || unwind.is_signal_frame == NULL ||
+        count == 0 || !prove(proof, frame, addresses, count)) {
+        proof->broken = true;
+    }
+}
+
+#else
+
+void spw_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
+                      int count)
+{
+    proof->broken = true; /* every stack is walked here */
+}
+
+#endif

@@ -1,0 +1,125 @@
+#include "callsite/python.h"
+
+#include "common/log.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The interpreter of this process. Threads that look at the same time find the same. */
+static struct {
+    _Atomic int state;
+    struct spw_python python;
+    uintptr_t (*thread_state)(void);
+    int (*is_initialized)(void);
+    int (*is_finalizing)(void);
+} process;
+
+enum { ABSENT, BUSY, UNCHECKED, READY, OFF };
+
+/* ---- finding the interpreter ---- */
+
+static void *find(const char *name)
+{
+    void *program = dlopen(NULL, RTLD_LAZY);
+    void *found = program == NULL ? NULL : dlsym(program, name);
+
+    if (program != NULL) {
+        (void)dlclose(program);
+    }
+    return found;
+}
+
+static void switch_off(const char *version, const char *why)
+{
+    spw_say("call sites: Python %.40s cannot be read (%s); sites are native frames only", version,
+            why);
+    atomic_store(&process.state, OFF);
+}
+
+/* Fills in what is known of an interpreter that is there. */
+static void meet(void)
+{
+    const char *(*get_version)(void) = (const char *(*)(void))(uintptr_t)find("Py_GetVersion");
+    const char *version = get_version != NULL ? get_version() : "?";
+    int major = 0, minor = 0;
+
+    process.thread_state = (uintptr_t(*)(void))(uintptr_t)find("PyGILState_GetThisThreadState");
+    process.is_initialized = (int (*)(void))(uintptr_t)find("Py_IsInitialized");
+    process.is_finalizing = (int (*)(void))(uintptr_t)find("Py_IsFinalizing");
+    if (process.is_finalizing == NULL) {
+        process.is_finalizing = (int (*)(void))(uintptr_t)find("_Py_IsFinalizing");
+    }
+    process.python.code_type = (uintptr_t)find("PyCode_Type");
+    process.python.text_type = (uintptr_t)find("PyUnicode_Type");
+    process.python.bytes_type = (uintptr_t)find("PyBytes_Type");
+    if (sscanf(version, "%d.%d", &major, &minor) != 2 || major != 3) {
+        switch_off(version, "unknown version");
+        return;
+    }
+    process.python.layout = spw_python_layout_of(minor);
+    if (process.python.layout == NULL) {
+        switch_off(version, "unknown version");
+    } else if (strstr(version, "free-threading") != NULL) {
+        switch_off(version, "a build without the GIL");
+    } else if (process.thread_state == NULL || process.is_initialized == NULL ||
+               process.is_finalizing == NULL || process.python.code_type == 0 ||
+               process.python.text_type == 0 || process.python.bytes_type == 0) {
+        switch_off(version, "it does not export what is needed");
+    } else {
+        atomic_store(&process.state, UNCHECKED);
+    }
+}
+
+static void look_for(void)
+{
+    int absent = ABSENT;
+
+    if (find("PyGILState_GetThisThreadState") != NULL &&
+        atomic_compare_exchange_strong(&process.state, &absent, BUSY)) {
+        meet();
+    }
+}
+
+/* The first stack with frames decides whether this interpreter can be read. */
+static void check(uintptr_t thread)
+{
+    int unchecked = UNCHECKED;
+    int frames = 0;
+    const char *(*get_version)(void);
+    const char *wrong;
+
+    if (!atomic_compare_exchange_strong(&process.state, &unchecked, BUSY)) {
+        return;
+    }
+    wrong = spw_python_check(&process.python, thread, &frames);
+    if (wrong == NULL) {
+        atomic_store(&process.state, frames > 0 ? READY : UNCHECKED);
+        return;
+    }
+    get_version = (const char *(*)(void))(uintptr_t)find("Py_GetVersion");
+    switch_off(get_version(), wrong);
+}
+
+uintptr_t spw_python_thread(bool look, const struct spw_python **ret_python)
+{
+    int state = atomic_load_explicit(&process.state, memory_order_acquire);
+    uintptr_t thread;
+
+    if (state == ABSENT && look) {
+        look_for();
+        state = atomic_load_explicit(&process.state, memory_order_acquire);
+    }
+    if ((state != READY && state != UNCHECKED) || !process.is_initialized() ||
+        process.is_finalizing()) {
+        return 0;
+    }
+    thread = process.thread_state();
+    if (state == UNCHECKED && thread != 0) {
+        check(thread);
+        state = atomic_load_explicit(&process.state, memory_order_acquire);
+    }
+    *ret_python = &process.python;
+    return state == READY ? thread : 0;
+}

@@ -1,0 +1,342 @@
+#include "common/hash.h"
+#include "callsite/python.h"
+
+enum {
+    KEY_FRAMES = 6,
+    TEXT_MOST = 1024,
+    TABLE_MOST = 1 << 20,
+};
+
+static uintptr_t pointer_at(uintptr_t address)
+{
+    return *(const uintptr_t *)address;
+}
+
+static int int_at(uintptr_t address)
+{
+    return *(const int *)address;
+}
+
+static uint64_t word_at(uintptr_t address)
+{
+    return *(const uint64_t *)address;
+}
+
+/* ---- the walk ---- */
+
+/* What holds the pointer to the innermost frame. */
+static uintptr_t top_of(const struct spw_python_layout *layout, uintptr_t thread)
+{
+    uintptr_t holder =
+        layout->thread_cframe != 0 ? pointer_at(thread + layout->thread_cframe) : thread;
+
+    return holder == 0 ? 0 : holder + layout->thread_frame;
+}
+
+static uintptr_t first_frame(const struct spw_python_layout *layout, uintptr_t thread)
+{
+    uintptr_t top = top_of(layout, thread);
+
+    return top == 0 ? 0 : pointer_at(top);
+}
+
+/* The code object of a frame of a function; 0 for the interpreter's own frames, and for one that
+ * has not begun yet. */
+static uintptr_t code_of(const struct spw_python *python, uintptr_t frame, int *ret_at)
+{
+    const struct spw_python_layout *layout = python->layout;
+    uintptr_t code = pointer_at(frame + layout->frame_code);
+
+    if (layout->tagged) {
+        code &= ~(uintptr_t)1;
+    }
+    if (layout->frame_owner != 0 &&
+        *(const char *)(frame + layout->frame_owner) >= SPW_PYTHON_OWNER_INTERNAL) {
+        return 0;
+    }
+    if (code == 0 || pointer_at(code + SPW_PYTHON_TYPE) != python->code_type) {
+        return 0;
+    }
+    if (layout->at == SPW_PYTHON_POINTER) {
+        intptr_t distance =
+            (intptr_t)(pointer_at(frame + layout->frame_at) - code - layout->code_start);
+
+        *ret_at = distance > INT32_MAX || distance < 0 ? -1 : (int)distance;
+    } else {
+        *ret_at = int_at(frame + layout->frame_at) * (layout->at == SPW_PYTHON_UNITS ? 2 : 1);
+    }
+    return *ret_at < 0 ? 0 : code;
+}
+
+void spw_python_walk(const struct spw_python *python, uintptr_t thread,
+                     struct spw_python_stack *ret_stack)
+{
+    uintptr_t frame = first_frame(python->layout, thread);
+    int named = 0;
+
+    ret_stack->count = 0;
+    while (frame != 0 && named < SPW_SITE_PYTHON && ret_stack->count < SPW_PYTHON_FRAMES) {
+        struct spw_python_step *next = &ret_stack->frames[ret_stack->count++];
+
+        next->frame = frame;
+        next->code = code_of(python, frame, &next->at);
+        named += next->code != 0;
+        frame = pointer_at(frame + python->layout->frame_previous);
+    }
+    ret_stack->cut = frame != 0;
+}
+
+uint64_t spw_python_key(const struct spw_python *python, uintptr_t thread, uint64_t hash)
+{
+    const struct spw_python_layout *layout = python->layout;
+    uintptr_t frame = first_frame(layout, thread);
+
+    for (int i = 0; i < KEY_FRAMES && frame != 0; i++) {
+        hash = spw_hash_mix(hash, frame + word_at(frame + layout->frame_at));
+        frame = pointer_at(frame + layout->frame_previous);
+    }
+    return hash;
+}
+
+/* ---- names ---- */
+
+/* The characters of a text object, and their number and size; NULL when it cannot be read. */
+static const void *characters(const struct spw_python_layout *layout, uintptr_t text,
+                              size_t *ret_count, unsigned *ret_size)
+{
+    unsigned state = *(const unsigned *)(text + SPW_PYTHON_TEXT_STATE);
+    unsigned kind = state >> 2 & 7;
+    bool compact = (state >> 5 & 1) != 0;
+    bool ascii = (state >> 6 & 1) != 0;
+
+    if (!compact || (kind != 1 && kind != 2 && kind != 4)) {
+        return NULL;
+    }
+    *ret_count = (size_t)word_at(text + SPW_PYTHON_SIZE);
+    *ret_size = kind;
+    return (const void *)(text + (ascii ? layout->text_ascii : layout->text_compact));
+}
+
+static uint32_t character(const void *data, unsigned size, size_t index)
+{
+    switch (size) {
+    case 1:
+        return ((const uint8_t *)data)[index];
+    case 2:
+        return ((const uint16_t *)data)[index];
+    default:
+        return ((const uint32_t *)data)[index];
+    }
+}
+
+/* Writes one character in UTF-8 and returns the bytes. Lone halves of a pair are written as they
+ * are; who reads them replaces them. */
+static size_t encode(uint32_t code, char *to)
+{
+    if (code < 0x80) {
+        to[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        to[0] = (char)(0xc0 | code >> 6);
+        to[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        to[0] = (char)(0xe0 | code >> 12);
+        to[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        to[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    to[0] = (char)(0xf0 | (code >> 18 & 7));
+    to[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    to[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    to[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+size_t spw_python_text(const struct spw_python_layout *layout, uintptr_t text, char *ret_utf8,
+                       size_t capacity)
+{
+    enum { LONGEST = 4 };
+    size_t count = 0, used = 0;
+    unsigned size = 0;
+    const void *data = characters(layout, text, &count, &size);
+
+    for (size_t i = 0; data != NULL && i < count && used + LONGEST <= capacity; i++) {
+        used += encode(character(data, size, i), ret_utf8 + used);
+    }
+    return used;
+}
+
+static uint32_t intern_text(const struct spw_python *python, uintptr_t text,
+                            struct spw_strings *strings)
+{
+    char utf8[TEXT_MOST];
+
+    if (text == 0 || pointer_at(text + SPW_PYTHON_TYPE) != python->text_type) {
+        return 0;
+    }
+    return spw_strings_intern(strings, utf8,
+                              spw_python_text(python->layout, text, utf8, sizeof(utf8)));
+}
+
+static uint32_t line_of(const struct spw_python *python, uintptr_t code, int at, size_t *ret_used)
+{
+    const struct spw_python_layout *layout = python->layout;
+    uintptr_t table = pointer_at(code + layout->code_table);
+    size_t length;
+
+    *ret_used = 0;
+    if (table == 0 || pointer_at(table + SPW_PYTHON_TYPE) != python->bytes_type) {
+        return 0;
+    }
+    length = (size_t)word_at(table + SPW_PYTHON_SIZE);
+    if (length > TABLE_MOST) {
+        return 0;
+    }
+    return spw_line_find(layout->lines, (const uint8_t *)(table + SPW_PYTHON_BYTES_DATA), length,
+                         int_at(code + layout->code_first_line), at, ret_used);
+}
+
+int spw_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
+                     struct spw_strings *strings, struct spw_site_line *ret_lines)
+{
+    const struct spw_python_layout *layout = python->layout;
+    uintptr_t last_name = 0;
+    uint32_t last_file = 0;
+    int count = 0;
+
+    for (int i = 0; i < stack->count; i++) {
+        const struct spw_python_step *frame = &stack->frames[i];
+        struct spw_site_line *line = &ret_lines[count];
+        uintptr_t filename;
+        size_t used;
+
+        if (frame->code == 0) {
+            continue;
+        }
+        filename = pointer_at(frame->code + layout->code_filename);
+        if (filename != last_name) {
+            last_name = filename;
+            last_file = intern_text(python, filename, strings);
+        }
+        line->file = last_file;
+        line->function = intern_text(python, pointer_at(frame->code + layout->code_name), strings);
+        line->line = line_of(python, frame->code, frame->at, &used);
+        count++;
+    }
+    return count;
+}
+
+/* ---- proving ---- */
+
+/* A text object is the same when its hash is, which is of its content; one that nobody has hashed
+ * yet is compared in full. */
+static void prove_text(const struct spw_python *python, uintptr_t text, struct spw_strings *strings,
+                       struct spw_proof *proof)
+{
+    const uint64_t not_known = UINT64_MAX;
+    uint64_t hash = word_at(text + SPW_PYTHON_TEXT_HASH);
+    const void *data;
+    size_t count = 0;
+    unsigned size = 0;
+    uint32_t copy;
+
+    spw_proof_add(proof, text + SPW_PYTHON_SIZE, word_at(text + SPW_PYTHON_SIZE));
+    if (hash != not_known) {
+        spw_proof_add(proof, text + SPW_PYTHON_TEXT_HASH, hash);
+        return;
+    }
+    data = characters(python->layout, text, &count, &size);
+    copy = data == NULL || count > TEXT_MOST ? 0 : spw_strings_intern(strings, data, count * size);
+    spw_proof_add_text(proof, data, copy == 0 ? NULL : spw_strings_text(strings, copy),
+                       count * size);
+}
+
+/* As much of the line table as the line depends on. */
+static void prove_table(const struct spw_python *python, const struct spw_python_step *frame,
+                        struct spw_strings *strings, struct spw_proof *proof)
+{
+    uintptr_t table = pointer_at(frame->code + python->layout->code_table);
+    uintptr_t data = table + SPW_PYTHON_BYTES_DATA;
+    uint32_t copy;
+    size_t used;
+
+    (void)line_of(python, frame->code, frame->at, &used);
+    if (used == 0) {
+        return; /* no line was told */
+    }
+    spw_proof_add(proof, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
+    copy = spw_strings_intern(strings, (const void *)data, used);
+    spw_proof_add_text(proof, (const void *)data,
+                       copy == 0 ? NULL : spw_strings_text(strings, copy), used);
+}
+
+/* Code objects come and go, and others take their place: the address alone proves nothing. */
+static void prove_code(const struct spw_python *python, const struct spw_python_step *frame,
+                       uintptr_t known_filename, struct spw_strings *strings,
+                       struct spw_proof *proof)
+{
+    const struct spw_python_layout *layout = python->layout;
+    uintptr_t first_line = (frame->code + layout->code_first_line) & ~(uintptr_t)7;
+    uintptr_t filename = pointer_at(frame->code + layout->code_filename);
+    uintptr_t name = pointer_at(frame->code + layout->code_name);
+
+    spw_proof_add(proof, first_line, word_at(first_line));
+    spw_proof_add(proof, frame->code + layout->code_filename, filename);
+    spw_proof_add(proof, frame->code + layout->code_name, name);
+    spw_proof_add(proof, frame->code + layout->code_table,
+                  pointer_at(frame->code + layout->code_table));
+    if (filename != known_filename) {
+        prove_text(python, filename, strings, proof);
+    }
+    prove_text(python, name, strings, proof);
+    prove_table(python, frame, strings, proof);
+}
+
+/* Whether the same instruction of the same code object stands further in: it is proved there. */
+static bool is_repeated(const struct spw_python_stack *stack, int index)
+{
+    for (int i = 0; i < index; i++) {
+        if (stack->frames[i].code == stack->frames[index].code &&
+            stack->frames[i].at == stack->frames[index].at) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void spw_python_prove(const struct spw_python *python, uintptr_t thread,
+                      const struct spw_python_stack *stack, struct spw_strings *strings,
+                      struct spw_proof *proof)
+{
+    const struct spw_python_layout *layout = python->layout;
+    uintptr_t last_filename = 0;
+    uintptr_t link = top_of(layout, thread);
+
+    if (layout->thread_cframe != 0) {
+        spw_proof_add(proof, thread + layout->thread_cframe,
+                      pointer_at(thread + layout->thread_cframe));
+    }
+    if (link == 0) {
+        return;
+    }
+    for (int i = 0; i < stack->count; i++) {
+        const struct spw_python_step *frame = &stack->frames[i];
+
+        spw_proof_add(proof, link, frame->frame);
+        spw_proof_add(proof, frame->frame + layout->frame_code,
+                      word_at(frame->frame + layout->frame_code));
+        spw_proof_add(proof, frame->frame + layout->frame_at,
+                      word_at(frame->frame + layout->frame_at));
+        if (frame->code != 0 && !is_repeated(stack, i)) {
+            prove_code(python, frame, last_filename, strings, proof);
+            last_filename = pointer_at(frame->code + layout->code_filename);
+        }
+        link = frame->frame + layout->frame_previous;
+    }
+    if (!stack->cut) {
+        spw_proof_add(proof, link, 0);
+    }
+}

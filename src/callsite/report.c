@@ -1,0 +1,317 @@
+#include "callsite/report.h"
+
+#include "callsite/capture.h"
+#include "callsite/facts.h"
+#include "callsite/symbols.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SYMBOLS_MOST = 200 * SPW_SITE_NATIVE, NAME_MOST = 1024 };
+
+/* A site on a device, and what it is chosen by. */
+struct choice {
+    uint32_t site;
+    int device;
+    uint64_t weight;
+};
+
+struct report {
+    struct spw_charges *charges;
+    int devices;
+    size_t count;
+    struct choice choices[SPW_SITE_REPORT_MOST]; /* the heaviest first */
+    struct spw_symbol *symbols;
+    size_t symbol_count;
+};
+
+/* ---- choosing ---- */
+
+/* What a site is worth naming for: what it held at the peak or holds now, else what it ever held.
+ */
+static uint64_t weight_of(const struct spw_charges *charges, uint32_t site)
+{
+    const struct spw_charge *charge = &charges->sites[site];
+    uint64_t live = spw_counter_get(&charge->live);
+    uint64_t at_peak = spw_charge_at_peak(charges, charge);
+    uint64_t weight = at_peak > live ? at_peak : live;
+
+    return weight > 0 ? weight + (UINT64_C(1) << 62) : spw_counter_get(&charge->peak);
+}
+
+static void choose(struct report *report, struct choice choice)
+{
+    size_t at = report->count;
+
+    if (at == SPW_SITE_REPORT_MOST) {
+        if (report->choices[--at].weight >= choice.weight) {
+            return;
+        }
+    } else {
+        report->count++;
+    }
+    for (; at > 0 && report->choices[at - 1].weight < choice.weight; at--) {
+        report->choices[at] = report->choices[at - 1];
+    }
+    report->choices[at] = choice;
+}
+
+static void choose_all(struct report *report)
+{
+    uint32_t sites = spw_site_table_count(spw_site_known());
+
+    for (int device = 0; device < report->devices; device++) {
+        const struct spw_charges *charges = &report->charges[device];
+
+        for (uint32_t site = 0; site <= spw_charges_last(charges, sites); site++) {
+            uint64_t weight = weight_of(charges, site);
+
+            if (weight > 0) {
+                choose(report, (struct choice){site, device, weight});
+            }
+        }
+    }
+}
+
+/* ---- symbols ---- */
+
+static void name_all(struct report *report)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        const struct spw_site *site = spw_site_table_get(spw_site_known(), report->choices[i].site);
+
+        for (int j = 0; site != NULL && j < site->native_count; j++) {
+            report->symbols[report->symbol_count++] =
+                (struct spw_symbol){.address = spw_site_call(site->native[j])};
+        }
+    }
+    report->symbol_count = spw_symbols_sort(report->symbols, report->symbol_count);
+    spw_symbols_name(report->symbols, report->symbol_count);
+}
+
+static void symbol_of(const struct report *report, uint64_t address, char *ret_name)
+{
+    const struct spw_symbol *symbol =
+        spw_symbols_find(report->symbols, report->symbol_count, spw_site_call(address));
+
+    ret_name[0] = '\0';
+    if (symbol != NULL) {
+        spw_symbol_text(symbol, ret_name, NAME_MOST);
+    }
+}
+
+/* ---- writing ---- */
+
+static const char *text_of(uint32_t number)
+{
+    return spw_strings_text(spw_site_texts(), number);
+}
+
+static void put_python(struct spw_writer *writer, const struct spw_site *site)
+{
+    spw_write(writer, ", \"python\": [");
+    for (int i = 0; i < site->python_count; i++) {
+        const struct spw_site_line *line = &spw_site_lines(site)[i];
+
+        spw_write(writer, i == 0 ? "{\"file\": " : ", {\"file\": ");
+        spw_write_string(writer, text_of(line->file));
+        spw_write_text(writer, "function", text_of(line->function));
+        spw_write_figure(writer, "line", line->line);
+        spw_write(writer, "}");
+    }
+    spw_write(writer, "]");
+}
+
+static void put_frame(struct spw_writer *writer, uint64_t address, const char *name)
+{
+    const struct spw_module *module = spw_module_of(spw_site_call(address));
+
+    spw_write(writer, "{\"symbol\": ");
+    if (name[0] != '\0') {
+        spw_write_string(writer, name);
+    } else {
+        spw_write(writer, "null");
+    }
+    spw_write_text(writer, "library", module == NULL ? "" : module->path);
+    spw_write_figure(writer, "offset", module == NULL ? address : address - module->base);
+    spw_write(writer, "}");
+}
+
+/* The frames as far out as the interpreter, if the Python frames tell the rest; and the innermost
+ * node of autograd among all, or else what autograd does between nodes. */
+static void put_native(struct spw_writer *writer, const struct report *report,
+                       const struct spw_site *site)
+{
+    char name[NAME_MOST], node[128] = "", found[128];
+    int first = spw_site_first_frame(site);
+    bool ended = false, applied = false;
+
+    spw_write(writer, ", \"native\": [");
+    for (int i = first; i < site->native_count; i++) {
+        symbol_of(report, site->native[i], name);
+        ended |= site->python_count > 0 && spw_site_is_interpreter(name);
+        if (!ended) {
+            spw_write(writer, i == first ? "" : ", ");
+            put_frame(writer, site->native[i], name);
+        }
+        if (!applied && spw_symbol_node(name, &applied, found, sizeof(found)) &&
+            (applied || node[0] == '\0')) {
+            memcpy(node, found, sizeof(node));
+        }
+    }
+    spw_write(writer, "]");
+    spw_write_key(writer, "node");
+    if (node[0] != '\0') {
+        spw_write_string(writer, node);
+    } else {
+        spw_write(writer, "null");
+    }
+}
+
+struct figures {
+    uint64_t live, peak, at_peak, total, allocs, frees;
+};
+
+static struct figures figures_of(const struct spw_charges *charges, uint32_t site)
+{
+    const struct spw_charge *charge = &charges->sites[site];
+
+    return (struct figures){
+        .live = spw_counter_get(&charge->live),
+        .peak = spw_counter_get(&charge->peak),
+        .at_peak = spw_charge_at_peak(charges, charge),
+        .total = spw_counter_get(&charge->total),
+        .allocs = spw_counter_get(&charge->allocs),
+        .frees = spw_counter_get(&charge->frees),
+    };
+}
+
+static void put_figures(struct spw_writer *writer, const struct figures *figures)
+{
+    spw_write_figure(writer, "live_bytes", figures->live);
+    spw_write_figure(writer, "peak_bytes", figures->peak);
+    spw_write_figure(writer, "device_peak_bytes", figures->at_peak);
+    spw_write_figure(writer, "total_bytes", figures->total);
+    spw_write_figure(writer, "allocs", figures->allocs);
+    spw_write_figure(writer, "frees", figures->frees);
+}
+
+static void put_site(struct spw_writer *writer, const struct report *report, struct choice choice)
+{
+    const struct spw_site *site = spw_site_table_get(spw_site_known(), choice.site);
+    struct figures figures = figures_of(&report->charges[choice.device], choice.site);
+
+    spw_write(writer, "{\"id\": ");
+    spw_write_number(writer, choice.site);
+    spw_write_figure(writer, "device", (uint64_t)choice.device);
+    put_figures(writer, &figures);
+    if (site != NULL) {
+        spw_write_text(writer, "api", site->api);
+        spw_write_text(writer, "thread", text_of(site->thread));
+        put_python(writer, site);
+        put_native(writer, report, site);
+    }
+    spw_write(writer, "}");
+}
+
+/* What the sites of a device that were not chosen have in common: a device that has some gets an
+ * entry without a number. */
+static bool sum_rest(const struct report *report, int device, uint64_t *ret_sites,
+                     struct figures *ret_sum)
+{
+    uint32_t sites = spw_site_table_count(spw_site_known());
+    const struct spw_charges *charges = &report->charges[device];
+    uint64_t least = report->choices[report->count - 1].weight;
+    struct figures sum = {0};
+    uint64_t count = 0;
+
+    for (uint32_t site = 0; site <= spw_charges_last(charges, sites); site++) {
+        struct figures figures = figures_of(charges, site);
+        bool chosen = false;
+
+        if (figures.allocs == 0 || weight_of(charges, site) > least) {
+            continue;
+        }
+        for (size_t i = report->count; i-- > 0 && report->choices[i].weight <= least && !chosen;) {
+            chosen = report->choices[i].site == site && report->choices[i].device == device;
+        }
+        if (!chosen) {
+            count++;
+            sum.live += figures.live;
+            sum.peak = figures.peak > sum.peak ? figures.peak : sum.peak;
+            sum.at_peak += figures.at_peak;
+            sum.total += figures.total;
+            sum.allocs += figures.allocs;
+            sum.frees += figures.frees;
+        }
+    }
+    *ret_sites = count;
+    *ret_sum = sum;
+    return count > 0;
+}
+
+static void put_rest(struct spw_writer *writer, const struct report *report)
+{
+    for (int device = 0; device < report->devices && report->count > 0; device++) {
+        struct figures sum;
+        uint64_t sites;
+
+        if (sum_rest(report, device, &sites, &sum)) {
+            spw_write(writer, ",\n  {\"id\": null, \"device\": ");
+            spw_write_number(writer, (uint64_t)device);
+            spw_write_figure(writer, "sites", sites);
+            put_figures(writer, &sum);
+            spw_write(writer, "}");
+        }
+    }
+}
+
+/* The build of every object that a frame is in, for whoever looks up symbols later. */
+static void put_modules(struct spw_writer *writer, const struct report *report)
+{
+    const struct spw_module *last = NULL;
+    char id[2 * SPW_MODULE_ID + 1];
+
+    spw_write(writer, ", \"modules\": [");
+    for (size_t i = 0; i < report->symbol_count; i++) {
+        const struct spw_module *module = report->symbols[i].module;
+
+        if (module == NULL || module == last) {
+            continue;
+        }
+        id[0] = '\0';
+        for (int j = 0; j < module->id_bytes; j++) {
+            snprintf(id + 2 * j, sizeof(id) - 2 * (size_t)j, "%02x", module->id[j]);
+        }
+        spw_write(writer, last == NULL ? "\n  {\"path\": " : ",\n  {\"path\": ");
+        spw_write_string(writer, module->path);
+        spw_write_text(writer, "build_id", id);
+        spw_write(writer, "}");
+        last = module;
+    }
+    spw_write(writer, "\n]");
+}
+
+void spw_site_report(struct spw_writer *writer, struct spw_charges *charges, int devices)
+{
+    static struct spw_symbol symbols[SYMBOLS_MOST];
+    static atomic_flag busy = ATOMIC_FLAG_INIT;
+    struct report report = {.charges = charges, .devices = devices, .symbols = symbols};
+    bool mine = !atomic_flag_test_and_set(&busy);
+
+    choose_all(&report);
+    if (mine) {
+        name_all(&report);
+    }
+    spw_write(writer, ", \"sites\": [");
+    for (size_t i = 0; i < report.count; i++) {
+        spw_write(writer, i == 0 ? "\n  " : ",\n  ");
+        put_site(writer, &report, report.choices[i]);
+    }
+    put_rest(writer, &report);
+    spw_write(writer, "\n]");
+    put_modules(writer, &report);
+    if (mine) {
+        atomic_flag_clear(&busy);
+    }
+}

@@ -1,0 +1,195 @@
+#include "callsite/shm.h"
+
+#include <string.h>
+
+enum { UNIT = 8, SITES_AT_ONCE = 512, BYTES_AT_ONCE = 256 << 10, MODULES_AT_ONCE = 64 };
+
+/* The writer's side: how far the share is filled, and how far it can be. One for the process. */
+static struct {
+    spw_share_back *back;
+    bool full; /* memory could not be had: nothing more is published, for good */
+    uint32_t backed_sites, backed_modules;
+    size_t backed_texts, backed_bytes;
+    uint32_t published_modules;
+    size_t published_bytes;
+} writer;
+
+static bool back(const void *from, size_t bytes)
+{
+    if (!writer.full && writer.back != NULL && !writer.back(from, bytes)) {
+        writer.full = true;
+    }
+    return !writer.full;
+}
+
+/* ---- writing ---- */
+
+/* Charges of the sites up to `most` can be written from now on. */
+static bool back_sites(struct spw_share *share, uint32_t most)
+{
+    uint32_t first = writer.backed_sites;
+    uint32_t count = most + 1 - first;
+    bool done = back(&share->apis[first], count * sizeof(share->apis[0])) &&
+                back(&share->offsets[first], count * sizeof(share->offsets[0]));
+
+    for (uint32_t i = 0; done && i < share->devices; i++) {
+        done = back(&share->held[i][first], count * sizeof(share->held[0][0]));
+    }
+    for (uint32_t i = 0; done && i < share->devices; i++) {
+        atomic_store_explicit(&share->charges[i].most, most, memory_order_relaxed);
+    }
+    writer.backed_sites = done ? most + 1 : first;
+    return done;
+}
+
+bool spw_share_init(struct spw_share *share, uint32_t devices, spw_share_back *back_function)
+{
+    memset(&writer, 0, sizeof(writer));
+    writer.back = back_function;
+    if (!back(share, offsetof(struct spw_share, apis))) {
+        return false;
+    }
+    share->magic = SPW_SHARE_MAGIC;
+    share->version = SPW_SHARE_VERSION;
+    share->bytes = sizeof(*share);
+    share->devices = devices < SPW_SHARE_DEVICES ? devices : SPW_SHARE_DEVICES;
+    for (uint32_t i = 0; i < share->devices; i++) {
+        share->charges[i].sites = share->held[i];
+    }
+    return back_sites(share, back_function == NULL ? SPW_SITE_MOST : SITES_AT_ONCE - 1);
+}
+
+void spw_share_expect(struct spw_share *share, uint32_t known)
+{
+    uint32_t most = known + SITES_AT_ONCE;
+
+    if (known + 1 >= writer.backed_sites && known < SPW_SITE_MOST && !writer.full) {
+        (void)back_sites(share, most < SPW_SITE_MOST ? most : SPW_SITE_MOST);
+    }
+}
+
+/* Copies [from, to) of `source` to the same place in `target`, of `capacity` bytes. */
+static bool copy(char *target, size_t capacity, const char *source, size_t from, size_t to,
+                 size_t *backed)
+{
+    if (to > capacity) {
+        return false;
+    }
+    if (to > *backed) {
+        size_t end = to + BYTES_AT_ONCE < capacity ? to + BYTES_AT_ONCE : capacity;
+
+        if (!back(target + *backed, end - *backed)) {
+            return false;
+        }
+        *backed = end;
+    }
+    memcpy(target + from, source + from, to - from);
+    return true;
+}
+
+static void publish_modules(struct spw_share *share)
+{
+    uint32_t count = (uint32_t)spw_modules_count();
+
+    for (uint32_t i = writer.published_modules; i < count; i++) {
+        if (i >= writer.backed_modules) {
+            uint32_t more =
+                SPW_MODULE_MOST - i < MODULES_AT_ONCE ? SPW_MODULE_MOST - i : MODULES_AT_ONCE;
+
+            if (!back(&share->modules[i], more * sizeof(share->modules[0]))) {
+                return;
+            }
+            writer.backed_modules = i + more;
+        }
+        share->modules[i] = *spw_modules_get(i);
+        writer.published_modules = i + 1;
+    }
+    atomic_store_explicit(&share->module_count, writer.published_modules, memory_order_release);
+}
+
+void spw_share_publish(struct spw_share *share, const struct spw_site_table *sites,
+                       struct spw_strings *strings)
+{
+    uint32_t count = spw_site_table_count(sites);
+    uint32_t known = atomic_load_explicit(&share->count, memory_order_relaxed);
+
+    publish_modules(share);
+    for (uint32_t i = known + 1; i <= count && i < writer.backed_sites; i++) {
+        const char *api = spw_site_table_get(sites, i)->api;
+
+        share->apis[i] = spw_strings_intern(strings, api, strlen(api));
+        share->offsets[i] = sites->offsets[i];
+        known = i;
+    }
+    if (copy(share->texts, sizeof(share->texts), strings->base, share->texts_used, strings->used,
+             &writer.backed_texts) &&
+        copy(share->sites, sizeof(share->sites), sites->base, writer.published_bytes, sites->used,
+             &writer.backed_bytes)) {
+        share->texts_used = strings->used;
+        writer.published_bytes = sites->used;
+        atomic_store_explicit(&share->count, known, memory_order_release);
+    }
+}
+
+/* ---- reading ---- */
+
+static bool is_text(const struct spw_share *share, uint32_t number)
+{
+    return number == 0 || (number < share->texts_used && share->texts_used < SPW_SHARE_TEXTS);
+}
+
+/* Makes a site this process's; false when it is none. */
+static bool adopt(struct spw_share *share, uint32_t number,
+                  uint64_t (*move)(uint64_t address, void *context), void *context)
+{
+    const size_t largest = sizeof(struct spw_site) + SPW_SITE_NATIVE * sizeof(uint64_t) +
+                           SPW_SITE_PYTHON * sizeof(struct spw_site_line);
+    size_t at = (size_t)share->offsets[number] * UNIT;
+    struct spw_site_line *lines;
+    struct spw_site *site;
+
+    if (at + largest > sizeof(share->sites)) {
+        return false;
+    }
+    site = (struct spw_site *)(share->sites + at);
+    if (site->native_count > SPW_SITE_NATIVE || site->python_count > SPW_SITE_PYTHON ||
+        !is_text(share, site->thread) || !is_text(share, share->apis[number])) {
+        return false;
+    }
+    lines = (struct spw_site_line *)(site->native + site->native_count);
+    for (int i = 0; i < site->python_count; i++) {
+        if (!is_text(share, lines[i].file) || !is_text(share, lines[i].function)) {
+            return false;
+        }
+    }
+    for (int i = 0; i < site->native_count; i++) {
+        site->native[i] = move(site->native[i], context);
+    }
+    site->api = share->texts + share->apis[number];
+    return true;
+}
+
+bool spw_share_read(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
+                    void *context, struct spw_site_table *ret_sites,
+                    struct spw_strings *ret_strings)
+{
+    uint32_t count, adopted = 0;
+
+    if (share->magic != SPW_SHARE_MAGIC || share->version != SPW_SHARE_VERSION ||
+        share->bytes != sizeof(*share) || share->devices > SPW_SHARE_DEVICES) {
+        return false;
+    }
+    share->texts[SPW_SHARE_TEXTS - 1] = '\0';
+    count = atomic_load_explicit(&share->count, memory_order_acquire);
+    while (adopted < count && adopted < SPW_SITE_MOST && adopt(share, adopted + 1, move, context)) {
+        adopted++;
+    }
+    for (uint32_t i = 0; i < share->devices; i++) {
+        share->charges[i].sites = share->held[i];
+        atomic_store_explicit(&share->charges[i].most, adopted, memory_order_relaxed);
+    }
+    *ret_sites =
+        (struct spw_site_table){.base = share->sites, .offsets = share->offsets, .count = adopted};
+    *ret_strings = (struct spw_strings){.base = share->texts, .used = share->texts_used};
+    return true;
+}

@@ -1,0 +1,36 @@
+/* Names of functions by address, from the symbols that loaded objects export.
+ *
+ * Many addresses at once: one pass over each object's symbols names all of them, so that no index
+ * has to be kept. The objects' memory is read with care, for they may have gone. No allocation, no
+ * lock, no call of the dynamic loader. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "callsite/modules.h"
+
+struct spw_symbol {
+    uintptr_t address;               /* inside the function */
+    const struct spw_module *module; /* NULL: in none */
+    uintptr_t name;                  /* where the name is; 0: not known */
+};
+
+/* Sorts symbols by address, so that spw_symbols_find finds them, and drops doubles; returns how
+ * many are left. */
+size_t spw_symbols_sort(struct spw_symbol *symbols, size_t count);
+
+/* Fills in modules and names of sorted symbols. */
+void spw_symbols_name(struct spw_symbol *symbols, size_t count);
+
+/* The entry of an address among sorted ones; NULL when it is not there. */
+const struct spw_symbol *spw_symbols_find(const struct spw_symbol *symbols, size_t count,
+                                          uintptr_t address);
+
+/* Copies the name of a symbol, cut at `capacity`; "" when it is not known. */
+void spw_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t capacity);
+
+/* What of PyTorch's autograd a mangled name is: the node, AddmmBackward0, whose apply() it is
+ * (*ret_apply), or a step between nodes, InputBuffer::add. False when it is neither. */
+bool spw_symbol_node(const char *mangled, bool *ret_apply, char *ret_node, size_t capacity);

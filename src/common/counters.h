@@ -1,0 +1,55 @@
+/* Counters of one device, shared with readers in other processes.
+ *
+ * The struct lives in the statistics mapping (stats/) and is written by the pool and the hooks.
+ * Every access is a relaxed atomic: single values are never torn, but two counters read one after
+ * the other may belong to different moments. Gauges and peaks of one device are written under the
+ * pool's lock; totals by anybody. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum spw_counter {
+#define SPW_COUNTER(name, kind, help) SPW_COUNTER_##name,
+#include "common/counters.def"
+#undef SPW_COUNTER
+    SPW_COUNTER_COUNT
+};
+
+struct spw_counters {
+#define SPW_COUNTER(name, kind, help) _Atomic uint64_t name;
+#include "common/counters.def"
+#undef SPW_COUNTER
+};
+
+static inline uint64_t spw_counter_get(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+static inline void spw_counter_set(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+/* Adds with a read-modify-write: for totals that several threads raise without a common lock. */
+static inline void spw_counter_add(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_fetch_add_explicit(counter, value, memory_order_relaxed);
+}
+
+/* Raises or lowers a gauge whose writers share a lock (cheaper than spw_counter_add). */
+static inline void spw_counter_shift(_Atomic uint64_t *counter, int64_t delta)
+{
+    spw_counter_set(counter, spw_counter_get(counter) + (uint64_t)delta);
+}
+
+/* Raises `peak` to the value of `gauge` when that is higher; both under one lock. */
+static inline void spw_counter_peak(_Atomic uint64_t *peak, const _Atomic uint64_t *gauge)
+{
+    uint64_t value = spw_counter_get(gauge);
+
+    if (value > spw_counter_get(peak)) {
+        spw_counter_set(peak, value);
+    }
+}

@@ -1,0 +1,117 @@
+#include "common/log.h"
+
+#include "common/fd.h"
+#include "common/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "spillway: "
+
+enum { LINE_BYTES = 1024, PREFIX_LENGTH = sizeof(PREFIX) - 1 };
+
+/* Where messages go. A program may close every descriptor it knows and open files of its own, so
+ * the log file is recognised by device and inode before each line. */
+static struct {
+    _Atomic int level;
+    _Atomic int file; /* 0: no log file, stderr */
+    dev_t device;
+    ino_t inode;
+} target;
+
+static int target_fd(void)
+{
+    int file = atomic_load_explicit(&target.file, memory_order_acquire);
+    struct stat now;
+
+    if (file == 0 || fstat(file, &now) != 0 || now.st_dev != target.device ||
+        now.st_ino != target.inode) {
+        return STDERR_FILENO;
+    }
+    return file;
+}
+
+/* One line, one write, so that lines of several threads and processes do not mix. */
+static void write_line(int fd, const char *format, va_list arguments)
+{
+    char line[LINE_BYTES] = PREFIX;
+    size_t room = sizeof(line) - PREFIX_LENGTH; /* the newline takes the place of the zero */
+    int length = vsnprintf(line + PREFIX_LENGTH, room, format, arguments);
+    size_t end;
+
+    if (length < 0) {
+        return;
+    }
+    end = PREFIX_LENGTH + ((size_t)length < room ? (size_t)length : room - 1);
+    line[end] = '\n';
+    spw_fd_write(fd, line, end + 1);
+}
+
+bool spw_log_enabled(enum spw_log_level level)
+{
+    return (int)level <= atomic_load_explicit(&target.level, memory_order_relaxed);
+}
+
+void spw_log(enum spw_log_level level, const char *format, ...)
+{
+    int saved = errno;
+    va_list arguments;
+
+    if (!spw_log_enabled(level)) {
+        return;
+    }
+    va_start(arguments, format);
+    write_line(target_fd(), format, arguments);
+    va_end(arguments);
+    errno = saved;
+}
+
+void spw_say(const char *format, ...)
+{
+    int saved = errno;
+    va_list arguments;
+
+    va_start(arguments, format);
+    write_line(STDERR_FILENO, format, arguments);
+    va_end(arguments);
+    errno = saved;
+}
+
+static void open_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    struct stat status;
+
+    if (fd < 0) {
+        spw_say("SPILLWAY_LOG: cannot open %s: %s; logging to stderr", path, strerror(errno));
+        return;
+    }
+    fd = spw_fd_park(fd);
+    if (fstat(fd, &status) != 0) {
+        close(fd);
+        return;
+    }
+    target.device = status.st_dev;
+    target.inode = status.st_ino;
+    atomic_store_explicit(&target.file, fd, memory_order_release);
+}
+
+void spw_log_init(void)
+{
+    char complaint[SPW_COMPLAINT_TEXT];
+    struct spw_option_value value =
+        spw_option_get(SPW_OPT_SPILLWAY_LOG, complaint, sizeof(complaint));
+
+    atomic_store_explicit(&target.level, value.word, memory_order_relaxed);
+    if (complaint[0] != '\0') {
+        spw_say("%s", complaint);
+    }
+    if (value.text != NULL) {
+        open_file(value.text);
+    }
+}

@@ -1,0 +1,83 @@
+#include "common/nearest.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LONGEST = 64, MOST_MISTAKES = 3 };
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+
+    return least < c ? least : c;
+}
+
+static bool same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Letters inserted, left out, replaced, or swapped with their neighbour, that turn one text into
+ * the other; three rows of the table are kept. Texts longer than LONGEST are never near. */
+static size_t edit_distance(const char *from, const char *to)
+{
+    size_t rows[3][LONGEST + 1];
+    size_t from_length = strlen(from);
+    size_t length = strlen(to);
+
+    if (length > LONGEST || from_length > LONGEST) {
+        return SIZE_MAX;
+    }
+    for (size_t i = 0; i <= length; i++) {
+        rows[0][i] = i;
+    }
+    for (size_t y = 1; y <= from_length; y++) {
+        size_t *row = rows[y % 3];
+        const size_t *above = rows[(y + 2) % 3];
+        const size_t *two_above = rows[(y + 1) % 3];
+
+        row[0] = y;
+        for (size_t x = 1; x <= length; x++) {
+            size_t replaced = above[x - 1] + (same_letter(from[y - 1], to[x - 1]) ? 0 : 1);
+
+            row[x] = smallest(replaced, row[x - 1] + 1, above[x] + 1);
+            if (x > 1 && y > 1 && same_letter(from[y - 1], to[x - 2]) &&
+                same_letter(from[y - 2], to[x - 1])) {
+                row[x] = smallest(row[x], two_above[x - 2] + 1, SIZE_MAX);
+            }
+        }
+    }
+    return rows[from_length % 3][length];
+}
+
+static const char *skip_prefix(const char *text, size_t prefix_length)
+{
+    return text + strnlen(text, prefix_length);
+}
+
+const char *spw_nearest(const char *name, size_t prefix_length, const char *const *candidates,
+                        size_t count)
+{
+    const char *wanted = skip_prefix(name, prefix_length);
+    size_t length = strlen(wanted);
+    size_t allowed = (length + 2) / 3; /* one mistake in about three letters */
+    size_t best_distance = (allowed < MOST_MISTAKES ? allowed : MOST_MISTAKES) + 1;
+    const char *best = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const char *candidate = skip_prefix(candidates[i], prefix_length);
+        size_t distance = edit_distance(wanted, candidate);
+
+        if (length >= 3 && strncasecmp(wanted, candidate, length) == 0) {
+            distance = 1; /* an abbreviation */
+        }
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = candidates[i];
+        }
+    }
+    return best;
+}

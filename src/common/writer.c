@@ -1,0 +1,101 @@
+#include "common/writer.h"
+
+#include "common/fd.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void spw_writer_flush(struct spw_writer *writer)
+{
+    if (!spw_fd_write(writer->fd, writer->buffer, writer->used)) {
+        writer->failed = true;
+    }
+    writer->used = 0;
+}
+
+void spw_write(struct spw_writer *writer, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (writer->used == sizeof(writer->buffer)) {
+            spw_writer_flush(writer);
+        }
+        writer->buffer[writer->used++] = *text;
+    }
+}
+
+void spw_write_number(struct spw_writer *writer, uint64_t number)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%" PRIu64, number);
+    spw_write(writer, text);
+}
+
+/* The length of the well-formed UTF-8 sequence at `text`, 0 when there is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : 4;
+    uint32_t code;
+
+    if (length == 1) {
+        return 1;
+    }
+    if (length == 4 && text[0] >> 3 != 30) {
+        return 0;
+    }
+    code = text[0] & (0x7FU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (text[i] >> 6 != 2) {
+            return 0;
+        }
+        code = code << 6 | (text[i] & 0x3FU);
+    }
+    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
+        return 0;
+    }
+    return length;
+}
+
+/* A JSON string. Bytes that are no UTF-8 (names of files may be anything) become U+FFFD. */
+void spw_write_string(struct spw_writer *writer, const char *text)
+{
+    spw_write(writer, "\"");
+    while (*text != '\0') {
+        unsigned char byte = (unsigned char)*text;
+        size_t length = utf8_length((const unsigned char *)text);
+        char piece[8] = "\\ufffd";
+
+        if (byte == '"' || byte == '\\') {
+            snprintf(piece, sizeof(piece), "\\%c", byte);
+        } else if (byte < 0x20) {
+            snprintf(piece, sizeof(piece), "\\u%04x", byte);
+        } else if (length > 0) {
+            memcpy(piece, text, length);
+            piece[length] = '\0';
+        }
+        spw_write(writer, piece);
+        text += length > 0 ? length : 1;
+    }
+    spw_write(writer, "\"");
+}
+
+void spw_write_key(struct spw_writer *writer, const char *key)
+{
+    spw_write(writer, ", ");
+    spw_write_string(writer, key);
+    spw_write(writer, ": ");
+}
+
+void spw_write_figure(struct spw_writer *writer, const char *key, uint64_t number)
+{
+    spw_write_key(writer, key);
+    spw_write_number(writer, number);
+}
+
+void spw_write_text(struct spw_writer *writer, const char *key, const char *text)
+{
+    spw_write_key(writer, key);
+    spw_write_string(writer, text);
+}

@@ -1,8 +1,0 @@
-/* How much host memory there is: on the simulated GPU the machine is simulated as well. No lock. */
-#pragma once
-
-#include "tier/host.h"
-
-/* Fills *ret_memory as spw_host_memory does; of a simulated machine all is available, since nobody
- * knows what is taken of it. */
-void spw_hook_host_memory(struct spw_host_memory *ret_memory);

@@ -1,0 +1,166 @@
+/* The exported dlsym and dlvsym.
+ *
+ * glibc looks at the return address to find out who asks: RTLD_NEXT and RTLD_DEFAULT depend on it.
+ * So what is not ours reaches the real functions by a jump, with the caller's return address in
+ * place; which function to jump to is decided from handle and name alone. */
+#include "driver/dl.h"
+#include "driver/driver.h"
+#include "intercept/entry.h"
+#include "track/process.h"
+#include "intercept/library.h"
+#include "intercept/resolve.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+void *spw_dlsym_route(void *handle, const char *name);
+void *spw_dlvsym_route(void *handle, const char *name);
+
+/* A function that asks `route` where to go and goes there as if it had never been. */
+/* clang-format off */
+#if defined(__x86_64__)
+#define SPW_JUMP(name, route)                                                                      \
+    __asm__(".text\n"                                                                              \
+            ".globl " name "\n"                                                                    \
+            ".type " name ", %function\n"                                                          \
+            name ":\n"                                                                             \
+            ".cfi_startproc\n"                                                                     \
+            "    push %rdi\n"                                                                      \
+            "    .cfi_adjust_cfa_offset 8\n"                                                       \
+            "    push %rsi\n"                                                                      \
+            "    .cfi_adjust_cfa_offset 8\n"                                                       \
+            "    push %rdx\n"                                                                      \
+            "    .cfi_adjust_cfa_offset 8\n"                                                       \
+            "    call " route "\n"                                                                 \
+            "    pop %rdx\n"                                                                       \
+            "    .cfi_adjust_cfa_offset -8\n"                                                      \
+            "    pop %rsi\n"                                                                       \
+            "    .cfi_adjust_cfa_offset -8\n"                                                      \
+            "    pop %rdi\n"                                                                       \
+            "    .cfi_adjust_cfa_offset -8\n"                                                      \
+            "    jmp *%rax\n"                                                                      \
+            ".cfi_endproc\n"                                                                       \
+            ".size " name ", .-" name "\n")
+#elif defined(__aarch64__)
+#define SPW_JUMP(name, route)                                                                      \
+    __asm__(".text\n"                                                                              \
+            ".globl " name "\n"                                                                    \
+            ".type " name ", %function\n"                                                          \
+            name ":\n"                                                                             \
+            ".cfi_startproc\n"                                                                     \
+            "    stp x29, x30, [sp, #-48]!\n"                                                      \
+            "    .cfi_adjust_cfa_offset 48\n"                                                      \
+            "    .cfi_rel_offset x29, 0\n"                                                         \
+            "    .cfi_rel_offset x30, 8\n"                                                         \
+            "    stp x0, x1, [sp, #16]\n"                                                          \
+            "    str x2, [sp, #32]\n"                                                              \
+            "    bl " route "\n"                                                                   \
+            "    mov x16, x0\n"                                                                    \
+            "    ldr x2, [sp, #32]\n"                                                              \
+            "    ldp x0, x1, [sp, #16]\n"                                                          \
+            "    ldp x29, x30, [sp], #48\n"                                                        \
+            "    .cfi_adjust_cfa_offset -48\n"                                                     \
+            "    .cfi_restore x29\n"                                                               \
+            "    .cfi_restore x30\n"                                                               \
+            "    br x16\n"                                                                         \
+            ".cfi_endproc\n"                                                                       \
+            ".size " name ", .-" name "\n")
+#else
+#error "dlsym needs a jump in this architecture's assembly"
+#endif
+
+SPW_JUMP("dlsym", "spw_dlsym_route");
+SPW_JUMP("dlvsym", "spw_dlvsym_route");
+#undef SPW_JUMP
+/* clang-format on */
+
+/* Whether a name can be in the list: cuMemAlloc, cudaMalloc, ncclCommRegister, ibv_reg_mr,
+ * gdr_pin_buffer. */
+static bool may_be_listed(const char *name)
+{
+    switch (name == NULL ? '\0' : name[0]) {
+    case 'c':
+        return name[1] == 'u' &&
+               ((name[2] >= 'A' && name[2] <= 'Z') || (name[2] == 'd' && name[3] == 'a'));
+    case 'n':
+        return name[1] == 'c' && name[2] == 'c' && name[3] == 'l';
+    case 'i':
+        return name[1] == 'b' && name[2] == 'v' && name[3] == '_';
+    case 'g':
+        return name[1] == 'd' && name[2] == 'r' && name[3] == '_';
+    default:
+        return false;
+    }
+}
+
+/* What comes behind us under a name, for a caller that found our own entry, which stands in front
+ * of all libraries. NULL, with the message for dlerror, where there is no such library. */
+static void *behind_us(const char *name, const void *caller)
+{
+    void *found = spw_dl_symbol(RTLD_NEXT, name);
+
+    if (found == NULL) {
+        found = spw_dl_symbol_for(caller, name);
+    }
+    return found != NULL ? found : spw_dl_symbol(RTLD_NEXT, name);
+}
+
+/* What a caller gets for a function that some library has at `found`. */
+static void *substitute(void *found, const char *name)
+{
+    enum spw_fn fn = spw_driver_row(name);
+
+    return fn != SPW_FN_COUNT && spw_library_has(fn) ? spw_library_substitute(fn, found)
+                                                     : spw_resolve(found, name);
+}
+
+/* Entered by the jump above, so that the return address is the program's. */
+static void *substituting_dlsym(void *handle, const char *name)
+{
+    const void *caller = __builtin_return_address(0);
+    void *found = spw_dl_symbol(handle, name);
+
+    if (found != NULL && spw_entry_find(found) != SPW_FN_COUNT) {
+        void *next = behind_us(name, caller);
+
+        return next == NULL || spw_hook_off() ? next : found;
+    }
+    return found == NULL || spw_hook_off() ? found : substitute(found, name);
+}
+
+/* The same for one version of a function. Our entries have none, and stand for the current one. */
+static void *substituting_dlvsym(void *handle, const char *name, const char *version)
+{
+    const void *caller = __builtin_return_address(0);
+    void *current = spw_dl_symbol(handle, name);
+    void *found;
+
+    if (current != NULL && spw_entry_find(current) != SPW_FN_COUNT) {
+        current = behind_us(name, caller);
+    }
+    /* Last, for dlerror. */
+    found = spw_dl_symbol_version(handle, name, version);
+    return found == NULL || found != current || spw_hook_off() ? found : substitute(found, name);
+}
+
+/* Whether a look-up goes straight through to the real function. */
+static bool passes(void *handle, const char *name)
+{
+    return SPW_LIKELY(!may_be_listed(name)) || handle == RTLD_NEXT || spw_driver_inside();
+}
+
+/* A name out of the list asked of the default scope goes straight through too: only the real
+ * function, jumped to, searches the caller's own scope. */
+void *spw_dlsym_route(void *handle, const char *name)
+{
+    return passes(handle, name) || (handle == RTLD_DEFAULT && spw_driver_row(name) == SPW_FN_COUNT)
+               ? spw_dl_symbol_address()
+               : (void *)(uintptr_t)substituting_dlsym;
+}
+
+/* So does every name here: what has a version is never ours. */
+void *spw_dlvsym_route(void *handle, const char *name)
+{
+    return passes(handle, name) || handle == RTLD_DEFAULT ? spw_dl_symbol_version_address()
+                                                          : (void *)(uintptr_t)substituting_dlvsym;
+}

@@ -1,0 +1,180 @@
+#include "intercept/library.h"
+
+#include "driver/dl.h"
+#include "intercept/entry.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* By row, how the file name of the library begins that has the function; NULL: the driver does. */
+static const char *const libraries[] = {
+#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) NULL,
+#define SPW_RUNTIME(kind, symbol, params, args)                        "libcudart.so",
+#define SPW_REGISTER(library, ...)                                     "lib" #library ".so",
+#include "driver/functions.def"
+#undef SPW_FN
+#undef SPW_RUNTIME
+#undef SPW_REGISTER
+};
+
+/* Where one place of the program that calls a function of a library ends up. */
+struct site {
+    const struct site *next;
+    const void *caller;
+    enum spw_fn fn;
+    void *real;
+};
+
+enum { BUCKETS = 256 };
+
+/* What was found, by call site: with several copies of a library in a process it depends on who
+ * calls. Sites are only ever added. `given` is what dlsym gave our entry for: the answer for
+ * callers in whose scope there is no such library. */
+static struct {
+    _Atomic(const struct site *) buckets[BUCKETS];
+    _Atomic(void *) given[SPW_FN_COUNT];
+} known;
+
+_Thread_local struct spw_library_call spw_library_call __attribute__((tls_model("initial-exec")));
+
+/* ---- which library ---- */
+
+/* The copies of a library that are loaded; what is linked in statically exports nothing. */
+struct copies {
+    const char *name;
+    int count;
+    char path[4096]; /* of the last one */
+};
+
+static int visit(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct copies *found = context;
+
+    if (strstr(info->dlpi_name, found->name) != NULL &&
+        strlen(info->dlpi_name) < sizeof(found->path)) {
+        strcpy(found->path, info->dlpi_name);
+        found->count++;
+    }
+    return 0;
+}
+
+/* The library's function, unless it is our own. */
+static void *theirs(void *found)
+{
+    return found == NULL || spw_entry_find(found) != SPW_FN_COUNT ? NULL : found;
+}
+
+static void *in_library(const char *path, const char *name)
+{
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = NULL;
+
+    if (library != NULL) {
+        found = theirs(spw_dl_symbol(library, name));
+        (void)dlclose(library);
+    }
+    return found;
+}
+
+/* Keeps the library of a function loaded for good. */
+static bool hold(const void *found)
+{
+    Dl_info info;
+
+    return dladdr(found, &info) != 0 && dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) != NULL;
+}
+
+/* Whether a function that we handed a call on to calls by its own name, for what lies behind it. */
+static bool is_handing_on(enum spw_fn fn, const void *found)
+{
+    return spw_library_call.fn == fn && spw_library_call.real == found;
+}
+
+/* The function that a caller would have reached without us. What comes behind us may be another
+ * interposer and goes first, unless there are several copies: then it is the caller's own. But what
+ * is under way already, and asked dlsym for one to hand the call on to, meant that one. */
+static void *look_up(enum spw_fn fn, const void *caller)
+{
+    const char *name = spw_driver_symbol(fn);
+    struct copies loaded = {.name = libraries[fn]};
+    void *given = atomic_load_explicit(&known.given[fn], memory_order_acquire);
+    void *found = NULL;
+
+    (void)dl_iterate_phdr(visit, &loaded);
+    if (loaded.count > 1) {
+        found = theirs(spw_dl_symbol_for(caller, name));
+    }
+    if (found == NULL) {
+        found = theirs(spw_dl_symbol(RTLD_NEXT, name));
+    }
+    if (found == NULL) {
+        found = theirs(spw_dl_symbol_for(caller, name));
+    }
+    if (given != NULL && (found == NULL || is_handing_on(fn, found))) {
+        found = given;
+    }
+    if (found == NULL && loaded.count > 0) {
+        found = in_library(loaded.path, name);
+    }
+    return found;
+}
+
+static void remember(_Atomic(const struct site *) *bucket, enum spw_fn fn, const void *caller,
+                     void *real)
+{
+    struct site *site = hold(real) ? malloc(sizeof(*site)) : NULL;
+    const struct site *head = atomic_load_explicit(bucket, memory_order_relaxed);
+
+    if (site == NULL) {
+        return;
+    }
+    *site = (struct site){head, caller, fn, real};
+    while (!atomic_compare_exchange_weak_explicit(bucket, &head, site, memory_order_release,
+                                                  memory_order_relaxed)) {
+        site->next = head;
+    }
+}
+
+void *spw_library_function(enum spw_fn fn, const void *caller)
+{
+    size_t hash = (size_t)((uintptr_t)caller * 0x9e3779b97f4a7c15u >> 32) % BUCKETS;
+    _Atomic(const struct site *) *bucket = &known.buckets[hash];
+    const struct site *site = atomic_load_explicit(bucket, memory_order_acquire);
+    void *real;
+
+    for (; site != NULL; site = site->next) {
+        if (site->caller == caller && site->fn == fn) {
+            return site->real;
+        }
+    }
+    real = look_up(fn, caller);
+    if (real != NULL) {
+        remember(bucket, fn, caller, real);
+    }
+    return real;
+}
+
+void *spw_library_substitute(enum spw_fn fn, void *found)
+{
+    struct copies loaded = {.name = libraries[fn]};
+    void *given = NULL;
+
+    (void)dl_iterate_phdr(visit, &loaded);
+    if (loaded.count <= 1 && hold(found)) {
+        (void)atomic_compare_exchange_strong(&known.given[fn], &given, found);
+    }
+    return atomic_load_explicit(&known.given[fn], memory_order_acquire) == found
+               ? spw_entry_address(fn)
+               : found;
+}
+
+bool spw_library_has(enum spw_fn fn)
+{
+    return libraries[fn] != NULL;
+}

@@ -1,0 +1,48 @@
+#include "intercept/resolve.h"
+
+#include "common/log.h"
+#include "intercept/entry.h"
+#include "track/process.h"
+
+#include <stddef.h>
+
+void *spw_resolve(void *address, const char *name)
+{
+    const struct spw_driver *driver = spw_hook_off() ? NULL : spw_hook_loaded();
+    enum spw_fn fn = driver == NULL ? SPW_FN_COUNT : spw_driver_find(driver, address);
+
+    if (fn != SPW_FN_COUNT) {
+        return spw_entry_address(fn);
+    }
+    /* Another version of a function in the list, or another library's of the same name. */
+    if (driver != NULL && spw_log_enabled(SPW_LOG_DEBUG) && spw_driver_knows(name)) {
+        spw_log(SPW_LOG_DEBUG, "%s resolves to a function that is not in the list", name);
+    }
+    return address;
+}
+
+/* The driver writes all outputs; only a function it found is exchanged. Its own look-ups on the
+ * way, should they come back to us, get what the driver has. */
+CUresult spw_serve_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
+                                    cuuint64_t flags)
+{
+    CUresult result = spw_hook_driver()->cuGetProcAddress(symbol, pfn, cudaVersion, flags);
+
+    if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
+        *pfn = spw_resolve(*pfn, symbol);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
+                                       cuuint64_t flags,
+                                       CUdriverProcAddressQueryResult *symbolStatus)
+{
+    CUresult result =
+        spw_hook_driver()->cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
+
+    if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
+        *pfn = spw_resolve(*pfn, symbol);
+    }
+    return result;
+}

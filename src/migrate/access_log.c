@@ -1,0 +1,468 @@
+#include "migrate/access_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LATER_SHARE = 4,  /* part of a period by which what goes is used later than what comes */
+    GRAIN_SHARE = 32, /* part of a period within which it is all one what goes first */
+    SOON = 16          /* events in which a block that is used does not go to the host */
+};
+
+_Atomic int spw_heat_watched;
+
+/* ---- opening and closing ---- */
+
+static void enter_block(void *cookie, uint64_t address, uint64_t bytes, uint32_t site, uint64_t age)
+{
+    struct spw_heat *heat = cookie;
+    uint32_t block = spw_order_adopt(&heat->order, bytes, site, age);
+
+    heat->blind = heat->blind || block == 0;
+    if (block != 0) {
+        spw_places_put(&heat->places, block, address, bytes);
+    }
+}
+
+bool spw_heat_open(struct spw_heat *heat, struct spw_pool *pool, struct spw_counters *counters)
+{
+    uint64_t base, bytes;
+
+    memset(heat, 0, sizeof(*heat));
+    pthread_mutex_init(&heat->lock, NULL);
+    heat->pool = pool;
+    heat->counters = counters;
+    spw_pool_large(pool, &base, &bytes, &heat->granule_bytes);
+    heat->spot_capacity = (size_t)(bytes / heat->granule_bytes) + 1;
+    heat->need_capacity = SPW_ORDER_EVENTS / 4;
+    heat->moving = calloc(heat->spot_capacity, sizeof(*heat->moving));
+    heat->touched = calloc(heat->spot_capacity, sizeof(*heat->touched));
+    heat->spots = calloc(heat->spot_capacity, sizeof(*heat->spots));
+    heat->granules = calloc(heat->spot_capacity, sizeof(*heat->granules));
+    heat->needs = calloc(heat->need_capacity, sizeof(*heat->needs));
+    if (heat->moving == NULL || heat->touched == NULL || heat->spots == NULL ||
+        heat->granules == NULL || heat->needs == NULL || !spw_order_init(&heat->order) ||
+        !spw_places_init(&heat->places, base, bytes, heat->granule_bytes, SPW_ORDER_BLOCKS)) {
+        spw_heat_close(heat);
+        return false;
+    }
+    /* What is freed from here on is noted, or its place is found taken by the next block. */
+    atomic_store(&heat->on, true);
+    atomic_fetch_add(&spw_heat_watched, 1);
+    pthread_mutex_lock(&heat->lock);
+    spw_pool_each_large(pool, enter_block, heat);
+    pthread_mutex_unlock(&heat->lock);
+    return true;
+}
+
+void spw_heat_close(struct spw_heat *heat)
+{
+    if (atomic_exchange(&heat->on, false)) {
+        atomic_fetch_sub(&spw_heat_watched, 1);
+    }
+    spw_order_fini(&heat->order);
+    spw_places_fini(&heat->places);
+    free(heat->moving);
+    free(heat->touched);
+    free(heat->spots);
+    free(heat->granules);
+    free(heat->needs);
+    heat->moving = NULL;
+    heat->touched = NULL;
+    heat->spots = NULL;
+    heat->granules = NULL;
+    heat->needs = NULL;
+}
+
+/* ---- noting ---- */
+
+static void forget(struct spw_heat *heat, uint32_t block)
+{
+    spw_places_remove(&heat->places, block);
+    spw_order_free(&heat->order, block);
+}
+
+void spw_heat_alloc(struct spw_heat *heat, uint64_t address, uint64_t bytes, uint32_t site)
+{
+    uint32_t block;
+
+    if (!spw_places_own(&heat->places, address)) {
+        return;
+    }
+    pthread_mutex_lock(&heat->lock);
+    /* Blocks whose end was not seen. */
+    while ((block = spw_places_touch(&heat->places, address, address + bytes)) != 0) {
+        forget(heat, block);
+    }
+    block = spw_order_alloc(&heat->order, bytes, site);
+    heat->blind = heat->blind || block == 0;
+    if (block != 0) {
+        spw_places_put(&heat->places, block, address, bytes);
+    }
+    pthread_mutex_unlock(&heat->lock);
+}
+
+void spw_heat_free(struct spw_heat *heat, uint64_t address)
+{
+    uint32_t block;
+
+    if (!spw_places_own(&heat->places, address)) {
+        return;
+    }
+    pthread_mutex_lock(&heat->lock);
+    block = spw_places_find(&heat->places, address);
+    if (block != 0 && heat->places.blocks[block].address == address) {
+        forget(heat, block);
+    }
+    pthread_mutex_unlock(&heat->lock);
+}
+
+/* Whether a granule of the block moves to the device. */
+static bool comes(const struct spw_heat *heat, uint32_t block)
+{
+    const struct spw_place *place = &heat->places.blocks[block];
+    size_t last = spw_places_granule(&heat->places, place->end - 1);
+
+    for (size_t g = spw_places_granule(&heat->places, place->address); g <= last; g++) {
+        if (heat->moving[g] == SPW_TIER_DEVICE + 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Notes that the granules from one address to the other are touched. */
+static void touch(struct spw_heat *heat, uint64_t address, uint64_t last_address)
+{
+    size_t last = spw_places_granule(&heat->places, last_address);
+
+    for (size_t g = spw_places_granule(&heat->places, address); g <= last; g++) {
+        heat->touched[g] = heat->clock;
+    }
+}
+
+/* Notes the use of what an address names: a block, or what is left of one that is gone. An address
+ * behind the end of a block means that. */
+static void use(struct spw_heat *heat, uint64_t address)
+{
+    uint32_t block;
+
+    if (!spw_places_own(&heat->places, address)) {
+        return;
+    }
+    block = spw_places_find(&heat->places, address);
+    if (block != 0) {
+        const struct spw_place *place = &heat->places.blocks[block];
+
+        spw_order_use(&heat->order, block);
+        touch(heat, place->address, place->end - 1);
+    } else {
+        touch(heat, address > heat->places.base ? address - 1 : address, address);
+    }
+}
+
+/* Notes a call. */
+static void note(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+{
+    heat->clock++;
+    for (size_t i = 0; i < count; i++) {
+        use(heat, addresses[i]);
+    }
+}
+
+void spw_heat_note(struct spw_heat *heat, const uint64_t *addresses, size_t count, bool kernel)
+{
+    pthread_mutex_lock(&heat->lock);
+    note(heat, addresses, count);
+    heat->known += !heat->blind;
+    heat->certain += !heat->blind && !kernel;
+    pthread_mutex_unlock(&heat->lock);
+}
+
+void spw_heat_note_among(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+{
+    pthread_mutex_lock(&heat->lock);
+    note(heat, addresses, count);
+    pthread_mutex_unlock(&heat->lock);
+}
+
+void spw_heat_meet_kernel(struct spw_heat *heat)
+{
+    pthread_mutex_lock(&heat->lock);
+    spw_order_renew(&heat->order);
+    pthread_mutex_unlock(&heat->lock);
+}
+
+bool spw_heat_awaits(struct spw_heat *heat, const uint64_t *addresses, size_t count)
+{
+    bool awaits = false;
+
+    pthread_mutex_lock(&heat->lock);
+    for (size_t i = 0; i < count && !awaits; i++) {
+        uint32_t block = spw_places_own(&heat->places, addresses[i])
+                             ? spw_places_find(&heat->places, addresses[i])
+                             : 0;
+
+        awaits = block != 0 && comes(heat, block);
+    }
+    pthread_mutex_unlock(&heat->lock);
+    return awaits;
+}
+
+/* ---- moves under way ---- */
+
+struct spw_heat_moment spw_heat_now(struct spw_heat *heat, uint64_t submissions)
+{
+    struct spw_heat_moment moment = {.submissions = submissions};
+
+    pthread_mutex_lock(&heat->lock);
+    moment.known = heat->known;
+    moment.certain = heat->certain;
+    moment.clock = heat->clock;
+    moment.events = heat->order.count;
+    pthread_mutex_unlock(&heat->lock);
+    return moment;
+}
+
+void spw_heat_begin_move(struct spw_heat *heat, const struct spw_heat_move *move)
+{
+    pthread_mutex_lock(&heat->lock);
+    for (size_t i = 0; i < move->count; i++) {
+        heat->moving[spw_places_granule(&heat->places, move->places[i].granule)] =
+            (uint8_t)(move->places[i].to + 1);
+    }
+    pthread_mutex_unlock(&heat->lock);
+}
+
+void spw_heat_end_move(struct spw_heat *heat, const struct spw_heat_move *move)
+{
+    pthread_mutex_lock(&heat->lock);
+    for (size_t i = 0; i < move->count; i++) {
+        heat->moving[spw_places_granule(&heat->places, move->places[i].granule)] = 0;
+    }
+    pthread_mutex_unlock(&heat->lock);
+}
+
+static bool is_named(const struct spw_heat *heat, const struct spw_heat_moment *since,
+                     uint64_t granule)
+{
+    return heat->touched[spw_places_granule(&heat->places, granule)] > since->clock;
+}
+
+/* Whether something that came since names what moves. */
+static bool is_disturbed(const struct spw_heat *heat, const struct spw_heat_move *move)
+{
+    size_t i = 0;
+
+    while (i < move->count && !is_named(heat, &move->since, move->places[i].granule)) {
+        i++;
+    }
+    return i < move->count;
+}
+
+enum spw_heat_verdict spw_heat_judge(struct spw_heat *heat, const struct spw_heat_move *move,
+                                     uint64_t submitted)
+{
+    enum spw_heat_verdict verdict = SPW_HEAT_TOUCHED;
+    uint64_t since = submitted - move->since.submissions;
+
+    pthread_mutex_lock(&heat->lock);
+    if (is_disturbed(heat, move)) {
+        verdict = SPW_HEAT_TOUCHED;
+    } else if (since == heat->certain - move->since.certain) {
+        verdict = SPW_HEAT_UNTOUCHED;
+    } else if (since == heat->known - move->since.known) {
+        verdict = SPW_HEAT_UNNAMED;
+    }
+    pthread_mutex_unlock(&heat->lock);
+    return verdict;
+}
+
+bool spw_heat_tells(struct spw_heat *heat, const struct spw_heat_moment *since,
+                    uint64_t submitted)
+{
+    bool tells;
+
+    pthread_mutex_lock(&heat->lock);
+    tells = submitted - since->submissions == heat->known - since->known;
+    pthread_mutex_unlock(&heat->lock);
+    return tells;
+}
+
+bool spw_heat_is_named(struct spw_heat *heat, const struct spw_heat_moment *since,
+                       uint64_t granule)
+{
+    bool named;
+
+    pthread_mutex_lock(&heat->lock);
+    named = is_named(heat, since, granule);
+    pthread_mutex_unlock(&heat->lock);
+    return named;
+}
+
+/* ---- planning ---- */
+
+uint64_t spw_heat_events(struct spw_heat *heat)
+{
+    uint64_t events;
+
+    pthread_mutex_lock(&heat->lock);
+    events = heat->order.count;
+    pthread_mutex_unlock(&heat->lock);
+    return events;
+}
+
+bool spw_heat_knows(struct spw_heat *heat, uint64_t *ret_events, uint64_t *ret_period)
+{
+    pthread_mutex_lock(&heat->lock);
+    *ret_events = heat->order.count;
+    *ret_period = spw_order_period(&heat->order);
+    spw_counter_set(&heat->counters->uses_foreseen, heat->order.hits);
+    spw_counter_set(&heat->counters->uses_unforeseen, heat->order.misses);
+    pthread_mutex_unlock(&heat->lock);
+    return *ret_period > 0;
+}
+
+struct spw_order_course spw_heat_course(struct spw_heat *heat)
+{
+    struct spw_order_course course;
+
+    pthread_mutex_lock(&heat->lock);
+    course = spw_order_course(&heat->order);
+    pthread_mutex_unlock(&heat->lock);
+    return course;
+}
+
+/* The part of a block that lies on the host. */
+static int64_t host_bytes(const struct spw_heat *heat, uint32_t block)
+{
+    const struct spw_place *place = &heat->places.blocks[block];
+    size_t last = spw_places_granule(&heat->places, place->end - 1);
+    int64_t bytes = 0;
+
+    for (size_t g = spw_places_granule(&heat->places, place->address); g <= last; g++) {
+        uint64_t begin = heat->places.base + g * heat->granule_bytes;
+        uint64_t end = begin + heat->granule_bytes;
+
+        begin = begin > place->address ? begin : place->address;
+        end = end < place->end ? end : place->end;
+        bytes += g < heat->spot_count && heat->spots[g].tier == SPW_TIER_HOST
+                     ? (int64_t)(end - begin)
+                     : 0;
+    }
+    return bytes;
+}
+
+/* What is freed on the host gives no room on the device. */
+static void add_need(void *cookie, const struct spw_order_expected *expected)
+{
+    struct spw_heat *heat = cookie;
+    int64_t bytes = (int64_t)expected->bytes;
+
+    if (expected->kind == SPW_ORDER_FREE && expected->block != 0) {
+        bytes -= host_bytes(heat, expected->block);
+    }
+    if (heat->need_count < heat->need_capacity) {
+        heat->needs[heat->need_count++] = (struct spw_plan_need){
+            .at = expected->distance, .bytes = expected->kind == SPW_ORDER_ALLOC ? bytes : -bytes};
+    }
+}
+
+/* Makes a granule as hot as a block on it is. */
+static void warm(const struct spw_heat *heat, struct spw_plan_granule *granule, uint32_t block)
+{
+    uint32_t next = spw_order_next(&heat->order, block);
+    uint32_t end = spw_order_end(&heat->order, block);
+    uint64_t age = spw_order_age(&heat->order, block);
+
+    if (next < granule->next) {
+        granule->next = next;
+    }
+    if (end > granule->end) {
+        granule->end = end;
+    }
+    if (age < granule->age) {
+        granule->age = (uint32_t)age;
+    }
+}
+
+/* Describes the granules that can be moved; *ret_hot as in struct spw_heat_plan. */
+static size_t describe(struct spw_heat *heat, const struct spw_heat_wish *wish, size_t *ret_hot)
+{
+    size_t count = 0;
+
+    *ret_hot = 0;
+
+    for (size_t g = 0; g < heat->spot_count; g++) {
+        const struct spw_move_spot *spot = &heat->spots[g];
+        struct spw_plan_granule *granule = &heat->granules[count];
+
+        bool host = spot->tier == SPW_TIER_HOST;
+        bool hot = wish->passed != NULL && heat->touched[g] > wish->passed->clock;
+
+        if (spot->block == 0 || !spot->movable) {
+            continue;
+        }
+        *ret_hot += hot && host;
+        if (hot != (wish->hot && host)) {
+            continue;
+        }
+        *granule = (struct spw_plan_granule){.index = (uint32_t)g,
+                                             .next = SPW_ORDER_NEVER,
+                                             .age = UINT32_MAX,
+                                             .priority = spot->priority,
+                                             .host = host};
+        if (heat->places.covers[g] != 0) {
+            warm(heat, granule, heat->places.covers[g]);
+        }
+        for (uint32_t b = heat->places.begins[g]; b != 0; b = heat->places.blocks[b].beside) {
+            warm(heat, granule, b);
+        }
+        count++;
+    }
+    return count;
+}
+
+static void plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                 struct spw_heat_plan *ret_plan)
+{
+    struct spw_plan_move moves[SPW_MOVE_GRANULES];
+    struct spw_plan_question question = {.granules = heat->granules,
+                                         .needs = heat->needs,
+                                         .granule_bytes = heat->granule_bytes,
+                                         .most = wish->most,
+                                         .later = SOON};
+    uint64_t base, period = spw_order_period(&heat->order);
+    int64_t room;
+
+    heat->spot_count = spw_pool_survey(heat->pool, heat->spots, heat->spot_capacity, &base, &room);
+    heat->need_count = 0;
+    if (wish->bytes > 0) {
+        heat->needs[heat->need_count++] = (struct spw_plan_need){.bytes = (int64_t)wish->bytes};
+    }
+    spw_order_foresee(&heat->order, wish->bytes > 0 ? NULL : add_need, heat);
+    question.granule_count = describe(heat, wish, &ret_plan->hot);
+    question.need_count = heat->need_count;
+    question.fetch = wish->bytes == 0;
+    question.room_bytes = wish->bytes > 0 ? 0 : room - (int64_t)wish->kept;
+    question.least_age = period > 0 ? SOON : wish->least_age;
+    if (wish->bytes == 0) {
+        question.later += (uint32_t)(period / LATER_SHARE);
+    }
+    question.grain = (uint32_t)(period / GRAIN_SHARE);
+    ret_plan->count = spw_plan_answer(&question, moves, &ret_plan->at);
+    for (size_t i = 0; i < ret_plan->count; i++) {
+        ret_plan->places[i] =
+            (struct spw_move_place){.block = heat->spots[moves[i].index].block,
+                                    .granule = base + moves[i].index * heat->granule_bytes,
+                                    .to = moves[i].to_host ? SPW_TIER_HOST : SPW_TIER_DEVICE};
+    }
+}
+
+void spw_heat_plan(struct spw_heat *heat, const struct spw_heat_wish *wish,
+                   struct spw_heat_plan *ret_plan)
+{
+    pthread_mutex_lock(&heat->lock);
+    plan(heat, wish, ret_plan);
+    pthread_mutex_unlock(&heat->lock);
+}

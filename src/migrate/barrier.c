@@ -1,0 +1,159 @@
+#include "migrate/barrier.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
+
+struct spw_gate spw_gate;
+_Thread_local struct spw_gate_thread spw_gate_thread
+    __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t at_thread_exit;
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+static void free_slot(void *cookie)
+{
+    struct spw_gate_slot *slot = cookie;
+
+    spw_gate_thread.slot = NULL;
+    atomic_store_explicit(&slot->taken, false, memory_order_release);
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&at_thread_exit, free_slot) == 0;
+}
+
+void spw_gate_arm(void)
+{
+    pthread_once(&key_once, make_key);
+    atomic_store(&spw_gate.fenced,
+                 syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0);
+    atomic_store(&spw_gate.armed, true);
+}
+
+void spw_gate_reset(void)
+{
+    for (size_t i = 0; i < SPW_GATE_SLOTS; i++) {
+        struct spw_gate_slot *slot = &spw_gate.slots[i];
+
+        atomic_store(&slot->inside, slot == spw_gate_thread.slot && spw_gate_thread.depth > 0);
+        atomic_store(&slot->taken, slot == spw_gate_thread.slot);
+    }
+    atomic_store(&spw_gate.closed, 0);
+}
+
+struct spw_gate_slot *spw_gate_join(void)
+{
+    struct spw_gate_slot *slot = &spw_gate.slots[SPW_GATE_SLOTS - 1];
+
+    /* A slot that nobody gives back would be lost with its thread. */
+    for (size_t i = 0; has_key && i < SPW_GATE_SLOTS - 1; i++) {
+        bool taken = false;
+
+        if (!atomic_load_explicit(&spw_gate.slots[i].taken, memory_order_relaxed) &&
+            atomic_compare_exchange_strong(&spw_gate.slots[i].taken, &taken, true)) {
+            slot = &spw_gate.slots[i];
+            if (pthread_setspecific(at_thread_exit, slot) != 0) {
+                atomic_store(&slot->taken, false);
+                slot = &spw_gate.slots[SPW_GATE_SLOTS - 1];
+            }
+            break;
+        }
+    }
+    spw_gate_thread.slot = slot;
+    return slot;
+}
+
+static void step_out(struct spw_gate_slot *slot)
+{
+    if (spw_gate_shared(slot)) {
+        atomic_fetch_sub(&slot->inside, 1);
+    } else {
+        atomic_store_explicit(&slot->inside, 0, memory_order_release);
+    }
+}
+
+void spw_gate_wait(struct spw_gate_slot *slot)
+{
+    while (atomic_load(&spw_gate.closed) != 0) {
+        step_out(slot);
+        (void)syscall(SYS_futex, &spw_gate.closed, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+        spw_gate_mark(slot);
+    }
+}
+
+/* Makes every other thread's mark visible: the store of one that does not see the gate closed. */
+static bool order_readers(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load(&spw_gate.fenced) ||
+           syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+/* Whether another thread is inside; `mine` is the slot in which the calling one is, or NULL. */
+static bool somebody_inside(const struct spw_gate_slot *mine)
+{
+    for (size_t i = 0; i < SPW_GATE_SLOTS; i++) {
+        const struct spw_gate_slot *slot = &spw_gate.slots[i];
+        uint32_t own = slot == mine ? 1 : 0;
+
+        if (atomic_load_explicit(&slot->inside, memory_order_acquire) > own) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool spw_gate_close(uint64_t most_ns)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
+    const struct spw_gate_slot *mine = spw_gate_inside() ? spw_gate_thread.slot : NULL;
+    uint64_t begin = spw_clock_ns();
+    uint32_t open = 0;
+
+    if (!atomic_load(&spw_gate.armed) ||
+        !atomic_compare_exchange_strong(&spw_gate.closed, &open, 1)) {
+        return false;
+    }
+    if (!order_readers()) {
+        atomic_store(&spw_gate.closed, 0);
+        return false;
+    }
+    spw_gate_thread.depth++;
+    while (somebody_inside(mine)) {
+        if (spw_clock_ns() - begin >= most_ns) {
+            spw_gate_open();
+            return false;
+        }
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
+    }
+    return true;
+}
+
+void spw_gate_open(void)
+{
+    spw_gate_thread.depth--;
+    atomic_store(&spw_gate.closed, 0);
+    (void)syscall(SYS_futex, &spw_gate.closed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+uint64_t spw_gate_submissions(void)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < SPW_GATE_SLOTS; i++) {
+        sum += atomic_load_explicit(&spw_gate.slots[i].submissions, memory_order_acquire);
+    }
+    return sum;
+}

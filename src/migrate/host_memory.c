@@ -1,0 +1,178 @@
+#include "migrate/host_memory.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 1024, FILE_BYTES = 8192 };
+
+/* Reads the beginning of a file as text; false when there is none. */
+static bool read_text(const char *path, char text[FILE_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t used = 0;
+    ssize_t count = 0;
+
+    if (fd < 0) {
+        return false;
+    }
+    while (used < FILE_BYTES - 1 && (count = read(fd, text + used, FILE_BYTES - 1 - used)) > 0) {
+        used += (size_t)count;
+    }
+    close(fd);
+    text[used] = '\0';
+    return used > 0;
+}
+
+/* The number behind `name` at the beginning of a line; false when there is none. */
+static bool number_of(const char *text, const char *name, uint64_t *ret_number)
+{
+    size_t length = strlen(name);
+
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        if (strncmp(line, name, length) == 0) {
+            line += length;
+            line += strspn(line, ": \t");
+            *ret_number = strtoull(line, NULL, 10);
+            return *line >= '0' && *line <= '9';
+        }
+        line = strchr(line, '\n');
+        line = line == NULL ? NULL : line + 1;
+    }
+    return false;
+}
+
+static void read_machine(const char *root, struct spw_host_memory *memory)
+{
+    char path[PATH_BYTES], text[FILE_BYTES];
+    uint64_t kib;
+
+    snprintf(path, sizeof(path), "%s/proc/meminfo", root);
+    if (!read_text(path, text)) {
+        return;
+    }
+    if (number_of(text, "MemTotal", &kib)) {
+        memory->total = kib * 1024;
+    }
+    if (number_of(text, "MemAvailable", &kib)) {
+        memory->available = kib * 1024;
+    }
+}
+
+/* How the two kinds of control groups say the same. */
+struct group_kind {
+    const char *folder;
+    const char *limit, *usage;
+    const char *reclaimable; /* in memory.stat: file pages that nobody uses */
+};
+
+static bool read_number(const char *folder, const char *name, uint64_t *ret_number)
+{
+    char path[PATH_BYTES + 64], text[FILE_BYTES];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (!read_text(path, text) || text[0] < '0' || text[0] > '9') {
+        return false; /* "max": no limit */
+    }
+    *ret_number = strtoull(text, NULL, 10);
+    return true;
+}
+
+/* Takes one group into account. */
+static void read_group(const char *folder, const struct group_kind *kind,
+                       struct spw_host_memory *memory)
+{
+    char path[PATH_BYTES + 64], text[FILE_BYTES];
+    uint64_t limit, usage, reclaimable = 0, leaves;
+
+    if (!read_number(folder, kind->limit, &limit) || !read_number(folder, kind->usage, &usage) ||
+        (memory->total > 0 && limit >= memory->total)) {
+        return; /* the older kind says "no limit" by a huge number */
+    }
+    snprintf(path, sizeof(path), "%s/memory.stat", folder);
+    if (read_text(path, text)) {
+        (void)number_of(text, kind->reclaimable, &reclaimable);
+    }
+    usage = usage > reclaimable ? usage - reclaimable : 0;
+    leaves = limit > usage ? limit - usage : 0;
+    if (!memory->limited || leaves < memory->group_leaves) {
+        memory->limited = true;
+        memory->group_limit = limit;
+        memory->group_leaves = leaves;
+    }
+}
+
+/* A group and those above it: every one of them limits. In a container the path may be one of the
+ * host's that is not there; the root of what is there counts in any case. */
+static void read_groups(const char *root, const struct group_kind *kind, const char *group,
+                        struct spw_host_memory *memory)
+{
+    char folder[PATH_BYTES];
+    size_t base = (size_t)snprintf(folder, sizeof(folder), "%s%s", root, kind->folder);
+    int length = base < sizeof(folder)
+                     ? snprintf(folder + base, sizeof(folder) - base, "%s", group)
+                     : -1;
+
+    if (length < 0 || (size_t)length >= sizeof(folder) - base) {
+        return;
+    }
+    for (;;) {
+        char *slash;
+
+        read_group(folder, kind, memory);
+        slash = strrchr(folder + base, '/');
+        if (slash == NULL) {
+            return;
+        }
+        *slash = '\0';
+    }
+}
+
+void spw_host_memory_below(const char *root, struct spw_host_memory *ret_memory)
+{
+    static const struct group_kind unified = {"/sys/fs/cgroup", "memory.max", "memory.current",
+                                              "inactive_file"};
+    static const struct group_kind separate = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                               "memory.usage_in_bytes", "total_inactive_file"};
+    char path[PATH_BYTES], text[FILE_BYTES], *rest = NULL;
+
+    memset(ret_memory, 0, sizeof(*ret_memory));
+    read_machine(root, ret_memory);
+    snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+    if (!read_text(path, text)) {
+        return;
+    }
+    /* Lines are NUMBER:CONTROLLERS:PATH; the unified kind has no controllers. */
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char *controllers = strchr(line, ':');
+        char *group = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+
+        if (group == NULL) {
+            continue;
+        }
+        *group++ = '\0';
+        if (controllers[1] == '\0') {
+            read_groups(root, &unified, group, ret_memory);
+        } else if (strstr(controllers, "memory") != NULL) {
+            read_groups(root, &separate, group, ret_memory);
+        }
+    }
+}
+
+void spw_host_memory(struct spw_host_memory *ret_memory)
+{
+    spw_host_memory_below("", ret_memory);
+}
+
+uint64_t spw_host_memory_share(const struct spw_host_memory *memory)
+{
+    uint64_t left = memory->available;
+
+    if (memory->limited && memory->group_leaves < left) {
+        left = memory->group_leaves;
+    }
+    return left / 2;
+}

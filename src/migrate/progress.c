@@ -1,0 +1,53 @@
+#include "migrate/progress.h"
+
+#include <time.h>
+
+#include "common/clock.h"
+
+enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
+
+void spw_marks_set(struct spw_marks *marks, const struct spw_stream *stream,
+                   const struct spw_heat_moment *moment)
+{
+    struct spw_mark mark = {.moment = *moment};
+
+    if (marks->count < SPW_MARKS && spw_pool_mark(marks->pool, stream, &mark.fence) == SPW_OK) {
+        marks->ring[(marks->first + marks->count++) % SPW_MARKS] = mark;
+    }
+}
+
+const struct spw_heat_moment *spw_marks_passed(struct spw_marks *marks)
+{
+    while (marks->count > 0) {
+        const struct spw_mark *oldest = &marks->ring[marks->first];
+
+        if (spw_pool_passed(marks->pool, oldest->fence) != SPW_OK) {
+            break;
+        }
+        spw_pool_unmark(marks->pool, oldest->fence);
+        marks->passed = oldest->moment;
+        marks->any = true;
+        marks->first = (marks->first + 1) % SPW_MARKS;
+        marks->count--;
+    }
+    return marks->any ? &marks->passed : NULL;
+}
+
+bool spw_marks_await(struct spw_marks *marks, uint64_t event, uint64_t most_ns)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
+    uint64_t begin = 0;
+
+    for (;;) {
+        (void)spw_marks_passed(marks);
+        if (marks->count == 0 || marks->ring[marks->first].moment.events >= event) {
+            return true;
+        }
+        begin = begin == 0 ? spw_clock_ns() : begin;
+        if (spw_clock_ns() - begin >= most_ns) {
+            return false;
+        }
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
+    }
+}

@@ -1,0 +1,51 @@
+#include "pool/attributes.h"
+
+#include "pool/state.h"
+
+static void treat_block(struct spw_extent *block, const struct spw_treatment *treatment)
+{
+    block->fixed = (uint8_t)((block->fixed & ~treatment->unfix) | treatment->fix);
+    if (treatment->prioritize) {
+        block->priority = treatment->priority;
+    }
+}
+
+/* Takes what lies in the granules of a block out of a move. */
+static void leave_out(const struct spw_pool *pool, const struct spw_extent *block,
+                      struct spw_move *move)
+{
+    size_t first = spw_backing_index(&pool->backing, block->address);
+    size_t last = spw_backing_index(&pool->backing, spw_extent_end(block) - 1);
+
+    for (size_t i = 0; i < move->count; i++) {
+        if (move->items[i].granule >= first && move->items[i].granule <= last) {
+            move->items[i].left_out = true;
+        }
+    }
+}
+
+size_t spw_pool_treat(struct spw_pool *pool, uint64_t address, uint64_t bytes,
+                      const struct spw_treatment *treatment)
+{
+    struct spw_extent *extent = NULL;
+    size_t count = 0;
+
+    if (!spw_pool_owns(pool, address) || bytes == 0 || bytes > pool->backing.bytes) {
+        return 0;
+    }
+    pthread_mutex_lock(&pool->lock);
+    extent = spw_pool_extent(pool, address);
+    for (; extent != NULL && extent->address < address + bytes; extent = extent->next) {
+        if (extent->kind == SPW_EXTENT_BLOCK) {
+            treat_block(extent, treatment);
+            count++;
+            if (extent->fixed != 0 && extent->heap != SPW_HEAP_SLAB) {
+                for (size_t i = 0; i < SPW_MOVES; i++) {
+                    leave_out(pool, extent, &pool->moves[i]);
+                }
+            }
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return count;
+}

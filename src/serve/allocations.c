@@ -1,0 +1,358 @@
+/* Allocation and free. */
+#include "serve/account.h"
+#include "track/capture.h"
+#include "serve/decision.h"
+#include "track/device.h"
+#include "intercept/entry.h"
+#include "track/request.h"
+#include "track/indirect.h"
+#include "track/site.h"
+#include "track/spill.h"
+#include "track/stream.h"
+#include "track/arguments.h"
+#include "serve/placement.h"
+
+/* What became of a request: ours, refused for good, or the real driver's. */
+enum outcome { TAKEN, REFUSED, PASSED };
+
+/* Passes one on because of spillway's own trouble. */
+static enum outcome fail_open(const struct spw_request *request)
+{
+    spw_counter_add(&request->device->counters->failed_open, 1);
+    return PASSED;
+}
+
+/* Observe mode: the real driver allocates what the limit allows. */
+static enum outcome charge(struct spw_pool *pool, struct spw_request *request)
+{
+    enum spw_err err =
+        spw_pool_charge_for(pool, spw_account_round(request->bytes), request->site);
+
+    if (err == SPW_E_LIMIT) {
+        (void)spw_account_oom(request->device, pool, request->api, request->bytes, request->site,
+                              err);
+        return REFUSED;
+    }
+    if (err == SPW_OK) {
+        request->kind = SPW_LEDGER_CHARGED;
+    }
+    return PASSED;
+}
+
+/* On the device, or as spilling can have it. */
+static inline enum spw_err alloc_plainly(const struct spw_request *request, uint64_t *ret_address)
+{
+    enum spw_err err = spw_pool_alloc_for(request->pool, request->bytes, request->stream,
+                                          request->context, request->site, ret_address);
+
+    return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
+               ? spw_spill_alloc(request, /* wish */ NULL, err, ret_address)
+               : err;
+}
+
+/* With a policy in force: what the rule that decides wishes, as far as it can be had. */
+static __attribute__((noinline)) enum spw_err alloc_by_policy(const struct spw_request *request,
+                                                              uint64_t *ret_address)
+{
+    const char *api = spw_note.fn == SPW_FN_COUNT ? request->api : spw_driver_symbol(spw_note.fn);
+    struct spw_decision decision;
+
+    return spw_decision_make(request->device, request->bytes, request->site, api, &decision)
+               ? spw_wish_alloc(request, &decision, ret_address)
+               : alloc_plainly(request, ret_address);
+}
+
+static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
+{
+    struct spw_pool *pool = spw_device_pool(request->device);
+    uint64_t address;
+    enum spw_err err;
+
+    if (pool == NULL) {
+        return fail_open(request);
+    }
+    request->pool = pool;
+    request->site = spw_hook_site(request->api);
+    if (SPW_UNLIKELY(spw_hook.mode == SPW_MODE_OBSERVE)) {
+        return charge(pool, request);
+    }
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL)) {
+        err = alloc_by_policy(request, &address);
+    } else {
+        err = alloc_plainly(request, &address);
+    }
+    if (SPW_UNLIKELY(spw_hook.check)) {
+        spw_device_check(request->device, pool);
+    }
+    if (SPW_LIKELY(err == SPW_OK)) {
+        if (SPW_UNLIKELY(spw_use_wanted()) && request->device->tier != NULL) {
+            spw_host_tier_allocated(request->device->tier, address, request->bytes, request->site);
+        }
+        *ret_address = address;
+        return TAKEN;
+    }
+    if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {
+        (void)spw_account_oom(request->device, pool, request->api, request->bytes, request->site,
+                              err);
+        return REFUSED;
+    }
+    return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
+}
+
+/* The real driver answered a request that passed. It is entered with the size it was charged with.
+ */
+static CUresult settle(const struct spw_request *request, CUresult result,
+                       const CUdeviceptr *address)
+{
+    struct spw_pool *pool = spw_device_opened(request->device);
+    uint64_t bytes = spw_account_round(request->bytes);
+
+    if (result == CUDA_SUCCESS) {
+        spw_account_allocated(request->device, *address, request->kind, bytes, request->site);
+    } else if (request->kind == SPW_LEDGER_CHARGED && pool != NULL) {
+        spw_pool_discharge_for(pool, bytes, request->site);
+    }
+    return result;
+}
+
+/* The same for a stream that could not be identified: nothing was asked of the pool. */
+static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint64_t bytes)
+{
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+    struct spw_request request;
+
+    if (here != NULL) {
+        request = (struct spw_request){.device = &spw_hook.devices[here->ordinal], .bytes = bytes};
+        (void)fail_open(&request);
+        return settle(&request, result, address);
+    }
+    return result;
+}
+
+/* ---- without a stream ---- */
+
+CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+    const struct spw_stream_info *here = dptr != NULL && bytesize > 0 ? spw_stream_current() : NULL;
+    struct spw_driver *driver = spw_hook_driver();
+    struct spw_request request;
+    enum outcome outcome;
+    CUresult result;
+
+    if (here == NULL) {
+        return driver->cuMemAlloc_v2(dptr, bytesize);
+    }
+    request = (struct spw_request){.device = &spw_hook.devices[here->ordinal],
+                                   .context = here->stream.context,
+                                   .bytes = bytesize,
+                                   .api = "cuMemAlloc"};
+    outcome = take(&request, dptr);
+    if (SPW_LIKELY(outcome != PASSED)) {
+        return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    SPW_FORWARD(result, driver->cuMemAlloc_v2(dptr, bytesize));
+    return settle(&request, result, dptr);
+}
+
+/* The pitch of NVIDIA's devices: it fits every texture and every element. */
+enum { PITCH_BYTES = 512 };
+
+CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
+                                      size_t Height, unsigned int ElementSizeBytes)
+{
+    bool sound = dptr != NULL && pPitch != NULL && WidthInBytes > 0 && Height > 0 &&
+                 (ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16) &&
+                 WidthInBytes <= (SIZE_MAX - PITCH_BYTES) / Height;
+    const struct spw_stream_info *here = sound ? spw_stream_current() : NULL;
+    size_t pitch = (WidthInBytes + PITCH_BYTES - 1) & ~(size_t)(PITCH_BYTES - 1);
+    struct spw_driver *driver = spw_hook_driver();
+    struct spw_request request;
+    enum outcome outcome;
+    CUresult result;
+
+    if (here == NULL || pitch > SIZE_MAX / Height) {
+        return driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
+    }
+    request = (struct spw_request){.device = &spw_hook.devices[here->ordinal],
+                                   .context = here->stream.context,
+                                   .bytes = pitch * Height,
+                                   .api = "cuMemAllocPitch"};
+    outcome = take(&request, dptr);
+    if (outcome == TAKEN) {
+        *pPitch = pitch;
+        return CUDA_SUCCESS;
+    }
+    if (outcome == REFUSED) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    SPW_FORWARD(result,
+                driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes));
+    return settle(&request, result, dptr);
+}
+
+/* ---- on a stream ---- */
+
+/* Decides on a stream-ordered request. `named`: the memory pool it names, NULL: the current one of
+ * the stream's device. The request's device stays NULL when the stream cannot be told. */
+static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
+                                 CUstream handle, bool per_thread, struct spw_request *ret_request)
+{
+    const struct spw_stream_info *info = spw_stream_get(handle, per_thread);
+    CUmemoryPool pool = named;
+    struct spw_device *device;
+    bool capturing = false;
+
+    ret_request->device = NULL;
+    if (info == NULL || dptr == NULL || bytes == 0) {
+        return PASSED;
+    }
+    device = &spw_hook.devices[info->ordinal];
+    if (pool == NULL) {
+        pool = atomic_load_explicit(&device->current_pool, memory_order_relaxed);
+    }
+    if (SPW_UNLIKELY(pool != device->default_pool)) {
+        /* Another device's default pool is ours as well. */
+        struct spw_device *other = spw_device_of_pool(pool);
+
+        device = other != NULL ? other : device;
+    }
+    *ret_request = (struct spw_request){
+        .device = device,
+        .stream = &info->stream,
+        .context = info->stream.context,
+        .bytes = bytes,
+        .api = named == NULL ? "cuMemAllocAsync" : "cuMemAllocFromPoolAsync",
+    };
+    if (SPW_UNLIKELY(pool == NULL || pool != device->default_pool)) {
+        spw_counter_add(&device->counters->foreign_pool_allocs, 1);
+        return PASSED;
+    }
+    if (spw_capture_status(info, &capturing) != CUDA_SUCCESS || capturing) {
+        spw_counter_add(&device->counters->captured_allocs, 1);
+        return PASSED;
+    }
+    return take(ret_request, dptr);
+}
+
+/* A stream-ordered allocation: `call` is the real one. */
+#define ALLOC_ORDERED(dptr, bytes, pool, stream, per_thread, call)                                 \
+    do {                                                                                           \
+        struct spw_driver *driver = spw_hook_driver();                                             \
+        struct spw_request request;                                                                \
+        enum outcome outcome;                                                                      \
+        CUresult result;                                                                           \
+                                                                                                   \
+        outcome = take_ordered((dptr), (bytes), (pool), (stream), (per_thread), &request);         \
+        if (SPW_LIKELY(outcome != PASSED)) {                                                       \
+            return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;                     \
+        }                                                                                          \
+        SPW_FORWARD(result, driver->call);                                                         \
+        return request.device == NULL ? settle_unknown(result, (dptr), (bytes))                    \
+                                      : settle(&request, result, (dptr));                          \
+    } while (0)
+
+CUresult spw_serve_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    ALLOC_ORDERED(dptr, bytesize, NULL, hStream, false, cuMemAllocAsync(dptr, bytesize, hStream));
+}
+
+CUresult spw_serve_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+    ALLOC_ORDERED(dptr, bytesize, NULL, hStream, true,
+                  cuMemAllocAsync_ptsz(dptr, bytesize, hStream));
+}
+
+CUresult spw_serve_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+                                           CUstream hStream)
+{
+    if (pool == NULL) {
+        return spw_hook_driver()->cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
+    }
+    ALLOC_ORDERED(dptr, bytesize, pool, hStream, false,
+                  cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream));
+}
+
+CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
+                                                CUmemoryPool pool, CUstream hStream)
+{
+    if (pool == NULL) {
+        return spw_hook_driver()->cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
+    }
+    ALLOC_ORDERED(dptr, bytesize, pool, hStream, true,
+                  cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream));
+}
+
+/* ---- free ---- */
+
+/* Frees a block of ours; `stream` NULL: after whatever the device does now, on any stream. */
+static CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
+                           CUdeviceptr address, const struct spw_stream *stream)
+{
+    enum spw_err err;
+
+    if (SPW_UNLIKELY(spw_use_wanted()) && device->tier != NULL) {
+        spw_host_tier_freed(device->tier, address);
+        spw_indirect_freed(address);
+    }
+    err = spw_pool_free(pool, address, stream);
+
+    if (SPW_UNLIKELY(spw_hook.check)) {
+        spw_device_check(device, pool);
+    }
+    return (CUresult)spw_err_to_driver(err);
+}
+
+CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
+{
+    struct spw_pool *pool;
+    const struct spw_device *device = spw_device_owner(dptr, &pool);
+
+    if (device == NULL) {
+        SPW_FREE_PASSED(dptr, cuMemFree_v2(dptr));
+    }
+    return free_block(device, pool, dptr, NULL);
+}
+
+/* Frees a block of ours in the order of a stream; of the whole device, which is later, when it
+ * cannot be told which stream it is. */
+static CUresult free_ordered(const struct spw_device *device, struct spw_pool *pool,
+                             CUdeviceptr address, const struct spw_stream_info *info)
+{
+    bool capturing = false;
+    CUresult result;
+
+    if (SPW_UNLIKELY(info == NULL)) {
+        return free_block(device, pool, address, NULL);
+    }
+    result = spw_capture_status(info, &capturing);
+    if (SPW_UNLIKELY(result != CUDA_SUCCESS)) {
+        return result;
+    }
+    if (SPW_UNLIKELY(capturing)) {
+        /* A free that is captured must be of memory that the graph allocates. */
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return free_block(device, pool, address, &info->stream);
+}
+
+CUresult spw_serve_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    struct spw_pool *pool;
+    const struct spw_device *device = spw_device_owner(dptr, &pool);
+
+    if (device == NULL) {
+        SPW_FREE_PASSED(dptr, cuMemFreeAsync(dptr, hStream));
+    }
+    return free_ordered(device, pool, dptr, spw_stream_get(hStream, false));
+}
+
+CUresult spw_serve_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
+{
+    struct spw_pool *pool;
+    const struct spw_device *device = spw_device_owner(dptr, &pool);
+
+    if (device == NULL) {
+        SPW_FREE_PASSED(dptr, cuMemFreeAsync_ptsz(dptr, hStream));
+    }
+    return free_ordered(device, pool, dptr, spw_stream_get(hStream, true));
+}

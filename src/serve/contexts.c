@@ -1,0 +1,228 @@
+/* Contexts and streams, as far as memory depends on them.
+ *
+ * Blocks belong to the context they were allocated in and go with it. When it is the last one seen
+ * on its device, the whole pool goes, orderly and before the context, and the next use makes a new
+ * one. At the end of the process everything goes by itself. */
+#include "track/capture.h"
+#include "track/device.h"
+#include "intercept/entry.h"
+#include "track/stream.h"
+
+/* ---- streams ---- */
+
+CUresult spw_serve_cuStreamDestroy_v2(CUstream hStream)
+{
+    spw_stream_retire(hStream);
+    return spw_hook_driver()->cuStreamDestroy_v2(hStream);
+}
+
+CUresult spw_serve_cuStreamDestroy(CUstream hStream)
+{
+    spw_stream_retire(hStream);
+    return spw_hook_driver()->cuStreamDestroy(hStream);
+}
+
+/* ---- contexts that begin ---- */
+
+/* A new context is current now: fences of its device have to cover it from here on. */
+static CUresult began(CUresult result)
+{
+    if (result == CUDA_SUCCESS) {
+        (void)spw_stream_current();
+    }
+    return result;
+}
+
+CUresult spw_serve_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
+{
+    CUresult result;
+
+    SPW_FORWARD(result, spw_hook_driver()->cuCtxCreate_v2(pctx, flags, dev));
+    return began(result);
+}
+
+CUresult spw_serve_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams,
+                                  unsigned int flags, CUdevice dev)
+{
+    CUresult result;
+
+    SPW_FORWARD(result,
+                spw_hook_driver()->cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev));
+    return began(result);
+}
+
+CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams,
+                                  unsigned int flags, CUdevice dev)
+{
+    CUresult result;
+
+    SPW_FORWARD(result, spw_hook_driver()->cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev));
+    return began(result);
+}
+
+/* ---- contexts that end ---- */
+
+/* Waits for everything a context was given to do. */
+static void synchronize(CUcontext context, int ordinal)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    CUcontext popped;
+
+    if (SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context) == CUDA_SUCCESS) {
+        (void)SPW_DRIVER_CALL0(driver, ordinal, cuCtxSynchronize);
+        (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPopCurrent_v2, &popped);
+    }
+}
+
+/* Closes the pool whose last context is gone. A dead context that is still current would make every
+ * call fail, so it steps aside meanwhile. */
+static void close_without_context(struct spw_device *device, CUcontext context)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    int ordinal = device->ordinal;
+    CUcontext current = NULL;
+
+    (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxGetCurrent, &current);
+    if (current != context) {
+        spw_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
+        return;
+    }
+    (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPopCurrent_v2, &current);
+    spw_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
+    (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context);
+}
+
+/* Forgets a context of the device: before it goes, or, `gone`, after. */
+static void lose(struct spw_device *device, CUcontext context, bool gone)
+{
+    size_t cursor = 0;
+
+    spw_stream_retire_context(context, gone);
+    if (!gone) {
+        synchronize(context, device->ordinal);
+    }
+    if (spw_stream_next_context(device->ordinal, &cursor) != NULL) {
+        struct spw_pool *pool = spw_device_opened(device);
+
+        if (pool != NULL) {
+            spw_pool_lose_context(pool, context);
+        }
+    } else if (gone) {
+        close_without_context(device, context);
+    } else {
+        spw_device_close(device, SPW_CLOSING_ORDERLY);
+    }
+    spw_device_forget_context(context);
+}
+
+/* The device of a context whose end matters; -1 when there is none. */
+static int ordinal_of(CUcontext context)
+{
+    return context == NULL || atomic_load(&spw_hook.leaving) ? -1 : spw_stream_ordinal(context);
+}
+
+static void lose_context(CUcontext context)
+{
+    int ordinal = ordinal_of(context);
+
+    if (ordinal >= 0) {
+        lose(&spw_hook.devices[ordinal], context, false);
+    }
+}
+
+CUresult spw_serve_cuCtxDestroy_v2(CUcontext ctx)
+{
+    lose_context(ctx);
+    return spw_hook_driver()->cuCtxDestroy_v2(ctx);
+}
+
+CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
+{
+    lose_context(ctx);
+    return spw_hook_driver()->cuCtxDestroy(ctx);
+}
+
+/* A green context's memory is its primary context's; only its streams go. */
+CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    CUcontext context = NULL;
+    int ordinal = -1;
+
+    if (driver->cuCtxFromGreenCtx != NULL &&
+        SPW_DRIVER_CALL(driver, -1, cuCtxFromGreenCtx, &context, hCtx) == CUDA_SUCCESS) {
+        ordinal = ordinal_of(context);
+    }
+    if (ordinal >= 0) {
+        spw_stream_retire_context(context, false);
+        synchronize(context, ordinal);
+        spw_device_forget_context(context);
+    }
+    return driver->cuGreenCtxDestroy(hCtx);
+}
+
+/* ---- primary contexts ---- */
+
+static bool is_active(const struct spw_device *device)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    unsigned int flags;
+    int active = 0;
+
+    return driver->cuDevicePrimaryCtxGetState != NULL &&
+           SPW_DRIVER_CALL(driver, device->ordinal, cuDevicePrimaryCtxGetState, device->handle,
+                           &flags, &active) == CUDA_SUCCESS &&
+           active != 0;
+}
+
+/* The primary context of a device, if there is one and its end matters: NULL otherwise. */
+static CUcontext primary_of(CUdevice dev)
+{
+    const struct spw_device *device = spw_device_of(dev);
+    struct spw_driver *driver = spw_hook_driver();
+    CUcontext context = NULL;
+
+    if (device != NULL && !atomic_load(&spw_hook.leaving) && is_active(device) &&
+        SPW_DRIVER_CALL(driver, device->ordinal, cuDevicePrimaryCtxRetain, &context, dev) ==
+            CUDA_SUCCESS) {
+        (void)SPW_DRIVER_CALL(driver, device->ordinal, cuDevicePrimaryCtxRelease_v2, dev);
+    }
+    return context;
+}
+
+CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+    lose_context(primary_of(dev));
+    return spw_hook_driver()->cuDevicePrimaryCtxReset_v2(dev);
+}
+
+CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
+{
+    lose_context(primary_of(dev));
+    return spw_hook_driver()->cuDevicePrimaryCtxReset(dev);
+}
+
+/* Whether a release is the last one is known only afterwards. */
+static CUresult released(CUdevice dev, CUcontext primary, CUresult result)
+{
+    struct spw_device *device = spw_device_of(dev);
+
+    if (result == CUDA_SUCCESS && primary != NULL && device != NULL && !is_active(device)) {
+        lose(device, primary, true);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+    CUcontext primary = primary_of(dev);
+
+    return released(dev, primary, spw_hook_driver()->cuDevicePrimaryCtxRelease_v2(dev));
+}
+
+CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+    CUcontext primary = primary_of(dev);
+
+    return released(dev, primary, spw_hook_driver()->cuDevicePrimaryCtxRelease(dev));
+}

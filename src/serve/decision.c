@@ -1,0 +1,281 @@
+#include "serve/decision.h"
+
+#include "common/log.h"
+#include "common/size.h"
+#include "callsite/capture.h"
+#include "callsite/facts.h"
+#include "stats/path.h"
+#include "stats/process.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { LINES_MOST = 100, NAME_BYTES = 256, LINE_SITE = 600, LINE_FRAMES = 3 };
+
+/* What is known of a call site. */
+struct memo {
+    _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
+    _Atomic uint64_t told;       /* rules whose line was written */
+    _Atomic uint64_t count;      /* allocations so far, when a rule asks for it */
+    _Atomic bool known;
+};
+
+_Atomic(struct spw_policy *) spw_hook_policy;
+
+static struct {
+    char process[NAME_BYTES];
+    int64_t rank;
+    uint8_t regions[SPW_RULES]; /* of each rule; 0: none */
+    uint32_t region_count;
+    bool hosts;                               /* a rule may place blocks on the host */
+    bool counts;                              /* a rule asks which allocation of its site it is */
+    struct memo *memos;                       /* by site */
+    _Atomic uint64_t unmet_told, beyond_told; /* rules, by bit */
+    _Atomic unsigned lines;
+} force;
+
+/* ---- the policy as a whole ---- */
+
+static bool asks_for_count(const struct spw_policy *policy)
+{
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        if (policy->rules[i].match.nth.count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Gives each region a number; when there are too many, what is left goes without. */
+static void number_regions(const struct spw_policy *policy, const char *file)
+{
+    const char *names[SPW_REGIONS];
+
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        const struct spw_policy_action *action = &policy->rules[i].action;
+        uint32_t at = 0;
+
+        force.hosts |= action->placement == SPW_PLACEMENT_HOST || action->host_share.set ||
+                       action->limit.then == SPW_THEN_SPILL;
+        if (action->region == NULL) {
+            continue;
+        }
+        while (at < force.region_count && strcmp(names[at], action->region) != 0) {
+            at++;
+        }
+        if (at == SPW_REGIONS) {
+            spw_say("%s: more than %d regions; that of rule %s has no effect", file, SPW_REGIONS,
+                    policy->rules[i].name);
+            continue;
+        }
+        names[at] = action->region;
+        force.region_count = at == force.region_count ? at + 1 : force.region_count;
+        force.regions[i] = (uint8_t)(at + 1);
+    }
+}
+
+uint32_t spw_decision_regions(bool *ret_host)
+{
+    *ret_host = force.hosts;
+    return force.region_count;
+}
+
+bool spw_decision_open(struct spw_policy *policy, const char *file)
+{
+    void *memos = mmap(NULL, (SPW_SITE_MOST + (size_t)1) * sizeof(struct memo),
+                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (memos == MAP_FAILED) {
+        return false;
+    }
+    force.memos = memos;
+    force.rank = spw_stats_rank();
+    force.counts = asks_for_count(policy);
+    number_regions(policy, file);
+    spw_process_program(force.process, sizeof(force.process));
+    atomic_store_explicit(&spw_hook_policy, policy, memory_order_release);
+    return true;
+}
+
+/* ---- the sites ---- */
+
+/* Puts a site into words, with native frames if they are asked for. */
+static void describe(uint32_t number, bool native, struct spw_site_words *ret_words)
+{
+    const struct spw_site *site = spw_site_table_get(spw_site_known(), number);
+
+    if (site != NULL) {
+        spw_site_describe(site, native, ret_words);
+    } else {
+        ret_words->facts = (struct spw_site_facts){.rank = -1};
+    }
+    ret_words->facts.process = force.process;
+    ret_words->facts.rank = force.rank;
+}
+
+static __attribute__((noinline)) uint64_t learn(const struct spw_policy *policy, uint32_t site)
+{
+    struct memo *memo = &force.memos[site];
+    struct spw_site_words words;
+    uint64_t candidates;
+    int saved = errno;
+
+    describe(site, /* native */ false, &words);
+    if (spw_policy_needs_native(policy, &words.facts)) {
+        describe(site, /* native */ true, &words);
+    }
+    candidates = spw_policy_candidates(policy, &words.facts);
+    atomic_store_explicit(&memo->candidates, candidates, memory_order_relaxed);
+    atomic_store_explicit(&memo->known, true, memory_order_release);
+    errno = saved;
+    return candidates;
+}
+
+/* The line of a rule that logs, once for each site. */
+static __attribute__((noinline)) void tell(const struct spw_device *device,
+                                           const struct spw_policy_rule *rule, uint64_t bytes,
+                                           uint32_t site)
+{
+    unsigned line = atomic_fetch_add(&force.lines, 1);
+    char size[SPW_SIZE_TEXT], where[LINE_SITE];
+    struct spw_site_words words;
+    int saved = errno;
+
+    if (line == LINES_MOST) {
+        spw_say("policy: no more lines about call sites");
+    }
+    if (line >= LINES_MOST) {
+        return;
+    }
+    describe(site, /* native */ false, &words);
+    if (words.facts.python_count == 0) {
+        describe(site, /* native */ true, &words);
+    }
+    words.facts.python_count =
+        words.facts.python_count < LINE_FRAMES ? words.facts.python_count : LINE_FRAMES;
+    words.facts.native_count =
+        words.facts.native_count < LINE_FRAMES ? words.facts.native_count : LINE_FRAMES;
+    (void)spw_site_print(&words.facts, NULL, where, sizeof(where));
+    spw_say("policy: rule %s decides on device %d: first %s at %s", rule->name, device->ordinal,
+            spw_size_text(bytes, size), where);
+    errno = saved;
+}
+
+/* ---- deciding ---- */
+
+static uint64_t most_of(const struct spw_policy_amount *amount, uint64_t total)
+{
+    return amount->percent ? total / 1000 * amount->permille : amount->bytes;
+}
+
+static void wish_of(const struct spw_device *device, const struct spw_policy *policy,
+                    const struct spw_policy_rule *rule, struct spw_pool_wish *ret_wish)
+{
+    const struct spw_policy_action *action = &rule->action;
+
+    *ret_wish = (struct spw_pool_wish){
+        .most_bytes =
+            action->limit.max.set ? most_of(&action->limit.max, device->total_bytes) : UINT64_MAX,
+        .priority = (int32_t)action->priority.value,
+        .host_permille = action->host_share.set ? action->host_share.permille : 0,
+        .lazy = action->commit == SPW_COMMIT_LAZY,
+        .rule = (uint8_t)(rule - policy->rules + 1),
+        .region = force.regions[rule - policy->rules],
+        .on_host = action->placement == SPW_PLACEMENT_HOST,
+        .on_device = action->placement == SPW_PLACEMENT_DEVICE,
+        .fixed = action->placement == SPW_PLACEMENT_DEVICE || action->movable == SPW_SWITCH_OFF,
+    };
+}
+
+bool spw_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
+                       const char *api, struct spw_decision *ret_decision)
+{
+    const struct spw_policy *policy = atomic_load_explicit(&spw_hook_policy, memory_order_acquire);
+    struct memo *memo = &force.memos[site <= SPW_SITE_MOST ? site : 0];
+    struct spw_request_facts request = {.size = bytes, .device = device->ordinal, .api = api};
+    uint64_t candidates = atomic_load_explicit(&memo->known, memory_order_acquire)
+                              ? atomic_load_explicit(&memo->candidates, memory_order_relaxed)
+                              : learn(policy, site);
+    const struct spw_policy_rule *rule;
+    int index;
+
+    if (candidates == 0) {
+        return false;
+    }
+    if (force.counts) {
+        request.nth = atomic_fetch_add_explicit(&memo->count, 1, memory_order_relaxed) + 1;
+    }
+    index = spw_policy_decide(policy, candidates, &request);
+    if (index == SPW_POLICY_NO_RULE) {
+        return false;
+    }
+    rule = &policy->rules[index];
+    ret_decision->rule = rule;
+    wish_of(device, policy, rule, &ret_decision->wish);
+    if (SPW_UNLIKELY(rule->action.log == SPW_SWITCH_ON) &&
+        (atomic_load(&memo->told) >> index & 1) == 0 &&
+        (atomic_fetch_or(&memo->told, UINT64_C(1) << index) >> index & 1) == 0) {
+        tell(device, rule, bytes, site);
+    }
+    return true;
+}
+
+/* ---- what is told ---- */
+
+static uint64_t bit_of(const struct spw_policy_rule *rule)
+{
+    return UINT64_C(1) << (rule - atomic_load(&spw_hook_policy)->rules);
+}
+
+struct spw_tally *spw_decision_tally(const struct spw_device *device,
+                                     const struct spw_policy_rule *rule)
+{
+    return &device->rules[rule - atomic_load(&spw_hook_policy)->rules];
+}
+
+void spw_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
+                        const char *why)
+{
+    spw_counter_add(&spw_decision_tally(device, rule)->unmet, 1);
+    if ((atomic_fetch_or(&force.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
+        spw_say("policy: rule %s cannot be followed on device %d: %s; its blocks are treated as "
+                "without it",
+                rule->name, device->ordinal, why);
+    }
+}
+
+static void tell_beyond(const struct spw_device *device, const struct spw_decision *decision,
+                        uint64_t bytes)
+{
+    const struct spw_policy_rule *rule = decision->rule;
+    bool fails = rule->action.limit.then == SPW_THEN_FAIL;
+    char most[SPW_SIZE_TEXT], asked[SPW_SIZE_TEXT], held[SPW_SIZE_TEXT];
+
+    if (fails) {
+        spw_counter_add(&spw_decision_tally(device, rule)->refused, 1);
+    } else if ((atomic_fetch_or(&force.beyond_told, bit_of(rule)) & bit_of(rule)) != 0) {
+        return;
+    }
+    spw_say("policy: rule %s passes its limit of %s on device %d: it holds %s, and %s more %s",
+            rule->name, spw_size_text(decision->wish.most_bytes, most), device->ordinal,
+            spw_size_text(spw_counter_get(&spw_decision_tally(device, rule)->live), held),
+            spw_size_text(bytes, asked), fails ? "are refused" : "are asked for");
+}
+
+bool spw_decision_beyond(const struct spw_device *device, struct spw_decision *decision,
+                         uint64_t bytes)
+{
+    int then = decision->rule->action.limit.then;
+
+    if (then != SPW_THEN_SPILL) {
+        tell_beyond(device, decision, bytes);
+    }
+    if (then == SPW_THEN_FAIL) {
+        return false;
+    }
+    decision->wish.most_bytes = UINT64_MAX;
+    decision->wish.on_host = then == SPW_THEN_SPILL;
+    decision->wish.on_device = decision->wish.on_device && then != SPW_THEN_SPILL;
+    return true;
+}

@@ -1,0 +1,56 @@
+/* Page-locked host memory of the program: the driver's, accounted to the current device. And
+ * managed memory, which is not. Kernels may find addresses in both. */
+#include "serve/account.h"
+#include "intercept/entry.h"
+#include "track/indirect.h"
+#include "track/stream.h"
+
+static CUresult pinned(CUresult result, void *const *address, size_t bytes)
+{
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+
+    if (here != NULL) {
+        spw_account_allocated(&spw_hook.devices[here->ordinal], (CUdeviceptr)(uintptr_t)*address,
+                              SPW_LEDGER_PINNED, bytes, /* site */ 0);
+    }
+    if (result == CUDA_SUCCESS) {
+        spw_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+    CUresult result;
+
+    SPW_FORWARD(result, spw_hook_driver()->cuMemAllocManaged(dptr, bytesize, flags));
+    if (result == CUDA_SUCCESS) {
+        spw_indirect_mapped(*dptr, bytesize);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+    return pinned(spw_hook_driver()->cuMemHostAlloc(pp, bytesize, Flags), pp, bytesize);
+}
+
+CUresult spw_serve_cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+    return pinned(spw_hook_driver()->cuMemAllocHost_v2(pp, bytesize), pp, bytesize);
+}
+
+CUresult spw_serve_cuMemFreeHost(void *p)
+{
+    SPW_FREE_PASSED((CUdeviceptr)(uintptr_t)p, cuMemFreeHost(p));
+}
+
+CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+    return pinned(spw_hook_driver()->cuMemHostRegister_v2(p, bytesize, Flags), &p, bytesize);
+}
+
+CUresult spw_serve_cuMemHostUnregister(void *p)
+{
+    SPW_FREE_PASSED((CUdeviceptr)(uintptr_t)p, cuMemHostUnregister(p));
+}

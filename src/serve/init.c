@@ -1,0 +1,13 @@
+/* The beginning: cuInit of the program. */
+#include "intercept/entry.h"
+#include "track/process.h"
+
+CUresult spw_serve_cuInit(unsigned int Flags)
+{
+    CUresult result = spw_hook_driver()->cuInit(Flags);
+
+    if (result == CUDA_SUCCESS && !spw_driver_inside()) {
+        spw_hook_start();
+    }
+    return result;
+}

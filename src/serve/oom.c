@@ -1,0 +1,245 @@
+#include "serve/oom.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/size.h"
+#include "serve/host_budget.h"
+#include "serve/nvml.h"
+#include "callsite/capture.h"
+#include "callsite/top_sites.h"
+
+static_assert((int)SPW_STATS_HOLDERS == (int)SPW_SITE_HOLDERS, "as many in the statistics");
+static_assert((int)SPW_STATS_LABEL == (int)SPW_SITE_LABEL, "as long in the statistics");
+static_assert((int)SPW_STATS_ADVICE == (int)SPW_SITE_RULE, "as long in the statistics");
+
+/* The sites that were reported in full, by this process. */
+static struct {
+    _Atomic int pid;
+    _Atomic uint64_t sites[SPW_SITE_MOST / 64 + 1];
+} reported;
+
+static bool is_first(uint32_t site)
+{
+    const uint64_t bit = UINT64_C(1) << (site % 64);
+    int own = (int)getpid();
+
+    if (atomic_exchange(&reported.pid, own) != own) {
+        for (size_t i = 0; i < sizeof(reported.sites) / sizeof(reported.sites[0]); i++) {
+            atomic_store(&reported.sites[i], 0);
+        }
+    }
+    return site <= SPW_SITE_MOST && (atomic_fetch_or(&reported.sites[site / 64], bit) & bit) == 0;
+}
+
+/* ---- gathering ---- */
+
+/* What the driver says of the device; nothing while another device's context is current. */
+static void ask_device(const struct spw_device *device, struct spw_stats_oom *report)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    size_t total = 0, free = 0;
+    CUdevice current;
+
+    if (SPW_DRIVER_CALL(driver, device->ordinal, cuCtxGetDevice, &current) == CUDA_SUCCESS &&
+        current == device->handle &&
+        SPW_DRIVER_CALL(driver, device->ordinal, cuMemGetInfo_v2, &free, &total) == CUDA_SUCCESS) {
+        report->total_bytes = total;
+        report->free_bytes = free;
+    }
+}
+
+static void ask_pool(struct spw_pool *pool, struct spw_stats_oom *report)
+{
+    struct spw_pool_usage usage;
+
+    spw_pool_usage(pool, &usage);
+    report->limit_bytes = usage.limit;
+    report->live_bytes = usage.live;
+    report->committed_bytes = usage.committed;
+    report->spare_bytes = usage.spare;
+    report->largest_free_bytes = usage.largest_free;
+    report->host_bytes = usage.host;
+    report->host_limit_bytes = usage.host_limit;
+}
+
+/* Of a simulated machine only what is locked is taken. */
+static void ask_host(const struct spw_device *device, struct spw_stats_oom *report)
+{
+    uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
+    struct spw_host_memory memory;
+
+    spw_hook_host_memory(&memory);
+    if (spw_hook_driver()->simulated != NULL) {
+        memory.available -= taken < memory.available ? taken : memory.available;
+    }
+    report->host_total_bytes = memory.limited ? memory.group_limit : memory.total;
+    report->host_available_bytes = memory.limited && memory.group_leaves < memory.available
+                                       ? memory.group_leaves
+                                       : memory.available;
+}
+
+/* A library of another machine's devices would tell of them: the simulated GPU has its own. */
+static void ask_others(const struct spw_device *device, struct spw_stats_oom *report)
+{
+    uint64_t ours = report->committed_bytes + spw_counter_get(&device->counters->passed_bytes);
+    struct spw_nvml_usage usage;
+
+    report->usage_known =
+        spw_nvml_ask(device, &usage) && usage.own_known &&
+        (spw_hook_driver()->simulated == NULL || usage.total == report->total_bytes);
+    if (report->usage_known) {
+        report->own_other_bytes = usage.own > ours ? usage.own - ours : 0;
+        report->other_process_bytes = usage.others;
+    }
+}
+
+static void ask_sites(const struct spw_device *device, struct spw_stats_oom *report)
+{
+    struct spw_site_holding holding = {0};
+
+    if (device->charges != NULL) {
+        spw_site_holding(device->charges, &holding);
+    }
+    report->holding_sites = holding.sites;
+    report->holder_count = holding.count;
+    for (int i = 0; i < holding.count; i++) {
+        const struct spw_site_holder *holder = &holding.holders[i];
+        struct spw_stats_holder *noted = &report->holders[i];
+
+        noted->site = holder->site;
+        noted->bytes = holder->bytes;
+        noted->blocks = holder->blocks;
+        memcpy(noted->label, holder->label, sizeof(noted->label));
+    }
+    report->rule[0] = '\0';
+    report->rule_bytes = 0;
+    if (spw_hook.mode != SPW_MODE_OBSERVE) {
+        memcpy(report->rule, holding.rule, sizeof(report->rule));
+        report->rule_bytes = holding.rule_bytes;
+    }
+}
+
+static void gather(const struct spw_oom *oom, struct spw_stats_oom *report)
+{
+    report->device = oom->device->ordinal;
+    report->bytes = oom->bytes;
+    report->missing_bytes = oom->missing_bytes;
+    report->site = oom->site;
+    (void)snprintf(report->api, sizeof(report->api), "%s", oom->api);
+    report->total_bytes = report->free_bytes = 0;
+    report->own_other_bytes = report->other_process_bytes = 0;
+    spw_site_label_of(oom->site, report->label, sizeof(report->label));
+    ask_device(oom->device, report);
+    ask_pool(oom->pool, report);
+    ask_host(oom->device, report);
+    ask_others(oom->device, report);
+    ask_sites(oom->device, report);
+}
+
+/* ---- writing ---- */
+
+static void say_device(const struct spw_stats_oom *report)
+{
+    char free[SPW_SIZE_TEXT], total[SPW_SIZE_TEXT], spare[SPW_SIZE_TEXT], largest[SPW_SIZE_TEXT];
+    uint64_t split = report->spare_bytes > report->largest_free_bytes
+                         ? report->spare_bytes - report->largest_free_bytes
+                         : 0;
+
+    if (report->total_bytes > 0) {
+        spw_say("  device: %s of %s free", spw_size_text(report->free_bytes, free),
+                spw_size_text(report->total_bytes, total));
+    }
+    spw_say("  pool: %s free inside, the largest piece %s, fragmentation %" PRIu64 " %%",
+            spw_size_text(report->spare_bytes, spare),
+            spw_size_text(report->largest_free_bytes, largest),
+            report->spare_bytes > 0 ? split * 100 / report->spare_bytes : 0);
+}
+
+/* Without NVML, all that is not the pool's in one. */
+static void say_others(const struct spw_stats_oom *report)
+{
+    char own[SPW_SIZE_TEXT], others[SPW_SIZE_TEXT];
+    uint64_t used = report->total_bytes - report->free_bytes;
+
+    if (report->usage_known) {
+        spw_say("  beside the pool: %s of this process (context, code, libraries), %s of others",
+                spw_size_text(report->own_other_bytes, own),
+                spw_size_text(report->other_process_bytes, others));
+    } else if (used > report->committed_bytes) {
+        spw_say("  beside the pool: %s of this process (context, code, libraries) and of others",
+                spw_size_text(used - report->committed_bytes, own));
+    }
+}
+
+static void say_host(const struct spw_stats_oom *report)
+{
+    char left[SPW_SIZE_TEXT], total[SPW_SIZE_TEXT];
+
+    if (report->host_total_bytes > 0) {
+        spw_say("  host: %s of %s available", spw_size_text(report->host_available_bytes, left),
+                spw_size_text(report->host_total_bytes, total));
+    }
+}
+
+static void say_holders(const struct spw_stats_oom *report)
+{
+    char size[SPW_SIZE_TEXT];
+
+    if (report->holder_count == 0) {
+        return;
+    }
+    spw_say("  held by %" PRIu64 " call site%s%s", report->holding_sites,
+            report->holding_sites == 1 ? "" : "s",
+            report->holding_sites > SPW_STATS_HOLDERS ? ", most by these:" : ":");
+    for (int i = 0; i < report->holder_count; i++) {
+        const struct spw_stats_holder *holder = &report->holders[i];
+
+        spw_say("  %12s in %6" PRIu64 " block%s  %s", spw_size_text(holder->bytes, size),
+                holder->blocks, holder->blocks == 1 ? " " : "s", holder->label);
+    }
+}
+
+/* The rule, and what else would have to be otherwise for it to help. */
+static void say_rule(const struct spw_stats_oom *report)
+{
+    uint64_t wanted = report->host_bytes + report->rule_bytes;
+    char bytes[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
+    char needs[128] = "";
+
+    if (report->rule[0] == '\0' ||
+        (report->host_total_bytes > 0 && wanted > report->host_total_bytes)) {
+        return; /* none, or more than the machine has */
+    }
+    if (spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word == SPW_SPILL_OFF) {
+        (void)snprintf(needs, sizeof(needs), " with SPILLWAY_SPILL=auto");
+    } else if (wanted > report->host_limit_bytes) {
+        (void)snprintf(needs, sizeof(needs), " with SPILLWAY_HOST_LIMIT of %s or more",
+                       spw_size_text(wanted, limit));
+    }
+    spw_say("  this rule of a policy would have had %s on the host%s:",
+            spw_size_text(report->rule_bytes, bytes), needs);
+    spw_say("  %s", report->rule);
+}
+
+void spw_oom_report(const struct spw_oom *oom)
+{
+    struct spw_stats_oom *report = oom->device->oom;
+
+    if (oom->overcome || !is_first(oom->site) || atomic_flag_test_and_set(&report->busy)) {
+        return;
+    }
+    gather(oom, report);
+    atomic_fetch_add(&report->count, 1);
+    spw_say("  asked by %s (%s)", report->label, report->api);
+    say_device(report);
+    say_others(report);
+    say_host(report);
+    say_holders(report);
+    say_rule(report);
+    atomic_flag_clear(&report->busy);
+}

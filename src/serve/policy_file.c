@@ -1,0 +1,145 @@
+#include "serve/policy_file.h"
+
+#include "common/log.h"
+#include "common/options.h"
+#include "serve/decision.h"
+#include "policy/find.h"
+#include "policy/policy.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static char in_force[PATH_MAX];
+
+const char *spw_policy_file_name(void)
+{
+    return in_force;
+}
+
+/* The folder of this object. */
+static const char *own_folder(char buffer[PATH_MAX])
+{
+    const char *slash;
+    Dl_info info;
+
+    if (dladdr((const void *)(uintptr_t)own_folder, &info) == 0 || info.dli_fname == NULL) {
+        return NULL;
+    }
+    slash = strrchr(info.dli_fname, '/');
+    if (slash == NULL || slash - info.dli_fname >= PATH_MAX) {
+        return NULL;
+    }
+    memcpy(buffer, info.dli_fname, (size_t)(slash - info.dli_fname));
+    buffer[slash - info.dli_fname] = '\0';
+    return buffer;
+}
+
+/* A file that was read, or what is wrong with it. */
+struct reading {
+    struct spw_policy *policy;
+    char path[PATH_MAX];
+    char complaint[1000];
+};
+
+static void complain(const char *name, const char *base,
+                     const struct spw_policy_complaints *complaints, struct reading *reading)
+{
+    struct spw_policy_complaint first = {
+        .line = 1, .column = 1, .text = (char[]){"no memory to read the file"}};
+    char buffer[SPW_POLICY_FILE_NAME];
+    const char *nearest = spw_policy_nearest(name, base, buffer);
+
+    if (complaints->count > 0) {
+        first = complaints->items[0];
+    }
+    (void)snprintf(reading->complaint, sizeof(reading->complaint),
+                   "%.200s:%zu:%zu: %.400s%s%s%s; the default policy is used (spillway policy "
+                   "check %.200s says all)",
+                   name, first.line, first.column, first.text,
+                   nearest != NULL ? " (did you mean \"" : "", nearest != NULL ? nearest : "",
+                   nearest != NULL ? "\"?)" : "", name);
+}
+
+static void read_file(const char *name, const char *base, struct reading *ret_reading)
+{
+    struct spw_policy_complaints complaints = {0};
+    struct spw_json json;
+    char buffer[PATH_MAX];
+
+    ret_reading->policy = NULL;
+    (void)snprintf(ret_reading->path, sizeof(ret_reading->path), "%s",
+                   spw_policy_find(name, base, buffer));
+    if (!spw_json_open(base, &json)) {
+        (void)snprintf(ret_reading->complaint, sizeof(ret_reading->complaint),
+                       "%.200s: libcjson.so.1 is not found, expected it to read policies; the "
+                       "default policy is used",
+                       name);
+        return;
+    }
+    ret_reading->policy = spw_policy_load(ret_reading->path, &json, &complaints);
+    spw_json_close(&json);
+    if (ret_reading->policy == NULL) {
+        complain(name, base, &complaints, ret_reading);
+    }
+    spw_policy_complaints_fini(&complaints);
+}
+
+/* What the policy's rules ask of sites that are not noted. */
+static void check_sites(const struct spw_policy *policy)
+{
+    int sites = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
+    bool python = sites == SPW_SITES_PYTHON || sites == SPW_SITES_BOTH;
+    bool native = sites == SPW_SITES_NATIVE || sites == SPW_SITES_BOTH;
+
+    if ((policy->uses_python && !python) || (policy->uses_native && !native)) {
+        spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", in_force,
+                policy->uses_python && !python ? "Python" : "native",
+                spw_environment("SPILLWAY_SITES"));
+    }
+}
+
+static void install(const struct reading *reading)
+{
+    if (reading->policy == NULL) {
+        spw_say("%s", reading->complaint);
+        return;
+    }
+    memcpy(in_force, reading->path, sizeof(in_force));
+    if (!spw_decision_open(reading->policy, in_force)) {
+        spw_say("%s: no memory to note what it says of call sites; the default policy is used",
+                in_force);
+        in_force[0] = '\0';
+        spw_policy_destroy(reading->policy);
+        return;
+    }
+    check_sites(reading->policy);
+}
+
+/* Several threads may read it at once: the first to be done installs it, and the others wait for
+ * that, which asks nobody. */
+void spw_policy_open_once(void)
+{
+    static atomic_flag claimed = ATOMIC_FLAG_INIT;
+    static _Atomic bool done;
+    const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
+    struct reading reading;
+    char folder[PATH_MAX];
+
+    if (name == NULL || *name == '\0' || atomic_load(&done)) {
+        return;
+    }
+    read_file(name, own_folder(folder), &reading);
+    if (!atomic_flag_test_and_set(&claimed)) {
+        install(&reading);
+        atomic_store(&done, true);
+        return;
+    }
+    spw_policy_destroy(reading.policy);
+    while (!atomic_load(&done)) {
+        (void)sched_yield();
+    }
+}

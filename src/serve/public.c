@@ -1,0 +1,113 @@
+/* The public interface of include/spillway.h. */
+#include "spillway.h"
+
+#include "track/device.h"
+#include "track/process.h"
+#include "pool/attributes.h"
+
+#include <string.h>
+
+/* The device of an ordinal while CUDA is in use, else NULL. */
+static struct spw_device *device_at(int ordinal)
+{
+    if (atomic_load(&spw_hook.state) != SPW_HOOK_RUNNING || ordinal < 0 ||
+        ordinal >= spw_hook.device_count) {
+        return NULL;
+    }
+    return &spw_hook.devices[ordinal];
+}
+
+SPW_EXPORT int spillway_version(void)
+{
+    return SPILLWAY_VERSION_MAJOR * 1000 + SPILLWAY_VERSION_MINOR;
+}
+
+SPW_EXPORT int spillway_stats(int ordinal, struct spillway_stats *stats)
+{
+    const struct spw_device *device = device_at(ordinal);
+    struct spillway_stats now;
+
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (stats == NULL || stats->size < sizeof(stats->size)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    now = (struct spillway_stats){
+        .size = stats->size < sizeof(now) ? stats->size : sizeof(now),
+        .limit_bytes = spw_counter_get(&device->counters->limit_bytes),
+        .live_bytes = spw_counter_get(&device->counters->live_bytes),
+        .live_peak_bytes = spw_counter_get(&device->counters->live_peak_bytes),
+        .committed_bytes = spw_counter_get(&device->counters->committed_bytes),
+        .committed_peak_bytes = spw_counter_get(&device->counters->committed_peak_bytes),
+        .host_bytes = spw_counter_get(&device->counters->host_bytes),
+        .allocs = spw_counter_get(&device->counters->allocs),
+        .frees = spw_counter_get(&device->counters->frees),
+        .steals = spw_counter_get(&device->counters->steals),
+        .ooms = spw_counter_get(&device->counters->ooms),
+    };
+    memcpy(stats, &now, now.size);
+    return CUDA_SUCCESS;
+}
+
+SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
+{
+    struct spw_device *device = device_at(ordinal);
+    struct spw_pool *pool = device == NULL ? NULL : spw_device_opened(device);
+
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (pool != NULL) {
+        (void)spw_pool_trim(pool, keep_bytes);
+    }
+    return CUDA_SUCCESS;
+}
+
+static bool is_running(void)
+{
+    return atomic_load(&spw_hook.state) == SPW_HOOK_RUNNING;
+}
+
+SPW_EXPORT int spillway_mark_step(void)
+{
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        if (spw_device_opened(&spw_hook.devices[i]) != NULL && spw_hook.devices[i].tier != NULL) {
+            spw_host_tier_mark_step(spw_hook.devices[i].tier);
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult treat(const void *address, size_t bytes, const struct spw_treatment *treatment)
+{
+    CUdeviceptr from = (CUdeviceptr)(uintptr_t)address;
+    struct spw_pool *pool;
+
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    if (spw_device_owner(from, &pool) == NULL ||
+        spw_pool_treat(pool, from, bytes, treatment) == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+SPW_EXPORT int spillway_pin(const void *address, size_t bytes, int on)
+{
+    static const struct spw_treatment fix = {.fix = SPW_FIXED_WISH};
+    static const struct spw_treatment unfix = {.unfix = SPW_FIXED_WISH};
+
+    return treat(address, bytes, on != 0 ? &fix : &unfix);
+}
+
+SPW_EXPORT int spillway_priority(const void *address, size_t bytes, int priority)
+{
+    const struct spw_treatment treatment = {.prioritize = true, .priority = priority};
+
+    return treat(address, bytes, &treatment);
+}

@@ -1,0 +1,186 @@
+/* Questions about memory. An address in an arena is answered for its block, never for the chunk
+ * behind it; what is the same for both is left to the driver. */
+#include "common/log.h"
+#include "track/device.h"
+#include "intercept/entry.h"
+#include "track/spill.h"
+#include "track/stream.h"
+
+/* Finds the block of an address. False when the address is not ours; *ret_block.bytes is 0 when it
+ * is ours but free. */
+static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_block)
+{
+    struct spw_pool *pool;
+    struct spw_device *device = spw_device_owner(address, &pool);
+
+    if (device != NULL && !spw_pool_find(pool, address, ret_block)) {
+        ret_block->bytes = 0;
+    }
+    return device;
+}
+
+/* ---- how much is left ---- */
+
+/* What the program holds of the limit: also what passed to the driver, for it counts that as used.
+ * In observe mode everything passes, and the pool was told. */
+static uint64_t held(const struct spw_device *device, const struct spw_pool_usage *usage)
+{
+    return spw_hook.mode == SPW_MODE_OBSERVE
+               ? usage->live
+               : usage->live + spw_counter_get(&device->counters->passed_bytes);
+}
+
+/* What is said to be free of a full device as long as the host has room: it can be had. */
+enum { LEAST_FREE = 2 << 20 };
+
+CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+    CUresult result = spw_hook_driver()->cuMemGetInfo_v2(free, total);
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+    struct spw_pool_usage usage;
+    struct spw_device *device;
+    struct spw_pool *pool;
+    uint64_t used, on_device, left, fits;
+
+    if (here == NULL || free == NULL || total == NULL) {
+        return result;
+    }
+    device = &spw_hook.devices[here->ordinal];
+    pool = spw_device_pool(device);
+    if (pool == NULL) {
+        return result;
+    }
+    spw_pool_usage(pool, &usage);
+    used = held(device, &usage);
+    on_device = used - usage.placed; /* that takes no room on the device */
+    left = on_device < usage.limit ? usage.limit - on_device : 0;
+    fits = *free + usage.spare;
+    *free = left < fits ? left : fits;
+    /* PyTorch halves this until it gets so much, and takes a refusal of 0 bytes for an error. */
+    if (*free < LEAST_FREE && spw_spill_has_room(device)) {
+        *free = LEAST_FREE;
+    }
+    /* Programs take free + used <= total for granted. */
+    *total = used + *free > usage.limit ? used + *free : usage.limit;
+    return CUDA_SUCCESS;
+}
+
+/* ---- what an address is ---- */
+
+CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+    struct spw_block block;
+
+    if (find_block(dptr, &block) == NULL) {
+        return spw_hook_driver()->cuMemGetAddressRange_v2(pbase, psize, dptr);
+    }
+    if (block.bytes == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (pbase != NULL) {
+        *pbase = block.address;
+    }
+    if (psize != NULL) {
+        *psize = block.bytes;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Ids of blocks of several devices, apart from each other and from those of the driver. */
+static unsigned long long buffer_id(const struct spw_device *device, const struct spw_block *block)
+{
+    return (unsigned long long)(device->ordinal + 1) << 48 | block->id;
+}
+
+/* Writes an attribute in which a block differs from its chunks. False: the driver knows it. */
+static bool answer(const struct spw_device *device, const struct spw_block *block,
+                   CUpointer_attribute attribute, void *data)
+{
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *(CUcontext *)data = block->context;
+        return true;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned int *)data = CU_MEMORYTYPE_DEVICE;
+        return true;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+        *(unsigned long long *)data = buffer_id(device, block);
+        return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)data = device->ordinal;
+        return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *(CUdeviceptr *)data = block->address;
+        return true;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *(size_t *)data = block->bytes;
+        return true;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        *(CUmemoryPool *)data = block->ordered ? device->default_pool : NULL;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A device's memory is not for the host to reach, wherever it is. */
+static bool has_none(CUpointer_attribute attribute)
+{
+    return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER;
+}
+
+CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+    struct spw_block block;
+    const struct spw_device *device = find_block(ptr, &block);
+
+    if (device != NULL && block.bytes == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (device != NULL && has_none(attribute)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (device != NULL && data != NULL && answer(device, &block, attribute, data)) {
+        return CUDA_SUCCESS;
+    }
+    return spw_hook_driver()->cuPointerGetAttribute(data, attribute, ptr);
+}
+
+CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
+                                          CUpointer_attribute *attributes, void **data,
+                                          CUdeviceptr ptr)
+{
+    struct spw_block block;
+    const struct spw_device *device = find_block(ptr, &block);
+    CUresult result;
+
+    if (device != NULL && block.bytes == 0) {
+        /* Free address space is as little CUDA's as this function's own stack: the driver writes
+         * what it writes for such an address, of the right width. */
+        ptr = (CUdeviceptr)(uintptr_t)&block;
+        device = NULL;
+    }
+    result = spw_hook_driver()->cuPointerGetAttributes(numAttributes, attributes, data, ptr);
+    for (unsigned int i = 0; result == CUDA_SUCCESS && device != NULL && i < numAttributes; i++) {
+        if (has_none(attributes[i])) {
+            *(void **)data[i] = NULL;
+        } else {
+            (void)answer(device, &block, attributes[i], data[i]);
+        }
+    }
+    return result;
+}
+
+/* ---- what would hand out a chunk in place of its block ---- */
+
+CUresult spw_serve_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
+                                                 CUmemRangeHandleType handleType,
+                                                 unsigned long long flags)
+{
+    struct spw_block block;
+
+    if (find_block(dptr, &block) != NULL) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return spw_hook_driver()->cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags);
+}

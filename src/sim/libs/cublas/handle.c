@@ -1,0 +1,207 @@
+#include "sim/libs/cublas/handle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* cuBLAS library documentation, cublasSetWorkspace(): the size of the default workspace. */
+#define WORKSPACE_BYTES        ((size_t)4 << 20)
+#define WORKSPACE_BYTES_HOPPER ((size_t)32 << 20)
+#define WORKSPACE_BYTES_LATER  ((size_t)12 << 20)
+
+static size_t workspace_default(void)
+{
+    int capability = sim_shim_capability();
+
+    if (capability == 9) {
+        return WORKSPACE_BYTES_HOPPER;
+    }
+    return capability > 9 ? WORKSPACE_BYTES_LATER : WORKSPACE_BYTES;
+}
+
+SIM_SHIM_EXPORT cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
+{
+    cublasHandle_t self;
+
+    if (handle == NULL) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (sim_shim_context() != CUDA_SUCCESS) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        return CUBLAS_STATUS_ALLOC_FAILED;
+    }
+    self->default_workspace_bytes = workspace_default();
+    if (sim_shim_alloc(self->default_workspace_bytes, &self->default_workspace) != CUDA_SUCCESS) {
+        free(self);
+        return CUBLAS_STATUS_ALLOC_FAILED;
+    }
+    self->workspace = self->default_workspace;
+    self->workspace_bytes = self->default_workspace_bytes;
+    *handle = self;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
+{
+    if (handle == NULL) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    sim_shim_free(handle->default_workspace);
+    free(handle);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* As documented, a new stream brings back the default workspace. */
+SIM_SHIM_EXPORT cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
+{
+    if (handle == NULL) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    handle->stream = streamId;
+    handle->workspace = handle->default_workspace;
+    handle->workspace_bytes = handle->default_workspace_bytes;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
+                                                     size_t workspaceSizeInBytes)
+{
+    if (handle == NULL) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    if ((uintptr_t)workspace % 256 != 0) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    handle->workspace = workspace;
+    handle->workspace_bytes = workspace == NULL ? 0 : workspaceSizeInBytes;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* What a handle remembers and hands back. */
+#define GETTER(name, type, field)                                                                  \
+    SIM_SHIM_EXPORT cublasStatus_t name(cublasHandle_t handle, type *value)                        \
+    {                                                                                              \
+        if (handle == NULL) {                                                                      \
+            return CUBLAS_STATUS_NOT_INITIALIZED;                                                  \
+        }                                                                                          \
+        if (value == NULL) {                                                                       \
+            return CUBLAS_STATUS_INVALID_VALUE;                                                    \
+        }                                                                                          \
+        *value = handle->field;                                                                    \
+        return CUBLAS_STATUS_SUCCESS;                                                              \
+    }
+
+#define SETTER(name, type, field)                                                                  \
+    SIM_SHIM_EXPORT cublasStatus_t name(cublasHandle_t handle, type value)                         \
+    {                                                                                              \
+        if (handle == NULL) {                                                                      \
+            return CUBLAS_STATUS_NOT_INITIALIZED;                                                  \
+        }                                                                                          \
+        handle->field = value;                                                                     \
+        return CUBLAS_STATUS_SUCCESS;                                                              \
+    }
+
+GETTER(cublasGetStream_v2, cudaStream_t, stream)
+GETTER(cublasGetPointerMode_v2, cublasPointerMode_t, pointer_mode)
+SETTER(cublasSetPointerMode_v2, cublasPointerMode_t, pointer_mode)
+GETTER(cublasGetAtomicsMode, cublasAtomicsMode_t, atomics_mode)
+SETTER(cublasSetAtomicsMode, cublasAtomicsMode_t, atomics_mode)
+GETTER(cublasGetMathMode, cublasMath_t, math_mode)
+SETTER(cublasSetMathMode, cublasMath_t, math_mode)
+GETTER(cublasGetSmCountTarget, int, multiprocessor_target)
+SETTER(cublasSetSmCountTarget, int, multiprocessor_target)
+
+SIM_SHIM_EXPORT cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version)
+{
+    if (version == NULL) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    *version = CUBLAS_VERSION;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
+{
+    static const int parts[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
+
+    if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    *value = parts[type];
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT size_t cublasGetCudartVersion(void)
+{
+    return CUDA_VERSION;
+}
+
+SIM_SHIM_EXPORT const char *cublasGetStatusName(cublasStatus_t status)
+{
+    switch (status) {
+#define NAME(value)                                                                                \
+    case value:                                                                                    \
+        return #value;
+        NAME(CUBLAS_STATUS_SUCCESS)
+        NAME(CUBLAS_STATUS_NOT_INITIALIZED)
+        NAME(CUBLAS_STATUS_ALLOC_FAILED)
+        NAME(CUBLAS_STATUS_INVALID_VALUE)
+        NAME(CUBLAS_STATUS_ARCH_MISMATCH)
+        NAME(CUBLAS_STATUS_MAPPING_ERROR)
+        NAME(CUBLAS_STATUS_EXECUTION_FAILED)
+        NAME(CUBLAS_STATUS_INTERNAL_ERROR)
+        NAME(CUBLAS_STATUS_NOT_SUPPORTED)
+        NAME(CUBLAS_STATUS_LICENSE_ERROR)
+#undef NAME
+    }
+    return "<unknown>";
+}
+
+SIM_SHIM_EXPORT const char *cublasGetStatusString(cublasStatus_t status)
+{
+    return cublasGetStatusName(status);
+}
+
+void sim_cublas_scalar_read(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
+                            size_t bytes)
+{
+    if (handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) {
+        sim_shim_reads(work, scalar, bytes);
+    }
+}
+
+void sim_cublas_scalar_write(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
+                             size_t bytes)
+{
+    if (handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) {
+        sim_shim_writes(work, scalar, bytes);
+    } else {
+        memset(scalar, 0, bytes);
+    }
+}
+
+void sim_cublas_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
+                       int64_t n, int64_t increment, bool written)
+{
+    struct sim_shim_matrix vector = {
+        .data = data,
+        .element_bits = element_bytes * 8,
+        .rows = 1,
+        .columns = n,
+        .ld = increment < 0 ? -increment : increment,
+        .batch = 1,
+    };
+
+    sim_shim_matrix_name(work, &vector, written);
+}
+
+cublasStatus_t sim_cublas_launch(cublasHandle_t handle, const char *kernel,
+                                 struct sim_shim_work *work)
+{
+    sim_shim_writes(work, handle->workspace, handle->workspace_bytes);
+    return sim_shim_launch(kernel, work, handle->stream) == CUDA_SUCCESS
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_EXECUTION_FAILED;
+}

@@ -1,0 +1,231 @@
+/* The backend interface: descriptors are made, given attributes, finalized, asked and executed.
+ * Each graph has one engine, without knobs, and the heuristics find it. */
+#include <string.h>
+
+#include "sim/libs/cudnn/graph.h"
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(
+    cudnnBackendDescriptorType_t descriptorType, cudnnBackendDescriptor_t *descriptor)
+{
+    *descriptor = sim_descriptor_new(descriptorType);
+    return *descriptor != NULL ? CUDNN_STATUS_SUCCESS
+                               : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
+{
+    if (descriptor != NULL) {
+        sim_descriptor_unref(descriptor);
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
+                                                       cudnnBackendAttributeName_t attributeName,
+                                                       cudnnBackendAttributeType_t attributeType,
+                                                       int64_t elementCount,
+                                                       const void *arrayOfElements)
+{
+    if (descriptor == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    return sim_descriptor_set(descriptor, attributeName, attributeType, elementCount,
+                              arrayOfElements);
+}
+
+/* The graph that a plan or a configuration of an engine is for; NULL if it is incomplete. */
+static const struct sim_descriptor *graph_of(const struct sim_descriptor *descriptor)
+{
+    static const cudnnBackendAttributeName_t path[] = {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                                       CUDNN_ATTR_ENGINECFG_ENGINE,
+                                                       CUDNN_ATTR_ENGINE_OPERATION_GRAPH};
+    size_t step = descriptor->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ? 0 : 1;
+
+    while (descriptor != NULL && step < sizeof(path) / sizeof(path[0])) {
+        descriptor = sim_descriptor_child(sim_descriptor_find(descriptor, path[step]), 0);
+        step++;
+    }
+    return descriptor;
+}
+
+/* Sets an attribute of type int64_t that the library computes. */
+static cudnnStatus_t compute(struct sim_descriptor *descriptor, cudnnBackendAttributeName_t name,
+                             int64_t value)
+{
+    return sim_descriptor_set(descriptor, name, CUDNN_TYPE_INT64, 1, &value);
+}
+
+/* What a configuration of an engine needs is known when it is complete. */
+static cudnnStatus_t finish_config(struct sim_descriptor *config)
+{
+    const struct sim_descriptor *graph = graph_of(config);
+    int32_t shared_bytes = 0;
+    cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM;
+
+    if (graph != NULL) {
+        status = compute(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, sim_graph_workspace(graph));
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = sim_descriptor_set(config, CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED,
+                                    CUDNN_TYPE_INT32, 1, &shared_bytes);
+    }
+    config->finalized = status == CUDNN_STATUS_SUCCESS;
+    return status;
+}
+
+static cudnnStatus_t finish_plan(struct sim_descriptor *plan)
+{
+    const struct sim_descriptor *graph = graph_of(plan);
+
+    return graph == NULL ? CUDNN_STATUS_BAD_PARAM
+                         : compute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                   sim_graph_workspace(graph));
+}
+
+/* What the heuristics find: one configuration of one engine for the graph. */
+static cudnnStatus_t find_engine(struct sim_descriptor *heuristics)
+{
+    const struct sim_attribute *asked =
+        sim_descriptor_find(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    struct sim_descriptor *graph = sim_descriptor_child(asked, 0);
+    struct sim_descriptor *engine = sim_descriptor_new(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    struct sim_descriptor *config = sim_descriptor_new(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    cudnnStatus_t status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+    int64_t index = 0;
+
+    if (engine != NULL && config != NULL) {
+        status = graph == NULL ? CUDNN_STATUS_BAD_PARAM
+                               : sim_descriptor_set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = sim_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+                                    &index);
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        engine->finalized = true;
+        status = sim_descriptor_set(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = finish_config(config);
+    }
+    if (status == CUDNN_STATUS_SUCCESS) {
+        status = sim_descriptor_set(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+    }
+    if (engine != NULL) {
+        sim_descriptor_unref(engine);
+    }
+    if (config != NULL) {
+        sim_descriptor_unref(config);
+    }
+    return status;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
+{
+    struct sim_descriptor *self = descriptor;
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+
+    if (self == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    switch ((int)self->kind) {
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+        status = compute(self, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, 1);
+        break;
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+        status = find_engine(self);
+        break;
+    case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
+        status = finish_config(self);
+        break;
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+        status = finish_plan(self);
+        break;
+    default:
+        break;
+    }
+    self->finalized = status == CUDNN_STATUS_SUCCESS;
+    return status;
+}
+
+/* Descriptors are handed out as copies into those that the caller made. */
+static cudnnStatus_t hand_out(const struct sim_attribute *attribute, int64_t count,
+                              struct sim_descriptor *const *to)
+{
+    for (int64_t i = 0; i < count; i++) {
+        struct sim_descriptor *from = sim_descriptor_child(attribute, i);
+        cudnnStatus_t status =
+            to[i] == NULL ? CUDNN_STATUS_BAD_PARAM : sim_descriptor_assign(to[i], from);
+
+        if (status != CUDNN_STATUS_SUCCESS) {
+            return status;
+        }
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(
+    cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t attributeName,
+    cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount,
+    int64_t *elementCount, void *arrayOfElements)
+{
+    const struct sim_descriptor *self = descriptor;
+    const struct sim_attribute *attribute;
+    int64_t count;
+
+    if (self == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    if (!self->finalized) {
+        return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+    }
+    /* What nobody set is an empty list: an engine has no knobs and no notes. */
+    attribute = sim_descriptor_find(self, attributeName);
+    count = attribute == NULL ? 0 : attribute->count;
+    if (elementCount != NULL) {
+        *elementCount = count;
+    }
+    if (attribute == NULL || arrayOfElements == NULL || requestedElementCount == 0) {
+        return CUDNN_STATUS_SUCCESS;
+    }
+    if (attribute->type != attributeType) {
+        return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+    }
+    count = count < requestedElementCount ? count : requestedElementCount;
+    if (attributeType == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+        return hand_out(attribute, count, arrayOfElements);
+    }
+    memcpy(arrayOfElements, attribute->data,
+           (size_t)count * sim_descriptor_element_bytes(attributeType));
+    return CUDNN_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
+                                                  cudnnBackendDescriptor_t executionPlan,
+                                                  cudnnBackendDescriptor_t variantPack)
+{
+    const struct sim_descriptor *plan = executionPlan;
+    const struct sim_descriptor *pack = variantPack;
+    struct sim_shim_work work = {.count = 0};
+    const void *workspace;
+    cudnnStatus_t status;
+
+    if (handle == NULL || plan == NULL || pack == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    if (!plan->finalized || !pack->finalized || graph_of(plan) == NULL) {
+        return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+    }
+    status = sim_graph_name(graph_of(plan), pack, &work);
+    if (status != CUDNN_STATUS_SUCCESS) {
+        return status;
+    }
+    workspace = (const void *)sim_descriptor_integer(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
+    sim_shim_writes(&work, workspace,
+                    (size_t)sim_descriptor_integer(
+                        plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
+    return sim_cudnn_launch(handle, sim_graph_kernel(graph_of(plan)), &work);
+}

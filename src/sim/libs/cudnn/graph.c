@@ -1,0 +1,195 @@
+#include "sim/libs/cudnn/graph.h"
+
+#include <string.h>
+
+/* Operations write these, and read all others. */
+static const cudnnBackendAttributeName_t written[] = {
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+    CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
+    CUDNN_ATTR_OPERATION_POINTWISE_DXDESC,
+    CUDNN_ATTR_OPERATION_MATMUL_CDESC,
+    CUDNN_ATTR_OPERATION_REDUCTION_YDESC,
+    CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC,
+    CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC,
+    CUDNN_ATTR_OPERATION_NORM_FWD_YDESC,
+    CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC,
+    CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
+    CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC,
+    CUDNN_ATTR_OPERATION_SDPA_BWD_DQDESC,
+    CUDNN_ATTR_OPERATION_SDPA_BWD_DKDESC,
+    CUDNN_ATTR_OPERATION_SDPA_BWD_DVDESC,
+};
+
+static bool is_written(cudnnBackendAttributeName_t name)
+{
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+        if (written[i] == name) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t element(const struct sim_attribute *attribute, int64_t n)
+{
+    int64_t value;
+
+    memcpy(&value, attribute->data + (size_t)n * sizeof(value), sizeof(value));
+    return value;
+}
+
+/* Bytes from the first element to the last. */
+static size_t tensor_bytes(const struct sim_descriptor *tensor)
+{
+    const struct sim_attribute *extents = sim_descriptor_find(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
+    const struct sim_attribute *strides = sim_descriptor_find(tensor, CUDNN_ATTR_TENSOR_STRIDES);
+    int64_t type = sim_descriptor_integer(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, -1);
+    int64_t elements = 1;
+
+    if (extents == NULL || strides == NULL || extents->count != strides->count) {
+        return 0;
+    }
+    for (int64_t i = 0; i < extents->count; i++) {
+        if (element(extents, i) <= 0) {
+            return 0;
+        }
+        elements += (element(extents, i) - 1) * element(strides, i);
+    }
+    return ((size_t)elements * sim_cudnn_type_bits((cudnnDataType_t)type) + 7) / 8;
+}
+
+/* Calls visit for every tensor of every operation; stops when it returns false. */
+static void for_each_tensor(const struct sim_descriptor *graph,
+                            bool (*visit)(const struct sim_descriptor *operation,
+                                          const struct sim_descriptor *tensor, bool written,
+                                          void *arg),
+                            void *arg)
+{
+    const struct sim_attribute *operations =
+        sim_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+
+    for (int64_t i = 0; operations != NULL && i < operations->count; i++) {
+        const struct sim_descriptor *operation = sim_descriptor_child(operations, i);
+
+        if (operation == NULL) {
+            continue;
+        }
+        for (const struct sim_attribute *a = operation->attributes; a != NULL; a = a->next) {
+            for (int64_t n = 0; n < a->count; n++) {
+                const struct sim_descriptor *tensor = sim_descriptor_child(a, n);
+
+                if (tensor != NULL && tensor->kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR &&
+                    !visit(operation, tensor, is_written(a->name), arg)) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/* A tensor that is looked for by its number. */
+struct search {
+    int64_t number;
+    const struct sim_descriptor *tensor; /* NULL: not there */
+    bool written;
+};
+
+static bool match(const struct sim_descriptor *operation, const struct sim_descriptor *tensor,
+                  bool is_output, void *arg)
+{
+    struct search *search = arg;
+
+    if (sim_descriptor_integer(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, -1) == search->number) {
+        search->tensor = tensor;
+        search->written = search->written || is_output;
+    }
+    return true;
+}
+
+static cudnnStatus_t name_tensor(const struct sim_descriptor *graph, int64_t number,
+                                 const void *data, struct sim_shim_work *work)
+{
+    struct search search = {.number = number};
+
+    for_each_tensor(graph, match, &search);
+    if (search.tensor == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    if (sim_descriptor_integer(search.tensor, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0)) {
+        return CUDNN_STATUS_SUCCESS;
+    }
+    if (search.written) {
+        sim_shim_writes(work, data, tensor_bytes(search.tensor));
+    } else {
+        sim_shim_reads(work, data, tensor_bytes(search.tensor));
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t sim_graph_name(const struct sim_descriptor *graph, const struct sim_descriptor *pack,
+                             struct sim_shim_work *work)
+{
+    const struct sim_attribute *numbers =
+        sim_descriptor_find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    const struct sim_attribute *pointers =
+        sim_descriptor_find(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+
+    if (numbers == NULL || pointers == NULL || numbers->count != pointers->count) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    for (int64_t i = 0; i < numbers->count && status == CUDNN_STATUS_SUCCESS; i++) {
+        status = name_tensor(graph, element(numbers, i), (const void *)element(pointers, i), work);
+    }
+    return status;
+}
+
+const char *sim_graph_kernel(const struct sim_descriptor *graph)
+{
+    const struct sim_attribute *operations =
+        sim_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+
+    for (int64_t i = 0; operations != NULL && i < operations->count; i++) {
+        const struct sim_descriptor *operation = sim_descriptor_child(operations, i);
+
+        switch (operation == NULL ? 0 : (int)operation->kind) {
+        case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+            return "convolution_forward";
+        case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+            return "convolution_backward_data";
+        case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+            return "convolution_backward_filter";
+        default:
+            break;
+        }
+    }
+    return "graph";
+}
+
+static bool add_copy(const struct sim_descriptor *operation, const struct sim_descriptor *tensor,
+                     bool is_output, void *arg)
+{
+    const struct sim_attribute *strides = sim_descriptor_find(tensor, CUDNN_ATTR_TENSOR_STRIDES);
+    int64_t *bytes = arg;
+    bool convolution =
+        operation->kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
+        operation->kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR ||
+        operation->kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+
+    if (convolution && strides != NULL && strides->count > 1 && element(strides, 1) != 1) {
+        *bytes += (int64_t)(tensor_bytes(tensor) + 255) / 256 * 256;
+    }
+    return true;
+}
+
+int64_t sim_graph_workspace(const struct sim_descriptor *graph)
+{
+    int64_t bytes = 0;
+
+    for_each_tensor(graph, add_copy, &bytes);
+    return bytes;
+}

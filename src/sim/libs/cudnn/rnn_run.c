@@ -1,0 +1,128 @@
+/* Passes through recurrent networks, and the memory they need besides. */
+#include "sim/libs/cudnn/rnn.h"
+
+/* Guesses, until they are calibrated on GPUs: neither size is documented.
+ *
+ * The workspace holds what the gates of one layer compute, for all steps and directions. The
+ * reserve space holds for each layer what a backward pass needs: the gates, the cell's state, the
+ * output, and, between layers, what dropout left of it. */
+static size_t workspace_bytes(const struct cudnnRNNStruct *rnn,
+                              const struct cudnnRNNDataStruct *data)
+{
+    return data->total_steps * (size_t)(sim_rnn_gates(rnn) * sim_rnn_directions(rnn)) *
+           (size_t)rnn->hidden_size * sim_cudnn_type_bits(rnn->precision) / 8;
+}
+
+static size_t reserve_bytes(const struct cudnnRNNStruct *rnn, const struct cudnnRNNDataStruct *data)
+{
+    size_t cells = data->total_steps * (size_t)sim_rnn_directions(rnn) * (size_t)rnn->layers;
+    size_t per_cell =
+        (size_t)(sim_rnn_gates(rnn) + (rnn->mode == CUDNN_LSTM)) * (size_t)rnn->hidden_size +
+        (size_t)rnn->projected_size * (rnn->dropout != NULL ? 2 : 1);
+
+    return cells * per_cell * sim_cudnn_type_bits(rnn->type) / 8;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNTempSpaceSizes(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode,
+    cudnnRNNDataDescriptor_t xDesc, size_t *workSpaceSize, size_t *reserveSpaceSize)
+{
+    if (rnnDesc == NULL || xDesc == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    if (workSpaceSize != NULL) {
+        *workSpaceSize = workspace_bytes(rnnDesc, xDesc);
+    }
+    if (reserveSpaceSize != NULL) {
+        *reserveSpaceSize = fwdMode == CUDNN_FWD_MODE_TRAINING ? reserve_bytes(rnnDesc, xDesc) : 0;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* The lengths of the sequences are on the device too, if the caller passes them. */
+static void name_lengths(struct sim_shim_work *work, const int32_t *lengths,
+                         const struct cudnnRNNDataStruct *data)
+{
+    sim_shim_reads(work, lengths, data == NULL ? 0 : (size_t)data->batch * sizeof(*lengths));
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t
+cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForwardMode_t fwdMode,
+                const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t xDesc, const void *x,
+                cudnnRNNDataDescriptor_t yDesc, void *y, cudnnTensorDescriptor_t hDesc,
+                const void *hx, void *hy, cudnnTensorDescriptor_t cDesc, const void *cx, void *cy,
+                size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize,
+                void *workSpace, size_t reserveSpaceSize, void *reserveSpace)
+{
+    struct sim_shim_work work = {.count = 0};
+
+    if (handle == NULL || rnnDesc == NULL || xDesc == NULL || yDesc == NULL ||
+        workSpaceSize < workspace_bytes(rnnDesc, xDesc) ||
+        (fwdMode == CUDNN_FWD_MODE_TRAINING && reserveSpaceSize < reserve_bytes(rnnDesc, xDesc))) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    name_lengths(&work, devSeqLengths, xDesc);
+    sim_shim_reads(&work, x, sim_rnn_data_bytes(xDesc));
+    sim_shim_writes(&work, y, sim_rnn_data_bytes(yDesc));
+    sim_shim_reads(&work, hx, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_writes(&work, hy, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_reads(&work, cx, sim_cudnn_tensor_bytes(cDesc));
+    sim_shim_writes(&work, cy, sim_cudnn_tensor_bytes(cDesc));
+    sim_shim_reads(&work, weightSpace, weightSpaceSize);
+    sim_shim_writes(&work, workSpace, workSpaceSize);
+    sim_shim_writes(&work, reserveSpace, reserveSpaceSize);
+    return sim_cudnn_launch(handle, "rnn_forward", &work);
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnRNNBackwardData_v8(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, const int32_t devSeqLengths[],
+    cudnnRNNDataDescriptor_t yDesc, const void *y, const void *dy, cudnnRNNDataDescriptor_t xDesc,
+    void *dx, cudnnTensorDescriptor_t hDesc, const void *hx, const void *dhy, void *dhx,
+    cudnnTensorDescriptor_t cDesc, const void *cx, const void *dcy, void *dcx,
+    size_t weightSpaceSize, const void *weightSpace, size_t workSpaceSize, void *workSpace,
+    size_t reserveSpaceSize, void *reserveSpace)
+{
+    const void *states[] = {hx, dhy};
+    const void *cells[] = {cx, dcy};
+    struct sim_shim_work work = {.count = 0};
+
+    if (handle == NULL || rnnDesc == NULL || xDesc == NULL || yDesc == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    name_lengths(&work, devSeqLengths, xDesc);
+    sim_shim_reads(&work, y, sim_rnn_data_bytes(yDesc));
+    sim_shim_reads(&work, dy, sim_rnn_data_bytes(yDesc));
+    sim_shim_writes(&work, dx, sim_rnn_data_bytes(xDesc));
+    for (size_t i = 0; i < 2; i++) {
+        sim_shim_reads(&work, states[i], sim_cudnn_tensor_bytes(hDesc));
+        sim_shim_reads(&work, cells[i], sim_cudnn_tensor_bytes(cDesc));
+    }
+    sim_shim_writes(&work, dhx, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_writes(&work, dcx, sim_cudnn_tensor_bytes(cDesc));
+    sim_shim_reads(&work, weightSpace, weightSpaceSize);
+    sim_shim_writes(&work, workSpace, workSpaceSize);
+    sim_shim_writes(&work, reserveSpace, reserveSpaceSize);
+    return sim_cudnn_launch(handle, "rnn_backward_data", &work);
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnRNNBackwardWeights_v8(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnWgradMode_t addGrad,
+    const int32_t devSeqLengths[], cudnnRNNDataDescriptor_t xDesc, const void *x,
+    cudnnTensorDescriptor_t hDesc, const void *hx, cudnnRNNDataDescriptor_t yDesc, const void *y,
+    size_t weightSpaceSize, void *dweightSpace, size_t workSpaceSize, void *workSpace,
+    size_t reserveSpaceSize, void *reserveSpace)
+{
+    struct sim_shim_work work = {.count = 0};
+
+    if (handle == NULL || rnnDesc == NULL || xDesc == NULL || yDesc == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    name_lengths(&work, devSeqLengths, xDesc);
+    sim_shim_reads(&work, x, sim_rnn_data_bytes(xDesc));
+    sim_shim_reads(&work, hx, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_reads(&work, y, sim_rnn_data_bytes(yDesc));
+    sim_shim_writes(&work, dweightSpace, weightSpaceSize);
+    sim_shim_writes(&work, workSpace, workSpaceSize);
+    sim_shim_reads(&work, reserveSpace, reserveSpaceSize);
+    return sim_cudnn_launch(handle, "rnn_backward_weights", &work);
+}

@@ -1,0 +1,123 @@
+/* Spatial transformers: grids from affine matrices, and samples at the points of a grid. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/libs/cudnn/tensor.h"
+
+struct cudnnSpatialTransformerStruct {
+    cudnnDataType_t type;
+    int dimensions;
+    int extents[CUDNN_DIM_MAX]; /* of what is sampled: batch, channels, and the rest */
+};
+
+SIM_SHIM_EXPORT cudnnStatus_t
+cudnnCreateSpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t *stDesc)
+{
+    *stDesc = calloc(1, sizeof(**stDesc));
+    return *stDesc != NULL ? CUDNN_STATUS_SUCCESS
+                           : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t
+cudnnDestroySpatialTransformerDescriptor(cudnnSpatialTransformerDescriptor_t stDesc)
+{
+    free(stDesc);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnSetSpatialTransformerNdDescriptor(
+    cudnnSpatialTransformerDescriptor_t stDesc, cudnnSamplerType_t samplerType,
+    cudnnDataType_t dataType, const int nbDims, const int dimA[])
+{
+    if (stDesc == NULL || nbDims < 3 || nbDims > CUDNN_DIM_MAX ||
+        sim_cudnn_type_bits(dataType) == 0) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    stDesc->type = dataType;
+    stDesc->dimensions = nbDims;
+    memcpy(stDesc->extents, dimA, (size_t)nbDims * sizeof(dimA[0]));
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* A point with a coordinate per dimension of space, for each place of each image of the batch. */
+static size_t grid_bytes(const struct cudnnSpatialTransformerStruct *self)
+{
+    size_t elements = (size_t)self->extents[0] * (size_t)(self->dimensions - 2);
+
+    for (int i = 2; i < self->dimensions; i++) {
+        elements *= (size_t)self->extents[i];
+    }
+    return elements * sim_cudnn_type_bits(self->type) / 8;
+}
+
+/* An affine matrix for each image of the batch. */
+static size_t matrix_bytes(const struct cudnnSpatialTransformerStruct *self)
+{
+    size_t space = (size_t)(self->dimensions - 2);
+
+    return (size_t)self->extents[0] * space * (space + 1) * sim_cudnn_type_bits(self->type) / 8;
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorForward(
+    cudnnHandle_t handle, const cudnnSpatialTransformerDescriptor_t stDesc, const void *theta,
+    void *grid)
+{
+    struct sim_shim_work work = {.count = 0};
+
+    if (handle == NULL || stDesc == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    sim_shim_reads(&work, theta, matrix_bytes(stDesc));
+    sim_shim_writes(&work, grid, grid_bytes(stDesc));
+    return sim_cudnn_launch(handle, "grid_generator", &work);
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorBackward(
+    cudnnHandle_t handle, const cudnnSpatialTransformerDescriptor_t stDesc, const void *dgrid,
+    void *dtheta)
+{
+    struct sim_shim_work work = {.count = 0};
+
+    if (handle == NULL || stDesc == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    sim_shim_reads(&work, dgrid, grid_bytes(stDesc));
+    sim_shim_writes(&work, dtheta, matrix_bytes(stDesc));
+    return sim_cudnn_launch(handle, "grid_generator_backward", &work);
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfSamplerForward(
+    cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t stDesc, const void *alpha,
+    const cudnnTensorDescriptor_t xDesc, const void *x, const void *grid, const void *beta,
+    cudnnTensorDescriptor_t yDesc, void *y)
+{
+    struct sim_shim_work work = {.count = 0};
+
+    if (handle == NULL || stDesc == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    sim_shim_reads(&work, x, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_reads(&work, grid, grid_bytes(stDesc));
+    sim_shim_writes(&work, y, sim_cudnn_tensor_bytes(yDesc));
+    return sim_cudnn_launch(handle, "grid_sampler", &work);
+}
+
+SIM_SHIM_EXPORT cudnnStatus_t
+cudnnSpatialTfSamplerBackward(cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t stDesc,
+                              const void *alpha, const cudnnTensorDescriptor_t xDesc, const void *x,
+                              const void *beta, const cudnnTensorDescriptor_t dxDesc, void *dx,
+                              const void *alphaDgrid, const cudnnTensorDescriptor_t dyDesc,
+                              const void *dy, const void *grid, const void *betaDgrid, void *dgrid)
+{
+    struct sim_shim_work work = {.count = 0};
+
+    if (handle == NULL || stDesc == NULL) {
+        return CUDNN_STATUS_BAD_PARAM;
+    }
+    sim_shim_reads(&work, x, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_writes(&work, dx, sim_cudnn_tensor_bytes(dxDesc));
+    sim_shim_reads(&work, dy, sim_cudnn_tensor_bytes(dyDesc));
+    sim_shim_reads(&work, grid, grid_bytes(stDesc));
+    sim_shim_writes(&work, dgrid, grid_bytes(stDesc));
+    return sim_cudnn_launch(handle, "grid_sampler_backward", &work);
+}

@@ -1,0 +1,150 @@
+/* Handles, and what a plan is told before and after it is made. */
+#include "sim/libs/cufft/plan.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sim_fft_plan **plans; /* by handle; NULL where one was destroyed */
+static int plan_count;
+
+struct sim_fft_plan *sim_fft_find(cufftHandle handle)
+{
+    struct sim_fft_plan *plan;
+
+    pthread_mutex_lock(&lock);
+    plan = handle >= 0 && handle < plan_count ? plans[handle] : NULL;
+    pthread_mutex_unlock(&lock);
+    return plan;
+}
+
+/* A free place in the table; the lock is held. -1 when host memory is out. */
+static int find_place(void)
+{
+    struct sim_fft_plan **more;
+
+    for (int i = 0; i < plan_count; i++) {
+        if (plans[i] == NULL) {
+            return i;
+        }
+    }
+    more = realloc(plans, (size_t)(plan_count + 1) * sizeof(*plans));
+    if (more == NULL) {
+        return -1;
+    }
+    plans = more;
+    plans[plan_count] = NULL;
+    return plan_count++;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftCreate(cufftHandle *handle)
+{
+    struct sim_fft_plan *plan;
+    int place;
+
+    if (handle == NULL) {
+        return CUFFT_INVALID_VALUE;
+    }
+    if (sim_shim_context() != CUDA_SUCCESS) {
+        return CUFFT_SETUP_FAILED;
+    }
+    plan = calloc(1, sizeof(*plan));
+    if (plan == NULL) {
+        return CUFFT_ALLOC_FAILED;
+    }
+    plan->allocates = true;
+    pthread_mutex_lock(&lock);
+    place = find_place();
+    if (place >= 0) {
+        plans[place] = plan;
+    }
+    pthread_mutex_unlock(&lock);
+    if (place < 0) {
+        free(plan);
+        return CUFFT_ALLOC_FAILED;
+    }
+    *handle = place;
+    return CUFFT_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftDestroy(cufftHandle plan)
+{
+    struct sim_fft_plan *self = sim_fft_find(plan);
+
+    if (self == NULL) {
+        return CUFFT_INVALID_PLAN;
+    }
+    pthread_mutex_lock(&lock);
+    plans[plan] = NULL;
+    pthread_mutex_unlock(&lock);
+    sim_shim_free(self->own_area);
+    free(self);
+    return CUFFT_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream)
+{
+    struct sim_fft_plan *self = sim_fft_find(plan);
+
+    if (self == NULL) {
+        return CUFFT_INVALID_PLAN;
+    }
+    self->stream = stream;
+    return CUFFT_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftSetAutoAllocation(cufftHandle plan, int autoAllocate)
+{
+    struct sim_fft_plan *self = sim_fft_find(plan);
+
+    if (self == NULL || self->is_made) {
+        return CUFFT_INVALID_PLAN;
+    }
+    self->allocates = autoAllocate != 0;
+    return CUFFT_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftSetWorkArea(cufftHandle plan, void *workArea)
+{
+    struct sim_fft_plan *self = sim_fft_find(plan);
+
+    if (self == NULL) {
+        return CUFFT_INVALID_PLAN;
+    }
+    sim_shim_free(self->own_area);
+    self->own_area = NULL;
+    self->area = workArea;
+    return CUFFT_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftGetSize(cufftHandle plan, size_t *workSize)
+{
+    struct sim_fft_plan *self = sim_fft_find(plan);
+
+    if (self == NULL || !self->is_made) {
+        return CUFFT_INVALID_PLAN;
+    }
+    *workSize = self->area_bytes;
+    return CUFFT_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftGetVersion(int *version)
+{
+    if (version == NULL) {
+        return CUFFT_INVALID_VALUE;
+    }
+    *version = CUFFT_VERSION;
+    return CUFFT_SUCCESS;
+}
+
+SIM_SHIM_EXPORT cufftResult cufftGetProperty(libraryPropertyType type, int *value)
+{
+    static const int parts[] = {CUFFT_VER_MAJOR, CUFFT_VER_MINOR, CUFFT_VER_PATCH};
+
+    if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {
+        return CUFFT_INVALID_VALUE;
+    }
+    *value = parts[type];
+    return CUFFT_SUCCESS;
+}

@@ -1,0 +1,40 @@
+/* Plans of the simulated cuFFT: what is transformed, and where the elements are.
+ *
+ * Locking: the table of plans has a lock of its own; a plan is used by one thread at a time, as the
+ * library documents. */
+#pragma once
+
+#include <cufft.h>
+#include <cufftXt.h>
+
+#include "sim/libs/common/shim.h"
+
+#define SIM_FFT_RANK 3
+
+/* One side of a transform, in elements. */
+struct sim_fft_side {
+    cudaDataType type;
+    long long stride;                /* from an element of the last dimension to the next */
+    long long distance;              /* from a transform of the batch to the next */
+    long long extents[SIM_FFT_RANK]; /* used */
+    long long embed[SIM_FFT_RANK];   /* there; the first one does not matter */
+};
+
+struct sim_fft_plan {
+    CUstream stream;
+    bool is_made;
+    bool allocates; /* its work area; else the caller sets one */
+    void *own_area; /* NULL: none */
+    void *area;
+    size_t area_bytes;
+    int rank;
+    long long batch;
+    struct sim_fft_side in;
+    struct sim_fft_side out;
+};
+
+/* The plan behind a handle, or NULL. */
+struct sim_fft_plan *sim_fft_find(cufftHandle handle);
+
+/* Bytes from the first element of a side to the last. */
+size_t sim_fft_side_bytes(const struct sim_fft_plan *plan, const struct sim_fft_side *side);

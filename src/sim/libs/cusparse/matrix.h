@@ -1,0 +1,40 @@
+/* Sparse and dense matrices and dense vectors, as their descriptors have them.
+ *
+ * Locking: a descriptor is used by one thread at a time, as the library documents. */
+#pragma once
+
+#include "sim/libs/cusparse/handle.h"
+
+/* In coordinates, or in compressed rows. */
+struct cusparseSpMatDescr {
+    int64_t rows, columns, count;
+    void *row_indices; /* or the offsets of rows */
+    void *column_indices;
+    void *values;
+    int64_t row_index_count;
+    size_t row_index_bytes; /* of one */
+    size_t column_index_bytes;
+    cudaDataType type;
+    int64_t batch;
+    int64_t offsets_stride; /* in elements, from a matrix of the batch to the next */
+    int64_t values_stride;
+};
+
+struct cusparseDnMatDescr {
+    struct sim_shim_matrix matrix; /* turned, if it is stored row by row */
+    int64_t rows, columns;
+};
+
+struct cusparseDnVecDescr {
+    void *values;
+    int64_t size;
+    cudaDataType type;
+};
+
+/* Names the memory of a matrix or vector; of a sparse one only the values may be written. */
+void sim_sparse_name(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
+                     bool written);
+void sim_sparse_name_dense(struct sim_shim_work *work, const struct cusparseDnMatDescr *matrix,
+                           bool written);
+void sim_sparse_name_vector(struct sim_shim_work *work, const struct cusparseDnVecDescr *vector,
+                            bool written);

@@ -1,0 +1,286 @@
+/* Collectives and messages: launches on the caller's stream that name what they read and write.
+ *
+ * Short data that is only moved travels between ranks. What is computed from the data of all ranks
+ * is not: each gets its own, and so does every rank whose peers cannot be reached. */
+#include "sim/libs/common/driver.h"
+#include "sim/libs/nccl/exchange.h"
+
+/* What a rank does in a collective, in elements. */
+struct transfer {
+    const char *name;
+    ncclComm_t comm;
+    ncclDataType_t type;
+    cudaStream_t stream;
+    int peer; /* the root or the other rank; the own one if there is none */
+    const void *read;
+    size_t read_count;
+    void *written;
+    size_t written_count;
+    /* What is moved, if it is short: pieces of so many elements, from there in what is read. */
+    size_t piece;
+    size_t from;
+    size_t longest; /* the most that any rank reads; 0: the data does not travel */
+    int source;     /* the rank that all pieces come from, or ALL: one from each */
+    bool receives;
+};
+
+#define ALL (-1)
+
+static size_t type_bytes(ncclDataType_t type)
+{
+    static const unsigned char bytes[] = {
+        [ncclInt8] = 1,    [ncclUint8] = 1,    [ncclInt32] = 4,      [ncclUint32] = 4,
+        [ncclInt64] = 8,   [ncclUint64] = 8,   [ncclFloat16] = 2,    [ncclFloat32] = 4,
+        [ncclFloat64] = 8, [ncclBfloat16] = 2, [ncclFloat8e4m3] = 1, [ncclFloat8e5m2] = 1,
+    };
+
+    return (unsigned int)type < sizeof(bytes) ? bytes[type] : 0;
+}
+
+/* The own data to where that of the others would arrive. */
+static CUresult copy_own(const struct transfer *t, size_t element_bytes)
+{
+    size_t bytes = t->piece * element_bytes;
+    CUdeviceptr from = (CUdeviceptr)t->read + t->from * element_bytes;
+    int pieces = t->source == ALL ? t->comm->ranks : 1;
+    CUresult result = CUDA_SUCCESS;
+
+    if (t->read_count == 0) {
+        return CUDA_SUCCESS;
+    }
+    for (int i = 0; i < pieces && result == CUDA_SUCCESS; i++) {
+        CUdeviceptr to = (CUdeviceptr)t->written + (size_t)i * bytes;
+
+        if (to != from) {
+            result = sim_shim_driver()->cuMemcpyDtoDAsync(to, from, bytes, t->stream);
+        }
+    }
+    return result;
+}
+
+/* Longer data is not moved at all: it would take host memory and say nothing. */
+static CUresult carry(const struct transfer *t, size_t element_bytes)
+{
+    size_t longest = t->longest > t->piece ? t->longest : t->piece;
+
+    if (longest * element_bytes > SIM_BOARD_BOX_BYTES) {
+        return CUDA_SUCCESS;
+    }
+    if (t->longest > 0 && t->comm->ranks > 1 && sim_exchange_is_possible(t->comm, t->stream)) {
+        return sim_exchange_run(t->comm, &(struct sim_exchange){
+                                             .stream = t->stream,
+                                             .outbox = (CUdeviceptr)t->read,
+                                             .outbox_bytes = t->read_count * element_bytes,
+                                             .inbox = (CUdeviceptr)t->written,
+                                             .piece_bytes = t->piece * element_bytes,
+                                             .from = t->from * element_bytes,
+                                             .source = t->source,
+                                             .receives = t->receives,
+                                         });
+    }
+    return t->receives ? copy_own(t, element_bytes) : CUDA_SUCCESS;
+}
+
+static CUresult launch(const struct transfer *t, size_t element_bytes)
+{
+    const struct sim_shim_driver *driver = sim_shim_driver();
+    struct sim_shim_work work = {.count = 0};
+    CUcontext before = NULL;
+    CUresult result = driver->cuCtxGetCurrent(&before);
+
+    sim_shim_reads(&work, t->read, t->read_count * element_bytes);
+    sim_shim_writes(&work, t->written, t->written_count * element_bytes);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuCtxSetCurrent(t->comm->context);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sim_shim_launch(t->name, &work, t->stream);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = carry(t, element_bytes);
+    }
+    (void)driver->cuCtxSetCurrent(before);
+    return result;
+}
+
+static ncclResult_t run(const struct transfer *t)
+{
+    size_t element_bytes = type_bytes(t->type);
+    size_t bytes;
+
+    if (t->comm == NULL || element_bytes == 0 || t->peer < 0 || t->peer >= t->comm->ranks) {
+        return sim_comm_fail(ncclInvalidArgument, "invalid communicator, type or rank");
+    }
+    if (__builtin_mul_overflow(t->read_count, element_bytes, &bytes) ||
+        __builtin_mul_overflow(t->written_count, element_bytes, &bytes)) {
+        return sim_comm_fail(ncclInvalidArgument, "the count is too large");
+    }
+    if (t->read_count == 0 && t->written_count == 0) {
+        return ncclSuccess;
+    }
+    if ((t->read_count > 0 && t->read == NULL) || (t->written_count > 0 && t->written == NULL)) {
+        return sim_comm_fail(ncclInvalidArgument, "a buffer is missing");
+    }
+    return launch(t, element_bytes) == CUDA_SUCCESS
+               ? ncclSuccess
+               : sim_comm_fail(ncclUnhandledCudaError, "the launch failed");
+}
+
+/* The rank, and the count of ranks, also of no communicator at all. */
+static int rank_of(ncclComm_t comm)
+{
+    return comm == NULL ? 0 : comm->rank;
+}
+
+static size_t ranks_of(ncclComm_t comm)
+{
+    return comm == NULL ? 1 : (size_t)comm->ranks;
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
+                                           ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                           cudaStream_t stream)
+{
+    return run(&(struct transfer){"nccl_all_reduce", comm, datatype, stream, rank_of(comm),
+                                  sendbuff, count, recvbuff, count, count, 0, 0, rank_of(comm),
+                                  true});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count,
+                                        ncclDataType_t datatype, ncclRedOp_t op, int root,
+                                        ncclComm_t comm, cudaStream_t stream)
+{
+    bool is_root = rank_of(comm) == root;
+
+    return run(&(struct transfer){"nccl_reduce", comm, datatype, stream, root, sendbuff, count,
+                                  recvbuff, is_root ? count : 0, count, 0, 0, root, is_root});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
+                                           ncclDataType_t datatype, int root, ncclComm_t comm,
+                                           cudaStream_t stream)
+{
+    bool is_root = rank_of(comm) == root;
+
+    return run(&(struct transfer){"nccl_broadcast", comm, datatype, stream, root, sendbuff,
+                                  is_root ? count : 0, recvbuff, count, count, 0, count, root,
+                                  true});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root,
+                                       ncclComm_t comm, cudaStream_t stream)
+{
+    return ncclBroadcast(buff, buff, count, datatype, root, comm, stream);
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff,
+                                               size_t recvcount, ncclDataType_t datatype,
+                                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
+{
+    return run(&(struct transfer){"nccl_reduce_scatter", comm, datatype, stream, rank_of(comm),
+                                  sendbuff, recvcount * ranks_of(comm), recvbuff, recvcount,
+                                  recvcount, recvcount * (size_t)rank_of(comm), 0, rank_of(comm),
+                                  true});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
+                                           ncclDataType_t datatype, ncclComm_t comm,
+                                           cudaStream_t stream)
+{
+    return run(&(struct transfer){"nccl_all_gather", comm, datatype, stream, rank_of(comm),
+                                  sendbuff, sendcount, recvbuff, sendcount * ranks_of(comm),
+                                  sendcount, 0, sendcount, ALL, true});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
+                                          ncclDataType_t datatype, ncclComm_t comm,
+                                          cudaStream_t stream)
+{
+    size_t all = count * ranks_of(comm);
+
+    return run(&(struct transfer){"nccl_all_to_all", comm, datatype, stream, rank_of(comm),
+                                  sendbuff, all, recvbuff, all, count,
+                                  count * (size_t)rank_of(comm), all, ALL, true});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count,
+                                        ncclDataType_t datatype, int root, ncclComm_t comm,
+                                        cudaStream_t stream)
+{
+    bool is_root = rank_of(comm) == root;
+
+    return run(&(struct transfer){"nccl_gather", comm, datatype, stream, root, sendbuff, count,
+                                  recvbuff, is_root ? count * ranks_of(comm) : 0, count, 0, count,
+                                  ALL, is_root});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
+                                         ncclDataType_t datatype, int root, ncclComm_t comm,
+                                         cudaStream_t stream)
+{
+    size_t all = count * ranks_of(comm);
+
+    return run(&(struct transfer){"nccl_scatter", comm, datatype, stream, root, sendbuff,
+                                  rank_of(comm) == root ? all : 0, recvbuff, count, count,
+                                  count * (size_t)rank_of(comm), all, root, true});
+}
+
+/* Messages between two ranks do not travel: the others do not take part. */
+SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
+                                      int peer, ncclComm_t comm, cudaStream_t stream)
+{
+    return run(&(struct transfer){.name = "nccl_send",
+                                  .comm = comm,
+                                  .type = datatype,
+                                  .stream = stream,
+                                  .peer = peer,
+                                  .read = sendbuff,
+                                  .read_count = count});
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype,
+                                      int peer, ncclComm_t comm, cudaStream_t stream)
+{
+    return run(&(struct transfer){.name = "nccl_recv",
+                                  .comm = comm,
+                                  .type = datatype,
+                                  .stream = stream,
+                                  .peer = peer,
+                                  .written = recvbuff,
+                                  .written_count = count});
+}
+
+/* The scalar on the device is read by collectives, which compute nothing; so operators need only be
+ * told apart from the built-in ones. */
+SIM_SHIM_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
+                                                      ncclDataType_t datatype,
+                                                      ncclScalarResidence_t residence,
+                                                      ncclComm_t comm)
+{
+    if (op == NULL || scalar == NULL || comm == NULL || type_bytes(datatype) == 0) {
+        return sim_comm_fail(ncclInvalidArgument, "invalid operator, scalar, type or communicator");
+    }
+    *op = ncclNumOps;
+    return ncclSuccess;
+}
+
+SIM_SHIM_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
+{
+    return comm != NULL && (int)op >= ncclNumOps
+               ? ncclSuccess
+               : sim_comm_fail(ncclInvalidArgument, "not an operator that was created");
+}
+
+SIM_NCCL_ALIAS(AllReduce)
+SIM_NCCL_ALIAS(Reduce)
+SIM_NCCL_ALIAS(Broadcast)
+SIM_NCCL_ALIAS(Bcast)
+SIM_NCCL_ALIAS(ReduceScatter)
+SIM_NCCL_ALIAS(AllGather)
+SIM_NCCL_ALIAS(AlltoAll)
+SIM_NCCL_ALIAS(Gather)
+SIM_NCCL_ALIAS(Scatter)
+SIM_NCCL_ALIAS(Send)
+SIM_NCCL_ALIAS(Recv)
+SIM_NCCL_ALIAS(RedOpCreatePreMulSum)
+SIM_NCCL_ALIAS(RedOpDestroy)

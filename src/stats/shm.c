@@ -1,0 +1,131 @@
+#include "stats/shm.h"
+
+#include "common/fd.h"
+#include "common/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_IMAGES = 16, PAGE = 4096 };
+
+static struct {
+    char *address; /* NULL: not created yet */
+    size_t bytes;
+    int fd; /* of the file in the launcher's folder, which has to be backed; -1: nothing has */
+    dev_t device;
+    ino_t inode;
+} room = {.fd = -1};
+
+static int open_in_run_dir(char path[SPW_STATS_PATH])
+{
+    const char *folder = spw_environment("SPILLWAY_RUN_DIR");
+
+    for (int image = 0; folder != NULL && image < MOST_IMAGES; image++) {
+        int fd;
+
+        snprintf(path, SPW_STATS_PATH, "%s/%d.%d.sites", folder, (int)getpid(), image);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* Beyond the limit on files the kernel would send a signal. */
+static bool may_grow(size_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
+/* Over the previous mapping, or anywhere at the first time. */
+static void *map(size_t bytes, int fd)
+{
+    int flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE |
+                (room.address != NULL ? MAP_FIXED : 0);
+    void *address = MAP_FAILED;
+
+    if (fd < 0 || (may_grow(bytes) && ftruncate(fd, (off_t)bytes) == 0)) {
+        address = mmap(room.address, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    }
+    return address != MAP_FAILED ? address : NULL;
+}
+
+/* The descriptor stays open: it backs the file, or is how others find the memory. */
+static void keep(int fd, bool backs)
+{
+    struct stat status;
+
+    fd = spw_fd_park(fd);
+    if (backs && fstat(fd, &status) == 0) {
+        room.fd = fd;
+        room.device = status.st_dev;
+        room.inode = status.st_ino;
+    }
+}
+
+void *spw_stats_room_create(size_t bytes, char ret_path[SPW_STATS_PATH])
+{
+    int fd = open_in_run_dir(ret_path);
+    bool is_file = fd >= 0;
+    void *address = NULL;
+
+    if (fd < 0) {
+        ret_path[0] = '\0';
+        fd = memfd_create("spillway-sites", MFD_CLOEXEC);
+    }
+    if (fd >= 0) {
+        address = map(bytes, fd);
+    }
+    if (address != NULL) {
+        keep(fd, is_file);
+    } else {
+        if (fd >= 0) {
+            close(fd);
+        }
+        if (is_file) {
+            unlink(ret_path);
+        }
+        ret_path[0] = '\0';
+        address = room.address != NULL ? room.address : map(bytes, -1);
+    }
+    room.address = address;
+    room.bytes = bytes;
+    return address;
+}
+
+/* A program may close every descriptor it knows, and open files of its own under the number. */
+static bool is_ours(void)
+{
+    struct stat now;
+
+    return fstat(room.fd, &now) == 0 && now.st_dev == room.device && now.st_ino == room.inode;
+}
+
+bool spw_stats_room_back(const void *from, size_t bytes)
+{
+    size_t offset = (size_t)((const char *)from - room.address);
+    size_t begin = offset / PAGE * PAGE;
+
+    return room.fd < 0 || (is_ours() && posix_fallocate(room.fd, (off_t)begin,
+                                                        (off_t)(offset + bytes - begin)) == 0);
+}
+
+void spw_stats_room_forget(void)
+{
+    if (room.fd >= 0 && is_ours()) {
+        (void)close(room.fd);
+    }
+    room.fd = -1;
+    if (room.address != NULL) {
+        (void)map(room.bytes, -1);
+    }
+}

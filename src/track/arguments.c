@@ -1,0 +1,277 @@
+#include "track/arguments.h"
+
+#include <string.h>
+
+#include "track/device.h"
+#include "intercept/entry.h"
+#include "track/indirect.h"
+#include "track/kernel_name.h"
+#include "track/spill.h"
+#include "track/stream.h"
+#include "track/tensor_map.h"
+#include "migrate/barrier.h"
+
+enum {
+    LAYOUTS = 1 << 14, /* kernels known at most, in all generations */
+    SIZES = 1 << 18,   /* their parameters */
+    TRIES = 16,        /* places looked at in the table */
+    MOST_PARAMS = 1024
+};
+
+struct layout {
+    _Atomic uintptr_t function; /* 0: none; set last */
+    uint32_t generation;
+    uint32_t first; /* in `sizes` */
+    uint32_t count;
+    bool known;     /* the driver told it */
+    bool direct;    /* its name is known, and does not say that it finds addresses in memory */
+    _Atomic bool launched;
+};
+
+/* Both grow only, so that whoever reads a layout reads it whole. */
+static struct {
+    pthread_mutex_t lock;
+    _Atomic uint32_t generation;
+    struct layout layouts[LAYOUTS];
+    uint16_t sizes[SIZES];
+    uint32_t used;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t place_of(uintptr_t function, uint32_t generation)
+{
+    uint64_t hash = ((uint64_t)function ^ (uint64_t)generation << 48) * 0x9e3779b97f4a7c15u;
+
+    return (size_t)(hash >> 50);
+}
+
+/* Enters the sizes of the parameters, of a function or of a kernel that belongs to no context yet.
+ * The result is that behind the last one. */
+static CUresult enter_sizes(struct layout *layout, CUfunction function, bool kernel)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    size_t offset, bytes;
+    CUresult result = CUDA_SUCCESS;
+
+    layout->first = table.used;
+    layout->count = 0;
+    while (layout->count < MOST_PARAMS && table.used < SIZES) {
+        result = kernel ? SPW_DRIVER_CALL(driver, -1, cuKernelGetParamInfo, (CUkernel)function,
+                                          layout->count, &offset, &bytes)
+                        : SPW_DRIVER_CALL(driver, -1, cuFuncGetParamInfo, function, layout->count,
+                                          &offset, &bytes);
+        if (result != CUDA_SUCCESS || bytes > UINT16_MAX) {
+            break;
+        }
+        table.sizes[table.used++] = (uint16_t)bytes;
+        layout->count++;
+    }
+    return result;
+}
+
+static bool has_direct_name(CUfunction function, bool kernel)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    const char *name = NULL;
+
+    if (kernel && driver->cuKernelGetName != NULL) {
+        result = SPW_DRIVER_CALL(driver, -1, cuKernelGetName, &name, (CUkernel)function);
+    } else if (!kernel && driver->cuFuncGetName != NULL) {
+        result = SPW_DRIVER_CALL(driver, -1, cuFuncGetName, &name, function);
+    }
+    return result == CUDA_SUCCESS && name != NULL && !spw_kernel_name_is_indirect(name);
+}
+
+/* Asks the driver for a layout. The lock is held. */
+static void learn(struct layout *layout, CUfunction function)
+{
+    const struct spw_driver *driver = spw_hook_driver();
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    bool kernel = false;
+
+    if (driver->cuFuncGetParamInfo != NULL) {
+        result = enter_sizes(layout, function, /* kernel */ false);
+    }
+    if (layout->count == 0 && driver->cuKernelGetParamInfo != NULL) {
+        result = enter_sizes(layout, function, /* kernel */ true);
+        kernel = layout->count > 0;
+    }
+    /* That is the answer behind the last parameter, but to a bad handle as well. A kernel without
+     * any reaches but the globals of its module, and what they hold is not known. */
+    layout->known = layout->count > 0 && result == CUDA_ERROR_INVALID_VALUE;
+    layout->direct = layout->known && has_direct_name(function, kernel);
+}
+
+/* Fills in a free place, unless somebody else has done so meanwhile. */
+static void enter(struct layout *layout, CUfunction function, uint32_t generation)
+{
+    pthread_mutex_lock(&table.lock);
+    if (atomic_load(&layout->function) == 0) {
+        layout->generation = generation;
+        learn(layout, function);
+        atomic_store_explicit(&layout->function, (uintptr_t)function, memory_order_release);
+    }
+    pthread_mutex_unlock(&table.lock);
+}
+
+/* NULL: the table is full. */
+static struct layout *find(CUfunction function)
+{
+    uint32_t generation = atomic_load_explicit(&table.generation, memory_order_acquire);
+    size_t at = place_of((uintptr_t)function, generation);
+
+    for (size_t i = 0; i < TRIES; i++) {
+        struct layout *layout = &table.layouts[(at + i) % LAYOUTS];
+
+        if (atomic_load_explicit(&layout->function, memory_order_acquire) == 0) {
+            enter(layout, function, generation);
+        }
+        if (atomic_load_explicit(&layout->function, memory_order_acquire) == (uintptr_t)function &&
+            layout->generation == generation) {
+            return layout;
+        }
+    }
+    return NULL;
+}
+
+void spw_use_forget_layouts(void)
+{
+    atomic_fetch_add(&table.generation, 1);
+}
+
+/* Enters an address of ours. */
+static void enter_address(struct spw_use *use, uint64_t address)
+{
+    for (size_t i = 0; i < use->count; i++) {
+        if (use->addresses[i] == address) {
+            return;
+        }
+    }
+    if (use->count == SPW_USE_ADDRESSES) {
+        use->known = false;
+        return;
+    }
+    use->addresses[use->count++] = address;
+}
+
+void spw_use_add(struct spw_use *use, uint64_t word)
+{
+    struct spw_pool *pool;
+
+    if (spw_device_owner(word, &pool) != NULL) {
+        enter_address(use, word);
+    }
+}
+
+/* The same of a kernel's argument, which may lead it to more. */
+static void follow(struct spw_use *use, uint64_t word)
+{
+    struct spw_pool *pool;
+    bool ours = spw_device_owner(word, &pool) != NULL;
+
+    if (ours) {
+        enter_address(use, word);
+    }
+    if (SPW_UNLIKELY(spw_indirect_at(word, ours))) {
+        use->known = false;
+    }
+}
+
+/* Adds what may be addresses in one parameter, or several in a row: plain, or in a tensor map. */
+static void look_through(struct spw_use *use, const unsigned char *param, size_t bytes)
+{
+    for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
+        uint64_t word;
+
+        memcpy(&word, param + at, sizeof(word));
+        follow(use, word);
+    }
+    for (size_t at = 0; spw_tensor_map_any() && at + SPW_TENSOR_MAP_BYTES <= bytes;
+         at += SPW_TENSOR_MAP_ALIGN) {
+        follow(use, spw_tensor_map_find(param + at));
+    }
+}
+
+/* Finds the buffer that holds all parameters. False when there is none. */
+static bool find_buffer(void **extra, const void **ret_buffer, size_t *ret_bytes)
+{
+    *ret_buffer = NULL;
+    *ret_bytes = 0;
+    for (size_t i = 0; extra != NULL && extra[i] != CU_LAUNCH_PARAM_END; i += 2) {
+        if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+            *ret_buffer = extra[i + 1];
+        } else if (extra[i] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[i + 1] != NULL) {
+            *ret_bytes = *(const size_t *)extra[i + 1];
+        } else {
+            return false;
+        }
+    }
+    return *ret_buffer != NULL;
+}
+
+void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra)
+{
+    struct layout *layout = find(function);
+    const void *buffer;
+    size_t bytes;
+
+    ret_use->count = 0;
+    ret_use->known = layout != NULL && layout->direct && !spw_indirect_everywhere();
+    ret_use->kernel = true;
+    ret_use->first = layout != NULL &&
+                     !atomic_load_explicit(&layout->launched, memory_order_relaxed) &&
+                     !atomic_exchange(&layout->launched, true);
+    if (params != NULL && layout != NULL && layout->known) {
+        for (uint32_t i = 0; i < layout->count; i++) {
+            look_through(ret_use, params[i], table.sizes[layout->first + i]);
+        }
+    } else if (params == NULL && find_buffer(extra, &buffer, &bytes)) {
+        look_through(ret_use, buffer, bytes);
+    } else {
+        ret_use->known = false;
+    }
+}
+
+void spw_use_expect(const struct spw_use *use, CUstream stream, bool per_thread)
+{
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        const struct spw_stream_info *info =
+            spw_spill_follows(&spw_hook.devices[i]) ? spw_stream_get(stream, per_thread) : NULL;
+
+        spw_spill_expect(&spw_hook.devices[i], use->addresses, use->count,
+                         info != NULL && info->ordinal == i ? &info->stream : NULL);
+    }
+}
+
+void spw_use_note(const struct spw_use *use)
+{
+    /* One that is inside another is a part of it. */
+    for (int i = 0; spw_gate_thread.depth == 1 && i < spw_hook.device_count; i++) {
+        if (SPW_UNLIKELY(use->first)) {
+            spw_spill_meet_kernel(&spw_hook.devices[i]);
+        }
+        if (use->known) {
+            spw_spill_use(&spw_hook.devices[i], use->addresses, use->count, use->kernel);
+        } else if (use->count > 0) {
+            spw_spill_use_among(&spw_hook.devices[i], use->addresses, use->count);
+        }
+    }
+}
+
+/* ---- code ---- */
+
+CUresult spw_serve_cuModuleUnload(CUmodule hmod)
+{
+    CUresult result = spw_hook_driver()->cuModuleUnload(hmod);
+
+    spw_use_forget_layouts();
+    return result;
+}
+
+CUresult spw_serve_cuLibraryUnload(CUlibrary library)
+{
+    CUresult result = spw_hook_driver()->cuLibraryUnload(library);
+
+    spw_use_forget_layouts();
+    return result;
+}

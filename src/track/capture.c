@@ -1,0 +1,204 @@
+#include "track/capture.h"
+
+#include "track/device.h"
+#include "intercept/entry.h"
+#include "track/process.h"
+#include "track/spill.h"
+#include "track/stream.h"
+#include "pool/move.h"
+
+#include <pthread.h>
+#include <stddef.h>
+
+enum { MOST = 256 };
+
+/* The streams whose captures are open, by id. One too many stays counted for good, which costs a
+ * question per allocation and nothing else. */
+static struct {
+    pthread_mutex_t lock;
+    uint64_t ids[MOST];
+    size_t count;
+} open_captures = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t find(uint64_t id)
+{
+    size_t i = 0;
+
+    while (i < open_captures.count && open_captures.ids[i] != id) {
+        i++;
+    }
+    return i;
+}
+
+/* What is allocated now may be named by a graph: it stays where it is. */
+static void fix_blocks(void)
+{
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
+
+        if (pool != NULL) {
+            spw_pool_fix_all(pool);
+        }
+    }
+}
+
+/* Lets the calls of our own end that did not see the new capture counted. They are made under the
+ * lock of a pool or, to open one, of this layer. */
+static void let_own_calls_end(void)
+{
+    pthread_mutex_lock(&spw_hook.lock);
+    pthread_mutex_unlock(&spw_hook.lock);
+    fix_blocks(); /* takes the lock of each pool */
+}
+
+/* Counts a capture that is about to begin. False when the stream is being captured already. */
+static bool count_in(uint64_t id)
+{
+    bool fresh;
+
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        spw_spill_prepare(&spw_hook.devices[i]);
+    }
+    pthread_mutex_lock(&open_captures.lock);
+    fresh = find(id) == open_captures.count;
+    if (fresh) {
+        atomic_fetch_add(&spw_hook_driver()->captures_open, 1);
+        if (open_captures.count < MOST) {
+            open_captures.ids[open_captures.count++] = id;
+        }
+    }
+    pthread_mutex_unlock(&open_captures.lock);
+    if (fresh) {
+        let_own_calls_end();
+    }
+    return fresh;
+}
+
+static void count_out(uint64_t id)
+{
+    size_t i;
+
+    pthread_mutex_lock(&open_captures.lock);
+    i = find(id);
+    if (i < open_captures.count) {
+        open_captures.ids[i] = open_captures.ids[--open_captures.count];
+        atomic_fetch_sub(&spw_hook_driver()->captures_open, 1);
+    }
+    pthread_mutex_unlock(&open_captures.lock);
+    fix_blocks();
+}
+
+CUresult spw_capture_ask(const struct spw_stream_info *info, bool *ret_capturing)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = CUDA_SUCCESS;
+
+    if (driver->cuStreamIsCapturing != NULL) {
+        result = SPW_DRIVER_CALL(driver, info->ordinal, cuStreamIsCapturing, info->stream.handle,
+                                 &status);
+    }
+    *ret_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
+    return result;
+}
+
+void spw_capture_forget(const struct spw_stream *stream)
+{
+    count_out(stream->id);
+}
+
+/* Begins a capture: `call` is the real one. */
+#define BEGIN(handle, per_thread, call)                                                            \
+    do {                                                                                           \
+        const struct spw_stream_info *info = spw_stream_get((handle), (per_thread));               \
+        uint64_t id = info == NULL ? SPW_STREAM_ALL : info->stream.id;                             \
+        bool counted = info != NULL && count_in(id);                                               \
+        CUresult result = (call);                                                                  \
+                                                                                                   \
+        if (counted && result != CUDA_SUCCESS) {                                                   \
+            count_out(id);                                                                         \
+        }                                                                                          \
+        return result;                                                                             \
+    } while (0)
+
+CUresult spw_serve_cuStreamBeginCapture(CUstream stream)
+{
+    BEGIN(stream, false, spw_hook_driver()->cuStreamBeginCapture(stream));
+}
+
+CUresult spw_serve_cuStreamBeginCapture_ptsz(CUstream stream)
+{
+    BEGIN(stream, true, spw_hook_driver()->cuStreamBeginCapture_ptsz(stream));
+}
+
+CUresult spw_serve_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+    BEGIN(stream, false, spw_hook_driver()->cuStreamBeginCapture_v2(stream, mode));
+}
+
+CUresult spw_serve_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
+{
+    BEGIN(stream, true, spw_hook_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
+}
+
+CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
+                                               const CUgraphNode *dependencies,
+                                               const CUgraphEdgeData *data, size_t count,
+                                               CUstreamCaptureMode mode)
+{
+    BEGIN(stream, false,
+          spw_hook_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count,
+                                                         mode));
+}
+
+CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
+                                                    const CUgraphNode *dependencies,
+                                                    const CUgraphEdgeData *data, size_t count,
+                                                    CUstreamCaptureMode mode)
+{
+    BEGIN(stream, true,
+          spw_hook_driver()->cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, data,
+                                                              count, mode));
+}
+
+/* The capture is over when the call succeeded, and after a failure when the stream says so: one
+ * that was invalidated ends with an error, one that is another thread's goes on. */
+static CUresult ended(CUstream handle, bool per_thread, CUresult result)
+{
+    const struct spw_stream_info *info = spw_stream_get(handle, per_thread);
+    bool capturing = false;
+
+    if (info != NULL && (result == CUDA_SUCCESS ||
+                         (spw_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
+        count_out(info->stream.id);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    return ended(stream, false, spw_hook_driver()->cuStreamEndCapture(stream, graph));
+}
+
+CUresult spw_serve_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
+{
+    return ended(stream, true, spw_hook_driver()->cuStreamEndCapture_ptsz(stream, graph));
+}
+
+void spw_capture_lock(void)
+{
+    pthread_mutex_lock(&open_captures.lock);
+}
+
+void spw_capture_unlock(void)
+{
+    pthread_mutex_unlock(&open_captures.lock);
+}
+
+void spw_capture_reset(void)
+{
+    pthread_mutex_lock(&open_captures.lock);
+    open_captures.count = 0;
+    atomic_store(&spw_hook_driver()->captures_open, 0);
+    pthread_mutex_unlock(&open_captures.lock);
+}

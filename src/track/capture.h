@@ -1,0 +1,35 @@
+/* Stream captures: how many are open, and whether a stream is being captured.
+ *
+ * The count is driver->captures_open. While it is 0 no allocation asks anything; a capture is
+ * counted before the real call begins it, so that no call of our own can fall in between.
+ *
+ * Locking: a mutex inside; nothing is called with it held. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "driver/cuda_api.h"
+#include "track/process.h"
+#include "track/stream.h"
+
+/* The slow half of spw_capture_status: asks the driver. */
+CUresult spw_capture_ask(const struct spw_stream_info *info, bool *ret_capturing);
+
+/* Whether work for the stream would be captured. An error of the driver means that the stream may
+ * not be used while another one is captured: the program's call is answered with it. */
+static inline CUresult spw_capture_status(const struct spw_stream_info *info, bool *ret_capturing)
+{
+    *ret_capturing = false;
+    return SPW_LIKELY(atomic_load_explicit(&spw_hook_driver()->captures_open,
+                                           memory_order_relaxed) == 0)
+               ? CUDA_SUCCESS
+               : spw_capture_ask(info, ret_capturing);
+}
+
+/* The stream is gone, and its capture with it. */
+void spw_capture_forget(const struct spw_stream *stream);
+
+/* For fork: the lock around it, and no captures in the child. */
+void spw_capture_lock(void);
+void spw_capture_unlock(void);
+void spw_capture_reset(void);

@@ -1,0 +1,389 @@
+#include "track/indirect.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "track/device.h"
+#include "track/tensor_map.h"
+#include "common/safe_read.h"
+
+enum {
+    CHUNK = 16 << 10,    /* bytes looked at at a time; tensor maps are looked for in one only */
+    MOST_ROWS = 1 << 12, /* of one copy that are looked at each by itself */
+    GROUP = 16,          /* words */
+    WORD = sizeof(uint64_t)
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct spw_spans holders; /* blocks of ours that hold addresses */
+    struct spw_spans mapped;  /* page-locked and managed memory */
+    _Atomic size_t holder_count;
+    _Atomic uint64_t mapped_begin; /* all of it lies in between, and did */
+    _Atomic uint64_t mapped_end;
+    _Atomic bool everywhere;
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER, .mapped_begin = UINT64_MAX};
+
+/* ---- what is known ---- */
+
+static bool is_in(const struct spw_spans *spans, uint64_t address)
+{
+    bool found;
+
+    pthread_mutex_lock(&known.lock);
+    found = spw_spans_have(spans, address);
+    pthread_mutex_unlock(&known.lock);
+    return found;
+}
+
+static bool may_be_mapped(uint64_t address)
+{
+    return address >= atomic_load_explicit(&known.mapped_begin, memory_order_acquire) &&
+           address < atomic_load_explicit(&known.mapped_end, memory_order_acquire);
+}
+
+bool spw_indirect_at(uint64_t address, bool ours)
+{
+    if (ours) {
+        return atomic_load_explicit(&known.holder_count, memory_order_acquire) > 0 &&
+               is_in(&known.holders, address);
+    }
+    return may_be_mapped(address) && is_in(&known.mapped, address);
+}
+
+bool spw_indirect_everywhere(void)
+{
+    return atomic_load_explicit(&known.everywhere, memory_order_relaxed);
+}
+
+void spw_indirect_freed(uint64_t address)
+{
+    struct spw_span span;
+
+    if (atomic_load_explicit(&known.holder_count, memory_order_acquire) == 0) {
+        return;
+    }
+    pthread_mutex_lock(&known.lock);
+    (void)spw_spans_take(&known.holders, address, &span);
+    atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
+    pthread_mutex_unlock(&known.lock);
+}
+
+void spw_indirect_mapped(uint64_t address, uint64_t bytes)
+{
+    if (bytes == 0 || bytes > UINT64_MAX - address) {
+        return;
+    }
+    pthread_mutex_lock(&known.lock);
+    if (!spw_spans_add(&known.mapped, address, bytes)) {
+        atomic_store(&known.everywhere, true);
+    }
+    if (address < atomic_load(&known.mapped_begin)) {
+        atomic_store(&known.mapped_begin, address);
+    }
+    if (address + bytes > atomic_load(&known.mapped_end)) {
+        atomic_store(&known.mapped_end, address + bytes);
+    }
+    pthread_mutex_unlock(&known.lock);
+}
+
+bool spw_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
+{
+    bool taken;
+
+    if (!may_be_mapped(address)) {
+        return false;
+    }
+    pthread_mutex_lock(&known.lock);
+    taken = spw_spans_take(&known.mapped, address, ret_span);
+    pthread_mutex_unlock(&known.lock);
+    return taken;
+}
+
+static void add_everywhere(uint64_t to)
+{
+    if (!atomic_exchange(&known.everywhere, true)) {
+        spw_log(SPW_LOG_INFO,
+                "addresses were copied to 0x%llx, where any kernel may find them: "
+                "from now on each one counts as using everything",
+                (unsigned long long)to);
+    }
+}
+
+static void add_holder(const struct spw_block *block)
+{
+    bool added;
+
+    pthread_mutex_lock(&known.lock);
+    added = spw_spans_add(&known.holders, block->address, block->bytes);
+    atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
+    pthread_mutex_unlock(&known.lock);
+    if (!added) {
+        add_everywhere(block->address);
+    }
+}
+
+/* ---- copies ---- */
+
+/* Whether a launch can reach what is at an address that is not ours and not known to be mapped, as
+ * a global of a module or memory that passed. Memory of the host that CUDA knows nothing of is an
+ * error to the driver. */
+static bool is_of_a_device(uint64_t address)
+{
+    struct spw_driver *driver = spw_hook_driver();
+    unsigned type = 0;
+
+    return SPW_DRIVER_CALL(driver, -1, cuPointerGetAttribute, &type,
+                           CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                           (CUdeviceptr)address) == CUDA_SUCCESS &&
+           type == CU_MEMORYTYPE_DEVICE;
+}
+
+/* Addresses go to memory at `to`. */
+static void hold(uint64_t to)
+{
+    struct spw_pool *pool;
+    struct spw_block block;
+
+    if (spw_device_owner(to, &pool) != NULL) {
+        if (spw_pool_find(pool, to, &block)) {
+            add_holder(&block);
+        }
+    } else if (!spw_indirect_at(to, /* ours */ false) && is_of_a_device(to)) {
+        add_everywhere(to);
+    }
+}
+
+/* Whether a word may be an address of an arena at all, which most data is not: that is told by its
+ * highest bits. */
+static bool may_be_address(uint64_t word)
+{
+    return (word >> 32 != 0) & (word >> 57 == 0);
+}
+
+/* Whether it is that of a live block. */
+static bool is_address(uint64_t word)
+{
+    struct spw_pool *pool;
+    struct spw_block block;
+
+    return may_be_address(word) && spw_device_owner(word, &pool) != NULL &&
+           spw_pool_find(pool, word, &block);
+}
+
+/* Words are looked at in groups, without a branch for each. */
+static bool has_address(const uint64_t *words, size_t count)
+{
+    for (size_t at = 0; at < count; at += GROUP) {
+        size_t end = count - at < GROUP ? count : at + GROUP;
+        bool any = false;
+
+        for (size_t i = at; i < end; i++) {
+            any |= may_be_address(words[i]);
+        }
+        for (size_t i = at; any && i < end; i++) {
+            if (is_address(words[i])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool has_tensor_map(const uint64_t *words, size_t count)
+{
+    for (size_t at = 0; at + SPW_TENSOR_MAP_BYTES / WORD <= count;
+         at += SPW_TENSOR_MAP_ALIGN / WORD) {
+        if (is_address(spw_tensor_map_find(words + at))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether bytes of the host, which will lie at `to`, have addresses among them. Those that cannot
+ * be read may have. */
+static bool carries(uint64_t to, uint64_t from, size_t bytes)
+{
+    uint64_t chunk[CHUNK / WORD];
+    size_t skip = (size_t)-to % WORD;
+
+    for (size_t at = skip; at + WORD <= bytes; at += CHUNK) {
+        size_t count = (bytes - at < CHUNK ? bytes - at : CHUNK) / WORD;
+
+        if (!spw_peek((uintptr_t)(from + at), chunk, count * WORD) || has_address(chunk, count)) {
+            return true;
+        }
+        if (spw_tensor_map_any() && bytes <= CHUNK && to % SPW_TENSOR_MAP_ALIGN == 0 &&
+            has_tensor_map(chunk, count)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void spw_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
+{
+    struct spw_pool *pool;
+    bool found;
+
+    if (bytes < WORD) {
+        return;
+    }
+    if (spw_device_owner(from, &pool) != NULL) {
+        found = spw_indirect_at(from, /* ours */ true);
+    } else {
+        found = bytes <= SPW_INDIRECT_MOST && carries(to, from, bytes);
+    }
+    if (found) {
+        hold(to);
+    }
+}
+
+/* Rows of rows. Bytes. */
+struct volume {
+    uint64_t to, from;
+    size_t width, height, depth;
+    size_t to_pitch, from_pitch; /* from row to row */
+    size_t to_slice, from_slice; /* from layer to layer */
+};
+
+static void copy_volume(const struct volume *volume)
+{
+    size_t rows = volume->height * volume->depth;
+
+    if (volume->to == 0 || volume->from == 0 || volume->width == 0 || rows == 0 ||
+        rows > SIZE_MAX / volume->width || volume->width * rows > SPW_INDIRECT_MOST) {
+        return;
+    }
+    if (rows > MOST_ROWS || volume->width < WORD) {
+        hold(volume->to);
+        return;
+    }
+    for (size_t z = 0; z < volume->depth; z++) {
+        for (size_t y = 0; y < volume->height; y++) {
+            spw_indirect_copy(volume->to + z * volume->to_slice + y * volume->to_pitch,
+                              volume->from + z * volume->from_slice + y * volume->from_pitch,
+                              volume->width);
+        }
+    }
+}
+
+/* One end of a copy that the driver describes by fields of its own: 0 for an array. */
+#define FIRST_OF(copy, end)                                                                        \
+    ((copy)->end##MemoryType == CU_MEMORYTYPE_ARRAY  ? 0                                           \
+     : (copy)->end##MemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)(copy)->end##Host      \
+                                                     : (uint64_t)(copy)->end##Device)
+#define AT_2D(copy, end)                                                                           \
+    (FIRST_OF(copy, end) == 0                                                                      \
+         ? 0                                                                                       \
+         : FIRST_OF(copy, end) + (copy)->end##Y * (copy)->end##Pitch + (copy)->end##XInBytes)
+#define AT_3D(copy, end)                                                                           \
+    (AT_2D(copy, end) == 0                                                                         \
+         ? 0                                                                                       \
+         : AT_2D(copy, end) + (copy)->end##Z * (copy)->end##Height * (copy)->end##Pitch)
+#define VOLUME_3D(copy)                                                                            \
+    ((struct volume){.to = AT_3D(copy, dst),                                                       \
+                     .from = AT_3D(copy, src),                                                     \
+                     .width = (copy)->WidthInBytes,                                                \
+                     .height = (copy)->Height,                                                     \
+                     .depth = (copy)->Depth,                                                       \
+                     .to_pitch = (copy)->dstPitch,                                                 \
+                     .from_pitch = (copy)->srcPitch,                                               \
+                     .to_slice = (copy)->dstHeight * (copy)->dstPitch,                             \
+                     .from_slice = (copy)->srcHeight * (copy)->srcPitch})
+
+void spw_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
+{
+    if (copy != NULL) {
+        copy_volume(&(struct volume){.to = AT_2D(copy, dst),
+                                     .from = AT_2D(copy, src),
+                                     .width = copy->WidthInBytes,
+                                     .height = copy->Height,
+                                     .depth = 1,
+                                     .to_pitch = copy->dstPitch,
+                                     .from_pitch = copy->srcPitch});
+    }
+}
+
+void spw_indirect_copy_3d(const CUDA_MEMCPY3D *copy)
+{
+    if (copy != NULL) {
+        copy_volume(&VOLUME_3D(copy));
+    }
+}
+
+void spw_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
+{
+    if (copy != NULL) {
+        copy_volume(&VOLUME_3D(copy));
+    }
+}
+
+void spw_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes,
+                             size_t count)
+{
+    for (size_t i = 0; to != NULL && from != NULL && bytes != NULL && i < count; i++) {
+        spw_indirect_copy(to[i], from[i], bytes[i]);
+    }
+}
+
+static uint64_t pointer_of(const CUmemcpy3DOperand *operand)
+{
+    return operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER ? operand->op.ptr.ptr : 0;
+}
+
+static size_t pitch_of(const CUmemcpy3DOperand *operand, size_t width)
+{
+    return operand->op.ptr.rowLength > 0 ? operand->op.ptr.rowLength : width;
+}
+
+static size_t slice_of(const CUmemcpy3DOperand *operand, const CUextent3D *extent)
+{
+    size_t height = operand->op.ptr.layerHeight;
+
+    return (height > 0 ? height : extent->height) * pitch_of(operand, extent->width);
+}
+
+void spw_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count)
+{
+    for (size_t i = 0; copies != NULL && i < count; i++) {
+        const CUDA_MEMCPY3D_BATCH_OP *copy = &copies[i];
+
+        copy_volume(&(struct volume){.to = pointer_of(&copy->dst),
+                                     .from = pointer_of(&copy->src),
+                                     .width = copy->extent.width,
+                                     .height = copy->extent.height,
+                                     .depth = copy->extent.depth,
+                                     .to_pitch = pitch_of(&copy->dst, copy->extent.width),
+                                     .from_pitch = pitch_of(&copy->src, copy->extent.width),
+                                     .to_slice = slice_of(&copy->dst, &copy->extent),
+                                     .from_slice = slice_of(&copy->src, &copy->extent)});
+    }
+}
+
+/* ---- fork ---- */
+
+void spw_indirect_lock(void)
+{
+    pthread_mutex_lock(&known.lock);
+}
+
+void spw_indirect_unlock(void)
+{
+    pthread_mutex_unlock(&known.lock);
+}
+
+void spw_indirect_reset(void)
+{
+    pthread_mutex_lock(&known.lock);
+    spw_spans_clear(&known.holders);
+    spw_spans_clear(&known.mapped);
+    atomic_store(&known.holder_count, 0);
+    atomic_store(&known.mapped_begin, UINT64_MAX);
+    atomic_store(&known.mapped_end, 0);
+    atomic_store(&known.everywhere, false);
+    pthread_mutex_unlock(&known.lock);
+}

@@ -1,0 +1,135 @@
+#include "track/process.h"
+
+#include "common/log.h"
+#include "track/device.h"
+#include "intercept/fork.h"
+#include "serve/policy_file.h"
+#include "track/spill.h"
+
+#include <stdlib.h>
+
+struct spw_hook spw_hook = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+_Thread_local struct spw_note spw_note __attribute__((tls_model("initial-exec"))) = {
+    .fn = SPW_FN_COUNT,
+};
+
+struct spw_driver *spw_hook_load(bool load)
+{
+    /* Opened without a lock, for the dynamic loader has one that our caller may hold; the first to
+     * finish wins. */
+    struct spw_driver *mine = spw_driver_open(load);
+    struct spw_driver *known = NULL;
+
+    if (mine == NULL) {
+        return load ? spw_driver_absent() : NULL;
+    }
+    if (!atomic_compare_exchange_strong(&spw_hook.driver, &known, mine)) {
+        spw_driver_discard(mine);
+        return known;
+    }
+    return mine;
+}
+
+struct spw_driver *spw_hook_loaded(void)
+{
+    struct spw_driver *driver = atomic_load_explicit(&spw_hook.driver, memory_order_acquire);
+
+    return driver != NULL ? driver : spw_hook_load(false);
+}
+
+bool spw_hook_off(void)
+{
+    enum { UNKNOWN, ON, OFF };
+    int known = atomic_load_explicit(&spw_hook.switched, memory_order_relaxed);
+
+    if (SPW_UNLIKELY(known == UNKNOWN)) {
+        known = spw_option_get(SPW_OPT_SPILLWAY, NULL, 0).on ? ON : OFF;
+        atomic_store_explicit(&spw_hook.switched, known, memory_order_relaxed);
+    }
+    return known == OFF;
+}
+
+/* Learns the visible devices. False when CUDA is not initialised. */
+static bool find_devices(struct spw_driver *driver)
+{
+    int count = 0;
+
+    if (driver->cuDeviceGetCount == NULL || driver->cuDeviceGet == NULL ||
+        SPW_DRIVER_CALL(driver, -1, cuDeviceGetCount, &count) != CUDA_SUCCESS) {
+        return false;
+    }
+    spw_hook.device_count = count < SPW_HOOK_DEVICES ? count : SPW_HOOK_DEVICES;
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        struct spw_device *device = &spw_hook.devices[i];
+
+        device->ordinal = i;
+        device->handle = i;
+        device->default_pool = NULL;
+        (void)SPW_DRIVER_CALL(driver, -1, cuDeviceGet, &device->handle, i);
+        if (driver->cuDeviceGetDefaultMemPool != NULL) {
+            (void)SPW_DRIVER_CALL(driver, -1, cuDeviceGetDefaultMemPool, &device->default_pool,
+                                  device->handle);
+        }
+        atomic_store(&device->current_pool, device->default_pool);
+    }
+    return true;
+}
+
+static void leave(void)
+{
+    atomic_store(&spw_hook.leaving, true);
+}
+
+static void watch_exit(void)
+{
+    if (!spw_hook.at_exit) {
+        spw_hook.at_exit = atexit(leave) == 0;
+    }
+}
+
+void spw_hook_start(void)
+{
+    struct spw_driver *driver = spw_hook_driver();
+
+    if (spw_hook_off()) {
+        atomic_store(&spw_hook.state, SPW_HOOK_OFF);
+        return;
+    }
+    spw_policy_open_once();
+    pthread_mutex_lock(&spw_hook.lock);
+    if (atomic_load(&spw_hook.state) != SPW_HOOK_RUNNING && find_devices(driver)) {
+        spw_seam.start(&spw_hook);
+        spw_fork_watch();
+        watch_exit();
+        atomic_store_explicit(&spw_hook.state, SPW_HOOK_RUNNING, memory_order_release);
+    }
+    pthread_mutex_unlock(&spw_hook.lock);
+}
+
+bool spw_hook_start_late(void)
+{
+    if (atomic_load(&spw_hook.state) == SPW_HOOK_IDLE) {
+        spw_hook_start();
+    }
+    return atomic_load(&spw_hook.state) == SPW_HOOK_RUNNING;
+}
+
+bool spw_hook_make_room(void)
+{
+    bool made = false;
+
+    if (!spw_hook_serves()) {
+        return false;
+    }
+    for (int i = 0; i < spw_hook.device_count; i++) {
+        struct spw_device *device = &spw_hook.devices[i];
+        struct spw_pool *pool = spw_device_opened(device);
+
+        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_spill_yield(device, pool))) {
+            spw_counter_add(&device->counters->forward_retries, 1);
+            made = true;
+        }
+    }
+    return made;
+}

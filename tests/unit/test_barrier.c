@@ -1,0 +1,292 @@
+/* The gate: who passes, who waits, how long the write side waits, and what is counted. */
+#include "migrate/barrier.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MS = 1000000, THREADS = 4, CROWD = SPW_GATE_SLOTS + 50 };
+
+static int setup(void **state)
+{
+    spw_gate_reset();
+    spw_gate_arm();
+    return 0;
+}
+
+/* As where the kernel lacks the system call. */
+static int setup_fenced(void **state)
+{
+    setup(state);
+    atomic_store(&spw_gate.fenced, true);
+    return 0;
+}
+
+static void test_unarmed(void **state)
+{
+    atomic_store(&spw_gate.armed, false);
+    spw_gate_enter();
+    assert_false(spw_gate_inside());
+    /* Armed in between: the call that was under way is not counted, and ends well. */
+    spw_gate_arm();
+    spw_gate_leave();
+    assert_false(spw_gate_inside());
+    assert_true(spw_gate_close(0));
+    spw_gate_open();
+}
+
+static void test_counts(void **state)
+{
+    uint64_t before = spw_gate_submissions();
+
+    spw_gate_enter();
+    spw_gate_enter();
+    assert_true(spw_gate_inside());
+    spw_gate_leave();
+    assert_true(spw_gate_inside());
+    assert_int_equal(spw_gate_submissions(), before);
+    spw_gate_leave();
+    assert_false(spw_gate_inside());
+    assert_int_equal(spw_gate_submissions(), before + 1);
+}
+
+/* The thread that closed it may still submit, and one that is inside may close it. */
+static void test_closer_passes(void **state)
+{
+    assert_true(spw_gate_close(0));
+    spw_gate_enter();
+    spw_gate_leave();
+    assert_false(spw_gate_close(0));
+    spw_gate_open();
+    spw_gate_enter();
+    assert_true(spw_gate_close(0));
+    spw_gate_open();
+    assert_true(spw_gate_inside());
+    spw_gate_leave();
+    assert_false(spw_gate_inside());
+}
+
+struct visitor {
+    _Atomic int stage; /* 1: inside, 2: told to go, 3: gone */
+    bool nested;
+    unsigned pause_us;
+};
+
+static void *visit(void *cookie)
+{
+    struct visitor *visitor = cookie;
+
+    spw_gate_enter();
+    atomic_store(&visitor->stage, 1);
+    while (atomic_load(&visitor->stage) != 2) {
+        usleep(visitor->pause_us);
+    }
+    if (visitor->nested) {
+        spw_gate_enter();
+        spw_gate_leave();
+    }
+    spw_gate_leave();
+    atomic_store(&visitor->stage, 3);
+    return NULL;
+}
+
+static void await(_Atomic int *stage, int wanted)
+{
+    while (atomic_load(stage) != wanted) {
+        usleep(100);
+    }
+}
+
+static void test_somebody_stays(void **state)
+{
+    struct visitor visitor = {.nested = true};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, visit, &visitor), 0);
+    await(&visitor.stage, 1);
+    assert_false(spw_gate_close(5 * MS));
+    assert_int_equal(atomic_load(&spw_gate.closed), 0);
+    atomic_store(&visitor.stage, 2);
+    pthread_join(thread, NULL);
+    assert_true(spw_gate_close(1000 * MS));
+    spw_gate_open();
+}
+
+/* What is inside may submit again, or it would never leave. */
+static void *close_gate(void *cookie)
+{
+    bool *closed = cookie;
+
+    *closed = spw_gate_close(2000u * MS);
+    if (*closed) {
+        spw_gate_open();
+    }
+    return NULL;
+}
+
+static void test_nested_passes_a_closed_gate(void **state)
+{
+    bool closed = false;
+    pthread_t thread;
+
+    spw_gate_enter();
+    assert_int_equal(pthread_create(&thread, NULL, close_gate, &closed), 0);
+    while (atomic_load(&spw_gate.closed) == 0) {
+        usleep(100);
+    }
+    spw_gate_enter();
+    spw_gate_leave();
+    spw_gate_leave();
+    pthread_join(thread, NULL);
+    assert_true(closed);
+}
+
+static void *enter_once(void *cookie)
+{
+    struct visitor *visitor = cookie;
+
+    atomic_store(&visitor->stage, 1);
+    spw_gate_enter();
+    spw_gate_leave();
+    atomic_store(&visitor->stage, 3);
+    return NULL;
+}
+
+static void test_others_wait(void **state)
+{
+    struct visitor visitor = {0};
+    uint64_t before;
+    pthread_t thread;
+
+    assert_true(spw_gate_close(0));
+    before = spw_gate_submissions();
+    assert_int_equal(pthread_create(&thread, NULL, enter_once, &visitor), 0);
+    await(&visitor.stage, 1);
+    usleep(20000);
+    assert_int_equal(atomic_load(&visitor.stage), 1);
+    assert_int_equal(spw_gate_submissions(), before);
+    spw_gate_open();
+    pthread_join(thread, NULL);
+    assert_int_equal(spw_gate_submissions(), before + 1);
+}
+
+static _Atomic int shared_value;
+static _Atomic bool stop;
+
+static void *submit_always(void *cookie)
+{
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+        spw_gate_enter();
+        atomic_fetch_add_explicit(&shared_value, 1, memory_order_relaxed);
+        spw_gate_leave();
+    }
+    return NULL;
+}
+
+/* While it is closed nothing happens inside, however hard the others try. */
+static void test_nothing_happens_while_closed(void **state)
+{
+    pthread_t threads[THREADS];
+    size_t closed = 0;
+
+    atomic_store(&stop, false);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, submit_always, NULL), 0);
+    }
+    for (int i = 0; i < 300; i++) {
+        int before;
+
+        if (!spw_gate_close(200 * MS)) {
+            continue;
+        }
+        closed++;
+        before = atomic_load(&shared_value);
+        usleep(20);
+        assert_int_equal(atomic_load(&shared_value), before);
+        spw_gate_open();
+        usleep(50);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_true(closed > 250);
+}
+
+/* More threads than slots, and slots that are given back. */
+static void test_crowd(void **state)
+{
+    static struct visitor visitors[CROWD];
+    static pthread_t threads[CROWD];
+
+    memset(visitors, 0, sizeof(visitors));
+    for (int i = 0; i < CROWD; i++) {
+        visitors[i].pause_us = 100000; /* there are more threads than processors */
+        assert_int_equal(pthread_create(&threads[i], NULL, visit, &visitors[i]), 0);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        await(&visitors[i].stage, 1);
+    }
+    assert_false(spw_gate_close(MS));
+    for (int i = 0; i < CROWD; i++) {
+        atomic_store(&visitors[i].stage, 2);
+    }
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_true(spw_gate_close(1000u * MS));
+    spw_gate_open();
+    for (int i = 0; i < SPW_GATE_SLOTS; i++) {
+        assert_int_equal(atomic_load(&spw_gate.slots[i].inside), 0);
+        assert_false(i > 0 && atomic_load(&spw_gate.slots[i].taken));
+    }
+}
+
+static void test_fork(void **state)
+{
+    pid_t child;
+    int status = -1;
+
+    assert_true(spw_gate_close(0));
+    child = fork();
+    if (child == 0) {
+        /* As in the child of a program whose other thread moves memory. */
+        spw_gate_thread.depth = 0;
+        spw_gate_reset();
+        spw_gate_enter();
+        spw_gate_leave();
+        spw_gate_arm();
+        _exit(spw_gate_close(0) ? 0 : 1);
+    }
+    spw_gate_open();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+#define TEST(name)                                                                                 \
+    cmocka_unit_test_setup(name, setup), cmocka_unit_test_setup(name, setup_fenced)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_unarmed),
+        TEST(test_counts),
+        TEST(test_closer_passes),
+        TEST(test_somebody_stays),
+        TEST(test_nested_passes_a_closed_gate),
+        TEST(test_others_wait),
+        TEST(test_nothing_happens_while_closed),
+        TEST(test_crowd),
+        TEST(test_fork),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,626 @@
+/* Moves beside a device at work: what is exchanged at once, what stays, what is waited for. */
+#include "migrate/migration.h"
+
+#include "pool_fixture.h"
+#include "migrate/barrier.h"
+#include "migrate/progress.h"
+
+enum { DEVICE = 16, HOST = 32, COPIES = FAKE_STREAMS - 1 };
+
+/* Three blocks of two granules each, and two that share one. */
+struct fixture {
+    struct pool_fixture pool;
+    struct spw_heat heat;
+    struct spw_mover mover;
+    uint64_t a, b, c, half, other_half;
+};
+
+static void open_fixture(struct fixture *f)
+{
+    bool moves;
+
+    spw_gate_reset();
+    spw_gate_arm();
+    pool_open_small(&f->pool, 256, DEVICE, 0);
+    assert_int_equal(
+        spw_pool_open_host(f->pool.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    f->a = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
+    f->b = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
+    f->c = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
+    f->half = pool_alloc(&f->pool, 3 * GRANULE / 2, &stream_a);
+    f->other_half = pool_alloc(&f->pool, 3 * GRANULE / 2, &stream_a);
+    assert_int_equal(f->other_half, f->half + 3 * GRANULE / 2);
+    fake_vm_write(&f->pool.vm, f->a, 2 * GRANULE, 100);
+    assert_true(spw_heat_open(&f->heat, f->pool.pool, &f->pool.counters));
+    f->mover = (struct spw_mover){.pool = f->pool.pool,
+                                  .counters = &f->pool.counters,
+                                  .granule_bytes = GRANULE,
+                                  .wait_ns = 100000,
+                                  .overlap = true,
+                                  .trust = true,
+                                  .next_skip = 1,
+                                  .heat = &f->heat};
+}
+
+static void close_fixture(struct fixture *f)
+{
+    fake_vm_complete(&f->pool.vm);
+    (void)spw_mover_clear(&f->mover);
+    spw_heat_close(&f->heat);
+    assert_int_equal(f->pool.vm.violations, 0);
+    pool_close(&f->pool);
+}
+
+/* A call of the program, which the device will not have done for a while. */
+static void submit(struct fixture *f, uint64_t address)
+{
+    spw_gate_enter();
+    spw_heat_note(&f->heat, &address, 1, /* kernel */ true);
+    spw_gate_leave();
+}
+
+static void submit_unknown(void)
+{
+    spw_gate_enter();
+    spw_gate_leave();
+}
+
+static struct spw_heat_moment now(struct fixture *f)
+{
+    return spw_heat_now(&f->heat, spw_gate_submissions());
+}
+
+/* Begins to move blocks of two granules; its copies are done soon, nothing else is. */
+static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, enum spw_tier to,
+                     const struct spw_heat_moment *since)
+{
+    struct spw_move_place places[8];
+    const struct spw_move_wish wish = {.places = places, .count = 2 * count};
+
+    for (size_t i = 0; i < 2 * count; i++) {
+        places[i] = (struct spw_move_place){.block = blocks[i / 2],
+                                            .granule = blocks[i / 2] + i % 2 * GRANULE,
+                                            .to = to};
+    }
+    assert_int_equal(spw_mover_begin(&f->mover, &wish, /* foreseen */ true, since), SPW_OK);
+    fake_vm_complete_stream(&f->pool.vm, COPIES);
+}
+
+static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
+                  const struct spw_heat_moment *since)
+{
+    begin_to(f, blocks, count, SPW_TIER_HOST, since);
+}
+
+static enum spw_err finish(struct fixture *f)
+{
+    uint64_t bytes;
+    enum spw_err err = spw_mover_finish(&f->mover, 0, &bytes);
+
+    pool_check(&f->pool);
+    return err;
+}
+
+static bool is_on_host(struct fixture *f, uint64_t block)
+{
+    return fake_vm_on_host(&f->pool.vm, block, 2 * GRANULE) == 2;
+}
+
+static uint64_t at_work(const struct fixture *f)
+{
+    return spw_counter_get(&f->pool.counters.moves_at_work);
+}
+
+static void test_nothing_names_it(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    submit(&f, f.b);
+    begin(&f, &f.a, 1, NULL);
+    submit(&f, f.b);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    assert_int_equal(at_work(&f), 1);
+    close_fixture(&f);
+}
+
+static void test_what_is_named_stays(void **state)
+{
+    struct fixture f;
+    uint64_t blocks[2];
+
+    open_fixture(&f);
+    blocks[0] = f.a;
+    blocks[1] = f.b;
+    begin(&f, blocks, 2, NULL);
+    submit(&f, f.a + GRANULE + 512);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.a, 2 * GRANULE), 0);
+    assert_true(is_on_host(&f, f.b));
+    close_fixture(&f);
+}
+
+static void test_all_is_named(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    submit(&f, f.a);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_false(is_on_host(&f, f.a));
+    assert_int_equal(at_work(&f), 0);
+    close_fixture(&f);
+}
+
+/* The neighbour is on the second granule, too. */
+static void test_neighbour_is_named(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.half, 1, NULL);
+    submit(&f, f.other_half + 512);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.half, GRANULE), 1);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.half + GRANULE, GRANULE), 0);
+    close_fixture(&f);
+}
+
+/* What the device still does with a block that was freed counts, and so does an address that means
+ * none. */
+static void test_no_block_is_named(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    spw_heat_free(&f.heat, f.a);
+    begin(&f, &f.a, 1, NULL);
+    submit(&f, f.a + 512);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.a, 2 * GRANULE), 1);
+    close_fixture(&f);
+}
+
+static void test_unknown_is_waited_for(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    submit_unknown();
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_false(is_on_host(&f, f.a));
+    fake_vm_complete(&f.pool.vm);
+    f.mover.skip = 0;
+    f.pool.vm.immediate = true;
+    begin(&f, &f.a, 1, NULL);
+    submit_unknown();
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
+    assert_int_equal(at_work(&f), 0);
+    close_fixture(&f);
+}
+
+/* A call of the thread itself is under way, and an unknown one came in between: the numbers add up,
+ * and mean nothing. */
+static void test_inside_the_gate(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    submit_unknown();
+    spw_gate_enter();
+    spw_heat_note(&f.heat, &f.b, 1, /* kernel */ true);
+    f.pool.vm.immediate = true;
+    assert_int_equal(finish(&f), SPW_OK);
+    spw_gate_leave();
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
+    close_fixture(&f);
+}
+
+static void test_without_trust(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    f.mover.trust = false;
+    begin(&f, &f.a, 1, NULL);
+    submit(&f, f.b);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    f.mover.trust = true;
+    f.mover.verify = true;
+    f.mover.skip = 0;
+    begin(&f, &f.a, 1, NULL);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_false(is_on_host(&f, f.a));
+    close_fixture(&f);
+}
+
+/* ---- two at once ---- */
+
+static void test_two_at_once(void **state)
+{
+    struct fixture f;
+    uint64_t bytes;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(f.mover.under_way, SPW_MOVES);
+    assert_int_equal(
+        spw_mover_begin(&f.mover, &(struct spw_move_wish){.to = SPW_TIER_HOST, .bytes = GRANULE},
+                        /* foreseen */ true, NULL),
+        SPW_E_AGAIN);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_false(is_on_host(&f, f.b));
+    begin(&f, &f.c, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.b));
+    assert_int_equal(spw_mover_finish(&f.mover, 0, &bytes), SPW_OK);
+    assert_int_equal(bytes, 2 * GRANULE);
+    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    close_fixture(&f);
+}
+
+/* Each knows what was named since it began itself. */
+static void test_named_since_either_began(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    submit(&f, f.b);
+    begin(&f, &f.b, 1, NULL);
+    submit(&f, f.a + GRANULE + 512);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.a, 2 * GRANULE), 0);
+    assert_true(is_on_host(&f, f.b));
+    close_fixture(&f);
+}
+
+/* What the program waits for is told while it is on its way, whichever move it is of. */
+static void test_awaited(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(finish(&f), SPW_OK);
+    begin_to(&f, &f.a, 1, SPW_TIER_DEVICE, NULL);
+    begin_to(&f, &f.b, 1, SPW_TIER_DEVICE, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_false(spw_heat_awaits(&f.heat, &f.a, 1));
+    assert_true(spw_heat_awaits(&f.heat, &f.b, 1));
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_false(spw_heat_awaits(&f.heat, &f.b, 1));
+    close_fixture(&f);
+}
+
+/* ---- one that waits for the other ---- */
+
+/* Without trust: `b` waits for `a`. */
+static void open_with_one_waiting(struct fixture *f)
+{
+    open_fixture(f);
+    f->mover.trust = false;
+    f->mover.audit = true;
+    f->pool.vm.immediate = true;
+    begin(f, &f->a, 1, NULL);
+    begin(f, &f->b, 1, NULL);
+}
+
+/* What is written before the first is exchanged is in the copies of the second. */
+static void test_copied_when_the_first_is_exchanged(void **state)
+{
+    struct fixture f;
+
+    open_with_one_waiting(&f);
+    assert_false(f.mover.flights[1].copied);
+    submit(&f, f.b);
+    fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1); /* of the first */
+    assert_true(is_on_host(&f, f.a));
+    assert_true(f.mover.flights[1].copied);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
+    assert_true(is_on_host(&f, f.b));
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.b, 2 * GRANULE, 300), 0);
+    close_fixture(&f);
+}
+
+/* What is written later is not: it is copied once more. */
+static void test_written_after_the_first_was_exchanged(void **state)
+{
+    struct fixture f;
+
+    open_with_one_waiting(&f);
+    assert_int_equal(finish(&f), SPW_OK);
+    submit(&f, f.b);
+    fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.b, 2 * GRANULE, 300), 0);
+    close_fixture(&f);
+}
+
+/* The first is abandoned as the device does not come to rest: the second is copied all the same,
+ * behind all that was submitted. */
+static void test_copied_when_the_first_is_abandoned(void **state)
+{
+    struct fixture f;
+
+    open_with_one_waiting(&f);
+    f.pool.vm.immediate = false;
+    submit(&f, f.c);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_true(f.mover.flights[1].copied);
+    assert_int_equal(f.mover.under_way, 1);
+    fake_vm_complete(&f.pool.vm);
+    f.pool.vm.immediate = true;
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_false(is_on_host(&f, f.a));
+    assert_true(is_on_host(&f, f.b));
+    close_fixture(&f);
+}
+
+/* Its copies are refused: it is given up, and the first is exchanged. */
+static void test_copies_refused_when_the_first_is_exchanged(void **state)
+{
+    struct fixture f;
+
+    open_with_one_waiting(&f);
+    f.pool.vm.fail_call = FAKE_COPY;
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);
+    f.mover.skip = 0;
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.b));
+    close_fixture(&f);
+}
+
+/* ---- since a moment that the device has passed ---- */
+
+static void test_since_a_moment(void **state)
+{
+    struct spw_heat_moment then;
+    uint64_t blocks[2];
+    struct fixture f;
+
+    open_fixture(&f);
+    submit_unknown();
+    submit(&f, f.a);
+    then = now(&f);
+    submit(&f, f.b);
+    blocks[0] = f.a;
+    blocks[1] = f.b;
+    begin(&f, blocks, 2, &then);
+    submit(&f, f.c);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(fake_vm_on_host(&f.pool.vm, f.b, 2 * GRANULE), 0);
+    close_fixture(&f);
+}
+
+static void test_unknown_since_a_moment(void **state)
+{
+    struct spw_heat_moment then;
+    struct fixture f;
+
+    open_fixture(&f);
+    then = now(&f);
+    submit_unknown();
+    begin(&f, &f.a, 1, &then);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_false(is_on_host(&f, f.a));
+    close_fixture(&f);
+}
+
+/* Another thread's call is noted and not submitted yet at the moment: nobody knows which side of a
+ * mark it comes to lie on. */
+static void test_moment_amid_a_call(void **state)
+{
+    struct spw_heat_moment then;
+    struct fixture f;
+
+    open_fixture(&f);
+    spw_gate_enter();
+    spw_heat_note(&f.heat, &f.a, 1, /* kernel */ true);
+    then = now(&f);
+    spw_gate_leave();
+    begin(&f, &f.a, 1, &then);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_false(is_on_host(&f, f.a));
+    close_fixture(&f);
+}
+
+/* ---- marks ---- */
+
+static void mark(struct fixture *f, struct spw_marks *marks)
+{
+    const struct spw_heat_moment moment = now(f);
+
+    spw_marks_set(marks, NULL, &moment);
+}
+
+static void test_marks(void **state)
+{
+    struct fixture f;
+    struct spw_marks marks;
+
+    open_fixture(&f);
+    marks = (struct spw_marks){.pool = f.pool.pool};
+    assert_null(spw_marks_passed(&marks));
+    submit(&f, f.a);
+    mark(&f, &marks);
+    submit(&f, f.b);
+    assert_null(spw_marks_passed(&marks));
+    fake_vm_complete(&f.pool.vm);
+    mark(&f, &marks);
+    assert_int_equal(spw_marks_passed(&marks)->clock, 1);
+    assert_false(spw_marks_await(&marks, UINT64_MAX, 0));
+    assert_true(spw_marks_await(&marks, 0, 0));
+    fake_vm_complete(&f.pool.vm);
+    assert_int_equal(spw_marks_passed(&marks)->clock, 2);
+    assert_true(spw_marks_await(&marks, UINT64_MAX, 0));
+    close_fixture(&f);
+}
+
+/* Those of a stream do not wait for what others do, the copies of a move above all. */
+static void test_marks_of_a_stream(void **state)
+{
+    struct fixture f;
+    struct spw_marks all, pace;
+    struct spw_heat_moment moment;
+
+    open_fixture(&f);
+    all = pace = (struct spw_marks){.pool = f.pool.pool};
+    submit(&f, f.a);
+    moment = now(&f);
+    spw_marks_set(&all, NULL, &moment);
+    spw_marks_set(&pace, &stream_b, &moment);
+    fake_vm_complete_stream(&f.pool.vm, stream_b.id);
+    assert_null(spw_marks_passed(&all));
+    assert_false(spw_marks_await(&all, UINT64_MAX, 0));
+    assert_non_null(spw_marks_passed(&pace));
+    assert_true(spw_marks_await(&pace, UINT64_MAX, 0));
+    fake_vm_complete(&f.pool.vm);
+    assert_non_null(spw_marks_passed(&all));
+    close_fixture(&f);
+}
+
+/* None is set that there is no room for, or while a capture is open; the rest stands. */
+static void test_marks_that_cannot_be_set(void **state)
+{
+    struct fixture f;
+    struct spw_marks marks;
+
+    open_fixture(&f);
+    marks = (struct spw_marks){.pool = f.pool.pool};
+    f.pool.vm.capturing = true;
+    mark(&f, &marks);
+    assert_int_equal(marks.count, 0);
+    f.pool.vm.capturing = false;
+    for (int i = 0; i < SPW_MARKS + 10; i++) {
+        submit(&f, f.a);
+        mark(&f, &marks);
+    }
+    assert_int_equal(marks.count, SPW_MARKS);
+    fake_vm_complete(&f.pool.vm);
+    assert_int_equal(spw_marks_passed(&marks)->clock, SPW_MARKS);
+    assert_int_equal(marks.count, 0);
+    close_fixture(&f);
+}
+
+/* ---- what is in use all the time ---- */
+
+/* Where it is told to, the device rests, and what is in use moves as well. */
+static void test_rest_for_what_is_used(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    spw_mover_rest(&f.mover);
+    submit(&f, f.a);
+    assert_int_equal(finish(&f), SPW_E_AGAIN);
+    assert_false(is_on_host(&f, f.a));
+    f.mover.skip = 0;
+    begin(&f, &f.a, 1, NULL);
+    assert_false(f.mover.flights[f.mover.first].rest);
+    spw_mover_rest(&f.mover);
+    submit(&f, f.a);
+    fake_vm_complete(&f.pool.vm);
+    f.pool.vm.immediate = true;
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    assert_int_equal(at_work(&f), 0);
+    close_fixture(&f);
+}
+
+/* A step of a program that uses two blocks, which are not alike. */
+static void take_step(struct fixture *f)
+{
+    submit(f, f->a);
+    submit(f, f->half);
+}
+
+/* What was named since the device passed a moment is told, and is planned for when it is wished. */
+static void test_hot_on_the_host(void **state)
+{
+    struct fixture f;
+    struct spw_heat_moment passed;
+    struct spw_heat_wish wish = {.most = 4, .passed = &passed};
+    struct spw_heat_plan plan;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    fake_vm_complete(&f.pool.vm);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(spw_mover_clear(&f.mover));
+    for (int i = 0; i < 20; i++) {
+        take_step(&f);
+    }
+    passed = now(&f);
+    spw_heat_plan(&f.heat, &wish, &plan);
+    assert_int_equal(plan.hot, 0);
+    assert_int_equal(plan.count, 2);
+    take_step(&f);
+    spw_heat_plan(&f.heat, &wish, &plan);
+    assert_int_equal(plan.hot, 2);
+    assert_int_equal(plan.count, 0);
+    wish.hot = true;
+    spw_heat_plan(&f.heat, &wish, &plan);
+    assert_int_equal(plan.count, 2);
+    assert_int_equal(plan.places[0].to, SPW_TIER_DEVICE);
+    assert_int_equal(plan.places[0].granule, f.a);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_names_it),
+        cmocka_unit_test(test_what_is_named_stays),
+        cmocka_unit_test(test_all_is_named),
+        cmocka_unit_test(test_neighbour_is_named),
+        cmocka_unit_test(test_no_block_is_named),
+        cmocka_unit_test(test_unknown_is_waited_for),
+        cmocka_unit_test(test_inside_the_gate),
+        cmocka_unit_test(test_without_trust),
+        cmocka_unit_test(test_two_at_once),
+        cmocka_unit_test(test_named_since_either_began),
+        cmocka_unit_test(test_awaited),
+        cmocka_unit_test(test_copied_when_the_first_is_exchanged),
+        cmocka_unit_test(test_written_after_the_first_was_exchanged),
+        cmocka_unit_test(test_copied_when_the_first_is_abandoned),
+        cmocka_unit_test(test_copies_refused_when_the_first_is_exchanged),
+        cmocka_unit_test(test_since_a_moment),
+        cmocka_unit_test(test_unknown_since_a_moment),
+        cmocka_unit_test(test_moment_amid_a_call),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_marks_of_a_stream),
+        cmocka_unit_test(test_marks_that_cannot_be_set),
+        cmocka_unit_test(test_rest_for_what_is_used),
+        cmocka_unit_test(test_hot_on_the_host),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,329 @@
+/* What should change places: against rules worked out by hand, and against brute force. */
+#include "migrate/planner.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "migrate/block_index.h"
+
+enum { MIB = 1 << 20, GRANULE = 2 * MIB, MOST = 64 };
+
+#define NEVER UINT32_MAX
+
+static size_t ask(struct spw_plan_granule *granules, size_t count,
+                  const struct spw_plan_need *needs, size_t need_count, int64_t room,
+                  struct spw_plan_move *moves)
+{
+    const struct spw_plan_question question = {.granules = granules,
+                                               .granule_count = count,
+                                               .needs = needs,
+                                               .need_count = need_count,
+                                               .room_bytes = room,
+                                               .granule_bytes = GRANULE,
+                                               .most = MOST,
+                                               .fetch = true,
+                                               .later = 2};
+    uint32_t at;
+
+    return spw_plan_answer(&question, moves, &at);
+}
+
+static void test_farthest_goes_for_nearest(void **state)
+{
+    struct spw_plan_granule granules[] = {
+        {.index = 0, .next = 50, .end = NEVER},
+        {.index = 1, .next = 90, .end = NEVER},
+        {.index = 2, .next = 30, .end = NEVER},
+        {.index = 3, .next = 40, .end = NEVER, .host = true},
+        {.index = 4, .next = 10, .end = NEVER, .host = true},
+        {.index = 5, .next = NEVER, .end = NEVER, .host = true},
+    };
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 6, NULL, 0, 0, moves), 4);
+    assert_int_equal(moves[0].index, 1);
+    assert_true(moves[0].to_host);
+    assert_int_equal(moves[1].index, 4);
+    assert_false(moves[1].to_host);
+    assert_int_equal(moves[2].index, 0);
+    assert_int_equal(moves[3].index, 3);
+}
+
+/* What is used sooner than that for which it would go stays. */
+static void test_no_thrash(void **state)
+{
+    struct spw_plan_granule granules[] = {
+        {.index = 0, .next = 50, .end = NEVER},
+        {.index = 1, .next = 60, .end = NEVER},
+        {.index = 2, .next = 59, .end = NEVER, .host = true}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 3, NULL, 0, 0, moves), 0);
+}
+
+static void test_room_that_comes_and_goes(void **state)
+{
+    const struct spw_plan_need needs[] = {
+        {5, 2 * GRANULE}, {20, -2 * GRANULE}, {30, GRANULE}, {40, 2 * GRANULE}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = 100, .end = NEVER},
+                                          {.index = 1, .next = 70, .end = NEVER},
+                                          {.index = 2, .next = 41, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 3, needs, 4, 2 * GRANULE, moves), 1);
+    assert_int_equal(moves[0].index, 0);
+    assert_true(moves[0].to_host);
+}
+
+static void test_priority_comes_first(void **state)
+{
+    const struct spw_plan_need need = {1, GRANULE};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = 100, .end = NEVER, .priority = 1},
+                                          {.index = 1, .next = 10, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 2, &need, 1, 0, moves), 1);
+    assert_int_equal(moves[0].index, 1);
+}
+
+static void test_age_where_nothing_is_known(void **state)
+{
+    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = NEVER, .age = 10},
+                                          {.index = 1, .next = NEVER, .end = NEVER, .age = 300},
+                                          {.index = 2, .next = NEVER, .end = NEVER, .age = 200}};
+    const struct spw_plan_need need = {0, 3 * GRANULE};
+    const struct spw_plan_question question = {.granules = granules,
+                                               .granule_count = 3,
+                                               .needs = &need,
+                                               .need_count = 1,
+                                               .granule_bytes = GRANULE,
+                                               .most = MOST,
+                                               .least_age = 100};
+    struct spw_plan_move moves[2 * MOST];
+    uint32_t at;
+
+    assert_int_equal(spw_plan_answer(&question, moves, &at), 2);
+    assert_int_equal(moves[0].index, 1);
+    assert_int_equal(moves[1].index, 2);
+}
+
+/* ---- what is freed ---- */
+
+/* What is freed before the need gives its room by itself: to send it away gains nothing. */
+static void test_what_is_freed_in_time_stays(void **state)
+{
+    const struct spw_plan_need needs[] = {{10, -GRANULE}, {20, 2 * GRANULE}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
+                                          {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 2, needs, 2, 0, moves), 1);
+    assert_int_equal(moves[0].index, 1);
+}
+
+/* What went for one need and is freed before the next gives its room once only. */
+static void test_room_is_given_once(void **state)
+{
+    const struct spw_plan_need needs[] = {
+        {5, GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
+                                          {.index = 1, .next = 100, .end = NEVER},
+                                          {.index = 2, .next = 90, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 3, needs, 3, 0, moves), 3);
+    assert_int_equal(moves[0].index, 0);
+    assert_int_equal(moves[1].index, 1);
+    assert_int_equal(moves[2].index, 2);
+}
+
+/* What was fetched and is freed gives its room back: on the host its end would have given none. */
+static void test_what_was_fetched_gives_room(void **state)
+{
+    const struct spw_plan_need needs[] = {{10, 0}, {20, GRANULE}};
+    struct spw_plan_granule granules[] = {{.index = 0, .next = 5, .end = 10, .host = true},
+                                          {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_plan_move moves[2 * MOST];
+
+    assert_int_equal(ask(granules, 2, needs, 2, GRANULE, moves), 1);
+    assert_int_equal(moves[0].index, 0);
+    assert_false(moves[0].to_host);
+}
+
+/* ---- against the fewest fetches there can be ---- */
+
+enum { PAGES = 6, FRAMES = 3, LENGTH = 14 };
+
+static int fewest(const int *uses, int at, unsigned resident)
+{
+    int best = LENGTH;
+
+    if (at == LENGTH) {
+        return 0;
+    }
+    if (resident >> uses[at] & 1) {
+        return fewest(uses, at + 1, resident);
+    }
+    if (__builtin_popcount(resident) < FRAMES) {
+        return 1 + fewest(uses, at + 1, resident | 1u << uses[at]);
+    }
+    for (int page = 0; page < PAGES; page++) {
+        if (resident >> page & 1) {
+            unsigned next = (resident & ~(1u << page)) | 1u << uses[at];
+            int count = 1 + fewest(uses, at + 1, next);
+
+            best = count < best ? count : best;
+        }
+    }
+    return best;
+}
+
+static uint32_t next_use(const int *uses, int at, int page)
+{
+    for (int i = at; i < LENGTH; i++) {
+        if (uses[i] == page) {
+            return (uint32_t)(i - at);
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* Fetches one at a time when it is due. */
+static int planned(const int *uses)
+{
+    unsigned resident = 0;
+    int count = 0;
+
+    for (int at = 0; at < LENGTH; at++) {
+        struct spw_plan_granule granules[PAGES];
+        struct spw_plan_move moves[2];
+        struct spw_plan_question question = {.granules = granules,
+                                             .granule_bytes = GRANULE,
+                                             .most = 1,
+                                             .fetch = true,
+                                             .later = 1};
+        uint32_t due;
+
+        if (resident >> uses[at] & 1) {
+            continue;
+        }
+        for (int page = 0; page < PAGES; page++) {
+            bool host = (resident >> page & 1) == 0;
+
+            if (!host || page == uses[at]) {
+                granules[question.granule_count++] = (struct spw_plan_granule){
+                    .index = (uint32_t)page,
+                    .next = next_use(uses, at, page),
+                    .end = NEVER,
+                    .host = host};
+            }
+        }
+        question.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
+        for (size_t i = spw_plan_answer(&question, moves, &due); i > 0; i--) {
+            resident ^= 1u << moves[i - 1].index;
+        }
+        assert_true(resident >> uses[at] & 1);
+        assert_true(__builtin_popcount(resident) <= FRAMES);
+        count++;
+    }
+    return count;
+}
+
+static void test_as_few_as_can_be(void **state)
+{
+    for (unsigned seed = 0; seed < 200; seed++) {
+        int uses[LENGTH];
+
+        srand(seed);
+        for (int i = 0; i < LENGTH; i++) {
+            uses[i] = rand() % PAGES;
+        }
+        assert_int_equal(planned(uses), fewest(uses, 0, 0));
+    }
+}
+
+/* ---- places ---- */
+
+static void test_places(void **state)
+{
+    const uint64_t base = 64ull * GRANULE;
+    struct spw_places places;
+
+    assert_true(spw_places_init(&places, base, 32 * GRANULE, GRANULE, 16));
+    spw_places_put(&places, 1, base, GRANULE / 2);
+    spw_places_put(&places, 2, base + GRANULE / 2, 3 * GRANULE);
+    spw_places_put(&places, 3, base + GRANULE / 2 * 7, GRANULE / 4);
+    spw_places_put(&places, 4, base + 4 * GRANULE, 28 * GRANULE);
+    assert_int_equal(spw_places_find(&places, base), 1);
+    assert_int_equal(spw_places_find(&places, base + GRANULE / 2 - 1), 1);
+    assert_int_equal(spw_places_find(&places, base + GRANULE / 2), 2);
+    assert_int_equal(spw_places_find(&places, base + 3 * GRANULE), 2);
+    assert_int_equal(spw_places_find(&places, base + GRANULE / 2 * 7), 3);
+    assert_int_equal(spw_places_find(&places, base + GRANULE / 4 * 15), 0);
+    assert_int_equal(spw_places_find(&places, base + 32 * GRANULE - 1), 4);
+    assert_int_equal(spw_places_touch(&places, base + GRANULE / 4 * 15, base + 4 * GRANULE), 0);
+    assert_int_equal(spw_places_touch(&places, base + GRANULE / 4 * 15, base + 5 * GRANULE), 4);
+    spw_places_remove(&places, 2);
+    assert_int_equal(spw_places_find(&places, base + GRANULE), 0);
+    assert_int_equal(spw_places_find(&places, base + GRANULE / 2 * 7), 3);
+    assert_int_equal(spw_places_find(&places, base), 1);
+    assert_false(spw_places_own(&places, base - 1));
+    assert_false(spw_places_own(&places, base + 32 * GRANULE));
+    spw_places_fini(&places);
+}
+
+/* Which granule goes first of six neighbours, used from 1000 on, and of one that is alone. */
+static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
+{
+    struct spw_plan_granule granules[7];
+    const struct spw_plan_need need = {.at = 1, .bytes = GRANULE};
+    const struct spw_plan_question question = {.granules = granules,
+                                               .granule_count = 7,
+                                               .needs = &need,
+                                               .need_count = 1,
+                                               .granule_bytes = GRANULE,
+                                               .most = MOST,
+                                               .grain = 10};
+    struct spw_plan_move moves[2 * MOST];
+    uint32_t at;
+
+    for (uint32_t i = 0; i < 6; i++) {
+        granules[i] =
+            (struct spw_plan_granule){.index = 10 + i, .next = 1000 + i * apart, .end = NEVER};
+    }
+    granules[6] = (struct spw_plan_granule){.index = 20, .next = alone, .end = NEVER};
+    assert_int_equal(spw_plan_answer(&question, moves, &at), 1);
+    return moves[0].index;
+}
+
+static void test_neighbours_go_together(void **state)
+{
+    assert_int_equal(first_of_seven(0, 1100), 10);
+    assert_int_equal(first_of_seven(0, 1500), 20);
+    /* Those that are not used at about the same time do not. */
+    assert_int_equal(first_of_seven(30, 1200), 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_farthest_goes_for_nearest),
+        cmocka_unit_test(test_no_thrash),
+        cmocka_unit_test(test_room_that_comes_and_goes),
+        cmocka_unit_test(test_priority_comes_first),
+        cmocka_unit_test(test_age_where_nothing_is_known),
+        cmocka_unit_test(test_what_is_freed_in_time_stays),
+        cmocka_unit_test(test_room_is_given_once),
+        cmocka_unit_test(test_what_was_fetched_gives_room),
+        cmocka_unit_test(test_as_few_as_can_be),
+        cmocka_unit_test(test_neighbours_go_together),
+        cmocka_unit_test(test_places),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
