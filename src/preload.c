@@ -27,7 +27,7 @@
 #include <string.h>
 
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
-static_assert((int)SPW_HOOK_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
+static_assert((int)SPW_PROCESS_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
 
 /* The statistics of this process, from the start on. */
 static struct spw_stats *stats;
@@ -46,7 +46,7 @@ static const char segment_without[] = "without per-tensor placement";
 
 static struct mode_text torch_text(void)
 {
-    switch (atomic_load(&spw_hook.torch)) {
+    switch (atomic_load(&spw_process.torch)) {
     case SPW_TORCH_ANSWERED:
         return (struct mode_text){"tensor", "PyTorch's allocator settings were left open",
                                   tensor_without};
@@ -71,7 +71,7 @@ static struct mode_text mode_text(enum spw_mode mode)
     case SPW_MODE_SEGMENT:
         return (struct mode_text){"segment", "SPILLWAY_MODE=segment", segment_without};
     case SPW_MODE_TENSOR:
-        if (atomic_load(&spw_hook.torch) == SPW_TORCH_OTHER) {
+        if (atomic_load(&spw_process.torch) == SPW_TORCH_OTHER) {
             return torch;
         }
         return (struct mode_text){"tensor", "SPILLWAY_MODE=tensor", tensor_without};
@@ -92,7 +92,7 @@ static void explain_mode(const struct mode_text *text, char *ret_why, size_t cap
 static void announce_mode(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
-    struct mode_text text = mode_text(spw_hook.mode);
+    struct mode_text text = mode_text(spw_process.mode);
     char why[SPW_STATS_PATH];
 
     if (atomic_flag_test_and_set(&said)) {
@@ -110,7 +110,7 @@ static void announce_mode(void)
 
 /* Where others see the sites, and where what each holds of each device is counted; it outlives the
  * pools. NULL: no sites are kept. */
-static struct spw_share *share;
+static struct spw_callsite_shm *share;
 
 static struct spw_charges *charges_of(int ordinal)
 {
@@ -120,7 +120,7 @@ static struct spw_charges *charges_of(int ordinal)
 static void report_sites(struct spw_writer *writer)
 {
     if (share != NULL) {
-        spw_site_report(writer, share->charges, (int)share->devices);
+        spw_callsite_report(writer, share->charges, (int)share->devices);
     }
 }
 
@@ -132,13 +132,13 @@ static void start_sites(int devices)
     if (mode == SPW_SITES_OFF) {
         return;
     }
-    spw_site_start(mode);
-    share = spw_stats_room_create(sizeof(*share), stats->sites);
-    if (share == NULL || !spw_share_init(share, (uint32_t)devices, spw_stats_room_back)) {
+    spw_callsite_start(mode);
+    share = spw_stats_shm_create(sizeof(*share), stats->sites);
+    if (share == NULL || !spw_callsite_shm_init(share, (uint32_t)devices, spw_stats_shm_back)) {
         share = NULL;
         return;
     }
-    spw_site_publish(share);
+    spw_callsite_publish(share);
     spw_stats_extend(report_sites);
 }
 
@@ -149,9 +149,9 @@ static void forget_sites(void)
 
     if (share != NULL) {
         devices = share->devices;
-        spw_site_publish(NULL);
-        spw_stats_room_forget();
-        (void)spw_share_init(share, devices, NULL);
+        spw_callsite_publish(NULL);
+        spw_stats_shm_forget();
+        (void)spw_callsite_shm_init(share, devices, NULL);
     }
 }
 
@@ -187,27 +187,27 @@ static void report_options(void)
 static bool may_spill(void)
 {
     return spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF &&
-           spw_hook.mode != SPW_MODE_OBSERVE;
+           spw_process.mode != SPW_MODE_OBSERVE;
 }
 
 /* The policy in force, for the statistics. */
 static void name_rules(void)
 {
-    const struct spw_policy *policy = atomic_load(&spw_hook_policy);
+    const struct spw_policy *policy = atomic_load(&spw_serve_policy);
 
     if (policy == NULL) {
         return;
     }
-    (void)snprintf(stats->policy, sizeof(stats->policy), "%s", spw_policy_file_name());
+    (void)snprintf(stats->policy, sizeof(stats->policy), "%s", spw_serve_policy_file_name());
     for (size_t i = 0; i < policy->rule_count; i++) {
         (void)snprintf(stats->rule_names[i], sizeof(stats->rule_names[i]), "%s",
                        policy->rules[i].name);
     }
-    spw_log(SPW_LOG_INFO, "policy %s is in force: %zu rules", spw_policy_file_name(),
+    spw_log(SPW_LOG_INFO, "policy %s is in force: %zu rules", spw_serve_policy_file_name(),
             policy->rule_count);
 }
 
-static void start(struct spw_hook *hook)
+static void start(struct spw_process *hook)
 {
     struct spw_driver *driver = atomic_load(&hook->driver);
     struct mode_text text;
@@ -218,12 +218,12 @@ static void start(struct spw_hook *hook)
     hook->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     text = mode_text(hook->mode);
-    if (hook->mode == SPW_MODE_OBSERVE && atomic_load(&spw_hook_policy) != NULL) {
+    if (hook->mode == SPW_MODE_OBSERVE && atomic_load(&spw_serve_policy) != NULL) {
         spw_say("SPILLWAY_POLICY has no effect in mode observe");
     }
     explain_mode(&text, why, sizeof(why));
     if (may_spill()) {
-        spw_gate_arm();
+        spw_migrate_barrier_arm();
     }
     stats = spw_stats_create();
     start_sites(hook->device_count);
@@ -325,27 +325,27 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
 }
 
 /* `most` is what device and host have together. */
-static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm, uint64_t most,
-                              uint64_t limit, struct spw_pool **ret_pool)
+static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *vm,
+                              uint64_t most, uint64_t limit, struct spw_pool **ret_pool)
 {
-    uint64_t granule = spw_vm_granule(vm);
+    uint64_t granule = spw_backend_granule(vm);
     struct spw_pool_config config = {
         .granule_bytes = granule,
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,
-        .lazies = &spw_wish_lazies,
+        .lazies = &spw_serve_placement_lazies,
         .tallies = device->rules,
     };
     uint32_t factors = ARENA_FACTOR;
     enum spw_err err = SPW_E_NO_MEMORY;
 
-    config.regions = spw_decision_regions(&config.host_heap);
+    config.regions = spw_serve_decision_regions(&config.host_heap);
     factors += config.regions + (config.host_heap ? 1 : 0);
     /* Addresses are plentiful, but where they are not, fewer do. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
-        err = spw_pool_create(&config, spw_vm_ops(), vm, device->counters, ret_pool);
+        err = spw_pool_create(&config, spw_backend_ops(), vm, device->counters, ret_pool);
     }
     return err;
 }
@@ -353,7 +353,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_vm *vm
 /* ---- the host tier of a device ---- */
 
 /* Says once that less host memory may be used than was asked for. */
-static void tell_host_limit(const struct spw_host_memory *memory,
+static void tell_host_limit(const struct spw_migrate_host_memory *memory,
                             const struct spw_option_value *option, uint64_t limit, bool simulated)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
@@ -374,33 +374,33 @@ static void tell_host_limit(const struct spw_host_memory *memory,
 static uint64_t choose_host_limit(const struct spw_driver *driver)
 {
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
     uint64_t most, limit;
 
     if (!may_spill()) {
         return 0;
     }
-    spw_hook_host_memory(&memory);
+    spw_serve_host_memory(&memory);
     if (!option.set) {
-        return spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
+        return spw_migrate_host_memory_share(&memory) / (uint64_t)spw_process.device_count;
     }
     most = memory.limited && memory.group_limit < memory.total ? memory.group_limit : memory.total;
     limit = spw_option_bytes(&option, memory.total);
     if (most > 0 && limit > most) {
-        limit = spw_host_memory_share(&memory) / (uint64_t)spw_hook.device_count;
+        limit = spw_migrate_host_memory_share(&memory) / (uint64_t)spw_process.device_count;
         tell_host_limit(&memory, &option, limit, driver->simulated != NULL);
     }
     return limit;
 }
 
 /* NULL: nothing may go to the host. */
-static struct spw_host_tier *make_tier(const struct spw_device *device, struct spw_vm *vm,
-                                       struct spw_pool *pool, uint64_t limit)
+static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *vm,
+                                     struct spw_pool *pool, uint64_t limit)
 {
     enum { MILLION = 1000000, WAIT_FACTOR = 10 };
     enum spw_overlap overlap = spw_option_get(SPW_OPT_SPILLWAY_OVERLAP, NULL, 0).word;
     uint64_t wait_ns = spw_option_get(SPW_OPT_SPILLWAY_MOVE_WAIT, NULL, 0).bytes * MILLION;
-    const struct spw_host_tier_config config = {
+    const struct spw_migrate_config config = {
         .pool = pool,
         .counters = device->counters,
         .ordinal = device->ordinal,
@@ -409,26 +409,26 @@ static struct spw_host_tier *make_tier(const struct spw_device *device, struct s
         .overlap = overlap != SPW_OVERLAP_OFF,
         .trust = overlap == SPW_OVERLAP_TRUST,
         .audit = overlap == SPW_OVERLAP_ON,
-        .label = spw_site_label_of,
+        .label = spw_callsite_label_of,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };
-    struct spw_host_tier *tier;
+    struct spw_migrate *tier;
 
     if (limit == 0) {
         return NULL;
     }
-    spw_vm_set_patience(vm, wait_ns * WAIT_FACTOR);
-    return spw_host_tier_create(&config, &tier) == SPW_OK ? tier : NULL;
+    spw_backend_set_patience(vm, wait_ns * WAIT_FACTOR);
+    return spw_migrate_create(&config, &tier) == SPW_OK ? tier : NULL;
 }
 
 static enum spw_err open_device(struct spw_device *device, CUcontext context,
                                 struct spw_pool **ret_pool, void **ret_vm,
-                                struct spw_host_tier **ret_tier)
+                                struct spw_migrate **ret_tier)
 {
-    struct spw_driver *driver = atomic_load(&spw_hook.driver);
+    struct spw_driver *driver = atomic_load(&spw_process.driver);
     uint64_t host = choose_host_limit(driver);
     uint64_t total, free;
-    struct spw_vm *vm;
+    struct spw_backend *vm;
     enum spw_err err;
 
     err = ask_memory(driver, device, context, &total, &free);
@@ -436,13 +436,13 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
         return err;
     }
     device->total_bytes = total;
-    err = spw_vm_create(driver, device->ordinal, &vm);
+    err = spw_backend_create(driver, device->ordinal, &vm);
     if (err != SPW_OK) {
         return err;
     }
     err = make_pool(device, vm, total + host, choose_limit(driver, device, total, free), ret_pool);
     if (err != SPW_OK) {
-        spw_vm_destroy(vm, true);
+        spw_backend_destroy(vm, true);
         return err;
     }
     *ret_vm = vm;
@@ -458,28 +458,28 @@ static void close_device(struct spw_pool *pool, void *vm, enum spw_closing closi
     } else {
         spw_pool_destroy(pool);
     }
-    spw_vm_destroy(vm, closing == SPW_CLOSING_ORDERLY);
+    spw_backend_destroy(vm, closing == SPW_CLOSING_ORDERLY);
 }
 
 static bool grant(void *vm, int accessor, CUmemAccess_flags access)
 {
-    return spw_vm_grant(vm, accessor, access != CU_MEM_ACCESS_FLAGS_PROT_NONE,
-                        access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    return spw_backend_grant(vm, accessor, access != CU_MEM_ACCESS_FLAGS_PROT_NONE,
+                             access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
 static int host_node(void *vm)
 {
-    return spw_vm_host_node(vm);
+    return spw_backend_host_node(vm);
 }
 
 static void note_context(void *vm, CUcontext context, bool peer)
 {
-    spw_vm_note_context(vm, context, peer);
+    spw_backend_note_context(vm, context, peer);
 }
 
 static void forget_context(void *vm, CUcontext context)
 {
-    spw_vm_forget_context(vm, context);
+    spw_backend_forget_context(vm, context);
 }
 
 const struct spw_seam spw_seam = {

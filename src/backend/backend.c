@@ -9,7 +9,7 @@
 enum { ACCESSORS = 64, ACCESS_RETRIES = 50, ACCESS_PAUSE_NS = 200 * 1000, HOST_NODES = 64,
        REST_NS = 20 * 1000 * 1000 };
 
-struct spw_vm {
+struct spw_backend {
     struct spw_fences fences; /* first: fences and memory share driver and ordinal */
     struct spw_copier copiers[SPW_TIER_COUNT]; /* by where they copy to */
     uint64_t patience_ns;
@@ -29,7 +29,7 @@ static enum spw_err to_err(CUresult result)
     return spw_err_from_driver((int)result);
 }
 
-static CUmemAllocationProp properties(const struct spw_vm *vm, enum spw_tier tier)
+static CUmemAllocationProp properties(const struct spw_backend *vm, enum spw_tier tier)
 {
     bool host = tier == SPW_TIER_HOST;
 
@@ -44,7 +44,7 @@ static CUmemAllocationProp properties(const struct spw_vm *vm, enum spw_tier tie
 
 static enum spw_err vm_reserve(void *cookie, uint64_t bytes, uint64_t *ret_address)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     CUdeviceptr address = 0;
     CUresult result = CALL(vm, cuMemAddressReserve, &address, bytes, vm->granule_bytes, 0, 0);
 
@@ -56,12 +56,12 @@ static enum spw_err vm_reserve(void *cookie, uint64_t bytes, uint64_t *ret_addre
 
 static void vm_unreserve(void *cookie, uint64_t address, uint64_t bytes)
 {
-    (void)CALL((struct spw_vm *)cookie, cuMemAddressFree, address, bytes);
+    (void)CALL((struct spw_backend *)cookie, cuMemAddressFree, address, bytes);
 }
 
 static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     CUmemAllocationProp prop = properties(vm, tier);
     CUmemGenericAllocationHandle handle = 0;
     CUresult result = CALL(vm, cuMemCreate, &handle, bytes, &prop, 0);
@@ -74,17 +74,17 @@ static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, 
 
 static enum spw_err vm_release(void *cookie, uint64_t chunk)
 {
-    return to_err(CALL((struct spw_vm *)cookie, cuMemRelease, chunk));
+    return to_err(CALL((struct spw_backend *)cookie, cuMemRelease, chunk));
 }
 
 static enum spw_err vm_map(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk)
 {
-    return to_err(CALL((struct spw_vm *)cookie, cuMemMap, address, bytes, 0, chunk, 0));
+    return to_err(CALL((struct spw_backend *)cookie, cuMemMap, address, bytes, 0, chunk, 0));
 }
 
 /* The driver answers NOT_READY now and then while the device is busy (seen by others under load):
  * asked again a little later it succeeds. */
-static CUresult set_access(struct spw_vm *vm, uint64_t address, uint64_t bytes)
+static CUresult set_access(struct spw_backend *vm, uint64_t address, uint64_t bytes)
 {
     const struct timespec pause = {.tv_nsec = ACCESS_PAUSE_NS};
     CUresult result = CALL(vm, cuMemSetAccess, address, bytes, vm->access, vm->access_count);
@@ -98,7 +98,7 @@ static CUresult set_access(struct spw_vm *vm, uint64_t address, uint64_t bytes)
 
 static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     uint64_t step = vm->access_ranges ? bytes : vm->granule_bytes;
     CUresult result = CUDA_SUCCESS;
 
@@ -111,7 +111,7 @@ static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes
 static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
                              uint64_t *ret_done)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     uint64_t step = vm->unmap_ranges ? bytes : chunk_bytes;
 
     for (uint64_t done = 0; done < bytes; done += step) {
@@ -130,7 +130,7 @@ static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uin
 static enum spw_err vm_fence(void *cookie, const struct spw_stream *stream, void **ret_fence)
 {
     struct spw_fence *fence;
-    enum spw_err err = spw_fence_record(cookie, stream, &fence);
+    enum spw_err err = spw_backend_fence_record(cookie, stream, &fence);
 
     if (err == SPW_OK) {
         *ret_fence = fence;
@@ -140,35 +140,36 @@ static enum spw_err vm_fence(void *cookie, const struct spw_stream *stream, void
 
 static enum spw_err vm_query(void *cookie, void *fence)
 {
-    return spw_fence_query(cookie, fence);
+    return spw_backend_fence_query(cookie, fence);
 }
 
 static enum spw_err vm_wait_host(void *cookie, void *fence)
 {
-    return spw_fence_wait(cookie, fence);
+    return spw_backend_fence_wait(cookie, fence);
 }
 
 static enum spw_err vm_wait_soon(void *cookie, void *fence)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
 
-    return spw_fence_wait_soon(&vm->fences, fence, vm->patience_ns);
+    return spw_backend_fence_wait_soon(&vm->fences, fence, vm->patience_ns);
 }
 
 static enum spw_err vm_wait_stream(void *cookie, const struct spw_stream *stream, void *fence)
 {
-    return spw_fence_wait_stream(cookie, stream, fence);
+    return spw_backend_fence_wait_stream(cookie, stream, fence);
 }
 
 static void vm_drop(void *cookie, void *fence)
 {
-    spw_fence_drop(cookie, fence);
+    spw_backend_fence_drop(cookie, fence);
 }
 
 /* ---- the host ---- */
 
 /* Lets the device write to the first granule of a chunk of two and copy it to the second. */
-static enum spw_err try_chunk(struct spw_vm *vm, uint64_t address, uint64_t chunk, bool *ret_busy)
+static enum spw_err try_chunk(struct spw_backend *vm, uint64_t address, uint64_t chunk,
+                              bool *ret_busy)
 {
     uint64_t g = vm->granule_bytes;
     enum spw_err err = vm_map(vm, address, 2 * g, chunk);
@@ -178,7 +179,8 @@ static enum spw_err try_chunk(struct spw_vm *vm, uint64_t address, uint64_t chun
     }
     err = to_err(set_access(vm, address, 2 * g));
     if (err == SPW_OK) {
-        err = spw_copier_try(&vm->copiers[SPW_TIER_HOST], address + g, address, g, ret_busy);
+        err =
+            spw_backend_copier_try(&vm->copiers[SPW_TIER_HOST], address + g, address, g, ret_busy);
     }
     if (!*ret_busy) {
         (void)CALL(vm, cuMemUnmap, address, 2 * g);
@@ -187,7 +189,7 @@ static enum spw_err try_chunk(struct spw_vm *vm, uint64_t address, uint64_t chun
 }
 
 /* Tries the whole path on one node. No memory of the device is needed, for it may be full. */
-static enum spw_err try_node(struct spw_vm *vm, int node, uint64_t address, bool *ret_busy)
+static enum spw_err try_node(struct spw_backend *vm, int node, uint64_t address, bool *ret_busy)
 {
     CUmemAllocationProp prop;
     size_t granule = 0;
@@ -212,7 +214,7 @@ static enum spw_err try_node(struct spw_vm *vm, int node, uint64_t address, bool
 
 static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     int own = vm->host_node;
     bool busy = false;
     uint64_t address;
@@ -240,16 +242,16 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
 }
 
 /* The memory belongs to a context, any of the device's, but is for all. */
-static CUresult enter_any(struct spw_vm *vm, bool *ret_pushed)
+static CUresult enter_any(struct spw_backend *vm, bool *ret_pushed)
 {
-    return spw_fences_enter(&vm->fences,
-                            vm->fences.own_count > 0 ? vm->fences.contexts[0] : NULL, ret_pushed);
+    return spw_backend_fences_enter(
+        &vm->fences, vm->fences.own_count > 0 ? vm->fences.contexts[0] : NULL, ret_pushed);
 }
 
 static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
                            uint64_t *ret_memory)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     CUdeviceptr address = 0;
     void *memory = NULL;
     bool pushed;
@@ -268,7 +270,7 @@ static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
             (void)CALL(vm, cuMemFreeHost, memory);
         }
     }
-    spw_fences_leave(&vm->fences, pushed);
+    spw_backend_fences_leave(&vm->fences, pushed);
     if (result == CUDA_SUCCESS) {
         *ret_address = address;
         *ret_memory = (uintptr_t)memory;
@@ -277,24 +279,24 @@ static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
 }
 
 /* Whether the device has nothing to do, as far as anybody can know. */
-static bool is_at_rest(struct spw_vm *vm)
+static bool is_at_rest(struct spw_backend *vm)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
     struct spw_fence *fence;
     bool rests;
 
-    if (spw_fence_record(&vm->fences, &all, &fence) != SPW_OK) {
+    if (spw_backend_fence_record(&vm->fences, &all, &fence) != SPW_OK) {
         return false;
     }
-    rests = spw_fence_wait_soon(&vm->fences, fence, REST_NS) == SPW_OK;
-    spw_fence_drop(&vm->fences, fence);
+    rests = spw_backend_fence_wait_soon(&vm->fences, fence, REST_NS) == SPW_OK;
+    spw_backend_fence_drop(&vm->fences, fence);
     return rests;
 }
 
 /* The driver waits for the device, which may be waiting for us. */
 static enum spw_err vm_unpin(void *cookie, uint64_t memory)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     CUresult result;
     bool pushed;
 
@@ -304,24 +306,24 @@ static enum spw_err vm_unpin(void *cookie, uint64_t memory)
     result = enter_any(vm, &pushed);
     if (result == CUDA_SUCCESS) {
         result = CALL(vm, cuMemFreeHost, (void *)(uintptr_t)memory);
-        spw_fences_leave(&vm->fences, pushed);
+        spw_backend_fences_leave(&vm->fences, pushed);
     }
     return to_err(result);
 }
 
 static enum spw_err vm_probe_pinned(void *cookie, uint64_t address, uint64_t bytes)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     bool busy;
 
-    return spw_copier_try(&vm->copiers[SPW_TIER_HOST], address + bytes / 2, address, bytes / 2,
-                          &busy);
+    return spw_backend_copier_try(&vm->copiers[SPW_TIER_HOST], address + bytes / 2, address,
+                                  bytes / 2, &busy);
 }
 
 static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_copy *copies,
                              size_t count, bool after_all, void **ret_fence)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
     struct spw_fence *fence = NULL;
     enum spw_err err;
 
@@ -329,7 +331,7 @@ static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_
     if (atomic_load(&vm->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
-    err = spw_copier_copy(&vm->copiers[to], copies, count, after_all, &fence);
+    err = spw_backend_copier_copy(&vm->copiers[to], copies, count, after_all, &fence);
     *ret_fence = fence;
     return err;
 }
@@ -347,16 +349,16 @@ static bool drops_content(const struct spw_driver *driver)
 
 static enum spw_err vm_hash(void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
 {
-    struct spw_vm *vm = cookie;
+    struct spw_backend *vm = cookie;
 
     if (drops_content(vm->fences.driver)) {
         *ret_hash = 0;
         return SPW_OK;
     }
-    return spw_copier_hash(&vm->copiers[SPW_TIER_HOST], address, bytes, ret_hash);
+    return spw_backend_copier_hash(&vm->copiers[SPW_TIER_HOST], address, bytes, ret_hash);
 }
 
-const struct spw_vm_ops *spw_vm_ops(void)
+const struct spw_vm_ops *spw_backend_ops(void)
 {
     static const struct spw_vm_ops ops = {
         .reserve = vm_reserve,
@@ -387,7 +389,7 @@ const struct spw_vm_ops *spw_vm_ops(void)
 
 /* Maps two chunks side by side and tries one call for both. That the unmap says success is not
  * enough: the second half must be free to be mapped again. */
-static void try_ranges(struct spw_vm *vm, uint64_t address, const uint64_t chunks[2])
+static void try_ranges(struct spw_backend *vm, uint64_t address, const uint64_t chunks[2])
 {
     uint64_t g = vm->granule_bytes;
 
@@ -409,7 +411,7 @@ static void try_ranges(struct spw_vm *vm, uint64_t address, const uint64_t chunk
 
 /* Finds out what one call may cover; when it cannot be found out, one call for each chunk is always
  * right. */
-static void probe_ranges(struct spw_vm *vm)
+static void probe_ranges(struct spw_backend *vm)
 {
     uint64_t address, chunks[2];
 
@@ -430,7 +432,7 @@ err_address:
     vm_unreserve(vm, address, 2 * vm->granule_bytes);
 }
 
-static enum spw_err ask_device(struct spw_vm *vm)
+static enum spw_err ask_device(struct spw_backend *vm)
 {
     CUmemAllocationProp prop;
     size_t granule = 0;
@@ -463,9 +465,9 @@ static enum spw_err ask_device(struct spw_vm *vm)
     return SPW_OK;
 }
 
-enum spw_err spw_vm_create(struct spw_driver *driver, int ordinal, struct spw_vm **ret_vm)
+enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal, struct spw_backend **ret_vm)
 {
-    struct spw_vm *vm;
+    struct spw_backend *vm;
     enum spw_err err;
 
     if (driver->cuMemAddressReserve == NULL || driver->cuMemGetAllocationGranularity == NULL ||
@@ -486,34 +488,34 @@ enum spw_err spw_vm_create(struct spw_driver *driver, int ordinal, struct spw_vm
         free(vm);
         return err;
     }
-    (void)spw_vm_grant(vm, vm->device, true, true);
+    (void)spw_backend_grant(vm, vm->device, true, true);
     probe_ranges(vm);
     *ret_vm = vm;
     return SPW_OK;
 }
 
-void spw_vm_destroy(struct spw_vm *vm, bool release)
+void spw_backend_destroy(struct spw_backend *vm, bool release)
 {
     if (vm != NULL) {
         for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-            spw_copier_fini(&vm->copiers[tier], release);
+            spw_backend_copier_fini(&vm->copiers[tier], release);
         }
-        spw_fences_fini(&vm->fences, release);
+        spw_backend_fences_fini(&vm->fences, release);
         free(vm);
     }
 }
 
-void spw_vm_set_patience(struct spw_vm *vm, uint64_t patience_ns)
+void spw_backend_set_patience(struct spw_backend *vm, uint64_t patience_ns)
 {
     vm->patience_ns = patience_ns;
 }
 
-int spw_vm_host_node(const struct spw_vm *vm)
+int spw_backend_host_node(const struct spw_backend *vm)
 {
     return vm->host_node;
 }
 
-uint64_t spw_vm_granule(const struct spw_vm *vm)
+uint64_t spw_backend_granule(const struct spw_backend *vm)
 {
     return vm->granule_bytes;
 }
@@ -526,7 +528,7 @@ static CUmemAccess_flags access_flags(bool readable, bool writable)
     return readable ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-bool spw_vm_grant(struct spw_vm *vm, int accessor, bool readable, bool writable)
+bool spw_backend_grant(struct spw_backend *vm, int accessor, bool readable, bool writable)
 {
     CUmemAccess_flags flags = access_flags(readable, writable);
     size_t i = 0;
@@ -547,15 +549,15 @@ bool spw_vm_grant(struct spw_vm *vm, int accessor, bool readable, bool writable)
     return true;
 }
 
-void spw_vm_note_context(struct spw_vm *vm, CUcontext context, bool peer)
+void spw_backend_note_context(struct spw_backend *vm, CUcontext context, bool peer)
 {
-    spw_fences_note_context(&vm->fences, context, peer);
+    spw_backend_fences_note_context(&vm->fences, context, peer);
 }
 
-void spw_vm_forget_context(struct spw_vm *vm, CUcontext context)
+void spw_backend_forget_context(struct spw_backend *vm, CUcontext context)
 {
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        spw_copier_forget_context(&vm->copiers[tier], context);
+        spw_backend_copier_forget_context(&vm->copiers[tier], context);
     }
-    spw_fences_forget_context(&vm->fences, context);
+    spw_backend_fences_forget_context(&vm->fences, context);
 }

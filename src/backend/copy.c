@@ -40,10 +40,10 @@ static enum spw_err open_stream(struct spw_copier *copier)
     if (context == NULL) {
         return SPW_E_UNSUPPORTED;
     }
-    result = spw_fences_enter(fences, context, &pushed);
+    result = spw_backend_fences_enter(fences, context, &pushed);
     if (result == CUDA_SUCCESS) {
         result = CALL(copier, cuStreamCreate, &copier->handle, CU_STREAM_NON_BLOCKING);
-        spw_fences_leave(fences, pushed);
+        spw_backend_fences_leave(fences, pushed);
     }
     if (result != CUDA_SUCCESS) {
         copier->handle = NULL;
@@ -58,11 +58,11 @@ static enum spw_err come_after_all(struct spw_copier *copier)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL}, own = own_stream(copier);
     struct spw_fence *fence;
-    enum spw_err err = spw_fence_record(copier->fences, &all, &fence);
+    enum spw_err err = spw_backend_fence_record(copier->fences, &all, &fence);
 
     if (err == SPW_OK) {
-        err = spw_fence_wait_stream(copier->fences, &own, fence);
-        spw_fence_drop(copier->fences, fence);
+        err = spw_backend_fence_wait_stream(copier->fences, &own, fence);
+        spw_backend_fence_drop(copier->fences, fence);
     }
     return err;
 }
@@ -74,7 +74,7 @@ static enum spw_err enqueue(struct spw_copier *copier, const struct spw_vm_copy 
     bool pushed;
 
     *ret_enqueued = 0;
-    result = spw_fences_enter(copier->fences, copier->context, &pushed);
+    result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
     if (result != CUDA_SUCCESS) {
         return spw_err_from_driver((int)result);
     }
@@ -87,12 +87,12 @@ static enum spw_err enqueue(struct spw_copier *copier, const struct spw_vm_copy 
             *ret_enqueued += result == CUDA_SUCCESS;
         }
     }
-    spw_fences_leave(copier->fences, pushed);
+    spw_backend_fences_leave(copier->fences, pushed);
     return spw_err_from_driver((int)result);
 }
 
-enum spw_err spw_copier_copy(struct spw_copier *copier, const struct spw_vm_copy *copies,
-                             size_t count, bool after_all, struct spw_fence **ret_fence)
+enum spw_err spw_backend_copier_copy(struct spw_copier *copier, const struct spw_vm_copy *copies,
+                                     size_t count, bool after_all, struct spw_fence **ret_fence)
 {
     enum spw_err err = open_stream(copier), recorded;
     struct spw_stream own;
@@ -110,7 +110,7 @@ enum spw_err spw_copier_copy(struct spw_copier *copier, const struct spw_vm_copy
         return err != SPW_OK ? err : SPW_E_INVAL;
     }
     own = own_stream(copier);
-    recorded = spw_fence_record(copier->fences, &own, ret_fence);
+    recorded = spw_backend_fence_record(copier->fences, &own, ret_fence);
     if (recorded != SPW_OK) {
         /* Without a fence nobody can tell when the memory is free again but by waiting. */
         (void)CALL(copier, cuStreamSynchronize, copier->handle);
@@ -134,7 +134,7 @@ static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
 static CUresult read_back(struct spw_copier *copier, void *to, uint64_t from, size_t bytes)
 {
     bool pushed;
-    CUresult result = spw_fences_enter(copier->fences, copier->context, &pushed);
+    CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
 
     if (result != CUDA_SUCCESS) {
         return result;
@@ -143,12 +143,12 @@ static CUresult read_back(struct spw_copier *copier, void *to, uint64_t from, si
     if (result == CUDA_SUCCESS) {
         result = CALL(copier, cuStreamSynchronize, copier->handle);
     }
-    spw_fences_leave(copier->fences, pushed);
+    spw_backend_fences_leave(copier->fences, pushed);
     return result;
 }
 
-enum spw_err spw_copier_hash(struct spw_copier *copier, uint64_t address, uint64_t bytes,
-                             uint64_t *ret_hash)
+enum spw_err spw_backend_copier_hash(struct spw_copier *copier, uint64_t address, uint64_t bytes,
+                                     uint64_t *ret_hash)
 {
     unsigned char *piece = malloc(PIECE_BYTES);
     enum spw_err err = piece == NULL ? SPW_E_NO_HOST : open_stream(copier);
@@ -185,8 +185,8 @@ static CUresult try_work(struct spw_copier *copier, uint64_t to, uint64_t from, 
     return result;
 }
 
-enum spw_err spw_copier_try(struct spw_copier *copier, uint64_t to, uint64_t from, uint64_t bytes,
-                            bool *ret_busy)
+enum spw_err spw_backend_copier_try(struct spw_copier *copier, uint64_t to, uint64_t from,
+                                    uint64_t bytes, bool *ret_busy)
 {
     enum spw_err err = open_stream(copier);
     uint32_t words[4] = {0};
@@ -202,7 +202,7 @@ enum spw_err spw_copier_try(struct spw_copier *copier, uint64_t to, uint64_t fro
         from += bytes - TRIAL_BYTES;
         bytes = TRIAL_BYTES;
     }
-    result = spw_fences_enter(copier->fences, copier->context, &pushed);
+    result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
     if (result != CUDA_SUCCESS) {
         return spw_err_from_driver((int)result);
     }
@@ -210,14 +210,14 @@ enum spw_err spw_copier_try(struct spw_copier *copier, uint64_t to, uint64_t fro
     if (result != CUDA_SUCCESS) {
         *ret_busy = CALL(copier, cuStreamSynchronize, copier->handle) != CUDA_SUCCESS;
     }
-    spw_fences_leave(copier->fences, pushed);
+    spw_backend_fences_leave(copier->fences, pushed);
     if (result != CUDA_SUCCESS) {
         return spw_err_from_driver((int)result);
     }
     return words[0] == PATTERN && words[3] == PATTERN ? SPW_OK : SPW_E_UNSUPPORTED;
 }
 
-void spw_copier_forget_context(struct spw_copier *copier, CUcontext context)
+void spw_backend_copier_forget_context(struct spw_copier *copier, CUcontext context)
 {
     if (copier->context == context) {
         copier->handle = NULL;
@@ -225,7 +225,7 @@ void spw_copier_forget_context(struct spw_copier *copier, CUcontext context)
     }
 }
 
-void spw_copier_fini(struct spw_copier *copier, bool destroy)
+void spw_backend_copier_fini(struct spw_copier *copier, bool destroy)
 {
     if (destroy && copier->handle != NULL) {
         (void)CALL(copier, cuStreamDestroy_v2, copier->handle);

@@ -11,7 +11,7 @@ enum { PAUSE_LEAST_NS = 5000, PAUSE_MOST_NS = 200000 };
 
 /* ---- contexts ---- */
 
-CUresult spw_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed)
+CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed)
 {
     CUcontext current = NULL;
     CUresult result = CALL(fences, cuCtxGetCurrent, &current);
@@ -25,7 +25,7 @@ CUresult spw_fences_enter(struct spw_fences *fences, CUcontext context, bool *re
     return result;
 }
 
-void spw_fences_leave(struct spw_fences *fences, bool pushed)
+void spw_backend_fences_leave(struct spw_fences *fences, bool pushed)
 {
     CUcontext popped;
 
@@ -34,7 +34,7 @@ void spw_fences_leave(struct spw_fences *fences, bool pushed)
     }
 }
 
-void spw_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
+void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
 {
     for (size_t i = 0; i < fences->context_count; i++) {
         if (fences->contexts[i] == context) {
@@ -80,7 +80,7 @@ static void strip(struct spw_fence *fence, CUcontext context)
     fence->count = kept;
 }
 
-void spw_fences_forget_context(struct spw_fences *fences, CUcontext context)
+void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context)
 {
     struct spw_event **link = &fences->unused_events;
 
@@ -154,7 +154,7 @@ static struct spw_fence *take_fence(struct spw_fences *fences)
     return fence;
 }
 
-void spw_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
+void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
         keep_event(fences, fence->events[i]);
@@ -201,14 +201,14 @@ static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CU
 {
     struct spw_event *event;
     bool pushed;
-    CUresult result = spw_fences_enter(fences, context, &pushed);
+    CUresult result = spw_backend_fences_enter(fences, context, &pushed);
 
     if (result != CUDA_SUCCESS) {
         return result;
     }
     event = take_event(fences, context);
     if (event == NULL) {
-        spw_fences_leave(fences, pushed);
+        spw_backend_fences_leave(fences, pushed);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     result = record_event(fences, event, stream);
@@ -216,10 +216,10 @@ static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CU
         /* An old driver: what is synchronised needs no event. */
         keep_event(fences, event);
         result = SPW_DRIVER_CALL0(fences->driver, fences->ordinal, cuCtxSynchronize);
-        spw_fences_leave(fences, pushed);
+        spw_backend_fences_leave(fences, pushed);
         return result;
     }
-    spw_fences_leave(fences, pushed);
+    spw_backend_fences_leave(fences, pushed);
     if (result != CUDA_SUCCESS) {
         keep_event(fences, event);
         return result;
@@ -244,8 +244,8 @@ static enum spw_err to_err(CUresult result)
     }
 }
 
-enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
-                              struct spw_fence **ret_fence)
+enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
+                                      struct spw_fence **ret_fence)
 {
     struct spw_fence *fence;
     CUresult result = CUDA_SUCCESS;
@@ -271,7 +271,7 @@ enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream
     }
     err = to_err(result);
     if (err != SPW_OK) {
-        spw_fence_drop(fences, fence);
+        spw_backend_fence_drop(fences, fence);
         return err;
     }
     *ret_fence = fence;
@@ -290,14 +290,14 @@ enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream
         if ((result) != CUDA_ERROR_INVALID_CONTEXT) {                                              \
             break;                                                                                 \
         }                                                                                          \
-        (result) = spw_fences_enter((fences), (context), &pushed);                                 \
+        (result) = spw_backend_fences_enter((fences), (context), &pushed);                         \
         if ((result) == CUDA_SUCCESS) {                                                            \
             (result) = CALL(fences, fn, __VA_ARGS__);                                              \
-            spw_fences_leave((fences), pushed);                                                    \
+            spw_backend_fences_leave((fences), pushed);                                            \
         }                                                                                          \
     } while (0)
 
-enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence)
+enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
         const struct spw_event *event = fence->events[i];
@@ -313,7 +313,7 @@ enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence)
     return SPW_OK;
 }
 
-enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
+enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
         const struct spw_event *event = fence->events[i];
@@ -329,15 +329,15 @@ enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
     return SPW_OK;
 }
 
-enum spw_err spw_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
-                                 uint64_t patience_ns)
+enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+                                         uint64_t patience_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
     uint64_t begin = spw_clock_ns();
     enum spw_err err;
 
     for (;;) {
-        err = spw_fence_query(fences, fence);
+        err = spw_backend_fence_query(fences, fence);
         if (err != SPW_E_AGAIN || spw_clock_ns() - begin >= patience_ns) {
             return err;
         }
@@ -346,8 +346,8 @@ enum spw_err spw_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fe
     }
 }
 
-enum spw_err spw_fence_wait_stream(struct spw_fences *fences, const struct spw_stream *stream,
-                                   struct spw_fence *fence)
+enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
+                                           const struct spw_stream *stream, struct spw_fence *fence)
 {
     if (is_capturing(fences, stream)) {
         return SPW_E_AGAIN;
@@ -366,7 +366,7 @@ enum spw_err spw_fence_wait_stream(struct spw_fences *fences, const struct spw_s
     return SPW_OK;
 }
 
-void spw_fences_fini(struct spw_fences *fences, bool destroy_events)
+void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events)
 {
     for (struct spw_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
         for (size_t i = 0; i < fence->count; i++) {

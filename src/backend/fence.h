@@ -44,34 +44,35 @@ struct spw_fences {
 
 /* Records after everything submitted so far to `stream`, or with id SPW_STREAM_ALL to the device.
  * AGAIN while the stream, or for the device any stream, is being captured. */
-enum spw_err spw_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
-                              struct spw_fence **ret_fence);
+enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
+                                      struct spw_fence **ret_fence);
 
 /* OK when complete, AGAIN when not. A context that is gone has completed. */
-enum spw_err spw_fence_query(struct spw_fences *fences, struct spw_fence *fence);
+enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence);
 
 /* Blocks until complete. No lock. */
-enum spw_err spw_fence_wait(struct spw_fences *fences, struct spw_fence *fence);
+enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence);
 
 /* The same, but AGAIN when it takes longer than `patience_ns`. No lock. */
-enum spw_err spw_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
-                                 uint64_t patience_ns);
+enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+                                         uint64_t patience_ns);
 
 /* Makes `stream` wait for the fence. */
-enum spw_err spw_fence_wait_stream(struct spw_fences *fences, const struct spw_stream *stream,
-                                   struct spw_fence *fence);
+enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
+                                           const struct spw_stream *stream,
+                                           struct spw_fence *fence);
 
 /* Keeps the fence and its events for later. */
-void spw_fence_drop(struct spw_fences *fences, struct spw_fence *fence);
+void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence);
 
 /* Makes `context` current if it is not; *ret_pushed says whether leave has to undo it. */
-CUresult spw_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed);
-void spw_fences_leave(struct spw_fences *fences, bool pushed);
+CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed);
+void spw_backend_fences_leave(struct spw_fences *fences, bool pushed);
 
 /* Adds a context, of this device or of a peer, to those that a fence of the device covers, or takes
  * it out with its events. */
-void spw_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer);
-void spw_fences_forget_context(struct spw_fences *fences, CUcontext context);
+void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer);
+void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context);
 
 /* Frees the records; with `destroy_events`, the events are given back to the driver. */
-void spw_fences_fini(struct spw_fences *fences, bool destroy_events);
+void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events);

@@ -40,8 +40,8 @@ static struct {
     bool native, python; /* what is captured */
     pthread_key_t key;   /* ends what a thread keeps */
     struct spw_strings strings;
-    struct spw_site_table sites;
-    struct spw_share *share; /* where others see them; NULL: nowhere */
+    struct spw_callsite_table sites;
+    struct spw_callsite_shm *share; /* where others see them; NULL: nowhere */
 } capture = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
@@ -53,7 +53,7 @@ static void end_thread(void *kept)
     struct thread *thread = kept;
 
     this_thread = NULL;
-    spw_proofs_destroy(thread->proofs);
+    spw_callsite_stack_cache_destroy(thread->proofs);
     (void)munmap(thread, sizeof(*thread));
 }
 
@@ -65,16 +65,16 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
         return NULL;
     }
     if (capture.native) {
-        spw_native_open(); /* not under a lock: the dynamic loader has one of its own */
+        spw_callsite_native_open(); /* not under a lock: the dynamic loader has one of its own */
     }
     thread =
         mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (thread == MAP_FAILED) {
         return NULL;
     }
-    thread->proofs = spw_proofs_create();
+    thread->proofs = spw_callsite_stack_cache_create();
     if (thread->proofs == NULL || pthread_setspecific(capture.key, thread) != 0) {
-        spw_proofs_destroy(thread->proofs);
+        spw_callsite_stack_cache_destroy(thread->proofs);
         (void)munmap(thread, sizeof(*thread));
         return NULL;
     }
@@ -93,7 +93,8 @@ static uint32_t role_of(struct thread *thread)
     }
     if (memcmp(name, thread->name, sizeof(name)) != 0) {
         memcpy(thread->name, name, sizeof(name));
-        thread->name_text = spw_strings_intern(&capture.strings, name, strnlen(name, sizeof(name)));
+        thread->name_text =
+            spw_callsite_strings_intern(&capture.strings, name, strnlen(name, sizeof(name)));
     }
     return thread->name_text;
 }
@@ -111,14 +112,16 @@ struct place {
 
 static void prove(struct thread *thread, const struct place *place, uint32_t site)
 {
-    struct spw_proof *proof = spw_proofs_place(thread->proofs, place->key);
+    struct spw_proof *proof = spw_callsite_stack_cache_place(thread->proofs, place->key);
 
     if (capture.native) {
-        spw_native_prove(proof, place->frame, thread->stack.native, thread->stack.native_count);
+        spw_callsite_native_prove(proof, place->frame, thread->stack.native,
+                                  thread->stack.native_count);
     }
     if (place->state != 0) {
         pthread_mutex_lock(&capture.lock);
-        spw_python_prove(place->python, place->state, &thread->python, &capture.strings, proof);
+        spw_callsite_python_prove(place->python, place->state, &thread->python, &capture.strings,
+                                  proof);
         pthread_mutex_unlock(&capture.lock);
     }
     if (!proof->broken) {
@@ -131,7 +134,7 @@ static void publish(void)
 {
     pthread_mutex_lock(&capture.lock);
     if (capture.share != NULL) {
-        spw_share_publish(capture.share, &capture.sites, &capture.strings);
+        spw_callsite_shm_publish(capture.share, &capture.sites, &capture.strings);
     }
     pthread_mutex_unlock(&capture.lock);
 }
@@ -149,35 +152,35 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
     stack->cut = false;
     if (capture.native) {
         stack->native_count =
-            (uint16_t)spw_native_walk(stack->native, SPW_SITE_NATIVE, &stack->cut);
+            (uint16_t)spw_callsite_native_walk(stack->native, SPW_CALLSITE_NATIVE, &stack->cut);
     }
     if (place->state != 0) {
-        spw_python_walk(place->python, place->state, &thread->python);
+        spw_callsite_python_walk(place->python, place->state, &thread->python);
         stack->cut |= thread->python.cut;
     }
     pthread_mutex_lock(&capture.lock);
     if (place->state != 0) {
-        stack->python_count = (uint16_t)spw_python_lines(place->python, &thread->python,
-                                                         &capture.strings, stack->python);
+        stack->python_count = (uint16_t)spw_callsite_python_lines(place->python, &thread->python,
+                                                                  &capture.strings, stack->python);
     }
     stack->thread = role_of(thread);
-    known = spw_site_table_count(&capture.sites);
+    known = spw_callsite_table_count(&capture.sites);
     if (capture.share != NULL) {
-        spw_share_expect(capture.share, known);
+        spw_callsite_shm_expect(capture.share, known);
     }
-    site = spw_site_table_intern(&capture.sites, stack);
+    site = spw_callsite_table_intern(&capture.sites, stack);
     pthread_mutex_unlock(&capture.lock);
     if (site > known) {
-        spw_modules_note();
+        spw_callsite_modules_note();
         publish();
     }
-    if (site != 0 && spw_proofs_again(thread->proofs, place->key, site)) {
+    if (site != 0 && spw_callsite_stack_cache_again(thread->proofs, place->key, site)) {
         prove(thread, place, site);
     }
     return site;
 }
 
-__attribute__((noinline)) uint32_t spw_site_capture(const char *api)
+__attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
 {
     struct thread *thread = this_thread != NULL ? this_thread : begin_thread();
     struct place place = {.api = api, .frame = (uintptr_t)__builtin_frame_address(0)};
@@ -188,17 +191,17 @@ __attribute__((noinline)) uint32_t spw_site_capture(const char *api)
     }
     thread->inside = true;
     if (capture.python) {
-        place.state = spw_python_thread(thread->misses % LOOK_EVERY == 0, &place.python);
+        place.state = spw_callsite_python_thread(thread->misses % LOOK_EVERY == 0, &place.python);
     }
     place.key = spw_hash_mix((uintptr_t)api, place.frame);
     if (capture.native) {
         place.key = spw_hash_mix(place.key, (uintptr_t)__builtin_return_address(0));
     }
     if (place.state != 0) {
-        place.key = spw_python_key(place.python, place.state, place.key);
+        place.key = spw_callsite_python_key(place.python, place.state, place.key);
     }
     place.key |= 1;
-    site = spw_proofs_find(thread->proofs, place.key);
+    site = spw_callsite_stack_cache_find(thread->proofs, place.key);
     if (__builtin_expect(site == 0, 0)) {
         int saved = errno;
 
@@ -211,13 +214,13 @@ __attribute__((noinline)) uint32_t spw_site_capture(const char *api)
 
 /* ---- life ---- */
 
-void spw_site_start(enum spw_sites mode)
+void spw_callsite_start(enum spw_sites mode)
 {
     if (mode == SPW_SITES_OFF || atomic_load(&capture.started)) {
         return;
     }
-    if (!spw_strings_init(&capture.strings, TEXT_BYTES, TEXT_SLOTS) ||
-        !spw_site_table_init(&capture.sites, SPW_SITE_MOST, SITE_BYTES) ||
+    if (!spw_callsite_strings_init(&capture.strings, TEXT_BYTES, TEXT_SLOTS) ||
+        !spw_callsite_table_init(&capture.sites, SPW_CALLSITE_MOST, SITE_BYTES) ||
         pthread_key_create(&capture.key, end_thread) != 0) {
         return;
     }
@@ -226,44 +229,44 @@ void spw_site_start(enum spw_sites mode)
     atomic_store_explicit(&capture.started, true, memory_order_release);
 }
 
-void spw_site_publish(struct spw_share *share)
+void spw_callsite_publish(struct spw_callsite_shm *share)
 {
     capture.share = share;
     publish();
 }
 
-bool spw_site_adopt(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
-                    void *context)
+bool spw_callsite_adopt(struct spw_callsite_shm *share,
+                        uint64_t (*move)(uint64_t address, void *context), void *context)
 {
     if (share == NULL) {
-        capture.sites = (struct spw_site_table){0};
+        capture.sites = (struct spw_callsite_table){0};
         capture.strings = (struct spw_strings){0};
         return true;
     }
-    return spw_share_read(share, move, context, &capture.sites, &capture.strings);
+    return spw_callsite_shm_read(share, move, context, &capture.sites, &capture.strings);
 }
 
-const struct spw_site_table *spw_site_known(void)
+const struct spw_callsite_table *spw_callsite_known(void)
 {
     return &capture.sites;
 }
 
-const struct spw_strings *spw_site_texts(void)
+const struct spw_strings *spw_callsite_texts(void)
 {
     return &capture.strings;
 }
 
-unsigned spw_site_walks(void)
+unsigned spw_callsite_walks(void)
 {
     return this_thread == NULL ? 0 : this_thread->misses;
 }
 
-void spw_site_lock(void)
+void spw_callsite_lock(void)
 {
     pthread_mutex_lock(&capture.lock);
 }
 
-void spw_site_unlock(void)
+void spw_callsite_unlock(void)
 {
     pthread_mutex_unlock(&capture.lock);
 }

@@ -18,28 +18,28 @@
 #include "callsite/table.h"
 
 /* Begins to capture what `mode` says. Again in a child after fork; sites keep their numbers. */
-void spw_site_start(enum spw_sites mode);
+void spw_callsite_start(enum spw_sites mode);
 
 /* The number of the calling thread's site, for a call of `api` (static storage); 0 when it is not
  * known: capturing is off, from within itself, or the table is full. */
-uint32_t spw_site_capture(const char *api);
+uint32_t spw_callsite_capture(const char *api);
 
 /* The sites and the texts so far; they only grow. */
-const struct spw_site_table *spw_site_known(void);
-const struct spw_strings *spw_site_texts(void);
+const struct spw_callsite_table *spw_callsite_known(void);
+const struct spw_strings *spw_callsite_texts(void);
 
 /* From now on sites are published in `share`, begun by its owner; NULL: nowhere. Those that are
  * known already are at once. */
-void spw_site_publish(struct spw_share *share);
+void spw_callsite_publish(struct spw_callsite_shm *share);
 
-/* In a process that captures nothing: its sites become those of a share (spw_share_read), or, NULL,
- * there are none. */
-bool spw_site_adopt(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
-                    void *context);
+/* In a process that captures nothing: its sites become those of a share (spw_callsite_shm_read),
+ * or, NULL, there are none. */
+bool spw_callsite_adopt(struct spw_callsite_shm *share,
+                        uint64_t (*move)(uint64_t address, void *context), void *context);
 
 /* How many stacks of the calling thread were not recognised and had to be walked. */
-unsigned spw_site_walks(void);
+unsigned spw_callsite_walks(void);
 
 /* For fork: the lock around it. */
-void spw_site_lock(void);
-void spw_site_unlock(void);
+void spw_callsite_lock(void);
+void spw_callsite_unlock(void);

@@ -19,32 +19,32 @@ static bool is_allocator(const struct spw_module *module)
     return false;
 }
 
-int spw_site_first_frame(const struct spw_site *site)
+int spw_callsite_first_frame(const struct spw_callsite *site)
 {
     int first = 0;
 
     while (first < site->native_count &&
-           is_allocator(spw_module_of(spw_site_call(site->native[first])))) {
+           is_allocator(spw_callsite_module_of(spw_callsite_call(site->native[first])))) {
         first++;
     }
     return first < site->native_count ? first : 0;
 }
 
-bool spw_site_is_interpreter(const char *symbol)
+bool spw_callsite_is_interpreter(const char *symbol)
 {
     static const char interpreter[] = "_PyEval_EvalFrame";
 
     return strncmp(symbol, interpreter, sizeof(interpreter) - 1) == 0;
 }
 
-static void describe_python(const struct spw_site *site, struct spw_site_words *words)
+static void describe_python(const struct spw_callsite *site, struct spw_callsite_words *words)
 {
     for (int i = 0; i < site->python_count; i++) {
-        const struct spw_site_line *line = &spw_site_lines(site)[i];
+        const struct spw_callsite_line *line = &spw_callsite_lines(site)[i];
 
         words->python[i] = (struct spw_python_frame){
-            .file = spw_strings_text(spw_site_texts(), line->file),
-            .function = spw_strings_text(spw_site_texts(), line->function),
+            .file = spw_callsite_strings_text(spw_callsite_texts(), line->file),
+            .function = spw_callsite_strings_text(spw_callsite_texts(), line->function),
             .line = line->line};
     }
     words->facts.python = words->python;
@@ -52,22 +52,22 @@ static void describe_python(const struct spw_site *site, struct spw_site_words *
 }
 
 /* The innermost node of autograd counts, or else what autograd does between nodes. */
-static void describe_native(const struct spw_site *site, struct spw_site_words *words)
+static void describe_native(const struct spw_callsite *site, struct spw_callsite_words *words)
 {
-    struct spw_name names[SPW_SITE_NATIVE];
+    struct spw_name names[SPW_CALLSITE_NATIVE];
     bool ended = false, applied = false;
-    char found[SPW_SITE_NODE];
+    char found[SPW_CALLSITE_NODE];
 
-    spw_names_of(site->native, site->native_count, names);
-    for (int i = spw_site_first_frame(site); i < site->native_count; i++) {
+    spw_callsite_names_of(site->native, site->native_count, names);
+    for (int i = spw_callsite_first_frame(site); i < site->native_count; i++) {
         const char *mangled = names[i].mangled != NULL ? names[i].mangled : "";
 
-        ended |= site->python_count > 0 && spw_site_is_interpreter(mangled);
+        ended |= site->python_count > 0 && spw_callsite_is_interpreter(mangled);
         if (!ended) {
             words->native[words->facts.native_count++] =
                 (struct spw_native_frame){.library = names[i].library, .symbol = names[i].readable};
         }
-        if (!applied && spw_symbol_node(mangled, &applied, found, sizeof(found)) &&
+        if (!applied && spw_callsite_symbol_node(mangled, &applied, found, sizeof(found)) &&
             (applied || words->node[0] == '\0')) {
             memcpy(words->node, found, sizeof(words->node));
         }
@@ -76,10 +76,11 @@ static void describe_native(const struct spw_site *site, struct spw_site_words *
     words->facts.node = words->node[0] != '\0' ? words->node : NULL;
 }
 
-void spw_site_describe(const struct spw_site *site, bool native, struct spw_site_words *ret_words)
+void spw_callsite_describe(const struct spw_callsite *site, bool native,
+                           struct spw_callsite_words *ret_words)
 {
-    ret_words->facts = (struct spw_site_facts){
-        .thread = spw_strings_text(spw_site_texts(), site->thread), .rank = -1};
+    ret_words->facts = (struct spw_callsite_facts){
+        .thread = spw_callsite_strings_text(spw_callsite_texts(), site->thread), .rank = -1};
     ret_words->node[0] = '\0';
     describe_python(site, ret_words);
     if (native) {

@@ -11,30 +11,31 @@
 #include "callsite/text.h"
 #include "callsite/table.h"
 
-enum { SPW_SITE_NODE = 128 };
+enum { SPW_CALLSITE_NODE = 128 };
 
-struct spw_site_words {
-    struct spw_site_facts facts; /* its pointers lead into the struct, or to what stays */
-    struct spw_python_frame python[SPW_SITE_PYTHON];
-    struct spw_native_frame native[SPW_SITE_NATIVE];
-    char node[SPW_SITE_NODE];
+struct spw_callsite_words {
+    struct spw_callsite_facts facts; /* its pointers lead into the struct, or to what stays */
+    struct spw_python_frame python[SPW_CALLSITE_PYTHON];
+    struct spw_native_frame native[SPW_CALLSITE_NATIVE];
+    char node[SPW_CALLSITE_NODE];
 };
 
 /* Puts a site into words, as `spillway sites` prints it: without the libraries at the inner end
  * that only hand a request on, and without native frames where Python frames tell the rest. With
  * `native` unset native frames and the node are left out. Process and rank are the caller's to add.
  * Not to be called with a lock held. */
-void spw_site_describe(const struct spw_site *site, bool native, struct spw_site_words *ret_words);
+void spw_callsite_describe(const struct spw_callsite *site, bool native,
+                           struct spw_callsite_words *ret_words);
 
 /* The place of a call by its return address, which may be behind the end of the function. */
-static inline uintptr_t spw_site_call(uint64_t address)
+static inline uintptr_t spw_callsite_call(uint64_t address)
 {
     return (uintptr_t)address - 1;
 }
 
 /* The innermost native frame that says something: libraries that only hand a request on to the
  * driver, the CUDA runtime and PyTorch's allocator, are skipped. */
-int spw_site_first_frame(const struct spw_site *site);
+int spw_callsite_first_frame(const struct spw_callsite *site);
 
 /* Whether a function of this name runs Python code: the Python frames tell what is outside. */
-bool spw_site_is_interpreter(const char *symbol);
+bool spw_callsite_is_interpreter(const char *symbol);

@@ -43,7 +43,7 @@ static bool is_installed(const struct spw_python_frame *frame)
            strstr(frame->file, "/lib/python") != NULL || frame->file[0] == '<';
 }
 
-const struct spw_python_frame *spw_site_own_frame(const struct spw_site_facts *site)
+const struct spw_python_frame *spw_callsite_own_frame(const struct spw_callsite_facts *site)
 {
     for (size_t i = 0; i < site->python_count; i++) {
         if (!is_installed(&site->python[i])) {
@@ -59,7 +59,7 @@ static void append_frame(struct label *label, const struct spw_python_frame *fra
            frame->function != NULL ? frame->function : "?");
 }
 
-const struct spw_native_frame *spw_site_named_frame(const struct spw_site_facts *site)
+const struct spw_native_frame *spw_callsite_named_frame(const struct spw_callsite_facts *site)
 {
     for (size_t i = 0; i < site->native_count; i++) {
         const char *library = site->native[i].library;
@@ -74,9 +74,9 @@ const struct spw_native_frame *spw_site_named_frame(const struct spw_site_facts 
     return NULL;
 }
 
-static void append_native(struct label *label, const struct spw_site_facts *site)
+static void append_native(struct label *label, const struct spw_callsite_facts *site)
 {
-    const struct spw_native_frame *named = spw_site_named_frame(site);
+    const struct spw_native_frame *named = spw_callsite_named_frame(site);
 
     if (named != NULL) {
         append(label, "%.80s in %s", named->symbol, last_part(named->library));
@@ -85,9 +85,9 @@ static void append_native(struct label *label, const struct spw_site_facts *site
     }
 }
 
-void spw_site_label(const struct spw_site_facts *site, char *ret_label, size_t capacity)
+void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity)
 {
-    const struct spw_python_frame *own = spw_site_own_frame(site);
+    const struct spw_python_frame *own = spw_callsite_own_frame(site);
     struct label label = {.text = ret_label, .capacity = capacity};
 
     ret_label[0] = '\0';

@@ -64,7 +64,7 @@ static const struct spw_python_layout layouts[] = {
      STRUCT_FRAMES},
 };
 
-const struct spw_python_layout *spw_python_layout_of(int minor)
+const struct spw_python_layout *spw_callsite_python_layout_of(int minor)
 {
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         if (layouts[i].minor == minor) {

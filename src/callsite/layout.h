@@ -35,7 +35,7 @@ struct spw_python_layout {
     uint16_t code_first_line;
     uint16_t code_table;
     uint16_t code_start; /* of the instructions, where `at` is a pointer */
-    enum spw_line_form lines;
+    enum spw_callsite_line_form lines;
     /* text object: where the characters begin */
     uint16_t text_ascii;
     uint16_t text_compact;
@@ -56,4 +56,4 @@ enum {
 enum { SPW_PYTHON_OWNER_INTERNAL = 3 };
 
 /* The layout of CPython 3.`minor`; NULL when it is not known. */
-const struct spw_python_layout *spw_python_layout_of(int minor);
+const struct spw_python_layout *spw_callsite_python_layout_of(int minor);

@@ -142,8 +142,8 @@ static uint32_t in_locations(const uint8_t *table, size_t length, int first, int
     return 0;
 }
 
-uint32_t spw_line_find(enum spw_line_form form, const uint8_t *table, size_t length, int first,
-                       int code, size_t *ret_used)
+uint32_t spw_callsite_line_find(enum spw_callsite_line_form form, const uint8_t *table,
+                                size_t length, int first, int code, size_t *ret_used)
 {
     switch (form) {
     case SPW_LINE_LNOTAB:

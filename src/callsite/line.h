@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum spw_line_form {
+enum spw_callsite_line_form {
     SPW_LINE_LNOTAB,    /* 3.8, 3.9: co_lnotab */
     SPW_LINE_LINETABLE, /* 3.10: co_linetable, of pairs */
     SPW_LINE_LOCATIONS, /* 3.11 and later: co_linetable, of locations */
 };
 
 /* The line of an instruction by a table of the given form. */
-uint32_t spw_line_find(enum spw_line_form form, const uint8_t *table, size_t length, int first,
-                       int code, size_t *ret_used);
+uint32_t spw_callsite_line_find(enum spw_callsite_line_form form, const uint8_t *table,
+                                size_t length, int first, int code, size_t *ret_used);

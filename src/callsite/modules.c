@@ -112,24 +112,24 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-void spw_modules_note(void)
+void spw_callsite_modules_note(void)
 {
     uint64_t known = atomic_load_explicit(&modules.changes, memory_order_relaxed);
 
     (void)dl_iterate_phdr(visit, &known);
 }
 
-size_t spw_modules_count(void)
+size_t spw_callsite_modules_count(void)
 {
     return atomic_load_explicit(&modules.count, memory_order_acquire);
 }
 
-const struct spw_module *spw_modules_get(size_t number)
+const struct spw_module *spw_callsite_modules_get(size_t number)
 {
     return &modules.list[number];
 }
 
-bool spw_modules_add(const struct spw_module *module)
+bool spw_callsite_modules_add(const struct spw_module *module)
 {
     size_t count;
 
@@ -143,7 +143,7 @@ bool spw_modules_add(const struct spw_module *module)
     return count < SPW_MODULE_MOST;
 }
 
-const struct spw_module *spw_module_of(uintptr_t address)
+const struct spw_module *spw_callsite_module_of(uintptr_t address)
 {
     size_t count = atomic_load_explicit(&modules.count, memory_order_acquire);
 

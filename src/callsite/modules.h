@@ -21,14 +21,14 @@ struct spw_module {
 };
 
 /* Notes what was loaded since the last time; cheap when nothing was. */
-void spw_modules_note(void);
+void spw_callsite_modules_note(void);
 
 /* How many there are; they are numbered from 0 and stay. */
-size_t spw_modules_count(void);
-const struct spw_module *spw_modules_get(size_t number);
+size_t spw_callsite_modules_count(void);
+const struct spw_module *spw_callsite_modules_get(size_t number);
 
 /* Adds one that the dynamic loader does not know. False when there is no room. */
-bool spw_modules_add(const struct spw_module *module);
+bool spw_callsite_modules_add(const struct spw_module *module);
 
 /* The module of an address, the newest that fits; NULL when it is in none. */
-const struct spw_module *spw_module_of(uintptr_t address);
+const struct spw_module *spw_callsite_module_of(uintptr_t address);

@@ -80,7 +80,7 @@ static void learn(const struct spw_symbol *symbol)
     known.used++;
     slot->address = symbol->address;
     slot->name.library = symbol->module != NULL ? symbol->module->path : NULL;
-    spw_symbol_text(symbol, text, sizeof(text));
+    spw_callsite_symbol_text(symbol, text, sizeof(text));
     slot->name.mangled = text[0] != '\0' ? strdup(text) : NULL;
     slot->name.readable = slot->name.mangled != NULL ? readable(slot->name.mangled) : NULL;
 }
@@ -93,9 +93,9 @@ static bool begin(void)
     return known.slots != NULL;
 }
 
-void spw_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names)
+void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names)
 {
-    struct spw_symbol missing[SPW_SITE_NATIVE];
+    struct spw_symbol missing[SPW_CALLSITE_NATIVE];
     size_t missed = 0;
 
     if (atomic_load(&known.demangle) == NULL) {
@@ -105,28 +105,28 @@ void spw_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_
     pthread_mutex_lock(&known.lock);
     if (begin()) {
         for (size_t i = 0; i < count; i++) {
-            if (find(spw_site_call(addresses[i]))->address == 0) {
-                missing[missed++].address = spw_site_call(addresses[i]);
+            if (find(spw_callsite_call(addresses[i]))->address == 0) {
+                missing[missed++].address = spw_callsite_call(addresses[i]);
             }
         }
-        missed = spw_symbols_sort(missing, missed);
-        spw_symbols_name(missing, missed);
+        missed = spw_callsite_symbols_sort(missing, missed);
+        spw_callsite_symbols_name(missing, missed);
         for (size_t i = 0; i < missed; i++) {
             learn(&missing[i]);
         }
         for (size_t i = 0; i < count; i++) {
-            ret_names[i] = find(spw_site_call(addresses[i]))->name;
+            ret_names[i] = find(spw_callsite_call(addresses[i]))->name;
         }
     }
     pthread_mutex_unlock(&known.lock);
 }
 
-void spw_names_lock(void)
+void spw_callsite_names_lock(void)
 {
     pthread_mutex_lock(&known.lock);
 }
 
-void spw_names_unlock(void)
+void spw_callsite_names_unlock(void)
 {
     pthread_mutex_unlock(&known.lock);
 }

@@ -46,7 +46,8 @@ static void *open_beside(void)
     const char *slash;
     Dl_info info;
 
-    if (dladdr((const void *)(uintptr_t)spw_native_open, &info) == 0 || info.dli_fname == NULL) {
+    if (dladdr((const void *)(uintptr_t)spw_callsite_native_open, &info) == 0 ||
+        info.dli_fname == NULL) {
         return NULL;
     }
     slash = strrchr(info.dli_fname, '/');
@@ -62,7 +63,7 @@ static void *open_beside(void)
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct unwinder *found = context;
-    uintptr_t here = (uintptr_t)spw_native_open;
+    uintptr_t here = (uintptr_t)spw_callsite_native_open;
     uintptr_t begin = UINTPTR_MAX;
     uintptr_t end = 0;
 
@@ -114,7 +115,7 @@ static bool look_up(struct unwinder *found)
     return found->backtrace != NULL;
 }
 
-void spw_native_open(void)
+void spw_callsite_native_open(void)
 {
     struct unwinder found = {0};
     int closed = CLOSED;
@@ -141,9 +142,9 @@ static bool is_own(uint64_t address)
     return address - unwind.own_begin < unwind.own_end - unwind.own_begin;
 }
 
-int spw_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut)
+int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut)
 {
-    void *found[SPW_SITE_NATIVE + OWN_MOST];
+    void *found[SPW_CALLSITE_NATIVE + OWN_MOST];
     int own = 0;
     int count;
 
@@ -214,7 +215,7 @@ static bool depends_on_pointer(struct spw_proof *proof, const struct step *inner
         kept % sizeof(uint64_t) != 0 || word_at(kept) != outer->stack) {
         return false;
     }
-    spw_proof_add(proof, kept, outer->stack);
+    spw_callsite_guard_add(proof, kept, outer->stack);
     return true;
 }
 
@@ -231,9 +232,9 @@ static bool add_link(struct spw_proof *proof, uintptr_t saved, const struct step
         if (saved == 0 || word_at(saved) != inner->frame_pointer) {
             return false;
         }
-        spw_proof_add(proof, saved, inner->frame_pointer);
+        spw_callsite_guard_add(proof, saved, inner->frame_pointer);
     }
-    spw_proof_add(proof, returns, outer->address);
+    spw_callsite_guard_add(proof, returns, outer->address);
     return true;
 }
 
@@ -262,7 +263,7 @@ static bool prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addr
         !step_to_bottom(&cursor, frame, &step)) {
         return false;
     }
-    spw_proof_add(proof, frame + sizeof(uint64_t), word_at(frame + sizeof(uint64_t)));
+    spw_callsite_guard_add(proof, frame + sizeof(uint64_t), word_at(frame + sizeof(uint64_t)));
     for (;;) {
         uintptr_t saved;
 
@@ -284,8 +285,8 @@ static bool prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addr
     }
 }
 
-void spw_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
-                      int count)
+void spw_callsite_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
+                               int count)
 {
     if (unwind.get_context == NULL || unwind.init_local == NULL || unwind.step == NULL ||
         unwind.get_reg == NULL || unwind.get_save_loc == NULL || unwind.is_signal_frame == NULL ||
@@ -296,8 +297,8 @@ void spw_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *
 
 #else
 
-void spw_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
-                      int count)
+void spw_callsite_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
+                               int count)
 {
     proof->broken = true; /* every stack is walked here */
 }

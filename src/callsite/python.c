@@ -58,7 +58,7 @@ static void meet(void)
         switch_off(version, "unknown version");
         return;
     }
-    process.python.layout = spw_python_layout_of(minor);
+    process.python.layout = spw_callsite_python_layout_of(minor);
     if (process.python.layout == NULL) {
         switch_off(version, "unknown version");
     } else if (strstr(version, "free-threading") != NULL) {
@@ -93,7 +93,7 @@ static void check(uintptr_t thread)
     if (!atomic_compare_exchange_strong(&process.state, &unchecked, BUSY)) {
         return;
     }
-    wrong = spw_python_check(&process.python, thread, &frames);
+    wrong = spw_callsite_python_check(&process.python, thread, &frames);
     if (wrong == NULL) {
         atomic_store(&process.state, frames > 0 ? READY : UNCHECKED);
         return;
@@ -102,7 +102,7 @@ static void check(uintptr_t thread)
     switch_off(get_version(), wrong);
 }
 
-uintptr_t spw_python_thread(bool look, const struct spw_python **ret_python)
+uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_python)
 {
     int state = atomic_load_explicit(&process.state, memory_order_acquire);
     uintptr_t thread;

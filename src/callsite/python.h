@@ -24,7 +24,7 @@ struct spw_python {
 
 /* Frames of one stack, before names are looked up: those of functions, and the interpreter's own
  * between them. */
-enum { SPW_PYTHON_FRAMES = 3 * SPW_SITE_PYTHON };
+enum { SPW_PYTHON_FRAMES = 3 * SPW_CALLSITE_PYTHON };
 
 struct spw_python_step {
     uintptr_t frame;
@@ -40,33 +40,34 @@ struct spw_python_stack {
 
 /* The thread state of the calling thread, and its interpreter in *ret_python; 0 when there is no
  * Python on this thread, or none that can be read. Looks for an interpreter when `look` is set. */
-uintptr_t spw_python_thread(bool look, const struct spw_python **ret_python);
+uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_python);
 
 /* Mixes the innermost frames into a hash: equal stacks have equal ones. */
-uint64_t spw_python_key(const struct spw_python *python, uintptr_t thread, uint64_t hash);
+uint64_t spw_callsite_python_key(const struct spw_python *python, uintptr_t thread, uint64_t hash);
 
 /* Walks the stack of a thread state, which is the caller's own. */
-void spw_python_walk(const struct spw_python *python, uintptr_t thread,
-                     struct spw_python_stack *ret_stack);
+void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
+                              struct spw_python_stack *ret_stack);
 
-/* Names the frames of functions. Returns their number, at most SPW_SITE_PYTHON. Interns: the
+/* Names the frames of functions. Returns their number, at most SPW_CALLSITE_PYTHON. Interns: the
  * caller serialises. */
-int spw_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
-                     struct spw_strings *strings, struct spw_site_line *ret_lines);
+int spw_callsite_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
+                              struct spw_strings *strings, struct spw_callsite_line *ret_lines);
 
 /* Adds to a proof what makes the stack what it is. Interns: the caller serialises. */
-void spw_python_prove(const struct spw_python *python, uintptr_t thread,
-                      const struct spw_python_stack *stack, struct spw_strings *strings,
-                      struct spw_proof *proof);
+void spw_callsite_python_prove(const struct spw_python *python, uintptr_t thread,
+                               const struct spw_python_stack *stack, struct spw_strings *strings,
+                               struct spw_proof *proof);
 
 /* ---- shared by the files that implement this ---- */
 
 /* Compares what a layout says of the calling thread's stack with what else is known; NULL when all
  * fits, else what does not. Reads nothing but by peeking. `frames` is the number of frames of
  * functions that were seen. */
-const char *spw_python_check(const struct spw_python *python, uintptr_t thread, int *ret_frames);
+const char *spw_callsite_python_check(const struct spw_python *python, uintptr_t thread,
+                                      int *ret_frames);
 
 /* Writes a text object in UTF-8, as much as fits, and returns the length; 0 when it is none that
  * can be read. */
-size_t spw_python_text(const struct spw_python_layout *layout, uintptr_t text, char *ret_utf8,
-                       size_t capacity);
+size_t spw_callsite_python_text(const struct spw_python_layout *layout, uintptr_t text,
+                                char *ret_utf8, size_t capacity);

@@ -9,7 +9,7 @@ enum { DEEPEST = 1 << 16, NAME_MOST = 4096, TABLE_MOST = 1 << 20, LINES_MOST = 1
 
 static bool peek_pointer(uintptr_t address, uintptr_t *ret_pointer)
 {
-    return spw_peek(address, ret_pointer, sizeof(*ret_pointer));
+    return spw_safe_read(address, ret_pointer, sizeof(*ret_pointer));
 }
 
 static bool is_instance(uintptr_t object, uintptr_t type)
@@ -44,12 +44,12 @@ static intptr_t member_offset(uintptr_t type, const char *name)
         return -1;
     }
     for (int i = 0; i < MEMBERS_MOST; i++) {
-        if (!spw_peek(members + (size_t)i * sizeof(member), &member, sizeof(member)) ||
+        if (!spw_safe_read(members + (size_t)i * sizeof(member), &member, sizeof(member)) ||
             member.name == 0) {
             return -1;
         }
         memset(text, 0, sizeof(text));
-        if (spw_peek(member.name, text, strlen(name) + 1) && strcmp(text, name) == 0) {
+        if (spw_safe_read(member.name, text, strlen(name) + 1) && strcmp(text, name) == 0) {
             return member.offset;
         }
     }
@@ -90,14 +90,14 @@ static bool check_text(const struct spw_python *python, uintptr_t text)
     size_t used;
 
     if (!is_instance(text, python->text_type) ||
-        !spw_peek(text + SPW_PYTHON_SIZE, &length, sizeof(length)) || length > NAME_MOST) {
+        !spw_safe_read(text + SPW_PYTHON_SIZE, &length, sizeof(length)) || length > NAME_MOST) {
         return false;
     }
     for (size_t i = 0; i < sizeof(copy); i += sizeof(uint64_t)) {
-        (void)spw_peek(text + i, (char *)&copy + i, sizeof(uint64_t));
+        (void)spw_safe_read(text + i, (char *)&copy + i, sizeof(uint64_t));
     }
     copy.words[SPW_PYTHON_SIZE / sizeof(uint64_t)] = length < 16 ? length : 16;
-    used = spw_python_text(python->layout, (uintptr_t)&copy, utf8, sizeof(utf8));
+    used = spw_callsite_python_text(python->layout, (uintptr_t)&copy, utf8, sizeof(utf8));
     for (size_t i = 0; i < used; i++) {
         if ((unsigned char)utf8[i] < ' ') {
             return false;
@@ -114,9 +114,10 @@ static bool check_line(const struct spw_python *python, uintptr_t code, int at)
 
     return peek_pointer(code + python->layout->code_table, &table) &&
            is_instance(table, python->bytes_type) &&
-           spw_peek(table + SPW_PYTHON_SIZE, &length, sizeof(length)) && length <= TABLE_MOST &&
-           spw_peek(code + python->layout->code_first_line, &first, sizeof(first)) && first >= 0 &&
-           first < LINES_MOST && at < LINES_MOST;
+           spw_safe_read(table + SPW_PYTHON_SIZE, &length, sizeof(length)) &&
+           length <= TABLE_MOST &&
+           spw_safe_read(code + python->layout->code_first_line, &first, sizeof(first)) &&
+           first >= 0 && first < LINES_MOST && at < LINES_MOST;
 }
 
 static bool check_code(const struct spw_python *python, uintptr_t code, int at)
@@ -169,7 +170,7 @@ static const char *check_thread(const struct spw_python *python, uintptr_t threa
     uint64_t native;
 
     if (layout->thread_native != 0 &&
-        (!spw_peek(thread + layout->thread_native, &native, sizeof(native)) ||
+        (!spw_safe_read(thread + layout->thread_native, &native, sizeof(native)) ||
          native != (uint64_t)syscall(SYS_gettid))) {
         return "thread states are laid out otherwise";
     }
@@ -182,7 +183,8 @@ static const char *check_thread(const struct spw_python *python, uintptr_t threa
     return NULL;
 }
 
-const char *spw_python_check(const struct spw_python *python, uintptr_t thread, int *ret_frames)
+const char *spw_callsite_python_check(const struct spw_python *python, uintptr_t thread,
+                                      int *ret_frames)
 {
     unsigned char copy[128];
     const char *wrong = check_type(python);
@@ -193,7 +195,7 @@ const char *spw_python_check(const struct spw_python *python, uintptr_t thread, 
         wrong = check_thread(python, thread, &frame);
     }
     for (int i = 0; wrong == NULL && frame != 0; i++) {
-        if (i == DEEPEST || !spw_peek(frame, copy, python->layout->frame_bytes)) {
+        if (i == DEEPEST || !spw_safe_read(frame, copy, python->layout->frame_bytes)) {
             return "frames are laid out otherwise";
         }
         wrong = check_frame(python, copy, ret_frames);

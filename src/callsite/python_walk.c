@@ -68,14 +68,14 @@ static uintptr_t code_of(const struct spw_python *python, uintptr_t frame, int *
     return *ret_at < 0 ? 0 : code;
 }
 
-void spw_python_walk(const struct spw_python *python, uintptr_t thread,
-                     struct spw_python_stack *ret_stack)
+void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
+                              struct spw_python_stack *ret_stack)
 {
     uintptr_t frame = first_frame(python->layout, thread);
     int named = 0;
 
     ret_stack->count = 0;
-    while (frame != 0 && named < SPW_SITE_PYTHON && ret_stack->count < SPW_PYTHON_FRAMES) {
+    while (frame != 0 && named < SPW_CALLSITE_PYTHON && ret_stack->count < SPW_PYTHON_FRAMES) {
         struct spw_python_step *next = &ret_stack->frames[ret_stack->count++];
 
         next->frame = frame;
@@ -86,7 +86,7 @@ void spw_python_walk(const struct spw_python *python, uintptr_t thread,
     ret_stack->cut = frame != 0;
 }
 
-uint64_t spw_python_key(const struct spw_python *python, uintptr_t thread, uint64_t hash)
+uint64_t spw_callsite_python_key(const struct spw_python *python, uintptr_t thread, uint64_t hash)
 {
     const struct spw_python_layout *layout = python->layout;
     uintptr_t frame = first_frame(layout, thread);
@@ -155,8 +155,8 @@ static size_t encode(uint32_t code, char *to)
     return 4;
 }
 
-size_t spw_python_text(const struct spw_python_layout *layout, uintptr_t text, char *ret_utf8,
-                       size_t capacity)
+size_t spw_callsite_python_text(const struct spw_python_layout *layout, uintptr_t text,
+                                char *ret_utf8, size_t capacity)
 {
     enum { LONGEST = 4 };
     size_t count = 0, used = 0;
@@ -177,8 +177,8 @@ static uint32_t intern_text(const struct spw_python *python, uintptr_t text,
     if (text == 0 || pointer_at(text + SPW_PYTHON_TYPE) != python->text_type) {
         return 0;
     }
-    return spw_strings_intern(strings, utf8,
-                              spw_python_text(python->layout, text, utf8, sizeof(utf8)));
+    return spw_callsite_strings_intern(
+        strings, utf8, spw_callsite_python_text(python->layout, text, utf8, sizeof(utf8)));
 }
 
 static uint32_t line_of(const struct spw_python *python, uintptr_t code, int at, size_t *ret_used)
@@ -195,12 +195,12 @@ static uint32_t line_of(const struct spw_python *python, uintptr_t code, int at,
     if (length > TABLE_MOST) {
         return 0;
     }
-    return spw_line_find(layout->lines, (const uint8_t *)(table + SPW_PYTHON_BYTES_DATA), length,
-                         int_at(code + layout->code_first_line), at, ret_used);
+    return spw_callsite_line_find(layout->lines, (const uint8_t *)(table + SPW_PYTHON_BYTES_DATA),
+                                  length, int_at(code + layout->code_first_line), at, ret_used);
 }
 
-int spw_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
-                     struct spw_strings *strings, struct spw_site_line *ret_lines)
+int spw_callsite_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
+                              struct spw_strings *strings, struct spw_callsite_line *ret_lines)
 {
     const struct spw_python_layout *layout = python->layout;
     uintptr_t last_name = 0;
@@ -209,7 +209,7 @@ int spw_python_lines(const struct spw_python *python, const struct spw_python_st
 
     for (int i = 0; i < stack->count; i++) {
         const struct spw_python_step *frame = &stack->frames[i];
-        struct spw_site_line *line = &ret_lines[count];
+        struct spw_callsite_line *line = &ret_lines[count];
         uintptr_t filename;
         size_t used;
 
@@ -243,15 +243,17 @@ static void prove_text(const struct spw_python *python, uintptr_t text, struct s
     unsigned size = 0;
     uint32_t copy;
 
-    spw_proof_add(proof, text + SPW_PYTHON_SIZE, word_at(text + SPW_PYTHON_SIZE));
+    spw_callsite_guard_add(proof, text + SPW_PYTHON_SIZE, word_at(text + SPW_PYTHON_SIZE));
     if (hash != not_known) {
-        spw_proof_add(proof, text + SPW_PYTHON_TEXT_HASH, hash);
+        spw_callsite_guard_add(proof, text + SPW_PYTHON_TEXT_HASH, hash);
         return;
     }
     data = characters(python->layout, text, &count, &size);
-    copy = data == NULL || count > TEXT_MOST ? 0 : spw_strings_intern(strings, data, count * size);
-    spw_proof_add_text(proof, data, copy == 0 ? NULL : spw_strings_text(strings, copy),
-                       count * size);
+    copy = data == NULL || count > TEXT_MOST
+               ? 0
+               : spw_callsite_strings_intern(strings, data, count * size);
+    spw_callsite_guard_add_text(
+        proof, data, copy == 0 ? NULL : spw_callsite_strings_text(strings, copy), count * size);
 }
 
 /* As much of the line table as the line depends on. */
@@ -267,10 +269,10 @@ static void prove_table(const struct spw_python *python, const struct spw_python
     if (used == 0) {
         return; /* no line was told */
     }
-    spw_proof_add(proof, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
-    copy = spw_strings_intern(strings, (const void *)data, used);
-    spw_proof_add_text(proof, (const void *)data,
-                       copy == 0 ? NULL : spw_strings_text(strings, copy), used);
+    spw_callsite_guard_add(proof, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
+    copy = spw_callsite_strings_intern(strings, (const void *)data, used);
+    spw_callsite_guard_add_text(proof, (const void *)data,
+                                copy == 0 ? NULL : spw_callsite_strings_text(strings, copy), used);
 }
 
 /* Code objects come and go, and others take their place: the address alone proves nothing. */
@@ -283,11 +285,11 @@ static void prove_code(const struct spw_python *python, const struct spw_python_
     uintptr_t filename = pointer_at(frame->code + layout->code_filename);
     uintptr_t name = pointer_at(frame->code + layout->code_name);
 
-    spw_proof_add(proof, first_line, word_at(first_line));
-    spw_proof_add(proof, frame->code + layout->code_filename, filename);
-    spw_proof_add(proof, frame->code + layout->code_name, name);
-    spw_proof_add(proof, frame->code + layout->code_table,
-                  pointer_at(frame->code + layout->code_table));
+    spw_callsite_guard_add(proof, first_line, word_at(first_line));
+    spw_callsite_guard_add(proof, frame->code + layout->code_filename, filename);
+    spw_callsite_guard_add(proof, frame->code + layout->code_name, name);
+    spw_callsite_guard_add(proof, frame->code + layout->code_table,
+                           pointer_at(frame->code + layout->code_table));
     if (filename != known_filename) {
         prove_text(python, filename, strings, proof);
     }
@@ -307,17 +309,17 @@ static bool is_repeated(const struct spw_python_stack *stack, int index)
     return false;
 }
 
-void spw_python_prove(const struct spw_python *python, uintptr_t thread,
-                      const struct spw_python_stack *stack, struct spw_strings *strings,
-                      struct spw_proof *proof)
+void spw_callsite_python_prove(const struct spw_python *python, uintptr_t thread,
+                               const struct spw_python_stack *stack, struct spw_strings *strings,
+                               struct spw_proof *proof)
 {
     const struct spw_python_layout *layout = python->layout;
     uintptr_t last_filename = 0;
     uintptr_t link = top_of(layout, thread);
 
     if (layout->thread_cframe != 0) {
-        spw_proof_add(proof, thread + layout->thread_cframe,
-                      pointer_at(thread + layout->thread_cframe));
+        spw_callsite_guard_add(proof, thread + layout->thread_cframe,
+                               pointer_at(thread + layout->thread_cframe));
     }
     if (link == 0) {
         return;
@@ -325,11 +327,11 @@ void spw_python_prove(const struct spw_python *python, uintptr_t thread,
     for (int i = 0; i < stack->count; i++) {
         const struct spw_python_step *frame = &stack->frames[i];
 
-        spw_proof_add(proof, link, frame->frame);
-        spw_proof_add(proof, frame->frame + layout->frame_code,
-                      word_at(frame->frame + layout->frame_code));
-        spw_proof_add(proof, frame->frame + layout->frame_at,
-                      word_at(frame->frame + layout->frame_at));
+        spw_callsite_guard_add(proof, link, frame->frame);
+        spw_callsite_guard_add(proof, frame->frame + layout->frame_code,
+                               word_at(frame->frame + layout->frame_code));
+        spw_callsite_guard_add(proof, frame->frame + layout->frame_at,
+                               word_at(frame->frame + layout->frame_at));
         if (frame->code != 0 && !is_repeated(stack, i)) {
             prove_code(python, frame, last_filename, strings, proof);
             last_filename = pointer_at(frame->code + layout->code_filename);
@@ -337,6 +339,6 @@ void spw_python_prove(const struct spw_python *python, uintptr_t thread,
         link = frame->frame + layout->frame_previous;
     }
     if (!stack->cut) {
-        spw_proof_add(proof, link, 0);
+        spw_callsite_guard_add(proof, link, 0);
     }
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SYMBOLS_MOST = 200 * SPW_SITE_NATIVE, NAME_MOST = 1024 };
+enum { SYMBOLS_MOST = 200 * SPW_CALLSITE_NATIVE, NAME_MOST = 1024 };
 
 /* A site on a device, and what it is chosen by. */
 struct choice {
@@ -20,7 +20,7 @@ struct report {
     struct spw_charges *charges;
     int devices;
     size_t count;
-    struct choice choices[SPW_SITE_REPORT_MOST]; /* the heaviest first */
+    struct choice choices[SPW_CALLSITE_REPORT_MOST]; /* the heaviest first */
     struct spw_symbol *symbols;
     size_t symbol_count;
 };
@@ -33,7 +33,7 @@ static uint64_t weight_of(const struct spw_charges *charges, uint32_t site)
 {
     const struct spw_charge *charge = &charges->sites[site];
     uint64_t live = spw_counter_get(&charge->live);
-    uint64_t at_peak = spw_charge_at_peak(charges, charge);
+    uint64_t at_peak = spw_pool_charge_at_peak(charges, charge);
     uint64_t weight = at_peak > live ? at_peak : live;
 
     return weight > 0 ? weight + (UINT64_C(1) << 62) : spw_counter_get(&charge->peak);
@@ -43,7 +43,7 @@ static void choose(struct report *report, struct choice choice)
 {
     size_t at = report->count;
 
-    if (at == SPW_SITE_REPORT_MOST) {
+    if (at == SPW_CALLSITE_REPORT_MOST) {
         if (report->choices[--at].weight >= choice.weight) {
             return;
         }
@@ -58,12 +58,12 @@ static void choose(struct report *report, struct choice choice)
 
 static void choose_all(struct report *report)
 {
-    uint32_t sites = spw_site_table_count(spw_site_known());
+    uint32_t sites = spw_callsite_table_count(spw_callsite_known());
 
     for (int device = 0; device < report->devices; device++) {
         const struct spw_charges *charges = &report->charges[device];
 
-        for (uint32_t site = 0; site <= spw_charges_last(charges, sites); site++) {
+        for (uint32_t site = 0; site <= spw_pool_charges_last(charges, sites); site++) {
             uint64_t weight = weight_of(charges, site);
 
             if (weight > 0) {
@@ -78,25 +78,26 @@ static void choose_all(struct report *report)
 static void name_all(struct report *report)
 {
     for (size_t i = 0; i < report->count; i++) {
-        const struct spw_site *site = spw_site_table_get(spw_site_known(), report->choices[i].site);
+        const struct spw_callsite *site =
+            spw_callsite_table_get(spw_callsite_known(), report->choices[i].site);
 
         for (int j = 0; site != NULL && j < site->native_count; j++) {
             report->symbols[report->symbol_count++] =
-                (struct spw_symbol){.address = spw_site_call(site->native[j])};
+                (struct spw_symbol){.address = spw_callsite_call(site->native[j])};
         }
     }
-    report->symbol_count = spw_symbols_sort(report->symbols, report->symbol_count);
-    spw_symbols_name(report->symbols, report->symbol_count);
+    report->symbol_count = spw_callsite_symbols_sort(report->symbols, report->symbol_count);
+    spw_callsite_symbols_name(report->symbols, report->symbol_count);
 }
 
 static void symbol_of(const struct report *report, uint64_t address, char *ret_name)
 {
-    const struct spw_symbol *symbol =
-        spw_symbols_find(report->symbols, report->symbol_count, spw_site_call(address));
+    const struct spw_symbol *symbol = spw_callsite_symbols_find(
+        report->symbols, report->symbol_count, spw_callsite_call(address));
 
     ret_name[0] = '\0';
     if (symbol != NULL) {
-        spw_symbol_text(symbol, ret_name, NAME_MOST);
+        spw_callsite_symbol_text(symbol, ret_name, NAME_MOST);
     }
 }
 
@@ -104,14 +105,14 @@ static void symbol_of(const struct report *report, uint64_t address, char *ret_n
 
 static const char *text_of(uint32_t number)
 {
-    return spw_strings_text(spw_site_texts(), number);
+    return spw_callsite_strings_text(spw_callsite_texts(), number);
 }
 
-static void put_python(struct spw_writer *writer, const struct spw_site *site)
+static void put_python(struct spw_writer *writer, const struct spw_callsite *site)
 {
     spw_write(writer, ", \"python\": [");
     for (int i = 0; i < site->python_count; i++) {
-        const struct spw_site_line *line = &spw_site_lines(site)[i];
+        const struct spw_callsite_line *line = &spw_callsite_lines(site)[i];
 
         spw_write(writer, i == 0 ? "{\"file\": " : ", {\"file\": ");
         spw_write_string(writer, text_of(line->file));
@@ -124,7 +125,7 @@ static void put_python(struct spw_writer *writer, const struct spw_site *site)
 
 static void put_frame(struct spw_writer *writer, uint64_t address, const char *name)
 {
-    const struct spw_module *module = spw_module_of(spw_site_call(address));
+    const struct spw_module *module = spw_callsite_module_of(spw_callsite_call(address));
 
     spw_write(writer, "{\"symbol\": ");
     if (name[0] != '\0') {
@@ -140,21 +141,21 @@ static void put_frame(struct spw_writer *writer, uint64_t address, const char *n
 /* The frames as far out as the interpreter, if the Python frames tell the rest; and the innermost
  * node of autograd among all, or else what autograd does between nodes. */
 static void put_native(struct spw_writer *writer, const struct report *report,
-                       const struct spw_site *site)
+                       const struct spw_callsite *site)
 {
     char name[NAME_MOST], node[128] = "", found[128];
-    int first = spw_site_first_frame(site);
+    int first = spw_callsite_first_frame(site);
     bool ended = false, applied = false;
 
     spw_write(writer, ", \"native\": [");
     for (int i = first; i < site->native_count; i++) {
         symbol_of(report, site->native[i], name);
-        ended |= site->python_count > 0 && spw_site_is_interpreter(name);
+        ended |= site->python_count > 0 && spw_callsite_is_interpreter(name);
         if (!ended) {
             spw_write(writer, i == first ? "" : ", ");
             put_frame(writer, site->native[i], name);
         }
-        if (!applied && spw_symbol_node(name, &applied, found, sizeof(found)) &&
+        if (!applied && spw_callsite_symbol_node(name, &applied, found, sizeof(found)) &&
             (applied || node[0] == '\0')) {
             memcpy(node, found, sizeof(node));
         }
@@ -179,7 +180,7 @@ static struct figures figures_of(const struct spw_charges *charges, uint32_t sit
     return (struct figures){
         .live = spw_counter_get(&charge->live),
         .peak = spw_counter_get(&charge->peak),
-        .at_peak = spw_charge_at_peak(charges, charge),
+        .at_peak = spw_pool_charge_at_peak(charges, charge),
         .total = spw_counter_get(&charge->total),
         .allocs = spw_counter_get(&charge->allocs),
         .frees = spw_counter_get(&charge->frees),
@@ -198,7 +199,7 @@ static void put_figures(struct spw_writer *writer, const struct figures *figures
 
 static void put_site(struct spw_writer *writer, const struct report *report, struct choice choice)
 {
-    const struct spw_site *site = spw_site_table_get(spw_site_known(), choice.site);
+    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), choice.site);
     struct figures figures = figures_of(&report->charges[choice.device], choice.site);
 
     spw_write(writer, "{\"id\": ");
@@ -219,13 +220,13 @@ static void put_site(struct spw_writer *writer, const struct report *report, str
 static bool sum_rest(const struct report *report, int device, uint64_t *ret_sites,
                      struct figures *ret_sum)
 {
-    uint32_t sites = spw_site_table_count(spw_site_known());
+    uint32_t sites = spw_callsite_table_count(spw_callsite_known());
     const struct spw_charges *charges = &report->charges[device];
     uint64_t least = report->choices[report->count - 1].weight;
     struct figures sum = {0};
     uint64_t count = 0;
 
-    for (uint32_t site = 0; site <= spw_charges_last(charges, sites); site++) {
+    for (uint32_t site = 0; site <= spw_pool_charges_last(charges, sites); site++) {
         struct figures figures = figures_of(charges, site);
         bool chosen = false;
 
@@ -292,7 +293,7 @@ static void put_modules(struct spw_writer *writer, const struct report *report)
     spw_write(writer, "\n]");
 }
 
-void spw_site_report(struct spw_writer *writer, struct spw_charges *charges, int devices)
+void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges, int devices)
 {
     static struct spw_symbol symbols[SYMBOLS_MOST];
     static atomic_flag busy = ATOMIC_FLAG_INIT;

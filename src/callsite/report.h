@@ -7,7 +7,7 @@
 #include "common/writer.h"
 #include "pool/charges.h"
 
-enum { SPW_SITE_REPORT_MOST = 200 }; /* sites named one by one; the rest is summed up */
+enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites named one by one; the rest is summed up */
 
 /* One entry: {"id", "device", "live_bytes", "peak_bytes", "device_peak_bytes", "total_bytes",
  * "allocs", "frees", "api", "thread", "python": [{"file", "function", "line"}], "native":
@@ -21,4 +21,4 @@ enum { SPW_SITE_REPORT_MOST = 200 }; /* sites named one by one; the rest is summ
 
 /* Writes the keys "sites" and "modules", each with a comma before it. `charges` are those of the
  * devices by ordinal; without any memory for them a device has no sites. */
-void spw_site_report(struct spw_writer *writer, struct spw_charges *charges, int devices);
+void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges, int devices);

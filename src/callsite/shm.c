@@ -6,7 +6,7 @@ enum { UNIT = 8, SITES_AT_ONCE = 512, BYTES_AT_ONCE = 256 << 10, MODULES_AT_ONCE
 
 /* The writer's side: how far the share is filled, and how far it can be. One for the process. */
 static struct {
-    spw_share_back *back;
+    spw_callsite_shm_back *back;
     bool full; /* memory could not be had: nothing more is published, for good */
     uint32_t backed_sites, backed_modules;
     size_t backed_texts, backed_bytes;
@@ -25,7 +25,7 @@ static bool back(const void *from, size_t bytes)
 /* ---- writing ---- */
 
 /* Charges of the sites up to `most` can be written from now on. */
-static bool back_sites(struct spw_share *share, uint32_t most)
+static bool back_sites(struct spw_callsite_shm *share, uint32_t most)
 {
     uint32_t first = writer.backed_sites;
     uint32_t count = most + 1 - first;
@@ -42,29 +42,30 @@ static bool back_sites(struct spw_share *share, uint32_t most)
     return done;
 }
 
-bool spw_share_init(struct spw_share *share, uint32_t devices, spw_share_back *back_function)
+bool spw_callsite_shm_init(struct spw_callsite_shm *share, uint32_t devices,
+                           spw_callsite_shm_back *back_function)
 {
     memset(&writer, 0, sizeof(writer));
     writer.back = back_function;
-    if (!back(share, offsetof(struct spw_share, apis))) {
+    if (!back(share, offsetof(struct spw_callsite_shm, apis))) {
         return false;
     }
-    share->magic = SPW_SHARE_MAGIC;
-    share->version = SPW_SHARE_VERSION;
+    share->magic = SPW_CALLSITE_SHM_MAGIC;
+    share->version = SPW_CALLSITE_SHM_VERSION;
     share->bytes = sizeof(*share);
-    share->devices = devices < SPW_SHARE_DEVICES ? devices : SPW_SHARE_DEVICES;
+    share->devices = devices < SPW_CALLSITE_SHM_DEVICES ? devices : SPW_CALLSITE_SHM_DEVICES;
     for (uint32_t i = 0; i < share->devices; i++) {
         share->charges[i].sites = share->held[i];
     }
-    return back_sites(share, back_function == NULL ? SPW_SITE_MOST : SITES_AT_ONCE - 1);
+    return back_sites(share, back_function == NULL ? SPW_CALLSITE_MOST : SITES_AT_ONCE - 1);
 }
 
-void spw_share_expect(struct spw_share *share, uint32_t known)
+void spw_callsite_shm_expect(struct spw_callsite_shm *share, uint32_t known)
 {
     uint32_t most = known + SITES_AT_ONCE;
 
-    if (known + 1 >= writer.backed_sites && known < SPW_SITE_MOST && !writer.full) {
-        (void)back_sites(share, most < SPW_SITE_MOST ? most : SPW_SITE_MOST);
+    if (known + 1 >= writer.backed_sites && known < SPW_CALLSITE_MOST && !writer.full) {
+        (void)back_sites(share, most < SPW_CALLSITE_MOST ? most : SPW_CALLSITE_MOST);
     }
 }
 
@@ -87,9 +88,9 @@ static bool copy(char *target, size_t capacity, const char *source, size_t from,
     return true;
 }
 
-static void publish_modules(struct spw_share *share)
+static void publish_modules(struct spw_callsite_shm *share)
 {
-    uint32_t count = (uint32_t)spw_modules_count();
+    uint32_t count = (uint32_t)spw_callsite_modules_count();
 
     for (uint32_t i = writer.published_modules; i < count; i++) {
         if (i >= writer.backed_modules) {
@@ -101,23 +102,23 @@ static void publish_modules(struct spw_share *share)
             }
             writer.backed_modules = i + more;
         }
-        share->modules[i] = *spw_modules_get(i);
+        share->modules[i] = *spw_callsite_modules_get(i);
         writer.published_modules = i + 1;
     }
     atomic_store_explicit(&share->module_count, writer.published_modules, memory_order_release);
 }
 
-void spw_share_publish(struct spw_share *share, const struct spw_site_table *sites,
-                       struct spw_strings *strings)
+void spw_callsite_shm_publish(struct spw_callsite_shm *share,
+                              const struct spw_callsite_table *sites, struct spw_strings *strings)
 {
-    uint32_t count = spw_site_table_count(sites);
+    uint32_t count = spw_callsite_table_count(sites);
     uint32_t known = atomic_load_explicit(&share->count, memory_order_relaxed);
 
     publish_modules(share);
     for (uint32_t i = known + 1; i <= count && i < writer.backed_sites; i++) {
-        const char *api = spw_site_table_get(sites, i)->api;
+        const char *api = spw_callsite_table_get(sites, i)->api;
 
-        share->apis[i] = spw_strings_intern(strings, api, strlen(api));
+        share->apis[i] = spw_callsite_strings_intern(strings, api, strlen(api));
         share->offsets[i] = sites->offsets[i];
         known = i;
     }
@@ -133,30 +134,31 @@ void spw_share_publish(struct spw_share *share, const struct spw_site_table *sit
 
 /* ---- reading ---- */
 
-static bool is_text(const struct spw_share *share, uint32_t number)
+static bool is_text(const struct spw_callsite_shm *share, uint32_t number)
 {
-    return number == 0 || (number < share->texts_used && share->texts_used < SPW_SHARE_TEXTS);
+    return number == 0 ||
+           (number < share->texts_used && share->texts_used < SPW_CALLSITE_SHM_TEXTS);
 }
 
 /* Makes a site this process's; false when it is none. */
-static bool adopt(struct spw_share *share, uint32_t number,
+static bool adopt(struct spw_callsite_shm *share, uint32_t number,
                   uint64_t (*move)(uint64_t address, void *context), void *context)
 {
-    const size_t largest = sizeof(struct spw_site) + SPW_SITE_NATIVE * sizeof(uint64_t) +
-                           SPW_SITE_PYTHON * sizeof(struct spw_site_line);
+    const size_t largest = sizeof(struct spw_callsite) + SPW_CALLSITE_NATIVE * sizeof(uint64_t) +
+                           SPW_CALLSITE_PYTHON * sizeof(struct spw_callsite_line);
     size_t at = (size_t)share->offsets[number] * UNIT;
-    struct spw_site_line *lines;
-    struct spw_site *site;
+    struct spw_callsite_line *lines;
+    struct spw_callsite *site;
 
     if (at + largest > sizeof(share->sites)) {
         return false;
     }
-    site = (struct spw_site *)(share->sites + at);
-    if (site->native_count > SPW_SITE_NATIVE || site->python_count > SPW_SITE_PYTHON ||
+    site = (struct spw_callsite *)(share->sites + at);
+    if (site->native_count > SPW_CALLSITE_NATIVE || site->python_count > SPW_CALLSITE_PYTHON ||
         !is_text(share, site->thread) || !is_text(share, share->apis[number])) {
         return false;
     }
-    lines = (struct spw_site_line *)(site->native + site->native_count);
+    lines = (struct spw_callsite_line *)(site->native + site->native_count);
     for (int i = 0; i < site->python_count; i++) {
         if (!is_text(share, lines[i].file) || !is_text(share, lines[i].function)) {
             return false;
@@ -169,27 +171,28 @@ static bool adopt(struct spw_share *share, uint32_t number,
     return true;
 }
 
-bool spw_share_read(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
-                    void *context, struct spw_site_table *ret_sites,
-                    struct spw_strings *ret_strings)
+bool spw_callsite_shm_read(struct spw_callsite_shm *share,
+                           uint64_t (*move)(uint64_t address, void *context), void *context,
+                           struct spw_callsite_table *ret_sites, struct spw_strings *ret_strings)
 {
     uint32_t count, adopted = 0;
 
-    if (share->magic != SPW_SHARE_MAGIC || share->version != SPW_SHARE_VERSION ||
-        share->bytes != sizeof(*share) || share->devices > SPW_SHARE_DEVICES) {
+    if (share->magic != SPW_CALLSITE_SHM_MAGIC || share->version != SPW_CALLSITE_SHM_VERSION ||
+        share->bytes != sizeof(*share) || share->devices > SPW_CALLSITE_SHM_DEVICES) {
         return false;
     }
-    share->texts[SPW_SHARE_TEXTS - 1] = '\0';
+    share->texts[SPW_CALLSITE_SHM_TEXTS - 1] = '\0';
     count = atomic_load_explicit(&share->count, memory_order_acquire);
-    while (adopted < count && adopted < SPW_SITE_MOST && adopt(share, adopted + 1, move, context)) {
+    while (adopted < count && adopted < SPW_CALLSITE_MOST &&
+           adopt(share, adopted + 1, move, context)) {
         adopted++;
     }
     for (uint32_t i = 0; i < share->devices; i++) {
         share->charges[i].sites = share->held[i];
         atomic_store_explicit(&share->charges[i].most, adopted, memory_order_relaxed);
     }
-    *ret_sites =
-        (struct spw_site_table){.base = share->sites, .offsets = share->offsets, .count = adopted};
+    *ret_sites = (struct spw_callsite_table){
+        .base = share->sites, .offsets = share->offsets, .count = adopted};
     *ret_strings = (struct spw_strings){.base = share->texts, .used = share->texts_used};
     return true;
 }

@@ -19,47 +19,54 @@
 #include "callsite/strings.h"
 #include "callsite/table.h"
 
-enum { SPW_SHARE_MAGIC = 0x53535753, SPW_SHARE_VERSION = 1 };
-enum { SPW_SITE_MOST = 16384 };
-enum { SPW_SHARE_DEVICES = 64, SPW_SHARE_TEXTS = 16 << 20, SPW_SHARE_SITES = 32 << 20 };
+enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 1 };
+enum { SPW_CALLSITE_MOST = 16384 };
+enum {
+    SPW_CALLSITE_SHM_DEVICES = 64,
+    SPW_CALLSITE_SHM_TEXTS = 16 << 20,
+    SPW_CALLSITE_SHM_SITES = 32 << 20
+};
 
-struct spw_share {
+struct spw_callsite_shm {
     uint32_t magic;
     uint32_t version;
-    uint64_t bytes; /* sizeof(struct spw_share) of the writer */
+    uint64_t bytes; /* sizeof(struct spw_callsite_shm) of the writer */
     _Atomic uint32_t count;
     _Atomic uint32_t module_count;
     uint32_t texts_used;
     uint32_t devices;
-    struct spw_charges charges[SPW_SHARE_DEVICES]; /* their pointers mean the writer's addresses */
-    uint32_t apis[SPW_SITE_MOST + 1];              /* by site, texts */
-    uint32_t offsets[SPW_SITE_MOST + 1];           /* by site, in units of 8 bytes */
+    struct spw_charges
+        charges[SPW_CALLSITE_SHM_DEVICES];   /* their pointers mean the writer's addresses */
+    uint32_t apis[SPW_CALLSITE_MOST + 1];    /* by site, texts */
+    uint32_t offsets[SPW_CALLSITE_MOST + 1]; /* by site, in units of 8 bytes */
     struct spw_module modules[SPW_MODULE_MOST];
-    char texts[SPW_SHARE_TEXTS];
-    _Alignas(8) char sites[SPW_SHARE_SITES]; /* struct spw_site, whose `api` means nothing here */
-    struct spw_charge held[SPW_SHARE_DEVICES][SPW_SITE_MOST + 1];
+    char texts[SPW_CALLSITE_SHM_TEXTS];
+    _Alignas(8) char sites[SPW_CALLSITE_SHM_SITES]; /* struct spw_callsite, whose `api` means
+                                                       nothing here */
+    struct spw_charge held[SPW_CALLSITE_SHM_DEVICES][SPW_CALLSITE_MOST + 1];
 };
 
-/* How the memory of a share is made writable; see spw_stats_room_back. */
-typedef bool spw_share_back(const void *from, size_t bytes);
+/* How the memory of a share is made writable; see spw_stats_shm_back. */
+typedef bool spw_callsite_shm_back(const void *from, size_t bytes);
 
 /* Begins a share in `share`, zeroed memory, for the first `devices` devices: every charge is 0. In
  * a child after fork too, with `back` NULL: everything is writable. False when it cannot be
  * written.
  */
-bool spw_share_init(struct spw_share *share, uint32_t devices, spw_share_back *back);
+bool spw_callsite_shm_init(struct spw_callsite_shm *share, uint32_t devices,
+                           spw_callsite_shm_back *back);
 
 /* Makes room for one more site than `known`, before its number is given to anybody: without it the
  * site is charged to number 0, for good. */
-void spw_share_expect(struct spw_share *share, uint32_t known);
+void spw_callsite_shm_expect(struct spw_callsite_shm *share, uint32_t known);
 
 /* Copies what is new. Interns the names of functions called. */
-void spw_share_publish(struct spw_share *share, const struct spw_site_table *sites,
-                       struct spw_strings *strings);
+void spw_callsite_shm_publish(struct spw_callsite_shm *share,
+                              const struct spw_callsite_table *sites, struct spw_strings *strings);
 
 /* Makes tables of another process's share, a private copy that may be written: sites and charges
  * become what they are in that process. Return addresses are passed through `move`, which leads
  * them to where this process has the same code. False when it is no share of this version. */
-bool spw_share_read(struct spw_share *share, uint64_t (*move)(uint64_t address, void *context),
-                    void *context, struct spw_site_table *ret_sites,
-                    struct spw_strings *ret_strings);
+bool spw_callsite_shm_read(struct spw_callsite_shm *share,
+                           uint64_t (*move)(uint64_t address, void *context), void *context,
+                           struct spw_callsite_table *ret_sites, struct spw_strings *ret_strings);

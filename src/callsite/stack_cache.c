@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-bool spw_proof_holds(const struct spw_proof *proof)
+bool spw_callsite_guard_holds(const struct spw_proof *proof)
 {
     for (unsigned i = 0; i < proof->word_count; i++) {
         if (*proof->words[i].at != proof->words[i].value) {
@@ -22,7 +22,7 @@ bool spw_proof_holds(const struct spw_proof *proof)
     return true;
 }
 
-struct spw_proofs *spw_proofs_create(void)
+struct spw_proofs *spw_callsite_stack_cache_create(void)
 {
     void *address = mmap(NULL, sizeof(struct spw_proofs), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -30,7 +30,7 @@ struct spw_proofs *spw_proofs_create(void)
     return address == MAP_FAILED ? NULL : address;
 }
 
-void spw_proofs_destroy(struct spw_proofs *proofs)
+void spw_callsite_stack_cache_destroy(struct spw_proofs *proofs)
 {
     if (proofs != NULL) {
         (void)munmap(proofs, sizeof(*proofs));
@@ -42,19 +42,19 @@ static size_t set_of(uint64_t key)
     return key >> 32 & (SPW_PROOF_SETS - 1);
 }
 
-uint32_t spw_proofs_find(const struct spw_proofs *proofs, uint64_t key)
+uint32_t spw_callsite_stack_cache_find(const struct spw_proofs *proofs, uint64_t key)
 {
     const struct spw_proof *set = proofs->proofs[set_of(key)];
 
     for (int way = 0; way < SPW_PROOF_WAYS; way++) {
-        if (set[way].key == key && spw_proof_holds(&set[way])) {
+        if (set[way].key == key && spw_callsite_guard_holds(&set[way])) {
             return set[way].site;
         }
     }
     return 0;
 }
 
-bool spw_proofs_again(struct spw_proofs *proofs, uint64_t key, uint32_t site)
+bool spw_callsite_stack_cache_again(struct spw_proofs *proofs, uint64_t key, uint32_t site)
 {
     uint64_t hash = spw_hash_mix(key, site);
     uint32_t *seen = &proofs->seen[hash & (SPW_PROOF_SEEN - 1)];
@@ -68,7 +68,7 @@ bool spw_proofs_again(struct spw_proofs *proofs, uint64_t key, uint32_t site)
     return false;
 }
 
-struct spw_proof *spw_proofs_place(struct spw_proofs *proofs, uint64_t key)
+struct spw_proof *spw_callsite_stack_cache_place(struct spw_proofs *proofs, uint64_t key)
 {
     size_t set = set_of(key);
     struct spw_proof *proof = &proofs->proofs[set][proofs->next[set]];

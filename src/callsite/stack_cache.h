@@ -39,7 +39,7 @@ struct spw_proof {
 };
 
 /* Adds what must hold. The address is 8-byte aligned. */
-static inline void spw_proof_add(struct spw_proof *proof, uintptr_t at, uint64_t value)
+static inline void spw_callsite_guard_add(struct spw_proof *proof, uintptr_t at, uint64_t value)
 {
     if (proof->word_count < SPW_PROOF_WORDS && at % sizeof(uint64_t) == 0) {
         proof->words[proof->word_count++] = (struct spw_proof_word){(const uint64_t *)at, value};
@@ -49,8 +49,8 @@ static inline void spw_proof_add(struct spw_proof *proof, uintptr_t at, uint64_t
 }
 
 /* The same for bytes, of which `text` is a copy that lasts; NULL or "" breaks the proof. */
-static inline void spw_proof_add_text(struct spw_proof *proof, const void *at, const char *text,
-                                      size_t length)
+static inline void spw_callsite_guard_add_text(struct spw_proof *proof, const void *at,
+                                               const char *text, size_t length)
 {
     if (proof->text_count < SPW_PROOF_TEXTS && text != NULL) {
         proof->texts[proof->text_count++] = (struct spw_proof_text){at, text, length};
@@ -60,7 +60,7 @@ static inline void spw_proof_add_text(struct spw_proof *proof, const void *at, c
 }
 
 /* Whether all still holds. */
-bool spw_proof_holds(const struct spw_proof *proof);
+bool spw_callsite_guard_holds(const struct spw_proof *proof);
 
 /* ---- the proofs of one thread ---- */
 
@@ -73,16 +73,16 @@ struct spw_proofs {
 };
 
 /* An empty cache; NULL without memory. */
-struct spw_proofs *spw_proofs_create(void);
-void spw_proofs_destroy(struct spw_proofs *proofs);
+struct spw_proofs *spw_callsite_stack_cache_create(void);
+void spw_callsite_stack_cache_destroy(struct spw_proofs *proofs);
 
 /* The site of a stack that was seen under this key (not 0) and is proved to be the same; 0 when
  * there is none. */
-uint32_t spw_proofs_find(const struct spw_proofs *proofs, uint64_t key);
+uint32_t spw_callsite_stack_cache_find(const struct spw_proofs *proofs, uint64_t key);
 
 /* Whether a stack with this key and site comes for the second time: only then a proof pays. */
-bool spw_proofs_again(struct spw_proofs *proofs, uint64_t key, uint32_t site);
+bool spw_callsite_stack_cache_again(struct spw_proofs *proofs, uint64_t key, uint32_t site);
 
 /* An empty proof for the key, in the place of an older one. It is found from when the caller sets
  * its key. */
-struct spw_proof *spw_proofs_place(struct spw_proofs *proofs, uint64_t key);
+struct spw_proof *spw_callsite_stack_cache_place(struct spw_proofs *proofs, uint64_t key);

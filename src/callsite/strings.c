@@ -15,20 +15,20 @@ static void *reserve(size_t bytes)
     return address == MAP_FAILED ? NULL : address;
 }
 
-bool spw_strings_init(struct spw_strings *strings, uint32_t bytes, uint32_t slots)
+bool spw_callsite_strings_init(struct spw_strings *strings, uint32_t bytes, uint32_t slots)
 {
     *strings = (struct spw_strings){.capacity = bytes, .slot_mask = slots - 1};
     strings->base = reserve(bytes);
     strings->slots = reserve(slots * sizeof(strings->slots[0]));
     if (strings->base == NULL || strings->slots == NULL) {
-        spw_strings_fini(strings);
+        spw_callsite_strings_fini(strings);
         return false;
     }
     strings->used = ALIGNMENT; /* number 0 is the empty text, before a byte of zero */
     return true;
 }
 
-void spw_strings_fini(struct spw_strings *strings)
+void spw_callsite_strings_fini(struct spw_strings *strings)
 {
     if (strings->base != NULL) {
         (void)munmap(strings->base, strings->capacity);
@@ -64,7 +64,7 @@ static uint32_t append(struct spw_strings *strings, const void *text, size_t len
     return number;
 }
 
-uint32_t spw_strings_intern(struct spw_strings *strings, const void *text, size_t length)
+uint32_t spw_callsite_strings_intern(struct spw_strings *strings, const void *text, size_t length)
 {
     uint32_t slot;
 
@@ -80,7 +80,7 @@ uint32_t spw_strings_intern(struct spw_strings *strings, const void *text, size_
     return strings->slots[slot] = append(strings, text, length);
 }
 
-const char *spw_strings_text(const struct spw_strings *strings, uint32_t number)
+const char *spw_callsite_strings_text(const struct spw_strings *strings, uint32_t number)
 {
     return strings->base == NULL ? "" : strings->base + number;
 }

@@ -9,7 +9,7 @@
 
 /* ---- sorting ---- */
 
-size_t spw_symbols_sort(struct spw_symbol *symbols, size_t count)
+size_t spw_callsite_symbols_sort(struct spw_symbol *symbols, size_t count)
 {
     size_t kept = 0;
 
@@ -50,8 +50,8 @@ static size_t lower_bound(const struct spw_symbol *symbols, size_t count, uintpt
     return low;
 }
 
-const struct spw_symbol *spw_symbols_find(const struct spw_symbol *symbols, size_t count,
-                                          uintptr_t address)
+const struct spw_symbol *spw_callsite_symbols_find(const struct spw_symbol *symbols, size_t count,
+                                                   uintptr_t address)
 {
     size_t at = lower_bound(symbols, count, address);
 
@@ -73,7 +73,7 @@ static bool find_tables(const struct spw_module *module, struct tables *ret_tabl
     for (size_t i = 0; i < ENTRIES_MOST && module->dynamic != 0; i++) {
         uintptr_t at;
 
-        if (!spw_peek(module->dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
+        if (!spw_safe_read(module->dynamic + i * sizeof(entry), &entry, sizeof(entry)) ||
             entry.d_tag == DT_NULL) {
             break;
         }
@@ -107,7 +107,7 @@ static size_t count_by_gnu_hash(uintptr_t hash)
     uintptr_t buckets, chains;
     uint32_t last = 0;
 
-    if (!spw_peek(hash, head, sizeof(head)) || head[2] > 1 << 24 || head[0] > 1 << 24) {
+    if (!spw_safe_read(hash, head, sizeof(head)) || head[2] > 1 << 24 || head[0] > 1 << 24) {
         return 0;
     }
     buckets = hash + sizeof(head) + head[2] * sizeof(uintptr_t);
@@ -115,7 +115,7 @@ static size_t count_by_gnu_hash(uintptr_t hash)
     for (size_t i = 0; i < head[0]; i += PART) {
         size_t count = head[0] - i < PART ? head[0] - i : PART;
 
-        if (!spw_peek(buckets + i * sizeof(uint32_t), part, count * sizeof(uint32_t))) {
+        if (!spw_safe_read(buckets + i * sizeof(uint32_t), part, count * sizeof(uint32_t))) {
             return 0;
         }
         for (size_t j = 0; j < count; j++) {
@@ -128,7 +128,7 @@ static size_t count_by_gnu_hash(uintptr_t hash)
     for (;; last++) {
         uint32_t chain;
 
-        if (!spw_peek(chains + (last - head[1]) * sizeof(uint32_t), &chain, sizeof(chain))) {
+        if (!spw_safe_read(chains + (last - head[1]) * sizeof(uint32_t), &chain, sizeof(chain))) {
             return 0;
         }
         if ((chain & 1) != 0) {
@@ -144,7 +144,7 @@ static size_t count_of(const struct tables *tables)
     if (tables->gnu_hash != 0) {
         return count_by_gnu_hash(tables->gnu_hash);
     }
-    return tables->hash != 0 && spw_peek(tables->hash, head, sizeof(head)) ? head[1] : 0;
+    return tables->hash != 0 && spw_safe_read(tables->hash, head, sizeof(head)) ? head[1] : 0;
 }
 
 /* Names every address that lies in a function of the object. */
@@ -178,7 +178,7 @@ static void name_module(const struct spw_module *module, struct spw_symbol *symb
     for (size_t i = 0; i < total; i += PART) {
         size_t length = total - i < PART ? total - i : PART;
 
-        if (!spw_peek(tables.symbols + i * sizeof(part[0]), part, length * sizeof(part[0]))) {
+        if (!spw_safe_read(tables.symbols + i * sizeof(part[0]), part, length * sizeof(part[0]))) {
             return;
         }
         for (size_t j = 0; j < length; j++) {
@@ -187,12 +187,12 @@ static void name_module(const struct spw_module *module, struct spw_symbol *symb
     }
 }
 
-void spw_symbols_name(struct spw_symbol *symbols, size_t count)
+void spw_callsite_symbols_name(struct spw_symbol *symbols, size_t count)
 {
     size_t end;
 
     for (size_t i = 0; i < count; i++) {
-        symbols[i].module = spw_module_of(symbols[i].address);
+        symbols[i].module = spw_callsite_module_of(symbols[i].address);
         symbols[i].name = 0;
     }
     for (size_t i = 0; i < count; i = end) {
@@ -204,7 +204,7 @@ void spw_symbols_name(struct spw_symbol *symbols, size_t count)
     }
 }
 
-void spw_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t capacity)
+void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t capacity)
 {
     enum { PART = 32 };
     size_t used = 0;
@@ -213,7 +213,7 @@ void spw_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t cap
     while (symbol->name != 0 && used + PART < capacity) {
         size_t length = PART - (symbol->name + used) % PART;
 
-        if (!spw_peek(symbol->name + used, ret_text + used, length)) {
+        if (!spw_safe_read(symbol->name + used, ret_text + used, length)) {
             break;
         }
         if (memchr(ret_text + used, '\0', length) != NULL) {
@@ -254,7 +254,7 @@ static bool is_part(const struct part *part, const char *text)
     return part->length == strlen(text) && memcmp(part->text, text, part->length) == 0;
 }
 
-bool spw_symbol_node(const char *mangled, bool *ret_apply, char *ret_node, size_t capacity)
+bool spw_callsite_symbol_node(const char *mangled, bool *ret_apply, char *ret_node, size_t capacity)
 {
     struct part class = {NULL, 0}, method = {NULL, 0}, part;
     const char *at = mangled + 3;

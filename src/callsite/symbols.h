@@ -17,20 +17,21 @@ struct spw_symbol {
     uintptr_t name;                  /* where the name is; 0: not known */
 };
 
-/* Sorts symbols by address, so that spw_symbols_find finds them, and drops doubles; returns how
- * many are left. */
-size_t spw_symbols_sort(struct spw_symbol *symbols, size_t count);
+/* Sorts symbols by address, so that spw_callsite_symbols_find finds them, and drops doubles;
+ * returns how many are left. */
+size_t spw_callsite_symbols_sort(struct spw_symbol *symbols, size_t count);
 
 /* Fills in modules and names of sorted symbols. */
-void spw_symbols_name(struct spw_symbol *symbols, size_t count);
+void spw_callsite_symbols_name(struct spw_symbol *symbols, size_t count);
 
 /* The entry of an address among sorted ones; NULL when it is not there. */
-const struct spw_symbol *spw_symbols_find(const struct spw_symbol *symbols, size_t count,
-                                          uintptr_t address);
+const struct spw_symbol *spw_callsite_symbols_find(const struct spw_symbol *symbols, size_t count,
+                                                   uintptr_t address);
 
 /* Copies the name of a symbol, cut at `capacity`; "" when it is not known. */
-void spw_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t capacity);
+void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t capacity);
 
 /* What of PyTorch's autograd a mangled name is: the node, AddmmBackward0, whose apply() it is
  * (*ret_apply), or a step between nodes, InputBuffer::add. False when it is neither. */
-bool spw_symbol_node(const char *mangled, bool *ret_apply, char *ret_node, size_t capacity);
+bool spw_callsite_symbol_node(const char *mangled, bool *ret_apply, char *ret_node,
+                              size_t capacity);

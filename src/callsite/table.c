@@ -22,25 +22,25 @@ static void release(void *address, size_t bytes)
     }
 }
 
-bool spw_site_table_init(struct spw_site_table *sites, uint32_t most, size_t bytes)
+bool spw_callsite_table_init(struct spw_callsite_table *sites, uint32_t most, size_t bytes)
 {
-    *sites = (struct spw_site_table){.most = most, .capacity = bytes};
+    *sites = (struct spw_callsite_table){.most = most, .capacity = bytes};
     sites->base = reserve(bytes);
     sites->offsets = reserve((most + (size_t)1) * sizeof(sites->offsets[0]));
     sites->slots = reserve(most * (size_t)2 * sizeof(sites->slots[0]));
     if (sites->base == NULL || sites->offsets == NULL || sites->slots == NULL) {
-        spw_site_table_fini(sites);
+        spw_callsite_table_fini(sites);
         return false;
     }
     return true;
 }
 
-void spw_site_table_fini(struct spw_site_table *sites)
+void spw_callsite_table_fini(struct spw_callsite_table *sites)
 {
     release(sites->base, sites->capacity);
     release(sites->offsets, (sites->most + (size_t)1) * sizeof(sites->offsets[0]));
     release(sites->slots, sites->most * (size_t)2 * sizeof(sites->slots[0]));
-    *sites = (struct spw_site_table){0};
+    *sites = (struct spw_callsite_table){0};
 }
 
 static uint64_t hash_of(const struct spw_stack *stack)
@@ -53,7 +53,7 @@ static uint64_t hash_of(const struct spw_stack *stack)
         hash = spw_hash_mix(hash, stack->native[i]);
     }
     for (unsigned i = 0; i < stack->python_count; i++) {
-        const struct spw_site_line *line = &stack->python[i];
+        const struct spw_callsite_line *line = &stack->python[i];
 
         hash = spw_hash_mix(hash, (uint64_t)line->file << 32 | line->function);
         hash = spw_hash_mix(hash, line->line);
@@ -61,36 +61,37 @@ static uint64_t hash_of(const struct spw_stack *stack)
     return hash;
 }
 
-static const struct spw_site *site_of(const struct spw_site_table *sites, uint32_t number)
+static const struct spw_callsite *site_of(const struct spw_callsite_table *sites, uint32_t number)
 {
-    return (const struct spw_site *)(sites->base + (size_t)sites->offsets[number] * UNIT);
+    return (const struct spw_callsite *)(sites->base + (size_t)sites->offsets[number] * UNIT);
 }
 
-static bool is_stack(const struct spw_site *site, uint64_t hash, const struct spw_stack *stack)
+static bool is_stack(const struct spw_callsite *site, uint64_t hash, const struct spw_stack *stack)
 {
     return site->hash == hash && site->api == stack->api && site->thread == stack->thread &&
            site->native_count == stack->native_count && site->python_count == stack->python_count &&
            site->cut == stack->cut &&
            memcmp(site->native, stack->native, stack->native_count * sizeof(stack->native[0])) ==
                0 &&
-           memcmp(spw_site_lines(site), stack->python,
+           memcmp(spw_callsite_lines(site), stack->python,
                   stack->python_count * sizeof(stack->python[0])) == 0;
 }
 
-static uint32_t append(struct spw_site_table *sites, uint64_t hash, const struct spw_stack *stack)
+static uint32_t append(struct spw_callsite_table *sites, uint64_t hash,
+                       const struct spw_stack *stack)
 {
     size_t native = stack->native_count * sizeof(stack->native[0]);
     size_t python = stack->python_count * sizeof(stack->python[0]);
-    size_t bytes = (sizeof(struct spw_site) + native + python + UNIT - 1) / UNIT * UNIT;
+    size_t bytes = (sizeof(struct spw_callsite) + native + python + UNIT - 1) / UNIT * UNIT;
     uint32_t number = atomic_load_explicit(&sites->count, memory_order_relaxed) + 1;
-    struct spw_site *site;
+    struct spw_callsite *site;
 
     if (number > sites->most || sites->used + bytes > sites->capacity) {
         atomic_fetch_add_explicit(&sites->refused, 1, memory_order_relaxed);
         return 0;
     }
-    site = (struct spw_site *)(sites->base + sites->used);
-    *site = (struct spw_site){
+    site = (struct spw_callsite *)(sites->base + sites->used);
+    *site = (struct spw_callsite){
         hash, stack->api, stack->thread, stack->native_count, stack->python_count, stack->cut};
     memcpy(site->native, stack->native, native);
     memcpy(site->native + site->native_count, stack->python, python);
@@ -100,7 +101,7 @@ static uint32_t append(struct spw_site_table *sites, uint64_t hash, const struct
     return number;
 }
 
-uint32_t spw_site_table_intern(struct spw_site_table *sites, const struct spw_stack *stack)
+uint32_t spw_callsite_table_intern(struct spw_callsite_table *sites, const struct spw_stack *stack)
 {
     uint64_t hash = hash_of(stack);
     uint32_t mask = sites->most * 2 - 1;
@@ -118,7 +119,8 @@ uint32_t spw_site_table_intern(struct spw_site_table *sites, const struct spw_st
     return sites->slots[slot] = append(sites, hash, stack);
 }
 
-const struct spw_site *spw_site_table_get(const struct spw_site_table *sites, uint32_t number)
+const struct spw_callsite *spw_callsite_table_get(const struct spw_callsite_table *sites,
+                                                  uint32_t number)
 {
     uint32_t count = atomic_load_explicit(&sites->count, memory_order_acquire);
 

@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPW_SITE_NATIVE = 64, SPW_SITE_PYTHON = 64 };
+enum { SPW_CALLSITE_NATIVE = 64, SPW_CALLSITE_PYTHON = 64 };
 
 /* A Python frame; file and function are numbers of interned strings. */
-struct spw_site_line {
+struct spw_callsite_line {
     uint32_t file;
     uint32_t function;
     uint32_t line; /* 0: not known */
@@ -27,12 +27,12 @@ struct spw_stack {
     uint16_t native_count;
     uint16_t python_count;
     bool cut;                         /* a stack has more frames than are kept */
-    uint64_t native[SPW_SITE_NATIVE]; /* return addresses */
-    struct spw_site_line python[SPW_SITE_PYTHON];
+    uint64_t native[SPW_CALLSITE_NATIVE]; /* return addresses */
+    struct spw_callsite_line python[SPW_CALLSITE_PYTHON];
 };
 
 /* The same as it is kept. */
-struct spw_site {
+struct spw_callsite {
     uint64_t hash;
     const char *api;
     uint32_t thread;
@@ -42,7 +42,7 @@ struct spw_site {
     uint64_t native[]; /* then the Python frames */
 };
 
-struct spw_site_table {
+struct spw_callsite_table {
     char *base;            /* of the sites */
     uint32_t *offsets;     /* by number, in units of 8 bytes */
     uint32_t *slots;       /* numbers, by hash; 0 is free */
@@ -54,23 +54,24 @@ struct spw_site_table {
 
 /* Room for `most` sites (a power of two) and `bytes` of them; pages are taken when they are
  * touched. False when the addresses cannot be had. */
-bool spw_site_table_init(struct spw_site_table *sites, uint32_t most, size_t bytes);
-void spw_site_table_fini(struct spw_site_table *sites);
+bool spw_callsite_table_init(struct spw_callsite_table *sites, uint32_t most, size_t bytes);
+void spw_callsite_table_fini(struct spw_callsite_table *sites);
 
 /* The number of the site with this stack, from 1 on; 0 when it is new and there is no room. */
-uint32_t spw_site_table_intern(struct spw_site_table *sites, const struct spw_stack *stack);
+uint32_t spw_callsite_table_intern(struct spw_callsite_table *sites, const struct spw_stack *stack);
 
-/* The site of a number that spw_site_table_intern returned; NULL for 0 and for others. */
-const struct spw_site *spw_site_table_get(const struct spw_site_table *sites, uint32_t number);
+/* The site of a number that spw_callsite_table_intern returned; NULL for 0 and for others. */
+const struct spw_callsite *spw_callsite_table_get(const struct spw_callsite_table *sites,
+                                                  uint32_t number);
 
 /* How many sites there are; they are numbered from 1. */
-static inline uint32_t spw_site_table_count(const struct spw_site_table *sites)
+static inline uint32_t spw_callsite_table_count(const struct spw_callsite_table *sites)
 {
     return atomic_load_explicit(&sites->count, memory_order_acquire);
 }
 
 /* The Python frames of a site. */
-static inline const struct spw_site_line *spw_site_lines(const struct spw_site *site)
+static inline const struct spw_callsite_line *spw_callsite_lines(const struct spw_callsite *site)
 {
-    return (const struct spw_site_line *)(site->native + site->native_count);
+    return (const struct spw_callsite_line *)(site->native + site->native_count);
 }

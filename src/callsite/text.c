@@ -90,7 +90,7 @@ static void put_size(struct printer *printer, uint64_t bytes)
     put_text(printer, units[unit]);
 }
 
-static void put_frames(struct printer *printer, const struct spw_site_facts *site)
+static void put_frames(struct printer *printer, const struct spw_callsite_facts *site)
 {
     for (size_t i = 0; i < site->python_count; i++) {
         put_key(printer, "python");
@@ -118,8 +118,8 @@ static void put_text_of(struct printer *printer, const char *key, const char *na
     }
 }
 
-size_t spw_site_print(const struct spw_site_facts *site, const struct spw_request_facts *request,
-                      char *buffer, size_t capacity)
+size_t spw_callsite_print(const struct spw_callsite_facts *site,
+                          const struct spw_request_facts *request, char *buffer, size_t capacity)
 {
     struct printer printer = {.buffer = buffer, .capacity = capacity};
 
@@ -153,14 +153,14 @@ size_t spw_site_print(const struct spw_site_facts *site, const struct spw_reques
 struct reader {
     const char *start;
     const char *at;
-    struct spw_site_text *site;
+    struct spw_callsite_text *site;
     char *complaint;
     size_t capacity;
 };
 
 struct entry {
     const char *key;
-    bool (*read)(struct reader *reader, struct spw_site_text *site);
+    bool (*read)(struct reader *reader, struct spw_callsite_text *site);
 };
 
 static bool complain(struct reader *reader, const char *at, const char *what)
@@ -207,7 +207,7 @@ static char next_byte(struct reader *reader)
  * name is NULL. */
 static bool read_name(struct reader *reader, const char *ends, const char **ret_name)
 {
-    struct spw_site_text *site = reader->site;
+    struct spw_callsite_text *site = reader->site;
     const char *start = reader->at;
     size_t first = site->used;
     size_t end = first; /* behind the last byte that is no plain blank */
@@ -262,13 +262,13 @@ static bool read_number(struct reader *reader, uint64_t most, uint64_t *ret_numb
     return true;
 }
 
-static bool read_python(struct reader *reader, struct spw_site_text *site)
+static bool read_python(struct reader *reader, struct spw_callsite_text *site)
 {
     static const char form[] = "expected python:FILE:FUNCTION:LINE";
     struct spw_python_frame frame = {0};
     uint64_t line = 0;
 
-    if (site->site.python_count == SPW_SITE_FRAMES) {
+    if (site->site.python_count == SPW_CALLSITE_FRAMES) {
         return complain(reader, reader->at, "too many python frames, expected at most 128");
     }
     if (!read_name(reader, ":", &frame.file) || !expect_colon(reader, form) ||
@@ -284,11 +284,11 @@ static bool read_python(struct reader *reader, struct spw_site_text *site)
     return true;
 }
 
-static bool read_native(struct reader *reader, struct spw_site_text *site)
+static bool read_native(struct reader *reader, struct spw_callsite_text *site)
 {
     struct spw_native_frame frame = {0};
 
-    if (site->site.native_count == SPW_SITE_FRAMES) {
+    if (site->site.native_count == SPW_CALLSITE_FRAMES) {
         return complain(reader, reader->at, "too many native frames, expected at most 128");
     }
     if (!read_name(reader, ":", &frame.library) ||
@@ -300,27 +300,27 @@ static bool read_native(struct reader *reader, struct spw_site_text *site)
     return true;
 }
 
-static bool read_thread(struct reader *reader, struct spw_site_text *site)
+static bool read_thread(struct reader *reader, struct spw_callsite_text *site)
 {
     return read_name(reader, "", &site->site.thread);
 }
 
-static bool read_node(struct reader *reader, struct spw_site_text *site)
+static bool read_node(struct reader *reader, struct spw_callsite_text *site)
 {
     return read_name(reader, "", &site->site.node);
 }
 
-static bool read_process(struct reader *reader, struct spw_site_text *site)
+static bool read_process(struct reader *reader, struct spw_callsite_text *site)
 {
     return read_name(reader, "", &site->site.process);
 }
 
-static bool read_api(struct reader *reader, struct spw_site_text *site)
+static bool read_api(struct reader *reader, struct spw_callsite_text *site)
 {
     return read_name(reader, "", &site->request.api);
 }
 
-static bool read_rank(struct reader *reader, struct spw_site_text *site)
+static bool read_rank(struct reader *reader, struct spw_callsite_text *site)
 {
     uint64_t number;
 
@@ -331,7 +331,7 @@ static bool read_rank(struct reader *reader, struct spw_site_text *site)
     return true;
 }
 
-static bool read_device(struct reader *reader, struct spw_site_text *site)
+static bool read_device(struct reader *reader, struct spw_callsite_text *site)
 {
     uint64_t number;
 
@@ -342,12 +342,12 @@ static bool read_device(struct reader *reader, struct spw_site_text *site)
     return true;
 }
 
-static bool read_nth(struct reader *reader, struct spw_site_text *site)
+static bool read_nth(struct reader *reader, struct spw_callsite_text *site)
 {
     return read_number(reader, INT64_MAX, &site->request.nth);
 }
 
-static bool read_size(struct reader *reader, struct spw_site_text *site)
+static bool read_size(struct reader *reader, struct spw_callsite_text *site)
 {
     const char *start = reader->at;
     const char *text;
@@ -408,15 +408,15 @@ static bool read_entry(struct reader *reader)
     return complain_key(reader, key, length);
 }
 
-bool spw_site_parse(const char *text, struct spw_site_text *ret_site, char *complaint,
-                    size_t capacity)
+bool spw_callsite_parse(const char *text, struct spw_callsite_text *ret_site, char *complaint,
+                        size_t capacity)
 {
     struct reader reader = {
         .start = text, .at = text, .site = ret_site, .complaint = complaint, .capacity = capacity};
 
     ret_site->used = 0;
-    ret_site->site =
-        (struct spw_site_facts){.python = ret_site->python, .native = ret_site->native, .rank = -1};
+    ret_site->site = (struct spw_callsite_facts){
+        .python = ret_site->python, .native = ret_site->native, .rank = -1};
     ret_site->request = (struct spw_request_facts){.device = -1};
     skip_blanks(&reader);
     while (*reader.at != '\0') {

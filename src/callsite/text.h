@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 enum {
-    SPW_SITE_FRAMES = 128,       /* most frames of each kind that a text may name */
-    SPW_SITE_STORAGE = 256 * 1024 /* most bytes of all names in a text */
+    SPW_CALLSITE_FRAMES = 128,        /* most frames of each kind that a text may name */
+    SPW_CALLSITE_STORAGE = 256 * 1024 /* most bytes of all names in a text */
 };
 
 /* One frame of the interpreter. NULL: not known; line 0: not known. */
@@ -33,7 +33,7 @@ struct spw_native_frame {
 };
 
 /* What all allocations of one site have in common. */
-struct spw_site_facts {
+struct spw_callsite_facts {
     const struct spw_python_frame *python; /* innermost first, without spillway's own frames */
     size_t python_count;
     const struct spw_native_frame *native; /* innermost first, likewise */
@@ -53,21 +53,21 @@ struct spw_request_facts {
 };
 
 /* A text that was read: the facts point into the struct itself, which must not be copied. */
-struct spw_site_text {
-    struct spw_site_facts site;
+struct spw_callsite_text {
+    struct spw_callsite_facts site;
     struct spw_request_facts request;
-    struct spw_python_frame python[SPW_SITE_FRAMES];
-    struct spw_native_frame native[SPW_SITE_FRAMES];
-    char storage[SPW_SITE_STORAGE];
+    struct spw_python_frame python[SPW_CALLSITE_FRAMES];
+    struct spw_native_frame native[SPW_CALLSITE_FRAMES];
+    char storage[SPW_CALLSITE_STORAGE];
     size_t used;
 };
 
 /* Writes the text of a site, zero-terminated and cut at `capacity`, and returns its whole length,
  * as snprintf does. `request` may be NULL. */
-size_t spw_site_print(const struct spw_site_facts *site, const struct spw_request_facts *request,
-                      char *buffer, size_t capacity);
+size_t spw_callsite_print(const struct spw_callsite_facts *site,
+                          const struct spw_request_facts *request, char *buffer, size_t capacity);
 
 /* Reads a text. False, with one sentence in `complaint` (character, what, expected), when it is not
  * the text of a site. */
-bool spw_site_parse(const char *text, struct spw_site_text *ret_site, char *complaint,
-                    size_t capacity);
+bool spw_callsite_parse(const char *text, struct spw_callsite_text *ret_site, char *complaint,
+                        size_t capacity);

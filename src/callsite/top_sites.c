@@ -41,11 +41,11 @@ static void choose(struct heap *heap, uint32_t site, uint64_t bytes)
 }
 
 static void choose_all(const struct spw_charges *charges, struct heap *heap,
-                       struct spw_site_holding *holding)
+                       struct spw_callsite_holding *holding)
 {
-    uint32_t count = spw_site_table_count(spw_site_known());
+    uint32_t count = spw_callsite_table_count(spw_callsite_known());
 
-    for (uint32_t site = 0; site <= spw_charges_last(charges, count); site++) {
+    for (uint32_t site = 0; site <= spw_pool_charges_last(charges, count); site++) {
         uint64_t bytes = spw_counter_get(&charges->sites[site].live);
 
         if (bytes > 0) {
@@ -57,27 +57,27 @@ static void choose_all(const struct spw_charges *charges, struct heap *heap,
 }
 
 /* Puts a site into words; those of native functions only where they are needed. False for 0. */
-static bool describe(uint32_t number, struct spw_site_words *ret_words)
+static bool describe(uint32_t number, struct spw_callsite_words *ret_words)
 {
-    const struct spw_site *site = spw_site_table_get(spw_site_known(), number);
+    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
 
     if (site != NULL) {
-        spw_site_describe(site, /* native */ site->python_count == 0, ret_words);
+        spw_callsite_describe(site, /* native */ site->python_count == 0, ret_words);
     }
     return site != NULL;
 }
 
 static void list(const struct spw_charges *charges, const struct heap *heap,
-                 struct spw_site_holding *holding)
+                 struct spw_callsite_holding *holding)
 {
-    for (int i = 0; i < heap->count && i < SPW_SITE_HOLDERS; i++) {
-        struct spw_site_holder *holder = &holding->holders[holding->count++];
+    for (int i = 0; i < heap->count && i < SPW_CALLSITE_HOLDERS; i++) {
+        struct spw_callsite_holder *holder = &holding->holders[holding->count++];
         const struct spw_charge *charge = &charges->sites[heap->sites[i]];
 
         holder->site = heap->sites[i];
         holder->bytes = heap->bytes[i];
         holder->blocks = spw_counter_get(&charge->allocs) - spw_counter_get(&charge->frees);
-        spw_site_label_of(holder->site, holder->label, sizeof(holder->label));
+        spw_callsite_label_of(holder->site, holder->label, sizeof(holder->label));
     }
 }
 
@@ -89,7 +89,7 @@ struct condition {
     const char *node;
     char symbol[NAME_MOST];
     const char *library;
-    char words[SPW_SITE_NODE]; /* the node; the other names stay */
+    char words[SPW_CALLSITE_NODE]; /* the node; the other names stay */
 };
 
 static const char *last_part(const char *path)
@@ -119,10 +119,10 @@ static bool take_symbol(const char *readable, char ret_symbol[NAME_MOST])
 }
 
 /* What tells this site from most others; false when nothing does. */
-static bool condition_of(const struct spw_site_facts *facts, struct condition *ret_condition)
+static bool condition_of(const struct spw_callsite_facts *facts, struct condition *ret_condition)
 {
-    const struct spw_python_frame *own = spw_site_own_frame(facts);
-    const struct spw_native_frame *named = spw_site_named_frame(facts);
+    const struct spw_python_frame *own = spw_callsite_own_frame(facts);
+    const struct spw_native_frame *named = spw_callsite_named_frame(facts);
 
     *ret_condition = (struct condition){.node = facts->node};
     if (own != NULL && own->file != NULL && own->function != NULL) {
@@ -138,7 +138,7 @@ static bool condition_of(const struct spw_site_facts *facts, struct condition *r
     return facts->node != NULL;
 }
 
-static bool is_met(const struct condition *condition, const struct spw_site_facts *facts)
+static bool is_met(const struct condition *condition, const struct spw_callsite_facts *facts)
 {
     char symbol[NAME_MOST];
 
@@ -181,7 +181,7 @@ static void put_pattern(struct spw_writer *writer, const char *key, const char *
 }
 
 /* The rule as JSON; "" when it is too long. */
-static void put_rule(const struct condition *condition, char ret_rule[SPW_SITE_RULE])
+static void put_rule(const struct condition *condition, char ret_rule[SPW_CALLSITE_RULE])
 {
     struct spw_writer writer = {.fd = -1}; /* a rule is far shorter than its buffer */
 
@@ -207,7 +207,7 @@ static void put_rule(const struct condition *condition, char ret_rule[SPW_SITE_R
     }
     spw_write(&writer, "}, \"action\": {\"placement\": \"host\"}}");
     ret_rule[0] = '\0';
-    if (!writer.failed && writer.used < SPW_SITE_RULE) {
+    if (!writer.failed && writer.used < SPW_CALLSITE_RULE) {
         memcpy(ret_rule, writer.buffer, writer.used);
         ret_rule[writer.used] = '\0';
     }
@@ -215,7 +215,7 @@ static void put_rule(const struct condition *condition, char ret_rule[SPW_SITE_R
 
 static bool find_condition(const struct heap *heap, struct condition *ret_condition)
 {
-    struct spw_site_words words;
+    struct spw_callsite_words words;
 
     for (int i = 0; i < heap->count; i++) {
         if (describe(heap->sites[i], &words) && condition_of(&words.facts, ret_condition)) {
@@ -229,10 +229,10 @@ static bool find_condition(const struct heap *heap, struct condition *ret_condit
     return false;
 }
 
-static void propose(const struct heap *heap, struct spw_site_holding *holding)
+static void propose(const struct heap *heap, struct spw_callsite_holding *holding)
 {
     struct condition condition;
-    struct spw_site_words words;
+    struct spw_callsite_words words;
 
     if (!find_condition(heap, &condition)) {
         return;
@@ -247,7 +247,8 @@ static void propose(const struct heap *heap, struct spw_site_holding *holding)
 
 /* ---- whole ---- */
 
-void spw_site_holding(const struct spw_charges *charges, struct spw_site_holding *ret_holding)
+void spw_callsite_holding(const struct spw_charges *charges,
+                          struct spw_callsite_holding *ret_holding)
 {
     struct heap heap = {.count = 0};
 
@@ -257,12 +258,12 @@ void spw_site_holding(const struct spw_charges *charges, struct spw_site_holding
     propose(&heap, ret_holding);
 }
 
-void spw_site_label_of(uint32_t site, char *ret_label, size_t capacity)
+void spw_callsite_label_of(uint32_t site, char *ret_label, size_t capacity)
 {
-    struct spw_site_words words;
+    struct spw_callsite_words words;
 
     if (describe(site, &words)) {
-        spw_site_label(&words.facts, ret_label, capacity);
+        spw_callsite_label(&words.facts, ret_label, capacity);
     } else {
         (void)snprintf(ret_label, capacity, "%s", unknown);
     }

@@ -38,7 +38,7 @@ static void name_process(const struct sim_record *record, char name[SPW_FIT_NAME
     memcpy(command, record->command, SIM_RECORD_COMMAND);
     bytes = bytes < SIM_RECORD_COMMAND ? bytes : SIM_RECORD_COMMAND;
     command[bytes] = '\0'; /* the last word may have been cut */
-    spw_process_name_of(command, bytes, name, SPW_FIT_NAME);
+    spw_stats_process_name_of(command, bytes, name, SPW_FIT_NAME);
 }
 
 /* Takes _v2, _ptsz and the like off a function's name. */

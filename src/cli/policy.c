@@ -74,7 +74,7 @@ static bool explain_arguments(int argc, char **argv, const char **ret_file, cons
 static int explain(int argc, char **argv)
 {
     char complaint[SPW_COMPLAINT_TEXT];
-    struct spw_site_text *site;
+    struct spw_callsite_text *site;
     struct spw_policy *policy;
     const char *file;
     const char *text;
@@ -84,7 +84,7 @@ static int explain(int argc, char **argv)
         return bad_usage("explain: expected FILE --site SITE");
     }
     site = malloc(sizeof(*site));
-    if (site == NULL || !spw_site_parse(text, site, complaint, sizeof(complaint))) {
+    if (site == NULL || !spw_callsite_parse(text, site, complaint, sizeof(complaint))) {
         spw_complain("policy", "explain: --site: %s", site != NULL ? complaint : "no memory");
         free(site);
         return SPW_EXIT_USAGE;

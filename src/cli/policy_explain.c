@@ -79,7 +79,8 @@ static void print_frame_keys(const struct spw_policy_globs *one, const char *one
     }
 }
 
-static void print_no_python(const struct spw_policy_list *list, const struct spw_site_facts *site)
+static void print_no_python(const struct spw_policy_list *list,
+                            const struct spw_callsite_facts *site)
 {
     const struct spw_policy_python *items = list->items;
 
@@ -95,7 +96,8 @@ static void print_no_python(const struct spw_policy_list *list, const struct spw
     }
 }
 
-static void print_no_native(const struct spw_policy_list *list, const struct spw_site_facts *site)
+static void print_no_native(const struct spw_policy_list *list,
+                            const struct spw_callsite_facts *site)
 {
     const struct spw_policy_native *items = list->items;
 
@@ -129,7 +131,7 @@ static const char *number(int64_t value, bool known, char text[32])
 
 /* Why the condition of `row` does not hold. */
 static void print_mismatch(const struct spw_policy_row *row, const struct spw_policy_match *match,
-                           const struct spw_site_facts *site,
+                           const struct spw_callsite_facts *site,
                            const struct spw_request_facts *request)
 {
     const void *member = (const char *)match + row->offset;
@@ -222,20 +224,22 @@ static void print_action(const struct spw_policy_action *action)
     }
 }
 
-static void print_site(const struct spw_site_facts *site, const struct spw_request_facts *request)
+static void print_site(const struct spw_callsite_facts *site,
+                       const struct spw_request_facts *request)
 {
-    size_t length = spw_site_print(site, request, NULL, 0);
+    size_t length = spw_callsite_print(site, request, NULL, 0);
     char *text = malloc(length + 1);
 
     if (text != NULL) {
-        spw_site_print(site, request, text, length + 1);
+        spw_callsite_print(site, request, text, length + 1);
         printf("site: %s\n", text);
         free(text);
     }
 }
 
 void spw_policy_explain(const char *name, const struct spw_policy *policy,
-                        const struct spw_site_facts *site, const struct spw_request_facts *request)
+                        const struct spw_callsite_facts *site,
+                        const struct spw_request_facts *request)
 {
     print_site(site, request);
     for (size_t i = 0; i < policy->rule_count; i++) {

@@ -6,4 +6,5 @@
 /* Prints, for each rule up to the one that decides, why it matches or which key does not, and what
  * becomes of the allocation. `name` is what the file is called. */
 void spw_policy_explain(const char *name, const struct spw_policy *policy,
-                        const struct spw_site_facts *site, const struct spw_request_facts *request);
+                        const struct spw_callsite_facts *site,
+                        const struct spw_request_facts *request);

@@ -53,16 +53,16 @@ static bool is_running(const struct spw_stats *stats)
     if (kill(stats->pid, 0) != 0 && errno == ESRCH) {
         return false;
     }
-    return !spw_process_start(stats->pid, &start, &state) ||
+    return !spw_stats_process_start(stats->pid, &start, &state) ||
            (state != 'Z' && state != 'X' && start == stats->start);
 }
 
 /* The sites of the process whose statistics are written. */
-static struct spw_share *sites;
+static struct spw_callsite_shm *sites;
 
 static void report_sites(struct spw_writer *writer)
 {
-    spw_site_report(writer, sites->charges, (int)sites->devices);
+    spw_callsite_report(writer, sites->charges, (int)sites->devices);
 }
 
 /* Its sites are in the file too, as if it had written it itself. */

@@ -80,14 +80,14 @@ static size_t rank(const struct spw_sites_file *file, int device, weight_of *wei
 
 /* ---- in words ---- */
 
-static void label_of(const struct spw_sites_entry *entry, char ret_label[SPW_SITE_LABEL])
+static void label_of(const struct spw_sites_entry *entry, char ret_label[SPW_CALLSITE_LABEL])
 {
     if (entry->rest > 0) {
-        snprintf(ret_label, SPW_SITE_LABEL, "%" PRIu64 " other sites", entry->rest);
+        snprintf(ret_label, SPW_CALLSITE_LABEL, "%" PRIu64 " other sites", entry->rest);
     } else if (entry->id == 0) {
-        snprintf(ret_label, SPW_SITE_LABEL, "not known");
+        snprintf(ret_label, SPW_CALLSITE_LABEL, "not known");
     } else {
-        spw_site_label(&entry->facts, ret_label, SPW_SITE_LABEL);
+        spw_callsite_label(&entry->facts, ret_label, SPW_CALLSITE_LABEL);
     }
 }
 
@@ -95,7 +95,7 @@ static void site_text(const struct spw_sites_entry *entry, char *ret_text)
 {
     struct spw_request_facts request = {.device = entry->device, .api = entry->api};
 
-    (void)spw_site_print(&entry->facts, &request, ret_text, SITE_TEXT);
+    (void)spw_callsite_print(&entry->facts, &request, ret_text, SITE_TEXT);
 }
 
 static void print_row(const struct spw_sites_entry *entry, uint64_t bytes, uint64_t total,
@@ -103,7 +103,7 @@ static void print_row(const struct spw_sites_entry *entry, uint64_t bytes, uint6
 {
     uint64_t permille = total > 0 ? bytes * 1000 / total : 0;
     static char text[SITE_TEXT];
-    char size[SPW_SIZE_TEXT], label[SPW_SITE_LABEL];
+    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
 
     label_of(entry, label);
     printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
@@ -164,7 +164,7 @@ static cJSON *entry_json(const struct spw_sites_entry *entry, uint64_t bytes)
 {
     static char text[SITE_TEXT];
     cJSON *row = cJSON_CreateObject();
-    char label[SPW_SITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
 
     label_of(entry, label);
     if (entry->rest > 0) {

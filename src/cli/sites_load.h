@@ -16,7 +16,7 @@ struct spw_sites_entry {
     uint64_t rest; /* sites that are summed up here; 0: this is one site */
     int device;
     uint64_t live_bytes, peak_bytes, device_peak_bytes, allocs, frees;
-    struct spw_site_facts facts; /* symbols in readable form */
+    struct spw_callsite_facts facts; /* symbols in readable form */
     const char *api;
     struct spw_python_frame *python;
     struct spw_native_frame *native;

@@ -164,10 +164,10 @@ static bool add(const struct spw_module *module, uintptr_t *ret_distance)
     here.dynamic += here.dynamic != 0 ? *ret_distance : 0;
     known.distances[known.count] = *ret_distance;
     known.list[known.count++] = *module;
-    return spw_modules_add(&here);
+    return spw_callsite_modules_add(&here);
 }
 
-static void place_all(const struct spw_share *share)
+static void place_all(const struct spw_callsite_shm *share)
 {
     uint32_t count = atomic_load_explicit(&share->module_count, memory_order_acquire);
 
@@ -197,10 +197,10 @@ static uint64_t move(uint64_t address, void *context)
 
 /* ---- the share ---- */
 
-static struct spw_share *map(const char *path)
+static struct spw_callsite_shm *map(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct spw_share *share = MAP_FAILED;
+    struct spw_callsite_shm *share = MAP_FAILED;
     struct stat status;
 
     if (fd < 0) {
@@ -213,30 +213,30 @@ static struct spw_share *map(const char *path)
     return share != MAP_FAILED ? share : NULL;
 }
 
-struct spw_share *spw_sites_share_open(const char *path)
+struct spw_callsite_shm *spw_sites_share_open(const char *path)
 {
-    struct spw_share *share = map(path);
+    struct spw_callsite_shm *share = map(path);
 
     if (share == NULL) {
         return NULL;
     }
-    if (share->magic != SPW_SHARE_MAGIC || share->version != SPW_SHARE_VERSION) {
+    if (share->magic != SPW_CALLSITE_SHM_MAGIC || share->version != SPW_CALLSITE_SHM_VERSION) {
         spw_sites_share_close(share);
         return NULL;
     }
     (void)dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL); /* makes C++ names readable */
     place_all(share);
-    if (!spw_site_adopt(share, move, NULL)) {
+    if (!spw_callsite_adopt(share, move, NULL)) {
         spw_sites_share_close(share);
         return NULL;
     }
     return share;
 }
 
-void spw_sites_share_close(struct spw_share *share)
+void spw_sites_share_close(struct spw_callsite_shm *share)
 {
     if (share != NULL) {
-        spw_site_adopt(NULL, NULL, NULL);
+        spw_callsite_adopt(NULL, NULL, NULL);
         (void)munmap(share, sizeof(*share));
     }
 }

@@ -74,8 +74,8 @@ static bool is_alive(const struct spw_stats *stats)
     uint64_t start;
     char state;
 
-    return spw_process_start(stats->pid, &start, &state) && start == stats->start && state != 'Z' &&
-           state != 'X';
+    return spw_stats_process_start(stats->pid, &start, &state) && start == stats->start &&
+           state != 'Z' && state != 'X';
 }
 
 static uint64_t rate(const struct view *view, const _Atomic uint64_t *now,
@@ -153,19 +153,19 @@ static void put_figures(const struct view *view, int device)
         spw_counter_get(&counters->moves), spw_counter_get(&counters->ooms));
 }
 
-static void put_sites(const struct spw_share *share, int device)
+static void put_sites(const struct spw_callsite_shm *share, int device)
 {
-    struct spw_site_holding holding;
+    struct spw_callsite_holding holding;
     char size[SPW_SIZE_TEXT];
 
     if (share == NULL || (uint32_t)device >= share->devices) {
         return;
     }
-    spw_site_holding(&share->charges[device], &holding);
+    spw_callsite_holding(&share->charges[device], &holding);
     put("  held by %" PRIu64 " call site%s%s", holding.sites, holding.sites == 1 ? "" : "s",
-        holding.sites > SPW_SITE_HOLDERS ? ", most by these" : "");
+        holding.sites > SPW_CALLSITE_HOLDERS ? ", most by these" : "");
     for (int i = 0; i < holding.count; i++) {
-        const struct spw_site_holder *holder = &holding.holders[i];
+        const struct spw_callsite_holder *holder = &holding.holders[i];
         uint64_t permille = holding.bytes > 0 ? holder->bytes * 1000 / holding.bytes : 0;
 
         put("  %12s %3" PRIu64 ".%" PRIu64 " %%  %7" PRIu64 " block%s  %s",
@@ -174,7 +174,7 @@ static void put_sites(const struct spw_share *share, int device)
     }
 }
 
-static void show(const struct view *view, const struct spw_share *share)
+static void show(const struct view *view, const struct spw_callsite_shm *share)
 {
     const struct spw_stats *stats = view->stats;
     bool any = false;
@@ -196,15 +196,15 @@ static void show(const struct view *view, const struct spw_share *share)
 
 /* ---- JSON ---- */
 
-static void add_sites(cJSON *device, const struct spw_share *share, int ordinal)
+static void add_sites(cJSON *device, const struct spw_callsite_shm *share, int ordinal)
 {
     cJSON *rows = cJSON_AddArrayToObject(device, "sites");
-    struct spw_site_holding holding;
+    struct spw_callsite_holding holding;
 
     if (share == NULL || (uint32_t)ordinal >= share->devices) {
         return;
     }
-    spw_site_holding(&share->charges[ordinal], &holding);
+    spw_callsite_holding(&share->charges[ordinal], &holding);
     for (int i = 0; i < holding.count; i++) {
         cJSON *row = cJSON_CreateObject();
 
@@ -216,8 +216,8 @@ static void add_sites(cJSON *device, const struct spw_share *share, int ordinal)
     }
 }
 
-static void add_device(cJSON *devices, const struct view *view, const struct spw_share *share,
-                       int ordinal)
+static void add_device(cJSON *devices, const struct view *view,
+                       const struct spw_callsite_shm *share, int ordinal)
 {
     const struct spw_counters *counters = &view->now.counters[ordinal];
     cJSON *device = cJSON_CreateObject();
@@ -238,7 +238,7 @@ static void add_device(cJSON *devices, const struct view *view, const struct spw
 }
 
 /* One object on one line. */
-static void show_json(const struct view *view, const struct spw_share *share)
+static void show_json(const struct view *view, const struct spw_callsite_shm *share)
 {
     const struct spw_stats *stats = view->stats;
     cJSON *root = cJSON_CreateObject();
@@ -263,7 +263,7 @@ static void show_json(const struct view *view, const struct spw_share *share)
 
 static void frame(struct view *view)
 {
-    struct spw_share *share = NULL;
+    struct spw_callsite_shm *share = NULL;
 
     view->before = view->now;
     take(view->stats, &view->now);

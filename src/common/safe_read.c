@@ -21,7 +21,7 @@ static bool peek_by_pipe(uintptr_t address, void *ret_bytes, size_t bytes)
     return done;
 }
 
-bool spw_peek(uintptr_t address, void *ret_bytes, size_t bytes)
+bool spw_safe_read(uintptr_t address, void *ret_bytes, size_t bytes)
 {
     struct iovec to = {ret_bytes, bytes};
     struct iovec from = {(void *)address, bytes};

@@ -6,4 +6,4 @@
 #include <stdint.h>
 
 /* Copies `bytes` from an address that may be wrong; false when it is. */
-bool spw_peek(uintptr_t address, void *ret_bytes, size_t bytes);
+bool spw_safe_read(uintptr_t address, void *ret_bytes, size_t bytes);

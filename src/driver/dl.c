@@ -17,45 +17,45 @@ static void *real(_Atomic(void *) *known, const char *name)
     void *found = atomic_load_explicit(known, memory_order_relaxed);
 
     if (found == NULL) {
-        found = spw_libc_function(name);
+        found = spw_driver_libc_function(name);
         atomic_store_explicit(known, found, memory_order_relaxed);
     }
     return found;
 }
 
-void *spw_dl_symbol_address(void)
+void *spw_driver_dl_symbol_address(void)
 {
     static _Atomic(void *) known;
 
     return real(&known, "dlsym");
 }
 
-void *spw_dl_symbol_version_address(void)
+void *spw_driver_dl_symbol_version_address(void)
 {
     static _Atomic(void *) known;
 
     return real(&known, "dlvsym");
 }
 
-void *spw_dl_symbol(void *handle, const char *name)
+void *spw_driver_dl_symbol(void *handle, const char *name)
 {
-    void *found = ((dlsym_function *)(uintptr_t)spw_dl_symbol_address())(handle, name);
+    void *found = ((dlsym_function *)(uintptr_t)spw_driver_dl_symbol_address())(handle, name);
 
     /* Not a jump: the real function must see a return address in this object, not our caller's. */
     __asm__ volatile("" : "+r"(found));
     return found;
 }
 
-void *spw_dl_symbol_version(void *handle, const char *name, const char *version)
+void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *version)
 {
-    void *found =
-        ((dlvsym_function *)(uintptr_t)spw_dl_symbol_version_address())(handle, name, version);
+    void *found = ((dlvsym_function *)(uintptr_t)spw_driver_dl_symbol_version_address())(
+        handle, name, version);
 
     __asm__ volatile("" : "+r"(found));
     return found;
 }
 
-void *spw_dl_symbol_for(const void *caller, const char *name)
+void *spw_driver_dl_symbol_for(const void *caller, const char *name)
 {
     struct link_map *map = NULL;
     Dl_info info;
@@ -70,7 +70,7 @@ void *spw_dl_symbol_for(const void *caller, const char *name)
     if (handle == NULL) {
         return NULL;
     }
-    found = spw_dl_symbol(handle, name);
+    found = spw_driver_dl_symbol(handle, name);
     (void)dlclose(handle);
     return found;
 }

@@ -114,7 +114,7 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     const void *address;
 
     for (size_t i = 0; i < SPW_FN_COUNT; i++) {
-        address = rows[i].base == NULL ? NULL : spw_dl_symbol(library, rows[i].symbol);
+        address = rows[i].base == NULL ? NULL : spw_driver_dl_symbol(library, rows[i].symbol);
         ret_found[i] = address != NULL;
         if (address != NULL) {
             set_pointer(driver, &rows[i], address);
@@ -123,12 +123,12 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     }
     for (size_t i = 0; i < SPW_CALL_COUNT; i++) {
         if (calls[i].offset != NO_POINTER) {
-            set_pointer(driver, &calls[i], spw_dl_symbol(library, calls[i].symbol));
+            set_pointer(driver, &calls[i], spw_driver_dl_symbol(library, calls[i].symbol));
         }
     }
-    address = spw_dl_symbol(library, "spillway_sim_version");
+    address = spw_driver_dl_symbol(library, "spillway_sim_version");
     memcpy(&driver->simulated, &address, sizeof(address));
-    address = spw_dl_symbol(library, "spillway_sim_payload");
+    address = spw_driver_dl_symbol(library, "spillway_sim_payload");
     memcpy(&driver->simulated_payload, &address, sizeof(address));
 }
 

@@ -143,7 +143,7 @@ static void *function_of(const struct link_map *map, const char *name)
     return found == NULL ? NULL : (void *)(map->l_addr + found->st_value);
 }
 
-void *spw_libc_function(const char *name)
+void *spw_driver_libc_function(const char *name)
 {
     void *found = NULL;
 

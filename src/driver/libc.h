@@ -5,4 +5,4 @@
 
 /* The address of a function in libc.so.6 or, of an older glibc, in libdl.so.2; NULL: neither has
  * it. */
-void *spw_libc_function(const char *name);
+void *spw_driver_libc_function(const char *name);

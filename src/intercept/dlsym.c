@@ -13,8 +13,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-void *spw_dlsym_route(void *handle, const char *name);
-void *spw_dlvsym_route(void *handle, const char *name);
+void *spw_intercept_dlsym_route(void *handle, const char *name);
+void *spw_intercept_dlvsym_route(void *handle, const char *name);
 
 /* A function that asks `route` where to go and goes there as if it had never been. */
 /* clang-format off */
@@ -69,8 +69,8 @@ void *spw_dlvsym_route(void *handle, const char *name);
 #error "dlsym needs a jump in this architecture's assembly"
 #endif
 
-SPW_JUMP("dlsym", "spw_dlsym_route");
-SPW_JUMP("dlvsym", "spw_dlvsym_route");
+SPW_JUMP("dlsym", "spw_intercept_dlsym_route");
+SPW_JUMP("dlvsym", "spw_intercept_dlvsym_route");
 #undef SPW_JUMP
 /* clang-format on */
 
@@ -97,12 +97,12 @@ static bool may_be_listed(const char *name)
  * of all libraries. NULL, with the message for dlerror, where there is no such library. */
 static void *behind_us(const char *name, const void *caller)
 {
-    void *found = spw_dl_symbol(RTLD_NEXT, name);
+    void *found = spw_driver_dl_symbol(RTLD_NEXT, name);
 
     if (found == NULL) {
-        found = spw_dl_symbol_for(caller, name);
+        found = spw_driver_dl_symbol_for(caller, name);
     }
-    return found != NULL ? found : spw_dl_symbol(RTLD_NEXT, name);
+    return found != NULL ? found : spw_driver_dl_symbol(RTLD_NEXT, name);
 }
 
 /* What a caller gets for a function that some library has at `found`. */
@@ -110,37 +110,38 @@ static void *substitute(void *found, const char *name)
 {
     enum spw_fn fn = spw_driver_row(name);
 
-    return fn != SPW_FN_COUNT && spw_library_has(fn) ? spw_library_substitute(fn, found)
-                                                     : spw_resolve(found, name);
+    return fn != SPW_FN_COUNT && spw_intercept_library_has(fn)
+               ? spw_intercept_library_substitute(fn, found)
+               : spw_intercept_resolve(found, name);
 }
 
 /* Entered by the jump above, so that the return address is the program's. */
 static void *substituting_dlsym(void *handle, const char *name)
 {
     const void *caller = __builtin_return_address(0);
-    void *found = spw_dl_symbol(handle, name);
+    void *found = spw_driver_dl_symbol(handle, name);
 
-    if (found != NULL && spw_entry_find(found) != SPW_FN_COUNT) {
+    if (found != NULL && spw_intercept_entry_find(found) != SPW_FN_COUNT) {
         void *next = behind_us(name, caller);
 
-        return next == NULL || spw_hook_off() ? next : found;
+        return next == NULL || spw_track_off() ? next : found;
     }
-    return found == NULL || spw_hook_off() ? found : substitute(found, name);
+    return found == NULL || spw_track_off() ? found : substitute(found, name);
 }
 
 /* The same for one version of a function. Our entries have none, and stand for the current one. */
 static void *substituting_dlvsym(void *handle, const char *name, const char *version)
 {
     const void *caller = __builtin_return_address(0);
-    void *current = spw_dl_symbol(handle, name);
+    void *current = spw_driver_dl_symbol(handle, name);
     void *found;
 
-    if (current != NULL && spw_entry_find(current) != SPW_FN_COUNT) {
+    if (current != NULL && spw_intercept_entry_find(current) != SPW_FN_COUNT) {
         current = behind_us(name, caller);
     }
     /* Last, for dlerror. */
-    found = spw_dl_symbol_version(handle, name, version);
-    return found == NULL || found != current || spw_hook_off() ? found : substitute(found, name);
+    found = spw_driver_dl_symbol_version(handle, name, version);
+    return found == NULL || found != current || spw_track_off() ? found : substitute(found, name);
 }
 
 /* Whether a look-up goes straight through to the real function. */
@@ -151,16 +152,16 @@ static bool passes(void *handle, const char *name)
 
 /* A name out of the list asked of the default scope goes straight through too: only the real
  * function, jumped to, searches the caller's own scope. */
-void *spw_dlsym_route(void *handle, const char *name)
+void *spw_intercept_dlsym_route(void *handle, const char *name)
 {
     return passes(handle, name) || (handle == RTLD_DEFAULT && spw_driver_row(name) == SPW_FN_COUNT)
-               ? spw_dl_symbol_address()
+               ? spw_driver_dl_symbol_address()
                : (void *)(uintptr_t)substituting_dlsym;
 }
 
 /* So does every name here: what has a version is never ours. */
-void *spw_dlvsym_route(void *handle, const char *name)
+void *spw_intercept_dlvsym_route(void *handle, const char *name)
 {
-    return passes(handle, name) || handle == RTLD_DEFAULT ? spw_dl_symbol_version_address()
+    return passes(handle, name) || handle == RTLD_DEFAULT ? spw_driver_dl_symbol_version_address()
                                                           : (void *)(uintptr_t)substituting_dlvsym;
 }

@@ -19,10 +19,10 @@
 #define SPW_ENTRY_SERVE(symbol, params, args, ...)                                                 \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
-        struct spw_driver *driver = spw_hook_driver();                                             \
+        struct spw_driver *driver = spw_track_driver();                                            \
                                                                                                    \
-        spw_note.arrived = true;                                                                   \
-        return spw_hook_serves() ? spw_serve_##symbol args : driver->symbol args;                  \
+        spw_track_call.arrived = true;                                                             \
+        return spw_track_serves() ? spw_serve_##symbol args : driver->symbol args;                 \
     }
 
 #define SPW_ENTRY_HANDLE(symbol, params, args, ...)                                                \
@@ -34,7 +34,7 @@
 #define SPW_ENTRY_FORWARD(symbol, params, args, ...)                                               \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
-        struct spw_driver *driver = spw_hook_driver();                                             \
+        struct spw_driver *driver = spw_track_driver();                                            \
         CUresult result;                                                                           \
                                                                                                    \
         SPW_FORWARD(result, driver->symbol args);                                                  \
@@ -44,14 +44,15 @@
 #define SPW_ENTRY_PASS(symbol, params, args, ...)                                                  \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
-        return spw_hook_driver()->symbol args;                                                     \
+        return spw_track_driver()->symbol args;                                                    \
     }
 
 /* What has waited for the first work gets its memory now. */
 #define SPW_COMMIT_LAZY(symbol)                                                                    \
     do {                                                                                           \
-        if (SPW_UNLIKELY(atomic_load_explicit(&spw_wish_lazies, memory_order_acquire) > 0) &&      \
-            spw_wish_commit(#symbol) != CUDA_SUCCESS) {                                            \
+        if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > \
+                         0) &&                                                                     \
+            spw_serve_placement_commit(#symbol) != CUDA_SUCCESS) {                                 \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         }                                                                                          \
     } while (0)
@@ -60,14 +61,14 @@
 #define SPW_ENTRY_GATED(symbol, params, look, call)                                                \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
-        struct spw_driver *driver = spw_hook_driver();                                             \
+        struct spw_driver *driver = spw_track_driver();                                            \
         CUresult result;                                                                           \
                                                                                                    \
         SPW_COMMIT_LAZY(symbol);                                                                   \
         look;                                                                                      \
-        spw_gate_enter();                                                                          \
+        spw_migrate_barrier_acquire();                                                             \
         call;                                                                                      \
-        spw_gate_leave();                                                                          \
+        spw_migrate_barrier_release();                                                             \
         return result;                                                                             \
     }
 
@@ -76,7 +77,7 @@
 /* What may have enqueued a part when it fails is not repeated. `copy` is what brings addresses with
  * it while memory is short. */
 #define SPW_ENTRY_PARTS(symbol, params, args, copy)                                                \
-    SPW_ENTRY_GATED(symbol, params, spw_use_wanted() ? (copy) : (void)0,                           \
+    SPW_ENTRY_GATED(symbol, params, spw_track_arguments_wanted() ? (copy) : (void)0,               \
                     result = driver->symbol args)
 #define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args, ...)                                          \
     SPW_ENTRY_GATED(symbol, params, (void)0, result = driver->symbol args)
@@ -85,30 +86,32 @@
 #define SPW_ENTRY_USE(symbol, params, args, stream, flags, look)                                   \
     SPW_EXPORT CUresult CUDAAPI symbol params                                                      \
     {                                                                                              \
-        struct spw_driver *driver = spw_hook_driver();                                             \
-        bool wanted = spw_use_wanted();                                                            \
-        struct spw_use use;                                                                        \
+        struct spw_driver *driver = spw_track_driver();                                            \
+        bool wanted = spw_track_arguments_wanted();                                                \
+        struct spw_arguments use;                                                                  \
         CUresult result;                                                                           \
                                                                                                    \
         SPW_COMMIT_LAZY(symbol);                                                                   \
         if (SPW_UNLIKELY(wanted)) {                                                                \
             look;                                                                                  \
-            spw_use_expect(&use, stream,                                                           \
-                           (flags) == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);              \
+            spw_track_arguments_expect(&use, stream,                                               \
+                                       (flags) == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);  \
         }                                                                                          \
-        spw_gate_enter();                                                                          \
+        spw_migrate_barrier_acquire();                                                             \
         if (SPW_UNLIKELY(wanted)) {                                                                \
-            spw_use_note(&use);                                                                    \
+            spw_track_arguments_note(&use);                                                        \
         }                                                                                          \
         SPW_FORWARD(result, driver->symbol args);                                                  \
-        spw_gate_leave();                                                                          \
+        spw_migrate_barrier_release();                                                             \
         return result;                                                                             \
     }
 
 #define SPW_ENTRY_LAUNCH(symbol, params, args, stream, flags)                                      \
-    SPW_ENTRY_USE(symbol, params, args, stream, flags, spw_use_launch(&use, f, kernelParams, extra))
+    SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
+                  spw_track_arguments_launch(&use, f, kernelParams, extra))
 #define SPW_ENTRY_LAUNCH_PLAIN(symbol, params, args, stream, flags)                                \
-    SPW_ENTRY_USE(symbol, params, args, stream, flags, spw_use_launch(&use, f, kernelParams, NULL))
+    SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
+                  spw_track_arguments_launch(&use, f, kernelParams, NULL))
 
 /* The arguments of the functions that name their memory: three to seven. */
 #define SPW_LOOK_3(a, b, c)                                                                        \
@@ -122,34 +125,38 @@
     SPW_LOOK_OF(__VA_ARGS__, SPW_LOOK_7, SPW_LOOK_6, SPW_LOOK_5, SPW_LOOK_4, SPW_LOOK_3, , , )     \
     (__VA_ARGS__)
 #define SPW_ENTRY_TOUCH(symbol, params, args, stream, flags)                                       \
-    SPW_ENTRY_USE(symbol, params, args, stream, flags, (spw_use_touch(&use), SPW_LOOK args))
+    SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
+                  (spw_track_arguments_touch(&use), SPW_LOOK args))
 
 /* And a copy may bring addresses with it. */
 #define SPW_COPY(to, from, bytes, ...)                                                             \
-    spw_indirect_copy((uint64_t)(uintptr_t)(to), (uint64_t)(uintptr_t)(from), (bytes))
+    spw_track_indirect_copy((uint64_t)(uintptr_t)(to), (uint64_t)(uintptr_t)(from), (bytes))
 #define SPW_COPY_PEER(to, to_context, from, from_context, bytes, ...) SPW_COPY(to, from, bytes, 0)
 #define SPW_ENTRY_COPY(symbol, params, args, stream, flags)                                        \
     SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
-                  (spw_use_touch(&use), SPW_LOOK args, SPW_COPY_OF args))
+                  (spw_track_arguments_touch(&use), SPW_LOOK args, SPW_COPY_OF args))
 #define SPW_COPY_OF(...) SPW_COPY(__VA_ARGS__, 0)
 #define SPW_ENTRY_COPY_PEER(symbol, params, args, stream, flags)                                   \
     SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
-                  (spw_use_touch(&use), SPW_LOOK args, SPW_COPY_PEER_OF args))
+                  (spw_track_arguments_touch(&use), SPW_LOOK args, SPW_COPY_PEER_OF args))
 #define SPW_COPY_PEER_OF(...) SPW_COPY_PEER(__VA_ARGS__, 0)
 
 /* Rows of an array or a volume, whose addresses are not looked at for themselves. */
 #define SPW_ENTRY_COPY_ROWS(symbol, params, args, stream, flags)                                   \
     SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
-                  (spw_use_anything(&use), _Generic(pCopy,                                         \
-                           const CUDA_MEMCPY2D *: spw_indirect_copy_2d,                            \
-                           const CUDA_MEMCPY3D *: spw_indirect_copy_3d,                            \
-                           const CUDA_MEMCPY3D_PEER *: spw_indirect_copy_3d_peer)(pCopy)))
+                  (spw_track_arguments_anything(&use),                                             \
+        _Generic(pCopy,                                                                            \
+                           const CUDA_MEMCPY2D *:                                                  \
+        spw_track_indirect_copy_2d,                                                                \
+                           const CUDA_MEMCPY3D *:                                                  \
+        spw_track_indirect_copy_3d,                                                                \
+                           const CUDA_MEMCPY3D_PEER *: spw_track_indirect_copy_3d_peer)(pCopy)))
 
 /* Several at once. */
 #define SPW_ENTRY_COPY_PARTS(symbol, params, args, ...)                                            \
-    SPW_ENTRY_PARTS(symbol, params, args, spw_indirect_copy_batch(dsts, srcs, sizes, count))
+    SPW_ENTRY_PARTS(symbol, params, args, spw_track_indirect_copy_batch(dsts, srcs, sizes, count))
 #define SPW_ENTRY_COPY_ROWS_PARTS(symbol, params, args, ...)                                       \
-    SPW_ENTRY_PARTS(symbol, params, args, spw_indirect_copy_3d_batch(opList, numOps))
+    SPW_ENTRY_PARTS(symbol, params, args, spw_track_indirect_copy_3d_batch(opList, numOps))
 
 #define SPW_ENTRY_START   SPW_ENTRY_HANDLE
 #define SPW_ENTRY_RESOLVE SPW_ENTRY_HANDLE
@@ -205,12 +212,12 @@ static void (*const entries[])(void) = {
 
 static_assert(sizeof(entries) / sizeof(entries[0]) == SPW_FN_COUNT, "an entry per row");
 
-void *spw_entry_address(enum spw_fn fn)
+void *spw_intercept_entry_address(enum spw_fn fn)
 {
     return (void *)(uintptr_t)entries[fn];
 }
 
-enum spw_fn spw_entry_find(const void *address)
+enum spw_fn spw_intercept_entry_find(const void *address)
 {
     size_t fn = 0;
 

@@ -6,10 +6,10 @@
 #include "driver/driver.h"
 
 /* The address of our entry for a row. */
-void *spw_entry_address(enum spw_fn fn);
+void *spw_intercept_entry_address(enum spw_fn fn);
 
 /* The row whose entry is at `address`; SPW_FN_COUNT if there is none. */
-enum spw_fn spw_entry_find(const void *address);
+enum spw_fn spw_intercept_entry_find(const void *address);
 
 /* The handlers of the SERVE rows: serve_*.c. Each has the type of the function it answers for, and
  * is called when CUDA is in use and the call is the program's. */

@@ -5,5 +5,5 @@
  * initialises CUDA itself. */
 #pragma once
 
-/* Registers the handlers, once per process. Caller holds spw_hook.lock. */
-void spw_fork_watch(void);
+/* Registers the handlers, once per process. Caller holds spw_process.lock. */
+void spw_intercept_fork_watch(void);

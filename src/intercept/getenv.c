@@ -23,7 +23,8 @@ static _Atomic(getenv_function *) real_getenv;
 
 static getenv_function *find_real(void)
 {
-    getenv_function *found = (getenv_function *)(uintptr_t)spw_dl_symbol(RTLD_NEXT, "getenv");
+    getenv_function *found =
+        (getenv_function *)(uintptr_t)spw_driver_dl_symbol(RTLD_NEXT, "getenv");
 
     atomic_store_explicit(&real_getenv, found, memory_order_relaxed);
     return found;
@@ -41,7 +42,7 @@ static bool wanted(void)
 {
     int mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
 
-    return !spw_hook_off() && (mode == SPW_MODE_TENSOR || mode == SPW_MODE_AUTO);
+    return !spw_track_off() && (mode == SPW_MODE_TENSOR || mode == SPW_MODE_AUTO);
 }
 
 static char *answer_torch(const char *name)
@@ -52,12 +53,12 @@ static char *answer_torch(const char *name)
         settings = real()(old_name);
     }
     if (settings == NULL && wanted()) {
-        atomic_store(&spw_hook.torch, SPW_TORCH_ANSWERED);
+        atomic_store(&spw_process.torch, SPW_TORCH_ANSWERED);
         return answer;
     }
-    atomic_store(&spw_hook.torch, settings != NULL && strstr(settings, "cudaMallocAsync") != NULL
-                                      ? SPW_TORCH_SAME
-                                      : SPW_TORCH_OTHER);
+    atomic_store(&spw_process.torch, settings != NULL && strstr(settings, "cudaMallocAsync") != NULL
+                                         ? SPW_TORCH_SAME
+                                         : SPW_TORCH_OTHER);
     return real()(name);
 }
 

@@ -41,7 +41,8 @@ static struct {
     _Atomic(void *) given[SPW_FN_COUNT];
 } known;
 
-_Thread_local struct spw_library_call spw_library_call __attribute__((tls_model("initial-exec")));
+_Thread_local struct spw_library_call spw_intercept_library_call
+    __attribute__((tls_model("initial-exec")));
 
 /* ---- which library ---- */
 
@@ -67,7 +68,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
 /* The library's function, unless it is our own. */
 static void *theirs(void *found)
 {
-    return found == NULL || spw_entry_find(found) != SPW_FN_COUNT ? NULL : found;
+    return found == NULL || spw_intercept_entry_find(found) != SPW_FN_COUNT ? NULL : found;
 }
 
 static void *in_library(const char *path, const char *name)
@@ -76,7 +77,7 @@ static void *in_library(const char *path, const char *name)
     void *found = NULL;
 
     if (library != NULL) {
-        found = theirs(spw_dl_symbol(library, name));
+        found = theirs(spw_driver_dl_symbol(library, name));
         (void)dlclose(library);
     }
     return found;
@@ -93,7 +94,7 @@ static bool hold(const void *found)
 /* Whether a function that we handed a call on to calls by its own name, for what lies behind it. */
 static bool is_handing_on(enum spw_fn fn, const void *found)
 {
-    return spw_library_call.fn == fn && spw_library_call.real == found;
+    return spw_intercept_library_call.fn == fn && spw_intercept_library_call.real == found;
 }
 
 /* The function that a caller would have reached without us. What comes behind us may be another
@@ -108,13 +109,13 @@ static void *look_up(enum spw_fn fn, const void *caller)
 
     (void)dl_iterate_phdr(visit, &loaded);
     if (loaded.count > 1) {
-        found = theirs(spw_dl_symbol_for(caller, name));
+        found = theirs(spw_driver_dl_symbol_for(caller, name));
     }
     if (found == NULL) {
-        found = theirs(spw_dl_symbol(RTLD_NEXT, name));
+        found = theirs(spw_driver_dl_symbol(RTLD_NEXT, name));
     }
     if (found == NULL) {
-        found = theirs(spw_dl_symbol_for(caller, name));
+        found = theirs(spw_driver_dl_symbol_for(caller, name));
     }
     if (given != NULL && (found == NULL || is_handing_on(fn, found))) {
         found = given;
@@ -141,7 +142,7 @@ static void remember(_Atomic(const struct site *) *bucket, enum spw_fn fn, const
     }
 }
 
-void *spw_library_function(enum spw_fn fn, const void *caller)
+void *spw_intercept_library_function(enum spw_fn fn, const void *caller)
 {
     size_t hash = (size_t)((uintptr_t)caller * 0x9e3779b97f4a7c15u >> 32) % BUCKETS;
     _Atomic(const struct site *) *bucket = &known.buckets[hash];
@@ -160,7 +161,7 @@ void *spw_library_function(enum spw_fn fn, const void *caller)
     return real;
 }
 
-void *spw_library_substitute(enum spw_fn fn, void *found)
+void *spw_intercept_library_substitute(enum spw_fn fn, void *found)
 {
     struct copies loaded = {.name = libraries[fn]};
     void *given = NULL;
@@ -170,11 +171,11 @@ void *spw_library_substitute(enum spw_fn fn, void *found)
         (void)atomic_compare_exchange_strong(&known.given[fn], &given, found);
     }
     return atomic_load_explicit(&known.given[fn], memory_order_acquire) == found
-               ? spw_entry_address(fn)
+               ? spw_intercept_entry_address(fn)
                : found;
 }
 
-bool spw_library_has(enum spw_fn fn)
+bool spw_intercept_library_has(enum spw_fn fn)
 {
     return libraries[fn] != NULL;
 }

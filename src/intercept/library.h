@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Whether a row is a function of such a library, not of the driver. */
-bool spw_library_has(enum spw_fn fn);
+bool spw_intercept_library_has(enum spw_fn fn);
 
 /* A call that was handed on to a library and is under way on this thread. */
 struct spw_library_call {
@@ -18,22 +18,23 @@ struct spw_library_call {
     const void *real; /* NULL: there is none */
 };
 
-extern _Thread_local struct spw_library_call spw_library_call
+extern _Thread_local struct spw_library_call spw_intercept_library_call
     __attribute__((tls_model("initial-exec")));
 
 /* result = what the function `real` of row `fn` answers, noted as under way. */
 #define SPW_LIBRARY_CALL(result, fn, real, args)                                                   \
     do {                                                                                           \
-        struct spw_library_call library_outer = spw_library_call;                                  \
+        struct spw_library_call library_outer = spw_intercept_library_call;                        \
                                                                                                    \
-        spw_library_call = (struct spw_library_call){fn, (const void *)(uintptr_t)(real)};         \
+        spw_intercept_library_call =                                                               \
+            (struct spw_library_call){fn, (const void *)(uintptr_t)(real)};                        \
         (result) = (real)args;                                                                     \
-        spw_library_call = library_outer;                                                          \
+        spw_intercept_library_call = library_outer;                                                \
     } while (0)
 
 /* The function that the call at `caller` would have reached; NULL: there is none. */
-void *spw_library_function(enum spw_fn fn, const void *caller);
+void *spw_intercept_library_function(enum spw_fn fn, const void *caller);
 
 /* What dlsym gives for a function that some library has at `found`: our entry, or `found` itself
  * where our entry would forward to another copy of the library. */
-void *spw_library_substitute(enum spw_fn fn, void *found);
+void *spw_intercept_library_substitute(enum spw_fn fn, void *found);

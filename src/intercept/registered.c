@@ -8,19 +8,19 @@
 
 #include <errno.h>
 
-void spw_registered_fix(CUdeviceptr address, size_t bytes)
+void spw_intercept_registered_fix(CUdeviceptr address, size_t bytes)
 {
     static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
     struct spw_pool *pool;
 
-    if (atomic_load_explicit(&spw_hook.state, memory_order_acquire) != SPW_HOOK_RUNNING ||
-        spw_device_owner(address, &pool) == NULL) {
+    if (atomic_load_explicit(&spw_process.state, memory_order_acquire) != SPW_PROCESS_RUNNING ||
+        spw_track_device_owner(address, &pool) == NULL) {
         return;
     }
     (void)spw_pool_treat(pool, address, bytes, &known);
-    if (atomic_load_explicit(&spw_wish_lazies, memory_order_acquire) > 0) {
+    if (atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > 0) {
         /* Whoever registers memory that cannot be had says so. */
-        (void)spw_wish_commit("registration");
+        (void)spw_serve_placement_commit("registration");
     }
 }
 
@@ -43,14 +43,15 @@ static const void *address_of(const struct ibv_mr_init_attr *attributes)
 #define SPW_REGISTER(library, result, symbol, params, args, address, bytes, absent)                \
     SPW_EXPORT result symbol params                                                                \
     {                                                                                              \
-        __typeof__(symbol) *real = (__typeof__(symbol) *)(uintptr_t)spw_library_function(          \
-            SPW_FN_##symbol, __builtin_return_address(0));                                         \
+        __typeof__(symbol) *real =                                                                 \
+            (__typeof__(symbol) *)(uintptr_t)spw_intercept_library_function(                       \
+                SPW_FN_##symbol, __builtin_return_address(0));                                     \
         result answer;                                                                             \
                                                                                                    \
         if (real == NULL) {                                                                        \
             return absent;                                                                         \
         }                                                                                          \
-        spw_registered_fix((CUdeviceptr)(uintptr_t)(address), bytes);                              \
+        spw_intercept_registered_fix((CUdeviceptr)(uintptr_t)(address), bytes);                    \
         SPW_LIBRARY_CALL(answer, SPW_FN_##symbol, real, args);                                     \
         return answer;                                                                             \
     }

@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-void *spw_resolve(void *address, const char *name)
+void *spw_intercept_resolve(void *address, const char *name)
 {
-    const struct spw_driver *driver = spw_hook_off() ? NULL : spw_hook_loaded();
+    const struct spw_driver *driver = spw_track_off() ? NULL : spw_track_loaded();
     enum spw_fn fn = driver == NULL ? SPW_FN_COUNT : spw_driver_find(driver, address);
 
     if (fn != SPW_FN_COUNT) {
-        return spw_entry_address(fn);
+        return spw_intercept_entry_address(fn);
     }
     /* Another version of a function in the list, or another library's of the same name. */
     if (driver != NULL && spw_log_enabled(SPW_LOG_DEBUG) && spw_driver_knows(name)) {
@@ -26,10 +26,10 @@ void *spw_resolve(void *address, const char *name)
 CUresult spw_serve_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
                                     cuuint64_t flags)
 {
-    CUresult result = spw_hook_driver()->cuGetProcAddress(symbol, pfn, cudaVersion, flags);
+    CUresult result = spw_track_driver()->cuGetProcAddress(symbol, pfn, cudaVersion, flags);
 
     if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
-        *pfn = spw_resolve(*pfn, symbol);
+        *pfn = spw_intercept_resolve(*pfn, symbol);
     }
     return result;
 }
@@ -39,10 +39,10 @@ CUresult spw_serve_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaV
                                        CUdriverProcAddressQueryResult *symbolStatus)
 {
     CUresult result =
-        spw_hook_driver()->cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
+        spw_track_driver()->cuGetProcAddress_v2(symbol, pfn, cudaVersion, flags, symbolStatus);
 
     if (result == CUDA_SUCCESS && pfn != NULL && *pfn != NULL && !spw_driver_inside()) {
-        *pfn = spw_resolve(*pfn, symbol);
+        *pfn = spw_intercept_resolve(*pfn, symbol);
     }
     return result;
 }

@@ -6,4 +6,4 @@
 
 /* Our entry for the driver function at `address`, or `address` itself when it is not in the list or
  * nothing is substituted. `name`: what was asked for. */
-void *spw_resolve(void *address, const char *name);
+void *spw_intercept_resolve(void *address, const char *name);

@@ -13,31 +13,31 @@
 
 /* ---- notes ---- */
 
-static struct spw_note begin(enum spw_fn fn, const void *caller)
+static struct spw_track_call begin(enum spw_fn fn, const void *caller)
 {
-    struct spw_note outer = spw_note;
+    struct spw_track_call outer = spw_track_call;
 
-    spw_note = (struct spw_note){fn, caller, false};
+    spw_track_call = (struct spw_track_call){fn, caller, false};
     return outer;
 }
 
 /* Ends a note; what arrived within an inner call arrived within the outer one. */
-static bool end(struct spw_note outer)
+static bool end(struct spw_track_call outer)
 {
-    bool arrived = spw_note.arrived;
+    bool arrived = spw_track_call.arrived;
 
-    spw_note = outer;
-    spw_note.arrived |= arrived;
+    spw_track_call = outer;
+    spw_track_call.arrived |= arrived;
     return arrived;
 }
 
 /* An allocation that no driver door saw: this runtime reaches the driver by another way. */
 static void missed(void)
 {
-    const struct spw_stream_info *here = spw_hook_serves() ? spw_stream_current() : NULL;
+    const struct spw_stream_info *here = spw_track_serves() ? spw_track_stream_current() : NULL;
 
     if (here != NULL) {
-        spw_counter_add(&spw_hook.devices[here->ordinal].counters->runtime_missed, 1);
+        spw_counter_add(&spw_process.devices[here->ordinal].counters->runtime_missed, 1);
     }
 }
 
@@ -49,8 +49,8 @@ static void missed(void)
     {                                                                                              \
         const void *caller = __builtin_return_address(0);                                          \
         __typeof__(name) *real =                                                                   \
-            (__typeof__(name) *)(uintptr_t)spw_library_function(SPW_FN_##name, caller);            \
-        struct spw_note outer;                                                                     \
+            (__typeof__(name) *)(uintptr_t)spw_intercept_library_function(SPW_FN_##name, caller);  \
+        struct spw_track_call outer;                                                               \
         cudaError_t result;                                                                        \
         bool arrived;                                                                              \
                                                                                                    \
@@ -76,7 +76,7 @@ static void missed(void)
 #define SPW_AFTER_RESOLVE(result, arrived, name, address, ...)                                     \
     (void)arrived;                                                                                 \
     if (result == cudaSuccess && address != NULL && *(address) != NULL) {                          \
-        *(address) = spw_resolve(*(address), name);                                                \
+        *(address) = spw_intercept_resolve(*(address), name);                                      \
     }
 
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args)

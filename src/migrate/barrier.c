@@ -12,8 +12,8 @@
 
 enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
 
-struct spw_gate spw_gate;
-_Thread_local struct spw_gate_thread spw_gate_thread
+struct spw_migrate_barrier spw_migrate_barrier;
+_Thread_local struct spw_migrate_barrier_thread spw_migrate_barrier_thread
     __attribute__((tls_model("initial-exec")));
 
 static pthread_key_t at_thread_exit;
@@ -22,9 +22,9 @@ static bool has_key;
 
 static void free_slot(void *cookie)
 {
-    struct spw_gate_slot *slot = cookie;
+    struct spw_migrate_barrier_slot *slot = cookie;
 
-    spw_gate_thread.slot = NULL;
+    spw_migrate_barrier_thread.slot = NULL;
     atomic_store_explicit(&slot->taken, false, memory_order_release);
 }
 
@@ -33,62 +33,64 @@ static void make_key(void)
     has_key = pthread_key_create(&at_thread_exit, free_slot) == 0;
 }
 
-void spw_gate_arm(void)
+void spw_migrate_barrier_arm(void)
 {
     pthread_once(&key_once, make_key);
-    atomic_store(&spw_gate.fenced,
+    atomic_store(&spw_migrate_barrier.fenced,
                  syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0);
-    atomic_store(&spw_gate.armed, true);
+    atomic_store(&spw_migrate_barrier.armed, true);
 }
 
-void spw_gate_reset(void)
+void spw_migrate_barrier_reset(void)
 {
-    for (size_t i = 0; i < SPW_GATE_SLOTS; i++) {
-        struct spw_gate_slot *slot = &spw_gate.slots[i];
+    for (size_t i = 0; i < SPW_MIGRATE_BARRIER_SLOTS; i++) {
+        struct spw_migrate_barrier_slot *slot = &spw_migrate_barrier.slots[i];
 
-        atomic_store(&slot->inside, slot == spw_gate_thread.slot && spw_gate_thread.depth > 0);
-        atomic_store(&slot->taken, slot == spw_gate_thread.slot);
+        atomic_store(&slot->inside, slot == spw_migrate_barrier_thread.slot &&
+                                        spw_migrate_barrier_thread.depth > 0);
+        atomic_store(&slot->taken, slot == spw_migrate_barrier_thread.slot);
     }
-    atomic_store(&spw_gate.closed, 0);
+    atomic_store(&spw_migrate_barrier.closed, 0);
 }
 
-struct spw_gate_slot *spw_gate_join(void)
+struct spw_migrate_barrier_slot *spw_migrate_barrier_join(void)
 {
-    struct spw_gate_slot *slot = &spw_gate.slots[SPW_GATE_SLOTS - 1];
+    struct spw_migrate_barrier_slot *slot =
+        &spw_migrate_barrier.slots[SPW_MIGRATE_BARRIER_SLOTS - 1];
 
     /* A slot that nobody gives back would be lost with its thread. */
-    for (size_t i = 0; has_key && i < SPW_GATE_SLOTS - 1; i++) {
+    for (size_t i = 0; has_key && i < SPW_MIGRATE_BARRIER_SLOTS - 1; i++) {
         bool taken = false;
 
-        if (!atomic_load_explicit(&spw_gate.slots[i].taken, memory_order_relaxed) &&
-            atomic_compare_exchange_strong(&spw_gate.slots[i].taken, &taken, true)) {
-            slot = &spw_gate.slots[i];
+        if (!atomic_load_explicit(&spw_migrate_barrier.slots[i].taken, memory_order_relaxed) &&
+            atomic_compare_exchange_strong(&spw_migrate_barrier.slots[i].taken, &taken, true)) {
+            slot = &spw_migrate_barrier.slots[i];
             if (pthread_setspecific(at_thread_exit, slot) != 0) {
                 atomic_store(&slot->taken, false);
-                slot = &spw_gate.slots[SPW_GATE_SLOTS - 1];
+                slot = &spw_migrate_barrier.slots[SPW_MIGRATE_BARRIER_SLOTS - 1];
             }
             break;
         }
     }
-    spw_gate_thread.slot = slot;
+    spw_migrate_barrier_thread.slot = slot;
     return slot;
 }
 
-static void step_out(struct spw_gate_slot *slot)
+static void step_out(struct spw_migrate_barrier_slot *slot)
 {
-    if (spw_gate_shared(slot)) {
+    if (spw_migrate_barrier_shared(slot)) {
         atomic_fetch_sub(&slot->inside, 1);
     } else {
         atomic_store_explicit(&slot->inside, 0, memory_order_release);
     }
 }
 
-void spw_gate_wait(struct spw_gate_slot *slot)
+void spw_migrate_barrier_wait(struct spw_migrate_barrier_slot *slot)
 {
-    while (atomic_load(&spw_gate.closed) != 0) {
+    while (atomic_load(&spw_migrate_barrier.closed) != 0) {
         step_out(slot);
-        (void)syscall(SYS_futex, &spw_gate.closed, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
-        spw_gate_mark(slot);
+        (void)syscall(SYS_futex, &spw_migrate_barrier.closed, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+        spw_migrate_barrier_mark(slot);
     }
 }
 
@@ -96,15 +98,15 @@ void spw_gate_wait(struct spw_gate_slot *slot)
 static bool order_readers(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    return atomic_load(&spw_gate.fenced) ||
+    return atomic_load(&spw_migrate_barrier.fenced) ||
            syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 /* Whether another thread is inside; `mine` is the slot in which the calling one is, or NULL. */
-static bool somebody_inside(const struct spw_gate_slot *mine)
+static bool somebody_inside(const struct spw_migrate_barrier_slot *mine)
 {
-    for (size_t i = 0; i < SPW_GATE_SLOTS; i++) {
-        const struct spw_gate_slot *slot = &spw_gate.slots[i];
+    for (size_t i = 0; i < SPW_MIGRATE_BARRIER_SLOTS; i++) {
+        const struct spw_migrate_barrier_slot *slot = &spw_migrate_barrier.slots[i];
         uint32_t own = slot == mine ? 1 : 0;
 
         if (atomic_load_explicit(&slot->inside, memory_order_acquire) > own) {
@@ -114,25 +116,26 @@ static bool somebody_inside(const struct spw_gate_slot *mine)
     return false;
 }
 
-bool spw_gate_close(uint64_t most_ns)
+bool spw_migrate_barrier_quiesce(uint64_t most_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    const struct spw_gate_slot *mine = spw_gate_inside() ? spw_gate_thread.slot : NULL;
+    const struct spw_migrate_barrier_slot *mine =
+        spw_migrate_barrier_inside() ? spw_migrate_barrier_thread.slot : NULL;
     uint64_t begin = spw_clock_ns();
     uint32_t open = 0;
 
-    if (!atomic_load(&spw_gate.armed) ||
-        !atomic_compare_exchange_strong(&spw_gate.closed, &open, 1)) {
+    if (!atomic_load(&spw_migrate_barrier.armed) ||
+        !atomic_compare_exchange_strong(&spw_migrate_barrier.closed, &open, 1)) {
         return false;
     }
     if (!order_readers()) {
-        atomic_store(&spw_gate.closed, 0);
+        atomic_store(&spw_migrate_barrier.closed, 0);
         return false;
     }
-    spw_gate_thread.depth++;
+    spw_migrate_barrier_thread.depth++;
     while (somebody_inside(mine)) {
         if (spw_clock_ns() - begin >= most_ns) {
-            spw_gate_open();
+            spw_migrate_barrier_resume();
             return false;
         }
         nanosleep(&pause, NULL);
@@ -141,19 +144,21 @@ bool spw_gate_close(uint64_t most_ns)
     return true;
 }
 
-void spw_gate_open(void)
+void spw_migrate_barrier_resume(void)
 {
-    spw_gate_thread.depth--;
-    atomic_store(&spw_gate.closed, 0);
-    (void)syscall(SYS_futex, &spw_gate.closed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    spw_migrate_barrier_thread.depth--;
+    atomic_store(&spw_migrate_barrier.closed, 0);
+    (void)syscall(SYS_futex, &spw_migrate_barrier.closed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL,
+                  0);
 }
 
-uint64_t spw_gate_submissions(void)
+uint64_t spw_migrate_barrier_submissions(void)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < SPW_GATE_SLOTS; i++) {
-        sum += atomic_load_explicit(&spw_gate.slots[i].submissions, memory_order_acquire);
+    for (size_t i = 0; i < SPW_MIGRATE_BARRIER_SLOTS; i++) {
+        sum +=
+            atomic_load_explicit(&spw_migrate_barrier.slots[i].submissions, memory_order_acquire);
     }
     return sum;
 }

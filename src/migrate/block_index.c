@@ -3,26 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool spw_places_init(struct spw_places *places, uint64_t base, uint64_t bytes,
-                     uint64_t granule_bytes, uint32_t most)
+bool spw_migrate_block_index_init(struct spw_block_index *places, uint64_t base, uint64_t bytes,
+                                  uint64_t granule_bytes, uint32_t most)
 {
     size_t granules = (size_t)(bytes / granule_bytes) + 1;
 
-    *places = (struct spw_places){.base = base,
-                                  .bytes = bytes,
-                                  .granule_shift = (unsigned)__builtin_ctzll(granule_bytes),
-                                  .covers = calloc(granules, sizeof(*places->covers)),
-                                  .begins = calloc(granules, sizeof(*places->begins)),
-                                  .blocks = calloc(most, sizeof(*places->blocks)),
-                                  .most = most};
+    *places = (struct spw_block_index){.base = base,
+                                       .bytes = bytes,
+                                       .granule_shift = (unsigned)__builtin_ctzll(granule_bytes),
+                                       .covers = calloc(granules, sizeof(*places->covers)),
+                                       .begins = calloc(granules, sizeof(*places->begins)),
+                                       .blocks = calloc(most, sizeof(*places->blocks)),
+                                       .most = most};
     if (places->covers == NULL || places->begins == NULL || places->blocks == NULL) {
-        spw_places_fini(places);
+        spw_migrate_block_index_fini(places);
         return false;
     }
     return true;
 }
 
-void spw_places_fini(struct spw_places *places)
+void spw_migrate_block_index_fini(struct spw_block_index *places)
 {
     free(places->covers);
     free(places->begins);
@@ -31,28 +31,29 @@ void spw_places_fini(struct spw_places *places)
 }
 
 /* Names `block` as the one that covers the granules behind the one it begins in. */
-static void cover(struct spw_places *places, const struct spw_place *place, uint32_t block)
+static void cover(struct spw_block_index *places, const struct spw_place *place, uint32_t block)
 {
-    size_t last = spw_places_granule(places, place->end - 1);
+    size_t last = spw_migrate_block_index_granule(places, place->end - 1);
 
-    for (size_t g = spw_places_granule(places, place->address) + 1; g <= last; g++) {
+    for (size_t g = spw_migrate_block_index_granule(places, place->address) + 1; g <= last; g++) {
         places->covers[g] = block;
     }
 }
 
-void spw_places_put(struct spw_places *places, uint32_t block, uint64_t address, uint64_t bytes)
+void spw_migrate_block_index_put(struct spw_block_index *places, uint32_t block, uint64_t address,
+                                 uint64_t bytes)
 {
-    size_t granule = spw_places_granule(places, address);
+    size_t granule = spw_migrate_block_index_granule(places, address);
 
     places->blocks[block] = (struct spw_place){address, address + bytes, places->begins[granule]};
     places->begins[granule] = block;
     cover(places, &places->blocks[block], block);
 }
 
-void spw_places_remove(struct spw_places *places, uint32_t block)
+void spw_migrate_block_index_remove(struct spw_block_index *places, uint32_t block)
 {
     struct spw_place *place = &places->blocks[block];
-    uint32_t *link = &places->begins[spw_places_granule(places, place->address)];
+    uint32_t *link = &places->begins[spw_migrate_block_index_granule(places, place->address)];
 
     while (*link != block) {
         link = &places->blocks[*link].beside;
@@ -62,9 +63,11 @@ void spw_places_remove(struct spw_places *places, uint32_t block)
     *place = (struct spw_place){0};
 }
 
-uint32_t spw_places_touch(const struct spw_places *places, uint64_t address, uint64_t end)
+uint32_t spw_migrate_block_index_touch(const struct spw_block_index *places, uint64_t address,
+                                       uint64_t end)
 {
-    size_t first = spw_places_granule(places, address), last = spw_places_granule(places, end - 1);
+    size_t first = spw_migrate_block_index_granule(places, address),
+           last = spw_migrate_block_index_granule(places, end - 1);
 
     for (size_t g = first; g <= last; g++) {
         uint32_t block = places->covers[g];
@@ -81,7 +84,7 @@ uint32_t spw_places_touch(const struct spw_places *places, uint64_t address, uin
     return 0;
 }
 
-uint32_t spw_places_find(const struct spw_places *places, uint64_t address)
+uint32_t spw_migrate_block_index_find(const struct spw_block_index *places, uint64_t address)
 {
-    return spw_places_touch(places, address, address + 1);
+    return spw_migrate_block_index_touch(places, address, address + 1);
 }

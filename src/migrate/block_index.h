@@ -14,7 +14,7 @@ struct spw_place {
     uint32_t beside; /* the next one that begins in the granule */
 };
 
-struct spw_places {
+struct spw_block_index {
     uint64_t base, bytes;
     unsigned granule_shift;
     uint32_t *covers, *begins; /* by granule: a block, 0: none */
@@ -23,26 +23,30 @@ struct spw_places {
 };
 
 /* Blocks are numbered from 1 and below `most`. False when the process has no memory. */
-bool spw_places_init(struct spw_places *places, uint64_t base, uint64_t bytes,
-                     uint64_t granule_bytes, uint32_t most);
-void spw_places_fini(struct spw_places *places);
+bool spw_migrate_block_index_init(struct spw_block_index *places, uint64_t base, uint64_t bytes,
+                                  uint64_t granule_bytes, uint32_t most);
+void spw_migrate_block_index_fini(struct spw_block_index *places);
 
 /* Enters a block that lies in the arena and touches no other. */
-void spw_places_put(struct spw_places *places, uint32_t block, uint64_t address, uint64_t bytes);
-void spw_places_remove(struct spw_places *places, uint32_t block);
+void spw_migrate_block_index_put(struct spw_block_index *places, uint32_t block, uint64_t address,
+                                 uint64_t bytes);
+void spw_migrate_block_index_remove(struct spw_block_index *places, uint32_t block);
 
-static inline bool spw_places_own(const struct spw_places *places, uint64_t address)
+static inline bool spw_migrate_block_index_own(const struct spw_block_index *places,
+                                               uint64_t address)
 {
     return address - places->base < places->bytes;
 }
 
-static inline size_t spw_places_granule(const struct spw_places *places, uint64_t address)
+static inline size_t spw_migrate_block_index_granule(const struct spw_block_index *places,
+                                                     uint64_t address)
 {
     return (size_t)((address - places->base) >> places->granule_shift);
 }
 
 /* The block that contains an address of the arena; 0: none. */
-uint32_t spw_places_find(const struct spw_places *places, uint64_t address);
+uint32_t spw_migrate_block_index_find(const struct spw_block_index *places, uint64_t address);
 
 /* A block that touches [address, end) of the arena; 0: none. */
-uint32_t spw_places_touch(const struct spw_places *places, uint64_t address, uint64_t end);
+uint32_t spw_migrate_block_index_touch(const struct spw_block_index *places, uint64_t address,
+                                       uint64_t end);

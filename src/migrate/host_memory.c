@@ -44,7 +44,7 @@ static bool number_of(const char *text, const char *name, uint64_t *ret_number)
     return false;
 }
 
-static void read_machine(const char *root, struct spw_host_memory *memory)
+static void read_machine(const char *root, struct spw_migrate_host_memory *memory)
 {
     char path[PATH_BYTES], text[FILE_BYTES];
     uint64_t kib;
@@ -82,7 +82,7 @@ static bool read_number(const char *folder, const char *name, uint64_t *ret_numb
 
 /* Takes one group into account. */
 static void read_group(const char *folder, const struct group_kind *kind,
-                       struct spw_host_memory *memory)
+                       struct spw_migrate_host_memory *memory)
 {
     char path[PATH_BYTES + 64], text[FILE_BYTES];
     uint64_t limit, usage, reclaimable = 0, leaves;
@@ -107,7 +107,7 @@ static void read_group(const char *folder, const struct group_kind *kind,
 /* A group and those above it: every one of them limits. In a container the path may be one of the
  * host's that is not there; the root of what is there counts in any case. */
 static void read_groups(const char *root, const struct group_kind *kind, const char *group,
-                        struct spw_host_memory *memory)
+                        struct spw_migrate_host_memory *memory)
 {
     char folder[PATH_BYTES];
     size_t base = (size_t)snprintf(folder, sizeof(folder), "%s%s", root, kind->folder);
@@ -130,7 +130,7 @@ static void read_groups(const char *root, const struct group_kind *kind, const c
     }
 }
 
-void spw_host_memory_below(const char *root, struct spw_host_memory *ret_memory)
+void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_memory *ret_memory)
 {
     static const struct group_kind unified = {"/sys/fs/cgroup", "memory.max", "memory.current",
                                               "inactive_file"};
@@ -162,12 +162,12 @@ void spw_host_memory_below(const char *root, struct spw_host_memory *ret_memory)
     }
 }
 
-void spw_host_memory(struct spw_host_memory *ret_memory)
+void spw_migrate_host_memory(struct spw_migrate_host_memory *ret_memory)
 {
-    spw_host_memory_below("", ret_memory);
+    spw_migrate_host_memory_below("", ret_memory);
 }
 
-uint64_t spw_host_memory_share(const struct spw_host_memory *memory)
+uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *memory)
 {
     uint64_t left = memory->available;
 

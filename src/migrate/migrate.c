@@ -43,18 +43,18 @@ enum {
     ASK_EVERY = 8         /* calls, for which a copy under way is asked once whether it is done */
 };
 
-struct spw_host_tier {
-    struct spw_host_tier_config config;
+struct spw_migrate {
+    struct spw_migrate_config config;
     pthread_mutex_t lock;
     enum state state;
     bool moves;     /* memory can be moved, not only placed */
     bool needed;    /* memory was short */
     enum spw_err refused; /* why the host cannot be used */
     bool pins;      /* blocks are placed in page-locked memory: no chunks can be had */
-    struct spw_mover mover;
-    struct spw_heat heat;
-    struct spw_marks marks; /* how far the device is, where arguments are trusted */
-    struct spw_marks pace;  /* how far the streams are that the program submits to */
+    struct spw_migration mover;
+    struct spw_access_log heat;
+    struct spw_progress marks; /* how far the device is, where arguments are trusted */
+    struct spw_progress pace;  /* how far the streams are that the program submits to */
     uint64_t marked;        /* the event at which the last mark was set */
     uint64_t rests_until;   /* by the clock: it is not looked again what to move */
     uint64_t period;        /* of the order of use, in events; 0: not known */
@@ -74,51 +74,52 @@ static uint64_t granule_of(const struct spw_pool *pool)
     return granule;
 }
 
-enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
-                                  struct spw_host_tier **ret_tier)
+enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
+                                struct spw_migrate **ret_tier)
 {
-    struct spw_host_tier *tier = calloc(1, sizeof(*tier));
+    struct spw_migrate *tier = calloc(1, sizeof(*tier));
 
     if (tier == NULL) {
         return SPW_E_NO_HOST;
     }
     tier->config = *config;
     pthread_mutex_init(&tier->lock, NULL);
-    tier->mover = (struct spw_mover){.pool = config->pool,
-                                     .counters = config->counters,
-                                     .ordinal = config->ordinal,
-                                     .granule_bytes = granule_of(config->pool),
-                                     .wait_ns = config->move_wait_ns,
-                                     .overlap = config->overlap,
-                                     .trust = config->trust,
-                                     .audit = config->audit,
-                                     .verify = config->verify,
-                                     .label = config->label,
-                                     .next_skip = 1};
+    tier->mover = (struct spw_migration){.pool = config->pool,
+                                         .counters = config->counters,
+                                         .ordinal = config->ordinal,
+                                         .granule_bytes = granule_of(config->pool),
+                                         .wait_ns = config->move_wait_ns,
+                                         .overlap = config->overlap,
+                                         .trust = config->trust,
+                                         .audit = config->audit,
+                                         .verify = config->verify,
+                                         .label = config->label,
+                                         .next_skip = 1};
     tier->marks.pool = tier->pace.pool = config->pool;
     *ret_tier = tier;
     return SPW_OK;
 }
 
-void spw_host_tier_destroy(struct spw_host_tier *tier)
+void spw_migrate_destroy(struct spw_migrate *tier)
 {
     if (tier != NULL && atomic_exchange(&tier->watching, false)) {
-        spw_heat_close(&tier->heat);
+        spw_migrate_access_log_close(&tier->heat);
     }
     free(tier);
 }
 
 /* From the first shortage on it matters what is used. */
-static void watch(struct spw_host_tier *tier)
+static void watch(struct spw_migrate *tier)
 {
-    if (tier->moves && spw_heat_open(&tier->heat, tier->config.pool, tier->config.counters)) {
+    if (tier->moves &&
+        spw_migrate_access_log_open(&tier->heat, tier->config.pool, tier->config.counters)) {
         tier->mover.heat = &tier->heat;
         atomic_store(&tier->watching, true);
     }
 }
 
 /* Finds out whether the device can use the host's memory, unless that is known. */
-static void find_out(struct spw_host_tier *tier)
+static void find_out(struct spw_migrate *tier)
 {
     enum spw_err err;
 
@@ -135,7 +136,7 @@ static void find_out(struct spw_host_tier *tier)
 }
 
 /* At the first shortage, when what is missing is told. */
-static bool open_tier(struct spw_host_tier *tier)
+static bool open_tier(struct spw_migrate *tier)
 {
     find_out(tier);
     if (tier->state == UNOPENED || tier->needed) {
@@ -157,7 +158,7 @@ static bool open_tier(struct spw_host_tier *tier)
     return tier->state == OPEN;
 }
 
-bool spw_host_tier_has_room(struct spw_host_tier *tier)
+bool spw_migrate_has_room(struct spw_migrate *tier)
 {
     const struct spw_counters *counters = tier->config.counters;
     bool room = spw_counter_get(&counters->host_used_bytes) < tier->config.limit_bytes;
@@ -169,16 +170,15 @@ bool spw_host_tier_has_room(struct spw_host_tier *tier)
     return room;
 }
 
-void spw_host_tier_prepare(struct spw_host_tier *tier)
+void spw_migrate_prepare(struct spw_migrate *tier)
 {
     pthread_mutex_lock(&tier->lock);
     find_out(tier);
     pthread_mutex_unlock(&tier->lock);
 }
 
-void spw_host_tier_announce(struct spw_host_tier *tier,
-                            const struct spw_host_tier_request *request, uint64_t host_bytes,
-                            bool moved)
+void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_request *request,
+                          uint64_t host_bytes, bool moved)
 {
     char went[SPW_SIZE_TEXT], block[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], who[256];
 
@@ -193,15 +193,14 @@ void spw_host_tier_announce(struct spw_host_tier *tier,
             spw_size_text(tier->config.limit_bytes, most));
 }
 
-static enum spw_err alloc(const struct spw_host_tier *tier,
-                          const struct spw_host_tier_request *request, bool anywhere,
-                          uint64_t *ret_address, uint64_t *ret_host_bytes)
+static enum spw_err alloc(const struct spw_migrate *tier, const struct spw_migrate_request *request,
+                          bool anywhere, uint64_t *ret_address, uint64_t *ret_host_bytes)
 {
     return spw_pool_alloc_wish(tier->config.pool, request->bytes, request->stream, request->context,
                                request->site, request->wish, anywhere, ret_address, ret_host_bytes);
 }
 
-static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier_request *request,
+static enum spw_err place(struct spw_migrate *tier, const struct spw_migrate_request *request,
                           uint64_t *ret_address)
 {
     uint64_t host_bytes = 0;
@@ -210,51 +209,51 @@ static enum spw_err place(struct spw_host_tier *tier, const struct spw_host_tier
     if (err == SPW_OK && host_bytes > 0) {
         spw_counter_add(&tier->config.counters->placed_bytes, host_bytes);
         spw_counter_add(&tier->config.counters->spilled_bytes, host_bytes);
-        spw_host_tier_announce(tier, request, host_bytes, /* moved */ false);
+        spw_migrate_announce(tier, request, host_bytes, /* moved */ false);
     }
     return err;
 }
 
 /* The moment up to which all is done, so that what was not named since is at rest; NULL: not known,
  * or arguments do not tell, not even of what was submitted since, as far as can be said now. */
-static const struct spw_heat_moment *passed(struct spw_host_tier *tier)
+static const struct spw_access_log_moment *passed(struct spw_migrate *tier)
 {
-    const struct spw_heat_moment *then = tier->config.trust ? spw_marks_passed(&tier->marks) : NULL;
-    struct spw_heat_moment now;
+    const struct spw_access_log_moment *then =
+        tier->config.trust ? spw_migrate_progress_passed(&tier->marks) : NULL;
+    struct spw_access_log_moment now;
 
     if (then == NULL) {
         return NULL;
     }
-    now = spw_heat_now(&tier->heat, spw_gate_submissions());
+    now = spw_migrate_access_log_now(&tier->heat, spw_migrate_barrier_submissions());
     return now.submissions - then->submissions == now.known - then->known ? then : NULL;
 }
 
 /* Moves blocks to the host that will not be used for long, or were not. */
-static enum spw_err spill(struct spw_host_tier *tier, uint64_t bytes, bool must,
-                          uint64_t *ret_bytes)
+static enum spw_err spill(struct spw_migrate *tier, uint64_t bytes, bool must, uint64_t *ret_bytes)
 {
     struct spw_move_wish wish = {
         .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : COLD_AGE};
-    struct spw_heat_plan plan;
-    struct spw_heat_wish heat_wish = {
+    struct spw_access_log_plan plan;
+    struct spw_access_log_wish heat_wish = {
         .bytes = bytes, .most = SPW_MOVE_GRANULES, .least_age = must ? 0 : COLD_EVENTS};
 
     if (atomic_load(&tier->watching)) {
         heat_wish.passed = passed(tier);
-        spw_heat_plan(&tier->heat, &heat_wish, &plan);
+        spw_migrate_access_log_plan(&tier->heat, &heat_wish, &plan);
         if (plan.count == 0 && heat_wish.passed != NULL) {
             heat_wish.passed = NULL;
-            spw_heat_plan(&tier->heat, &heat_wish, &plan);
+            spw_migrate_access_log_plan(&tier->heat, &heat_wish, &plan);
         }
         wish.places = plan.places;
         wish.count = plan.count;
     }
-    return spw_mover_move(&tier->mover, &wish, heat_wish.passed,
-                          PATIENCE * tier->config.move_wait_ns, ret_bytes);
+    return spw_migrate_migration_move(&tier->mover, &wish, heat_wish.passed,
+                                      PATIENCE * tier->config.move_wait_ns, ret_bytes);
 }
 
 /* What the device lacks for a request. */
-static uint64_t missing_for(const struct spw_host_tier *tier, uint64_t bytes)
+static uint64_t missing_for(const struct spw_migrate *tier, uint64_t bytes)
 {
     int64_t lacks = (int64_t)(bytes + tier->mover.granule_bytes) - spw_pool_room(tier->config.pool);
 
@@ -264,12 +263,13 @@ static uint64_t missing_for(const struct spw_host_tier *tier, uint64_t bytes)
 /* How much is to be moved for a request. Where the order of use is known, what the next ones need
  * goes ahead of them. Else usually as much as the request is of, so that the next one finds room as
  * well; for a large one that would throw out far more than is missing. */
-static uint64_t enough_for(struct spw_host_tier *tier, uint64_t bytes, uint64_t share)
+static uint64_t enough_for(struct spw_migrate *tier, uint64_t bytes, uint64_t share)
 {
     uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
     uint64_t missing = missing_for(tier, bytes), most = limit / SHARE_AT_MOST, events, period;
 
-    if (atomic_load(&tier->watching) && spw_heat_knows(&tier->heat, &events, &period)) {
+    if (atomic_load(&tier->watching) &&
+        spw_migrate_access_log_knows(&tier->heat, &events, &period)) {
         return missing + (tier->mover.at_work ? share / WORTH_SHARE : share);
     }
     most = missing + share > most ? missing + share : most;
@@ -278,7 +278,7 @@ static uint64_t enough_for(struct spw_host_tier *tier, uint64_t bytes, uint64_t 
 }
 
 /* Moves blocks to the host until there should be room. False when nothing was moved. */
-static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_request *request)
+static bool make_room(struct spw_migrate *tier, const struct spw_migrate_request *request)
 {
     bool must = request->wish != NULL && request->wish->on_device;
     uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) /
@@ -291,7 +291,7 @@ static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_req
         moved += bytes;
     }
     if (moved > 0) {
-        spw_host_tier_announce(tier, request, moved, /* moved */ true);
+        spw_migrate_announce(tier, request, moved, /* moved */ true);
     }
     return moved > 0;
 }
@@ -299,33 +299,34 @@ static bool make_room(struct spw_host_tier *tier, const struct spw_host_tier_req
 /* ---- ahead of use ---- */
 
 /* Ends the move that began first, if one is under way. */
-static void finish(struct spw_host_tier *tier)
+static void finish(struct spw_migrate *tier)
 {
     uint64_t bytes;
 
     if (tier->mover.under_way > 0) {
-        (void)spw_mover_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns, &bytes);
+        (void)spw_migrate_migration_finish(&tier->mover, PATIENCE * tier->config.move_wait_ns,
+                                           &bytes);
         spw_pool_map_ahead(tier->config.pool, tier->mover.at_work ? MAPPED_AT_WORK : 0);
     }
 }
 
 /* The same, at once. False when nothing can have changed for those who need room. */
-static bool finish_now(struct spw_host_tier *tier)
+static bool finish_now(struct spw_migrate *tier)
 {
     finish(tier);
-    return spw_mover_clear(&tier->mover);
+    return spw_migrate_migration_clear(&tier->mover);
 }
 
-static void finish_all(struct spw_host_tier *tier)
+static void finish_all(struct spw_migrate *tier)
 {
     while (tier->mover.under_way > 0) {
         finish(tier);
     }
-    (void)spw_mover_clear(&tier->mover);
+    (void)spw_migrate_migration_clear(&tier->mover);
 }
 
 /* How many granules are moved at once ahead of use, each way. */
-static uint64_t batch_of(const struct spw_host_tier *tier)
+static uint64_t batch_of(const struct spw_migrate *tier)
 {
     uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
     uint64_t host = spw_counter_get(&tier->config.counters->host_bytes);
@@ -338,12 +339,12 @@ static uint64_t batch_of(const struct spw_host_tier *tier)
 }
 
 /* False when it cannot be begun; so are the next ones where there is nothing to begin. */
-static bool begin_move(struct spw_host_tier *tier, const struct spw_heat_plan *plan,
-                       const struct spw_heat_moment *since)
+static bool begin_move(struct spw_migrate *tier, const struct spw_access_log_plan *plan,
+                       const struct spw_access_log_moment *since)
 {
     const struct spw_move_wish wish = {.places = plan->places, .count = plan->count};
 
-    if (spw_mover_begin(&tier->mover, &wish, /* foreseen */ true, since) != SPW_OK) {
+    if (spw_migrate_migration_begin(&tier->mover, &wish, /* foreseen */ true, since) != SPW_OK) {
         return false;
     }
     spw_counter_add(&tier->config.counters->prefetches, 1);
@@ -351,7 +352,7 @@ static bool begin_move(struct spw_host_tier *tier, const struct spw_heat_plan *p
 }
 
 /* A part of a period in which the device is near enough. */
-static uint64_t near_of(const struct spw_host_tier *tier, uint64_t share)
+static uint64_t near_of(const struct spw_migrate *tier, uint64_t share)
 {
     uint64_t near = tier->period / share;
 
@@ -359,7 +360,7 @@ static uint64_t near_of(const struct spw_host_tier *tier, uint64_t share)
 }
 
 /* How many events the program may be ahead of the device. */
-static uint64_t ahead_of(const struct spw_host_tier *tier)
+static uint64_t ahead_of(const struct spw_migrate *tier)
 {
     if (tier->config.trust) {
         return near_of(tier, NEAR_TRUSTED);
@@ -369,32 +370,32 @@ static uint64_t ahead_of(const struct spw_host_tier *tier)
 
 /* What is used again and again while it is on the host is never at rest while the device is not,
  * and is used over the link until it is fetched: the device comes to rest for it. */
-static bool begin_hot(struct spw_host_tier *tier, struct spw_heat_wish wish)
+static bool begin_hot(struct spw_migrate *tier, struct spw_access_log_wish wish)
 {
-    struct spw_heat_plan plan;
+    struct spw_access_log_plan plan;
 
     wish.hot = true;
-    spw_heat_plan(&tier->heat, &wish, &plan);
+    spw_migrate_access_log_plan(&tier->heat, &wish, &plan);
     if (plan.count == 0 || plan.at >= ahead_of(tier) ||
         !begin_move(tier, &plan, /* since */ NULL)) {
         return false;
     }
-    spw_mover_rest(&tier->mover);
+    spw_migrate_migration_rest(&tier->mover);
     return true;
 }
 
 /* Begins to move what will be used, and in its place what will not, if that is known and either
  * enough to be worth the while or needed soon. */
-static bool begin_foreseen(struct spw_host_tier *tier)
+static bool begin_foreseen(struct spw_migrate *tier)
 {
     uint64_t batch = batch_of(tier);
     uint64_t worth = tier->mover.at_work ? batch / WORTH_SHARE : batch;
-    struct spw_heat_plan plan;
-    struct spw_heat_wish wish = {.most = (size_t)batch, .passed = passed(tier)};
+    struct spw_access_log_plan plan;
+    struct spw_access_log_wish wish = {.most = (size_t)batch, .passed = passed(tier)};
 
     /* Room to fetch to while others go; what is kept free is missing to the program. */
     wish.kept = batch / 2 * tier->mover.granule_bytes;
-    spw_heat_plan(&tier->heat, &wish, &plan);
+    spw_migrate_access_log_plan(&tier->heat, &wish, &plan);
     if (plan.hot > 0 && begin_hot(tier, wish)) {
         return true;
     }
@@ -404,7 +405,7 @@ static bool begin_foreseen(struct spw_host_tier *tier)
 
 /* Looks what to do next, if that is known. It takes time of the program's own, and more on a device
  * with more memory. */
-static void begin(struct spw_host_tier *tier)
+static void begin(struct spw_migrate *tier)
 {
     uint64_t events, pause, worked;
 
@@ -412,7 +413,8 @@ static void begin(struct spw_host_tier *tier)
         return;
     }
     worked = spw_clock_worked_ns();
-    if (spw_heat_knows(&tier->heat, &events, &tier->period) && !begin_foreseen(tier)) {
+    if (spw_migrate_access_log_knows(&tier->heat, &events, &tier->period) &&
+        !begin_foreseen(tier)) {
         tier->rests_until = spw_clock_ns() + (LOOK_TIME - 1) * (spw_clock_worked_ns() - worked);
     }
     pause = tier->period / (tier->mover.at_work ? LOOK_AT_WORK : LOOK_SHARE);
@@ -426,9 +428,10 @@ static void begin(struct spw_host_tier *tier)
  * cannot move. How far it is behind is told by the stream of the call, as the device's own marks
  * come behind what is being copied as well. Held back in vain, the program is left alone for a
  * while: the device may be waiting for what it submits next. */
-static void keep_near(struct spw_host_tier *tier, const struct spw_stream *stream)
+static void keep_near(struct spw_migrate *tier, const struct spw_stream *stream)
 {
-    const struct spw_heat_moment now = spw_heat_now(&tier->heat, spw_gate_submissions());
+    const struct spw_access_log_moment now =
+        spw_migrate_access_log_now(&tier->heat, spw_migrate_barrier_submissions());
     uint64_t ahead = ahead_of(tier);
     uint64_t apart = tier->period > 0 ? near_of(tier, NEAR_MOVING) / MARK_SHARE : 0;
 
@@ -436,10 +439,10 @@ static void keep_near(struct spw_host_tier *tier, const struct spw_stream *strea
         return;
     }
     if (tier->config.trust) {
-        spw_marks_set(&tier->marks, NULL, &now);
+        spw_migrate_progress_set(&tier->marks, NULL, &now);
     }
     if (stream != NULL) {
-        spw_marks_set(&tier->pace, stream, &now);
+        spw_migrate_progress_set(&tier->pace, stream, &now);
     }
     tier->marked = now.events;
     if ((tier->config.trust && !tier->mover.at_work) || tier->period == 0 || now.events < ahead) {
@@ -447,7 +450,8 @@ static void keep_near(struct spw_host_tier *tier, const struct spw_stream *strea
     }
     if (tier->unheld > 0) {
         tier->unheld--;
-    } else if (!spw_marks_await(&tier->pace, now.events - ahead, tier->config.move_wait_ns)) {
+    } else if (!spw_migrate_progress_await(&tier->pace, now.events - ahead,
+                                           tier->config.move_wait_ns)) {
         tier->unheld = UNHELD;
     }
 }
@@ -456,103 +460,104 @@ static void keep_near(struct spw_host_tier *tier, const struct spw_stream *strea
  * one of the addresses. So that the link has work all the time, the next move is begun when the
  * copies of one are done, to be copied from when that is exchanged; where arguments are trusted,
  * and the device did not have to rest, while the first is copied. */
-static void advance(struct spw_host_tier *tier, bool now, const uint64_t *addresses, size_t count)
+static void advance(struct spw_migrate *tier, bool now, const uint64_t *addresses, size_t count)
 {
     atomic_store(&tier->calls, 0);
     if (tier->mover.under_way == 0) {
         begin(tier);
-    } else if (now || spw_mover_is_ready(&tier->mover)) {
+    } else if (now || spw_migrate_migration_is_ready(&tier->mover)) {
         if (!tier->config.trust) {
             begin(tier);
         }
         do {
             finish(tier);
-        } while (tier->mover.under_way > 0 && spw_heat_awaits(&tier->heat, addresses, count));
+        } while (tier->mover.under_way > 0 &&
+                 spw_migrate_access_log_awaits(&tier->heat, addresses, count));
         if (tier->mover.at_work) {
             begin(tier);
         }
     } else if (tier->mover.at_work && tier->mover.under_way < SPW_MOVES &&
-               spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
+               spw_migrate_access_log_events(&tier->heat) >= atomic_load(&tier->look_at)) {
         begin(tier);
     }
 }
 
-bool spw_host_tier_watches(const struct spw_host_tier *tier)
+bool spw_migrate_watches(const struct spw_migrate *tier)
 {
     return atomic_load_explicit(&tier->watching, memory_order_acquire);
 }
 
-void spw_host_tier_allocated(struct spw_host_tier *tier, uint64_t address, uint64_t bytes,
-                             uint32_t site)
+void spw_migrate_allocated(struct spw_migrate *tier, uint64_t address, uint64_t bytes,
+                           uint32_t site)
 {
-    if (spw_host_tier_watches(tier)) {
-        spw_heat_alloc(&tier->heat, address, bytes, site);
+    if (spw_migrate_watches(tier)) {
+        spw_migrate_access_log_alloc(&tier->heat, address, bytes, site);
     }
 }
 
-void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address)
+void spw_migrate_freed(struct spw_migrate *tier, uint64_t address)
 {
-    if (spw_host_tier_watches(tier)) {
-        spw_heat_free(&tier->heat, address);
+    if (spw_migrate_watches(tier)) {
+        spw_migrate_access_log_free(&tier->heat, address);
     }
 }
 
-bool spw_host_tier_follows(const struct spw_host_tier *tier)
+bool spw_migrate_follows(const struct spw_migrate *tier)
 {
-    return spw_host_tier_watches(tier) && tier->config.overlap &&
+    return spw_migrate_watches(tier) && tier->config.overlap &&
            atomic_load_explicit(&tier->calls, memory_order_relaxed) >= ASK_EVERY;
 }
 
-void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
-                          const struct spw_stream *stream, bool may_move)
+void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                        const struct spw_stream *stream, bool may_move)
 {
     bool awaited;
 
-    if (!spw_host_tier_watches(tier) || !tier->config.overlap) {
+    if (!spw_migrate_watches(tier) || !tier->config.overlap) {
         return;
     }
-    awaited = spw_heat_awaits(&tier->heat, addresses, count);
+    awaited = spw_migrate_access_log_awaits(&tier->heat, addresses, count);
     if ((!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) || !may_move ||
         pthread_mutex_trylock(&tier->lock) != 0) {
         return;
     }
     keep_near(tier, stream);
-    if (tier->mover.under_way > 0 || spw_heat_events(&tier->heat) >= atomic_load(&tier->look_at)) {
+    if (tier->mover.under_way > 0 ||
+        spw_migrate_access_log_events(&tier->heat) >= atomic_load(&tier->look_at)) {
         advance(tier, awaited, addresses, count);
     }
     pthread_mutex_unlock(&tier->lock);
 }
 
-void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
-                       bool kernel)
+void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count, bool kernel)
 {
-    if (spw_host_tier_watches(tier)) {
-        spw_heat_note(&tier->heat, addresses, count, kernel);
+    if (spw_migrate_watches(tier)) {
+        spw_migrate_access_log_record(&tier->heat, addresses, count, kernel);
     }
 }
 
-void spw_host_tier_use_among(struct spw_host_tier *tier, const uint64_t *addresses, size_t count)
+void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, size_t count)
 {
-    if (spw_host_tier_watches(tier)) {
-        spw_heat_note_among(&tier->heat, addresses, count);
+    if (spw_migrate_watches(tier)) {
+        spw_migrate_access_log_record_partial(&tier->heat, addresses, count);
     }
 }
 
-void spw_host_tier_meet_kernel(struct spw_host_tier *tier)
+void spw_migrate_meet_kernel(struct spw_migrate *tier)
 {
-    if (spw_host_tier_watches(tier)) {
-        spw_heat_meet_kernel(&tier->heat);
+    if (spw_migrate_watches(tier)) {
+        spw_migrate_access_log_meet_kernel(&tier->heat);
     }
 }
 
-void spw_host_tier_mark_step(struct spw_host_tier *tier)
+void spw_migrate_mark_step(struct spw_migrate *tier)
 {
     atomic_fetch_add_explicit(&tier->steps, 1, memory_order_relaxed);
 }
 
 /* ---- shortage and rest ---- */
 
-bool spw_host_tier_ready(struct spw_host_tier *tier)
+bool spw_migrate_ready(struct spw_migrate *tier)
 {
     bool ready;
 
@@ -562,7 +567,7 @@ bool spw_host_tier_ready(struct spw_host_tier *tier)
     return ready;
 }
 
-bool spw_host_tier_yield(struct spw_host_tier *tier)
+bool spw_migrate_yield(struct spw_migrate *tier)
 {
     struct spw_move_wish wish = {.to = SPW_TIER_HOST, .bytes = YIELD_BYTES};
     uint64_t bytes = 0;
@@ -570,14 +575,14 @@ bool spw_host_tier_yield(struct spw_host_tier *tier)
     pthread_mutex_lock(&tier->lock);
     if (open_tier(tier) && tier->moves) {
         finish_all(tier);
-        (void)spw_mover_move(&tier->mover, &wish, /* since */ NULL,
-                             PATIENCE * tier->config.move_wait_ns, &bytes);
+        (void)spw_migrate_migration_move(&tier->mover, &wish, /* since */ NULL,
+                                         PATIENCE * tier->config.move_wait_ns, &bytes);
     }
     pthread_mutex_unlock(&tier->lock);
     return bytes > 0;
 }
 
-void spw_host_tier_rest(struct spw_host_tier *tier)
+void spw_migrate_rest(struct spw_migrate *tier)
 {
     const struct spw_counters *counters = tier->config.counters;
     struct spw_move_wish wish = {.to = SPW_TIER_DEVICE};
@@ -589,7 +594,8 @@ void spw_host_tier_rest(struct spw_host_tier *tier)
         return;
     }
     if (atomic_load(&tier->watching) && tier->config.overlap &&
-        (tier->mover.under_way > 0 || spw_heat_knows(&tier->heat, &events, &period))) {
+        (tier->mover.under_way > 0 ||
+         spw_migrate_access_log_knows(&tier->heat, &events, &period))) {
         advance(tier, /* now */ false, NULL, 0);
         pthread_mutex_unlock(&tier->lock);
         return;
@@ -599,8 +605,8 @@ void spw_host_tier_rest(struct spw_host_tier *tier)
     kept = usage.limit / SHARE_KEPT_FREE;
     if (tier->moves && used + kept < usage.limit) {
         wish.bytes = usage.limit - used - kept;
-        (void)spw_mover_move(&tier->mover, &wish, /* since */ NULL, tier->config.move_wait_ns,
-                             &bytes);
+        (void)spw_migrate_migration_move(&tier->mover, &wish, /* since */ NULL,
+                                         tier->config.move_wait_ns, &bytes);
     }
     pthread_mutex_unlock(&tier->lock);
 }
@@ -610,9 +616,8 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
 }
 
-enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
-                                 const struct spw_host_tier_request *request,
-                                 uint64_t *ret_address)
+enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_migrate_request *request,
+                               uint64_t *ret_address)
 {
     enum spw_err err = request->err;
     uint64_t host_bytes;

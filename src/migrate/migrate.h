@@ -15,9 +15,9 @@
 #include "common/err.h"
 #include "pool/pool.h"
 
-struct spw_host_tier;
+struct spw_migrate;
 
-struct spw_host_tier_config {
+struct spw_migrate_config {
     struct spw_pool *pool;         /* not owned, nor is the next: both outlive the tier */
     struct spw_counters *counters; /* of the device */
     int ordinal;
@@ -32,12 +32,12 @@ struct spw_host_tier_config {
 };
 
 /* What an allocation asks for, and who asks. */
-struct spw_host_tier_request {
+struct spw_migrate_request {
     uint64_t bytes;
     const struct spw_stream *stream; /* NULL: without a stream */
     void *context;
     uint32_t site;    /* who is charged with it */
-    const struct spw_pool_wish *wish; /* of a rule; NULL: none */
+    const struct spw_pool_placement *wish; /* of a rule; NULL: none */
     enum spw_err err; /* what the pool answered: SPW_E_LIMIT or SPW_E_NO_MEMORY */
     bool may_move;    /* no capture is open */
     /* Writes in a few words where the allocation of a site comes from, for a line to the user. */
@@ -45,69 +45,68 @@ struct spw_host_tier_request {
 };
 
 /* Makes the tier; SPW_E_NO_HOST when the process has no memory for it. */
-enum spw_err spw_host_tier_create(const struct spw_host_tier_config *config,
-                                  struct spw_host_tier **ret_tier);
+enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
+                                struct spw_migrate **ret_tier);
 
 /* Frees the records. Takes NULL. Nobody else uses the tier any more. */
-void spw_host_tier_destroy(struct spw_host_tier *tier);
+void spw_migrate_destroy(struct spw_migrate *tier);
 
 /* The program has waited for the device: brings back from the host what has room on it. Cheap when
  * nothing is on the host. */
-void spw_host_tier_rest(struct spw_host_tier *tier);
+void spw_migrate_rest(struct spw_migrate *tier);
 
 /* The program says that a step of what it repeats begins. Any thread, no lock. */
-void spw_host_tier_mark_step(struct spw_host_tier *tier);
+void spw_migrate_mark_step(struct spw_migrate *tier);
 
 /* Whether host memory may be left, as far as is known already. Waits for nobody. */
-bool spw_host_tier_has_room(struct spw_host_tier *tier);
+bool spw_migrate_has_room(struct spw_migrate *tier);
 
 /* Finds out now what can be found out only while no capture is open. */
-void spw_host_tier_prepare(struct spw_host_tier *tier);
+void spw_migrate_prepare(struct spw_migrate *tier);
 
 /* Whether the device can map chunks that are on the host; found out at the first call, which is
  * made when memory is short. */
-bool spw_host_tier_ready(struct spw_host_tier *tier);
+bool spw_migrate_ready(struct spw_migrate *tier);
 
 /* Tells the user once that `host_bytes` of what is asked for, or of older blocks that `moved`, are
  * on the host. */
-void spw_host_tier_announce(struct spw_host_tier *tier, const struct spw_host_tier_request *request,
-                            uint64_t host_bytes, bool moved);
+void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_request *request,
+                          uint64_t host_bytes, bool moved);
 
 /* The driver has no memory for something that is not the pool's: moves blocks to the host, so that
  * trimming gives back memory. False when nothing was moved. */
-bool spw_host_tier_yield(struct spw_host_tier *tier);
+bool spw_migrate_yield(struct spw_migrate *tier);
 
 /* Whether it is of use to tell what the program does: memory was short before. No lock, as below.
  */
-bool spw_host_tier_watches(const struct spw_host_tier *tier);
+bool spw_migrate_watches(const struct spw_migrate *tier);
 
 /* A block begins; one is about to end. */
-void spw_host_tier_allocated(struct spw_host_tier *tier, uint64_t address, uint64_t bytes,
-                             uint32_t site);
-void spw_host_tier_freed(struct spw_host_tier *tier, uint64_t address);
+void spw_migrate_allocated(struct spw_migrate *tier, uint64_t address, uint64_t bytes,
+                           uint32_t site);
+void spw_migrate_freed(struct spw_migrate *tier, uint64_t address);
 
 /* Whether it is of use to know the stream of the next call, as it is of few. No lock. */
-bool spw_host_tier_follows(const struct spw_host_tier *tier);
+bool spw_migrate_follows(const struct spw_migrate *tier);
 
 /* A call with these addresses in its arguments is about to be submitted to `stream` (NULL: not
  * known), and has not passed the gate yet: moves what will be used, and waits, not for long, for
  * what is on its way and used now. */
-void spw_host_tier_expect(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
-                          const struct spw_stream *stream, bool may_move);
+void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                        const struct spw_stream *stream, bool may_move);
 
 /* The same call inside the gate, every address in its arguments known: once for each submission. A
  * `kernel` may find more in memory. */
-void spw_host_tier_use(struct spw_host_tier *tier, const uint64_t *addresses, size_t count,
-                       bool kernel);
+void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                     bool kernel);
 
 /* The same of a call that may use anything else besides. */
-void spw_host_tier_use_among(struct spw_host_tier *tier, const uint64_t *addresses, size_t count);
+void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, size_t count);
 
 /* The same call is of a kernel that was never launched before; to be told first. */
-void spw_host_tier_meet_kernel(struct spw_host_tier *tier);
+void spw_migrate_meet_kernel(struct spw_migrate *tier);
 
 /* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
  * request->err when there is none either. */
-enum spw_err spw_host_tier_alloc(struct spw_host_tier *tier,
-                                 const struct spw_host_tier_request *request,
-                                 uint64_t *ret_address);
+enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_migrate_request *request,
+                               uint64_t *ret_address);

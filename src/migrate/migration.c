@@ -36,7 +36,7 @@ static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool, struct spw_
 }
 
 /* A mismatch is a bug of spillway's: everything that is known is told. */
-static void report_mismatch(const struct spw_mover *mover, const struct spw_flight *flight,
+static void report_mismatch(const struct spw_migration *mover, const struct spw_flight *flight,
                             bool behind_gate, uint64_t address)
 {
     struct spw_block block = {0};
@@ -48,8 +48,10 @@ static void report_mismatch(const struct spw_mover *mover, const struct spw_flig
             mover->ordinal, address, block.id, block.address, block.bytes,
             spw_counter_get(&mover->counters->moves), flight->bytes,
             flight->copied ? "with the gate open" : "",
-            !behind_gate ? "" : flight->copied ? " and closed" : "with the gate closed",
-            spw_gate_submissions());
+            !behind_gate     ? ""
+            : flight->copied ? " and closed"
+                             : "with the gate closed",
+            spw_migrate_barrier_submissions());
 }
 
 /* After a commit that failed: what cannot be reached is asked of the driver again and again, for
@@ -57,10 +59,10 @@ static void report_mismatch(const struct spw_mover *mover, const struct spw_flig
 static enum spw_err mend(struct spw_pool *pool, struct spw_move *move)
 {
     (void)move;
-    return spw_pool_move_mend(pool);
+    return spw_pool_move_remap_lost(pool);
 }
 
-static void insist(struct spw_mover *mover)
+static void insist(struct spw_migration *mover)
 {
     char size[SPW_SIZE_TEXT];
     uint64_t address, bytes;
@@ -77,83 +79,84 @@ static void insist(struct spw_mover *mover)
 /* ---- what the first copy is worth ---- */
 
 /* What is known of what was submitted since the move began. */
-static enum spw_heat_verdict judge(const struct spw_mover *mover, const struct spw_flight *flight)
+static enum spw_access_log_verdict judge(const struct spw_migration *mover,
+                                         const struct spw_flight *flight)
 {
-    uint64_t submissions = spw_gate_submissions();
+    uint64_t submissions = spw_migrate_barrier_submissions();
 
     if (submissions == flight->watched.since.submissions) {
-        return SPW_HEAT_UNTOUCHED;
+        return SPW_ACCESS_LOG_UNTOUCHED;
     }
     /* What the thread itself has under way may be noted and not counted. */
     return mover->heat == NULL || mover->inside
-               ? SPW_HEAT_TOUCHED
-               : spw_heat_judge(mover->heat, &flight->watched, submissions);
+               ? SPW_ACCESS_LOG_TOUCHED
+               : spw_migrate_access_log_judge(mover->heat, &flight->watched, submissions);
 }
 
-static enum spw_evidence_worth weigh(const struct spw_mover *mover,
-                                     const struct spw_flight *flight)
+static enum spw_validation_worth weigh(const struct spw_migration *mover,
+                                       const struct spw_flight *flight)
 {
-    struct spw_order_course course;
+    struct spw_predictor_course course;
 
     if (mover->trust) {
-        return SPW_EVIDENCE_BELIEF;
+        return SPW_VALIDATION_BELIEF;
     }
     if (!mover->audit || !flight->foreseen) {
-        return SPW_EVIDENCE_NONE;
+        return SPW_VALIDATION_NONE;
     }
-    course = spw_heat_course(mover->heat);
-    return spw_evidence_weigh(&mover->evidence, &course);
+    course = spw_migrate_access_log_course(mover->heat);
+    return spw_migrate_validation_weigh(&mover->evidence, &course);
 }
 
-static void note_finding(struct spw_mover *mover, const struct spw_flight *flight,
-                         enum spw_evidence_finding finding)
+static void note_finding(struct spw_migration *mover, const struct spw_flight *flight,
+                         enum spw_validation_finding finding)
 {
-    struct spw_order_course course;
+    struct spw_predictor_course course;
 
     if (flight->foreseen) {
-        course = spw_heat_course(mover->heat);
+        course = spw_migrate_access_log_course(mover->heat);
     }
-    spw_evidence_note(&mover->evidence, flight->foreseen ? &course : NULL, finding);
+    spw_migrate_validation_note(&mover->evidence, flight->foreseen ? &course : NULL, finding);
 }
 
 /* With the gate open: looks at the first copy if it is to be compared with the second. What cannot
  * be looked at proves nothing. */
-static void take_sample(struct spw_mover *mover, struct spw_flight *flight)
+static void take_sample(struct spw_migration *mover, struct spw_flight *flight)
 {
     flight->sampled =
-        flight->copied && judge(mover, flight) == SPW_HEAT_UNNAMED &&
-        weigh(mover, flight) == SPW_EVIDENCE_AUDIT &&
+        flight->copied && judge(mover, flight) == SPW_ACCESS_LOG_UNNAMED &&
+        weigh(mover, flight) == SPW_VALIDATION_AUDIT &&
         spw_pool_move_sample(mover->pool, flight->move, mover->evidence.audits) == SPW_OK;
 }
 
 /* With the gate closed: whether the first copy cannot stand. *ret_audit: it is only not known. */
-static bool is_stale(struct spw_mover *mover, const struct spw_flight *flight, bool *ret_audit)
+static bool is_stale(struct spw_migration *mover, const struct spw_flight *flight, bool *ret_audit)
 {
-    enum spw_heat_verdict verdict = judge(mover, flight);
+    enum spw_access_log_verdict verdict = judge(mover, flight);
 
     *ret_audit = false;
     if (!flight->copied) {
         return true;
     }
-    if (verdict == SPW_HEAT_UNTOUCHED) {
-        note_finding(mover, flight, SPW_EVIDENCE_OF_USE);
+    if (verdict == SPW_ACCESS_LOG_UNTOUCHED) {
+        note_finding(mover, flight, SPW_VALIDATION_OF_USE);
         return false;
     }
-    if (verdict == SPW_HEAT_UNNAMED && flight->sampled) {
+    if (verdict == SPW_ACCESS_LOG_UNNAMED && flight->sampled) {
         *ret_audit = true;
         return true;
     }
-    if (verdict == SPW_HEAT_UNNAMED && weigh(mover, flight) == SPW_EVIDENCE_BELIEF) {
-        note_finding(mover, flight, SPW_EVIDENCE_BELIEVED);
+    if (verdict == SPW_ACCESS_LOG_UNNAMED && weigh(mover, flight) == SPW_VALIDATION_BELIEF) {
+        note_finding(mover, flight, SPW_VALIDATION_BELIEVED);
         spw_counter_add(&mover->counters->believed_moves, 1);
         return false;
     }
-    note_finding(mover, flight, SPW_EVIDENCE_IN_VAIN);
+    note_finding(mover, flight, SPW_VALIDATION_IN_VAIN);
     return true;
 }
 
 /* Compares both copies. */
-static void audit(struct spw_mover *mover, struct spw_flight *flight)
+static void audit(struct spw_migration *mover, struct spw_flight *flight)
 {
     uint64_t granule;
 
@@ -162,12 +165,12 @@ static void audit(struct spw_mover *mover, struct spw_flight *flight)
     }
     spw_counter_add(&mover->counters->audits, 1);
     spw_counter_add(&mover->counters->failed_audits, granule != 0);
-    note_finding(mover, flight, granule != 0 ? SPW_EVIDENCE_WRONG : SPW_EVIDENCE_CLEAN);
+    note_finding(mover, flight, granule != 0 ? SPW_VALIDATION_WRONG : SPW_VALIDATION_CLEAN);
     flight->unnamed = granule;
 }
 
 /* Who is charged with what was written to without being named. */
-static void tell_unnamed(struct spw_mover *mover, struct spw_flight *flight)
+static void tell_unnamed(struct spw_migration *mover, struct spw_flight *flight)
 {
     char size[SPW_SIZE_TEXT], site[256], before[192] = "";
     struct spw_block block = {.address = flight->unnamed};
@@ -192,7 +195,7 @@ static void tell_unnamed(struct spw_mover *mover, struct spw_flight *flight)
 /* ---- beginning and ending ---- */
 
 /* Moves that are abandoned cost time and gain nothing: the next ones are left out. */
-static void note_outcome(struct spw_mover *mover, enum spw_err err)
+static void note_outcome(struct spw_migration *mover, enum spw_err err)
 {
     if (err == SPW_OK) {
         spw_counter_add(&mover->counters->moves, 1);
@@ -205,7 +208,7 @@ static void note_outcome(struct spw_mover *mover, enum spw_err err)
         mover->next_skip < MOST_SKIPPED ? 2 * mover->next_skip + 1 : mover->next_skip;
 }
 
-bool spw_mover_clear(struct spw_mover *mover)
+bool spw_migrate_migration_clear(struct spw_migration *mover)
 {
     struct spw_move *held = mover->to_clear;
 
@@ -217,58 +220,59 @@ bool spw_mover_clear(struct spw_mover *mover)
 }
 
 /* Of a move that is not under way any more. */
-static void end_move(struct spw_mover *mover, const struct spw_flight *flight, enum spw_err err)
+static void end_move(struct spw_migration *mover, const struct spw_flight *flight, enum spw_err err)
 {
     note_outcome(mover, err);
-    (void)spw_mover_clear(mover);
+    (void)spw_migrate_migration_clear(mover);
     mover->to_clear = flight->move;
     spw_pool_move_leave(mover->pool, flight->move);
     if (mover->heat != NULL) {
-        spw_heat_end_move(mover->heat, &flight->watched);
+        spw_migrate_access_log_end_move(mover->heat, &flight->watched);
     }
 }
 
 /* Whether to copy before the gate is closed. */
-static bool copies_first(struct spw_mover *mover, const struct spw_flight *flight)
+static bool copies_first(struct spw_migration *mover, const struct spw_flight *flight)
 {
-    struct spw_order_course course;
+    struct spw_predictor_course course;
 
     if (!mover->overlap || mover->trust) {
         return mover->overlap;
     }
     if (flight->foreseen) {
-        course = spw_heat_course(mover->heat);
+        course = spw_migrate_access_log_course(mover->heat);
     }
-    return spw_evidence_begin(&mover->evidence, flight->foreseen ? &course : NULL);
+    return spw_migrate_validation_begin(&mover->evidence, flight->foreseen ? &course : NULL);
 }
 
 /* Notes what moves. */
-static void watch(struct spw_mover *mover, struct spw_flight *flight)
+static void watch(struct spw_migration *mover, struct spw_flight *flight)
 {
-    struct spw_heat_move *watched = &flight->watched;
+    struct spw_access_log_move *watched = &flight->watched;
 
     watched->count = spw_pool_move_places(mover->pool, flight->move, watched->places);
     flight->bytes = watched->count * mover->granule_bytes;
     if (mover->heat != NULL) {
-        spw_heat_begin_move(mover->heat, watched);
+        spw_migrate_access_log_begin_move(mover->heat, watched);
     }
 }
 
 /* Notes since when it is watched: what is copied is what was there then. */
-static void note_since(struct spw_mover *mover, struct spw_flight *flight,
-                       const struct spw_heat_moment *since)
+static void note_since(struct spw_migration *mover, struct spw_flight *flight,
+                       const struct spw_access_log_moment *since)
 {
-    uint64_t submissions = spw_gate_submissions();
+    uint64_t submissions = spw_migrate_barrier_submissions();
 
-    flight->watched.since = (struct spw_heat_moment){.submissions = submissions};
+    flight->watched.since = (struct spw_access_log_moment){.submissions = submissions};
     if (mover->heat != NULL) {
-        flight->watched.since = since != NULL ? *since : spw_heat_now(mover->heat, submissions);
+        flight->watched.since =
+            since != NULL ? *since : spw_migrate_access_log_now(mover->heat, submissions);
     }
 }
 
 /* Makes the first copy of a move, if that is likely to be of use. */
-static enum spw_err start(struct spw_mover *mover, struct spw_flight *flight,
-                          const struct spw_heat_moment *since, bool after_all)
+static enum spw_err start(struct spw_migration *mover, struct spw_flight *flight,
+                          const struct spw_access_log_moment *since, bool after_all)
 {
     note_since(mover, flight, since);
     flight->waits = false;
@@ -277,7 +281,7 @@ static enum spw_err start(struct spw_mover *mover, struct spw_flight *flight,
 }
 
 /* The same for the move behind the first one, if it waits for that. */
-static void start_next(struct spw_mover *mover, bool at_rest)
+static void start_next(struct spw_migration *mover, bool at_rest)
 {
     struct spw_flight *next = &mover->flights[(mover->first + 1) % SPW_MOVES];
     enum spw_err err;
@@ -293,8 +297,8 @@ static void start_next(struct spw_mover *mover, bool at_rest)
 }
 
 /* A move that has begun. */
-static enum spw_err set_out(struct spw_mover *mover, struct spw_flight *flight,
-                            const struct spw_heat_moment *since)
+static enum spw_err set_out(struct spw_migration *mover, struct spw_flight *flight,
+                            const struct spw_access_log_moment *since)
 {
     enum spw_err err = SPW_OK;
 
@@ -307,14 +311,14 @@ static enum spw_err set_out(struct spw_mover *mover, struct spw_flight *flight,
     }
     if (err != SPW_OK) {
         end_move(mover, flight, err);
-        (void)spw_mover_clear(mover);
+        (void)spw_migrate_migration_clear(mover);
     }
     return err;
 }
 
 /* ---- the closed phase ---- */
 
-static enum spw_err copy_closed(struct spw_mover *mover, struct spw_flight *flight)
+static enum spw_err copy_closed(struct spw_migration *mover, struct spw_flight *flight)
 {
     enum spw_err err = spw_pool_move_copy(mover->pool, flight->move, /* after_all */ false);
 
@@ -327,7 +331,7 @@ static enum spw_err copy_closed(struct spw_mover *mover, struct spw_flight *flig
 }
 
 /* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
-static enum spw_err exchange(struct spw_mover *mover, struct spw_flight *flight,
+static enum spw_err exchange(struct spw_migration *mover, struct spw_flight *flight,
                              uint64_t *ret_bytes)
 {
     bool is_audit, again = is_stale(mover, flight, &is_audit);
@@ -359,23 +363,25 @@ static enum spw_err exchange(struct spw_mover *mover, struct spw_flight *flight,
 
 /* Whether all that was submitted since the copies began is known, and trusted to touch what it
  * names and no more. With the gate open that may change. */
-static bool tells(const struct spw_mover *mover, const struct spw_flight *flight)
+static bool tells(const struct spw_migration *mover, const struct spw_flight *flight)
 {
     return mover->trust && !flight->rest && flight->copied && !mover->verify &&
            mover->heat != NULL && !mover->inside &&
-           spw_heat_tells(mover->heat, &flight->watched.since, spw_gate_submissions());
+           spw_migrate_access_log_tells(mover->heat, &flight->watched.since,
+                                        spw_migrate_barrier_submissions());
 }
 
 /* With the gate closed, beside what the device does: exchanges the chunks of what was not named
  * since the copies began, and leaves the rest where it is. */
-static enum spw_err exchange_at_work(struct spw_mover *mover, const struct spw_flight *flight,
+static enum spw_err exchange_at_work(struct spw_migration *mover, const struct spw_flight *flight,
                                      uint64_t *ret_bytes)
 {
-    const struct spw_heat_move *watched = &flight->watched;
+    const struct spw_access_log_move *watched = &flight->watched;
     enum spw_err err;
 
     for (size_t i = 0; i < watched->count; i++) {
-        if (spw_heat_is_named(mover->heat, &watched->since, watched->places[i].granule)) {
+        if (spw_migrate_access_log_is_named(mover->heat, &watched->since,
+                                            watched->places[i].granule)) {
             spw_pool_move_leave_out(mover->pool, flight->move, watched->places[i].granule);
         }
     }
@@ -388,13 +394,13 @@ static enum spw_err exchange_at_work(struct spw_mover *mover, const struct spw_f
     return *ret_bytes > 0 ? SPW_OK : SPW_E_AGAIN;
 }
 
-static enum spw_err close_and_exchange(struct spw_mover *mover, struct spw_flight *flight,
+static enum spw_err close_and_exchange(struct spw_migration *mover, struct spw_flight *flight,
                                        uint64_t *ret_bytes)
 {
     uint64_t begin = spw_clock_ns();
     enum spw_err err = SPW_E_AGAIN;
 
-    if (spw_gate_close(mover->wait_ns)) {
+    if (spw_migrate_barrier_quiesce(mover->wait_ns)) {
         mover->at_work = tells(mover, flight);
         if (mover->at_work) {
             err = exchange_at_work(mover, flight, ret_bytes);
@@ -402,15 +408,16 @@ static enum spw_err close_and_exchange(struct spw_mover *mover, struct spw_fligh
             err = await(spw_pool_move_drain, mover->pool, flight->move, mover->wait_ns);
             err = err == SPW_OK ? exchange(mover, flight, ret_bytes) : err;
         }
-        spw_gate_open();
+        spw_migrate_barrier_resume();
     }
     spw_counter_add(&mover->counters->closed_ns, spw_clock_ns() - begin);
     tell_unnamed(mover, flight);
     return err;
 }
 
-enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
-                             bool foreseen, const struct spw_heat_moment *since)
+enum spw_err spw_migrate_migration_begin(struct spw_migration *mover,
+                                         const struct spw_move_wish *wish, bool foreseen,
+                                         const struct spw_access_log_moment *since)
 {
     struct spw_flight *flight = &mover->flights[(mover->first + mover->under_way) % SPW_MOVES];
     enum spw_err err;
@@ -418,7 +425,7 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
     if (mover->under_way == SPW_MOVES) {
         return SPW_E_AGAIN;
     }
-    (void)spw_mover_clear(mover);
+    (void)spw_migrate_migration_clear(mover);
     if (mover->skip > 0) {
         mover->skip--;
         return SPW_E_AGAIN;
@@ -432,18 +439,18 @@ enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish
     return err;
 }
 
-void spw_mover_rest(struct spw_mover *mover)
+void spw_migrate_migration_rest(struct spw_migration *mover)
 {
     mover->flights[(mover->first + mover->under_way - 1) % SPW_MOVES].rest = true;
 }
 
-bool spw_mover_is_ready(struct spw_mover *mover)
+bool spw_migrate_migration_is_ready(struct spw_migration *mover)
 {
     return spw_pool_move_poll(mover->pool, mover->flights[mover->first].move) != SPW_E_AGAIN;
 }
 
 /* So that with the gate closed there is little left to wait for. */
-static enum spw_err come_to_rest(struct spw_mover *mover, struct spw_flight *flight,
+static enum spw_err come_to_rest(struct spw_migration *mover, struct spw_flight *flight,
                                  uint64_t patience_ns)
 {
     enum spw_err err = spw_pool_move_drain(mover->pool, flight->move);
@@ -454,15 +461,16 @@ static enum spw_err come_to_rest(struct spw_mover *mover, struct spw_flight *fli
                : err;
 }
 
-enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes)
+enum spw_err spw_migrate_migration_finish(struct spw_migration *mover, uint64_t patience_ns,
+                                          uint64_t *ret_bytes)
 {
     struct spw_flight *flight = &mover->flights[mover->first];
     uint64_t begin = spw_clock_ns();
     /* What is refused to what was lost would be refused to this one too. */
-    enum spw_err err = spw_pool_move_mend(mover->pool);
+    enum spw_err err = spw_pool_move_remap_lost(mover->pool);
 
     *ret_bytes = 0;
-    mover->inside = spw_gate_inside();
+    mover->inside = spw_migrate_barrier_inside();
     if (err == SPW_OK && flight->copied) {
         err = await(spw_pool_move_poll, mover->pool, flight->move, patience_ns);
     }
@@ -480,16 +488,17 @@ enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uin
     return err;
 }
 
-enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
-                            const struct spw_heat_moment *since, uint64_t patience_ns,
-                            uint64_t *ret_bytes)
+enum spw_err spw_migrate_migration_move(struct spw_migration *mover,
+                                        const struct spw_move_wish *wish,
+                                        const struct spw_access_log_moment *since,
+                                        uint64_t patience_ns, uint64_t *ret_bytes)
 {
-    enum spw_err err = spw_mover_begin(mover, wish, /* foreseen */ false, since);
+    enum spw_err err = spw_migrate_migration_begin(mover, wish, /* foreseen */ false, since);
 
     *ret_bytes = 0;
     if (err == SPW_OK) {
-        err = spw_mover_finish(mover, patience_ns, ret_bytes);
-        (void)spw_mover_clear(mover);
+        err = spw_migrate_migration_finish(mover, patience_ns, ret_bytes);
+        (void)spw_migrate_migration_clear(mover);
     }
     return err;
 }

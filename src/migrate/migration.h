@@ -30,7 +30,7 @@
 /* A move that is under way. */
 struct spw_flight {
     struct spw_move *move;
-    struct spw_heat_move watched; /* what moves, and since when */
+    struct spw_access_log_move watched; /* what moves, and since when */
     uint64_t bytes;
     bool foreseen;    /* it follows the order of use */
     bool rest;        /* the device is to rest for it in any case */
@@ -40,7 +40,7 @@ struct spw_flight {
     uint64_t unnamed; /* a granule of it that was written to and not named; 0: none */
 };
 
-struct spw_mover {
+struct spw_migration {
     struct spw_pool *pool;
     struct spw_counters *counters;
     int ordinal;
@@ -49,12 +49,12 @@ struct spw_mover {
     bool overlap, verify;
     bool trust;       /* a kernel's arguments name all that it writes to */
     bool audit;       /* whether they do is found out; else, without trust, they do not */
-    struct spw_evidence evidence;
+    struct spw_validation evidence;
     /* Writes in a few words who is charged with the blocks of a site. */
     void (*label)(uint32_t site, char *text, size_t capacity);
     uint32_t skip;    /* moves not to be tried, since the last ones were abandoned */
     uint32_t next_skip;
-    struct spw_heat *heat; /* who sees what moves used; NULL: nobody */
+    struct spw_access_log *heat; /* who sees what moves used; NULL: nobody */
     struct spw_flight flights[SPW_MOVES];
     size_t first, under_way; /* the one that began first, and how many there are */
     bool inside;  /* the thread that finishes it has a call under way */
@@ -66,28 +66,31 @@ struct spw_mover {
  * gate open; `since` as below. No move is under way. *ret_bytes have moved, also when an error is
  * returned: SPW_E_NO_MEMORY when there is nothing to move or nowhere to move it to, SPW_E_AGAIN
  * when the move was abandoned or is not tried now. */
-enum spw_err spw_mover_move(struct spw_mover *mover, const struct spw_move_wish *wish,
-                            const struct spw_heat_moment *since, uint64_t patience_ns,
-                            uint64_t *ret_bytes);
+enum spw_err spw_migrate_migration_move(struct spw_migration *mover,
+                                        const struct spw_move_wish *wish,
+                                        const struct spw_access_log_moment *since,
+                                        uint64_t patience_ns, uint64_t *ret_bytes);
 
-/* Begins to move what is wished: the first half of spw_mover_move. When it succeeds, a move is
- * under way until it is finished; SPW_E_AGAIN also when SPW_MOVES are. `foreseen`: the wish is what
- * the order of use tells. `since`: the device has passed that moment and what is wished was not
- * named after it, so that the copies need not wait for anything; NULL: they wait for all that was
- * submitted so far, or, without trust, for the move that is under way. */
-enum spw_err spw_mover_begin(struct spw_mover *mover, const struct spw_move_wish *wish,
-                             bool foreseen, const struct spw_heat_moment *since);
+/* Begins to move what is wished: the first half of spw_migrate_migration_move. When it succeeds, a
+ * move is under way until it is finished; SPW_E_AGAIN also when SPW_MOVES are. `foreseen`: the wish
+ * is what the order of use tells. `since`: the device has passed that moment and what is wished was
+ * not named after it, so that the copies need not wait for anything; NULL: they wait for all that
+ * was submitted so far, or, without trust, for the move that is under way. */
+enum spw_err spw_migrate_migration_begin(struct spw_migration *mover,
+                                         const struct spw_move_wish *wish, bool foreseen,
+                                         const struct spw_access_log_moment *since);
 
 /* The device is to rest for the move that began last. One is under way. */
-void spw_mover_rest(struct spw_mover *mover);
+void spw_migrate_migration_rest(struct spw_migration *mover);
 
 /* Whether the copies of the move that began first are done. One is under way. */
-bool spw_mover_is_ready(struct spw_mover *mover);
+bool spw_migrate_migration_is_ready(struct spw_migration *mover);
 
 /* The second half, of the move that began first: waits for the copies and exchanges the memory.
  * What it took the place of is held until it is cleared, which takes calls of the driver that can
  * as well be made while the device is at work again. One is under way. */
-enum spw_err spw_mover_finish(struct spw_mover *mover, uint64_t patience_ns, uint64_t *ret_bytes);
+enum spw_err spw_migrate_migration_finish(struct spw_migration *mover, uint64_t patience_ns,
+                                          uint64_t *ret_bytes);
 
 /* Gives back what the last move held. False when it held nothing. */
-bool spw_mover_clear(struct spw_mover *mover);
+bool spw_migrate_migration_clear(struct spw_migration *mover);

@@ -7,7 +7,8 @@ enum {
 
 /* Whether one granule comes before another of its tier: of those on the host what is used first, of
  * those on the device what is dear last. */
-static bool is_before(const struct spw_plan_granule *left, const struct spw_plan_granule *right)
+static bool is_before(const struct spw_planner_granule *left,
+                      const struct spw_planner_granule *right)
 {
     if (left->host) {
         return left->rank != right->rank ? left->rank < right->rank : left->index < right->index;
@@ -28,14 +29,14 @@ static bool is_before(const struct spw_plan_granule *left, const struct spw_plan
 
 /* A heap, and behind it those that were taken from it: of tens of thousands, few are. */
 struct queue {
-    struct spw_plan_granule *granules;
+    struct spw_planner_granule *granules;
     size_t count; /* in the heap */
     size_t taken;
 };
 
-static void swap(struct spw_plan_granule *left, struct spw_plan_granule *right)
+static void swap(struct spw_planner_granule *left, struct spw_planner_granule *right)
 {
-    struct spw_plan_granule kept = *left;
+    struct spw_planner_granule kept = *left;
 
     *left = *right;
     *right = kept;
@@ -55,7 +56,7 @@ static void sift_down(const struct queue *queue, size_t at)
     }
 }
 
-static struct queue make_queue(struct spw_plan_granule *granules, size_t count)
+static struct queue make_queue(struct spw_planner_granule *granules, size_t count)
 {
     const struct queue queue = {.granules = granules, .count = count};
 
@@ -66,9 +67,9 @@ static struct queue make_queue(struct spw_plan_granule *granules, size_t count)
 }
 
 /* The first; the queue is not empty. */
-static struct spw_plan_granule *take(struct queue *queue)
+static struct spw_planner_granule *take(struct queue *queue)
 {
-    struct spw_plan_granule *last = &queue->granules[--queue->count];
+    struct spw_planner_granule *last = &queue->granules[--queue->count];
 
     swap(&queue->granules[0], last);
     queue->taken++;
@@ -77,7 +78,7 @@ static struct spw_plan_granule *take(struct queue *queue)
 }
 
 /* Brings those on the host to the front. Returns how many there are. */
-static size_t part(struct spw_plan_granule *granules, size_t count)
+static size_t part(struct spw_planner_granule *granules, size_t count)
 {
     size_t hosts = 0;
 
@@ -92,21 +93,21 @@ static size_t part(struct spw_plan_granule *granules, size_t count)
 /* ---- the walk ---- */
 
 struct walk {
-    const struct spw_plan_question *question;
+    const struct spw_planner_question *question;
     uint32_t settle_at; /* when the first is freed of what was chosen */
     struct queue hosts, victims;
     size_t need;
     size_t in, out;
     int64_t room;   /* at the time of the need */
     int64_t lowest; /* of the room from now until then: what is fetched now takes of that */
-    struct spw_plan_move *moves;
+    struct spw_planner_move *moves;
 };
 
 /* Notes that a granule is to move. */
-static void choose(struct walk *walk, struct spw_plan_granule *granule)
+static void choose(struct walk *walk, struct spw_planner_granule *granule)
 {
     walk->moves[walk->in + walk->out] =
-        (struct spw_plan_move){.index = granule->index, .to_host = !granule->host};
+        (struct spw_planner_move){.index = granule->index, .to_host = !granule->host};
     walk->out += !granule->host;
     walk->in += granule->host;
     granule->moves = true;
@@ -120,7 +121,7 @@ static void choose(struct walk *walk, struct spw_plan_granule *granule)
 static void settle(struct walk *walk, const struct queue *queue, uint32_t at)
 {
     for (size_t i = queue->count; i < queue->count + queue->taken; i++) {
-        struct spw_plan_granule *granule = &queue->granules[i];
+        struct spw_planner_granule *granule = &queue->granules[i];
         int64_t bytes = (int64_t)walk->question->granule_bytes;
 
         if (granule->moves && granule->end <= at) {
@@ -144,13 +145,13 @@ static void settle_until(struct walk *walk, uint32_t at)
 /* Makes room for a need at `at` by sending granules to the host. False when none may go. */
 static bool make_room(struct walk *walk, uint32_t at)
 {
-    const struct spw_plan_question *question = walk->question;
+    const struct spw_planner_question *question = walk->question;
 
     if (walk->room < walk->lowest) {
         walk->lowest = walk->room;
     }
     while (walk->lowest < 0) {
-        struct spw_plan_granule *victim;
+        struct spw_planner_granule *victim;
 
         if (walk->victims.count == 0 || walk->out >= question->most) {
             return false;
@@ -179,7 +180,7 @@ static uint32_t next_fetch(const struct walk *walk)
 
 static bool take_need(struct walk *walk, uint32_t *ret_at)
 {
-    const struct spw_plan_need *need = &walk->question->needs[walk->need++];
+    const struct spw_planner_need *need = &walk->question->needs[walk->need++];
 
     walk->room -= need->bytes;
     *ret_at = need->at;
@@ -189,8 +190,8 @@ static bool take_need(struct walk *walk, uint32_t *ret_at)
 
 static bool take_host(struct walk *walk, uint32_t *ret_at)
 {
-    const struct spw_plan_question *question = walk->question;
-    struct spw_plan_granule *host = take(&walk->hosts);
+    const struct spw_planner_question *question = walk->question;
+    struct spw_planner_granule *host = take(&walk->hosts);
 
     settle_until(walk, host->next);
     walk->room -= (int64_t)question->granule_bytes;
@@ -206,7 +207,7 @@ static bool take_host(struct walk *walk, uint32_t *ret_at)
 /* Takes the next need in time: a new block, a free, or a granule to fetch. False at the end. */
 static bool take_next(struct walk *walk, uint32_t *ret_at)
 {
-    const struct spw_plan_question *question = walk->question;
+    const struct spw_planner_question *question = walk->question;
     uint32_t fetch = next_fetch(walk);
 
     if (walk->need < question->need_count && question->needs[walk->need].at <= fetch) {
@@ -215,10 +216,10 @@ static bool take_next(struct walk *walk, uint32_t *ret_at)
     return fetch != UINT32_MAX && take_host(walk, ret_at);
 }
 
-static void rank(const struct spw_plan_question *question)
+static void rank(const struct spw_planner_question *question)
 {
     for (size_t i = 0; i < question->granule_count; i++) {
-        struct spw_plan_granule *granule = &question->granules[i];
+        struct spw_planner_granule *granule = &question->granules[i];
 
         granule->moves = false;
         granule->rank = granule->next == UINT32_MAX || question->grain == 0
@@ -228,9 +229,9 @@ static void rank(const struct spw_plan_question *question)
 }
 
 /* Whether a granule is exchanged together with the one before it in the list. */
-static bool continues(const struct spw_plan_granule *granule)
+static bool continues(const struct spw_planner_granule *granule)
 {
-    const struct spw_plan_granule *before = granule - 1;
+    const struct spw_planner_granule *before = granule - 1;
     uint32_t apart = granule->rank > before->rank ? granule->rank - before->rank
                                                   : before->rank - granule->rank;
 
@@ -239,10 +240,10 @@ static bool continues(const struct spw_plan_granule *granule)
 
 /* Each run of neighbours that goes takes calls of its own, for as long as it takes to copy some
  * granules more: what lies in short ones goes as if it were used sooner. */
-static void prefer_runs(const struct spw_plan_question *question)
+static void prefer_runs(const struct spw_planner_question *question)
 {
     for (size_t i = 0, end; i < question->granule_count; i = end) {
-        struct spw_plan_granule *granules = question->granules;
+        struct spw_planner_granule *granules = question->granules;
 
         for (end = i + 1; end < question->granule_count && continues(&granules[end]); end++) {
         }
@@ -254,8 +255,8 @@ static void prefer_runs(const struct spw_plan_question *question)
     }
 }
 
-size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan_move *ret_moves,
-                       uint32_t *ret_at)
+size_t spw_migrate_planner_answer(const struct spw_planner_question *question,
+                                  struct spw_planner_move *ret_moves, uint32_t *ret_at)
 {
     struct walk walk = {.question = question,
                         .settle_at = UINT32_MAX,

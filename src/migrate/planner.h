@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_plan_granule {
+struct spw_planner_granule {
     uint32_t index; /* the caller's */
     uint32_t next;  /* events until it is used; UINT32_MAX: not known to be */
     uint32_t end;   /* events until it is freed; UINT32_MAX: not known to be */
@@ -24,15 +24,15 @@ struct spw_plan_granule {
 };
 
 /* A change of the room on the device that is to come. */
-struct spw_plan_need {
+struct spw_planner_need {
     uint32_t at;   /* events from now */
     int64_t bytes; /* negative: given back by what is on the device now */
 };
 
-struct spw_plan_question {
-    struct spw_plan_granule *granules; /* in order of index; the answer changes it */
+struct spw_planner_question {
+    struct spw_planner_granule *granules; /* in order of index; the answer changes it */
     size_t granule_count;
-    const struct spw_plan_need *needs; /* nearest first */
+    const struct spw_planner_need *needs; /* nearest first */
     size_t need_count;
     int64_t room_bytes; /* free on the device now */
     uint64_t granule_bytes;
@@ -44,12 +44,12 @@ struct spw_plan_question {
     uint32_t least_age; /* and if it was not used in so many */
 };
 
-struct spw_plan_move {
+struct spw_planner_move {
     uint32_t index;
     bool to_host;
 };
 
 /* Fills in at most twice `most` moves, the most important ones first. *ret_at: when the first of
  * what they serve is needed. */
-size_t spw_plan_answer(const struct spw_plan_question *question, struct spw_plan_move *ret_moves,
-                       uint32_t *ret_at);
+size_t spw_migrate_planner_answer(const struct spw_planner_question *question,
+                                  struct spw_planner_move *ret_moves, uint32_t *ret_at);

@@ -25,23 +25,23 @@ enum {
 
 static const uint64_t odd = 0x9e3779b97f4a7c15u;
 
-bool spw_order_init(struct spw_order *order)
+bool spw_migrate_predictor_init(struct spw_predictor *order)
 {
     memset(order, 0, sizeof(*order));
-    order->events = calloc(SPW_ORDER_EVENTS, sizeof(*order->events));
+    order->events = calloc(SPW_PREDICTOR_EVENTS, sizeof(*order->events));
     order->ends = calloc((size_t)1 << END_BITS, sizeof(*order->ends));
-    order->blocks = calloc(SPW_ORDER_BLOCKS, sizeof(*order->blocks));
-    order->unused = calloc(SPW_ORDER_BLOCKS, sizeof(*order->unused));
+    order->blocks = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*order->blocks));
+    order->unused = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*order->unused));
     order->block_count = 1;
     if (order->events == NULL || order->ends == NULL || order->blocks == NULL ||
         order->unused == NULL) {
-        spw_order_fini(order);
+        spw_migrate_predictor_fini(order);
         return false;
     }
     return true;
 }
 
-void spw_order_fini(struct spw_order *order)
+void spw_migrate_predictor_fini(struct spw_predictor *order)
 {
     free(order->events);
     free(order->ends);
@@ -50,27 +50,27 @@ void spw_order_fini(struct spw_order *order)
     memset(order, 0, sizeof(*order));
 }
 
-static struct spw_order_event *event_at(const struct spw_order *order, uint64_t number)
+static struct spw_predictor_event *event_at(const struct spw_predictor *order, uint64_t number)
 {
-    return &order->events[number % SPW_ORDER_EVENTS];
+    return &order->events[number % SPW_PREDICTOR_EVENTS];
 }
 
 /* Whether an event is still in the ring, with one to spare for the next. */
-static bool is_kept(const struct spw_order *order, uint64_t number)
+static bool is_kept(const struct spw_predictor *order, uint64_t number)
 {
-    return order->count - number < SPW_ORDER_EVENTS - 1;
+    return order->count - number < SPW_PREDICTOR_EVENTS - 1;
 }
 
 /* ---- following ---- */
 
 /* How far back the past is that is followed; 0: none is. */
-static uint64_t distance_of(const struct spw_order *order)
+static uint64_t distance_of(const struct spw_predictor *order)
 {
     return order->following ? order->count - order->cursor : 0;
 }
 
 /* The block of the event before, whose place `block` has taken. */
-static void inherit(struct spw_order *order, uint32_t before, uint32_t block)
+static void inherit(struct spw_predictor *order, uint32_t before, uint32_t block)
 {
     if (before != block) {
         order->blocks[before].heir = block;
@@ -78,7 +78,7 @@ static void inherit(struct spw_order *order, uint32_t before, uint32_t block)
     }
 }
 
-static uint32_t heir_of(const struct spw_order *order, uint32_t block)
+static uint32_t heir_of(const struct spw_predictor *order, uint32_t block)
 {
     uint32_t heir = order->blocks[block].heir;
 
@@ -86,7 +86,7 @@ static uint32_t heir_of(const struct spw_order *order, uint32_t block)
 }
 
 /* How many events before `number` are as the ones before the next, `most` at most. */
-static uint64_t count_equal(const struct spw_order *order, uint64_t number, uint64_t most)
+static uint64_t count_equal(const struct spw_predictor *order, uint64_t number, uint64_t most)
 {
     uint64_t equal = 0;
 
@@ -99,20 +99,20 @@ static uint64_t count_equal(const struct spw_order *order, uint64_t number, uint
 }
 
 /* Whether two like events are of two blocks that are both there. */
-static bool is_unlike(const struct spw_order *order, const struct spw_order_event *then,
-                      const struct spw_order_event *now)
+static bool is_unlike(const struct spw_predictor *order, const struct spw_predictor_event *then,
+                      const struct spw_predictor_event *now)
 {
     return then->block != now->block && order->blocks[then->block].live;
 }
 
 /* How many of the last events are as those a step before, and of the same blocks but for a few. */
-static uint64_t count_repeated(const struct spw_order *order, uint64_t step)
+static uint64_t count_repeated(const struct spw_predictor *order, uint64_t step)
 {
     uint64_t unlike = 0;
 
     for (uint64_t i = 1; i <= step; i++) {
         uint64_t number = order->count - i;
-        const struct spw_order_event *now = event_at(order, number), *then;
+        const struct spw_predictor_event *now = event_at(order, number), *then;
 
         if (number < step || !is_kept(order, number - step)) {
             return i - 1;
@@ -127,13 +127,13 @@ static uint64_t count_repeated(const struct spw_order *order, uint64_t step)
 }
 
 /* The size of the blocks that the last events were of and that are there. */
-static uint64_t sum_bytes(struct spw_order *order, uint64_t events)
+static uint64_t sum_bytes(struct spw_predictor *order, uint64_t events)
 {
     uint64_t bytes = 0;
 
     order->sum++;
     for (uint64_t i = 1; i <= events; i++) {
-        struct spw_order_block *b = &order->blocks[event_at(order, order->count - i)->block];
+        struct spw_predictor_block *b = &order->blocks[event_at(order, order->count - i)->block];
 
         bytes += b->live && b->summed != order->sum ? b->bytes : 0;
         b->summed = order->sum;
@@ -148,7 +148,7 @@ struct place {
 };
 
 /* Goes on to the next place further back. False when there is none. */
-static bool go_back(const struct spw_order *order, struct place *place)
+static bool go_back(const struct spw_predictor *order, struct place *place)
 {
     uint32_t before = event_at(order, place->number - 1)->before;
 
@@ -160,7 +160,7 @@ static bool go_back(const struct spw_order *order, struct place *place)
 }
 
 /* The place in the past that the present is most like. */
-static struct place find_likest(const struct spw_order *order)
+static struct place find_likest(const struct spw_predictor *order)
 {
     struct place place = {.number = order->count}, likest = {0};
     uint64_t compared = 0;
@@ -176,15 +176,15 @@ static struct place find_likest(const struct spw_order *order)
 }
 
 /* What comes next is expected to be as it was there; so many events before are as the last ones. */
-static void go_to(struct spw_order *order, uint64_t number, uint64_t equal)
+static void go_to(struct spw_predictor *order, uint64_t number, uint64_t equal)
 {
     order->cursor = number;
     order->following = true;
     order->strikes = 0;
     for (uint64_t i = 1; i <= equal; i++) {
-        const struct spw_order_event *then = event_at(order, order->cursor - i);
+        const struct spw_predictor_event *then = event_at(order, order->cursor - i);
 
-        if (then->kind == SPW_ORDER_ALLOC) {
+        if (then->kind == SPW_PREDICTOR_ALLOC) {
             inherit(order, then->block, event_at(order, order->count - i)->block);
         }
     }
@@ -192,10 +192,10 @@ static void go_to(struct spw_order *order, uint64_t number, uint64_t equal)
 
 /* The length of the last step, if it follows a step and both are in what lies between the past that
  * is followed and now; else 0. The work is in proportion to the period, for it is done in each. */
-static uint64_t find_step(struct spw_order *order)
+static uint64_t find_step(struct spw_predictor *order)
 {
     struct place place = {.number = order->count};
-    uint64_t most = MOST_PERIODS * spw_order_period(order), compared = 0;
+    uint64_t most = MOST_PERIODS * spw_migrate_predictor_period(order), compared = 0;
 
     most = most < MOST_COMPARED ? most : MOST_COMPARED;
     while (compared < most && go_back(order, &place)) {
@@ -216,7 +216,7 @@ static uint64_t find_step(struct spw_order *order)
 
 /* Whether what lies between the past that is followed and now came twice. While all is as expected
  * that stays so. */
-static bool came_twice(struct spw_order *order)
+static bool came_twice(struct spw_predictor *order)
 {
     uint64_t distance = distance_of(order);
 
@@ -226,23 +226,23 @@ static bool came_twice(struct spw_order *order)
 
 /* Looks how long a step is, and follows the last one rather than a past that has not come twice.
  * All the steps between two evaluations are a step too, but not the one that is meant. */
-static void measure(struct spw_order *order)
+static void measure(struct spw_predictor *order)
 {
     uint64_t step = find_step(order), period;
 
-    if (step > 0 && step <= spw_order_period(order)) {
+    if (step > 0 && step <= spw_migrate_predictor_period(order)) {
         order->step = step;
         order->step_seen = order->count;
     }
     if (step > 0 && step < distance_of(order) && !came_twice(order)) {
         go_to(order, order->count - step, count_equal(order, order->count - step, step));
     }
-    period = spw_order_period(order) / MEASURE_SHARE;
+    period = spw_migrate_predictor_period(order) / MEASURE_SHARE;
     order->measure_at = order->count + (period > SEARCH_EVERY ? period : SEARCH_EVERY);
 }
 
 /* Looks for a place in the past to follow. Stays where it is when there is none. */
-static void search(struct spw_order *order)
+static void search(struct spw_predictor *order)
 {
     struct place place = find_likest(order);
 
@@ -255,14 +255,14 @@ static void search(struct spw_order *order)
 }
 
 /* Compares the event with what is expected, and goes on from there. False when it was not that. */
-static bool follow(struct spw_order *order, const struct spw_order_event *event)
+static bool follow(struct spw_predictor *order, const struct spw_predictor_event *event)
 {
     for (uint64_t skipped = 0;
          skipped <= MOST_SKIPPED && order->cursor + skipped < order->count; skipped++) {
-        const struct spw_order_event *then = event_at(order, order->cursor + skipped);
+        const struct spw_predictor_event *then = event_at(order, order->cursor + skipped);
 
         if (then->token == event->token) {
-            if (event->kind == SPW_ORDER_ALLOC) {
+            if (event->kind == SPW_PREDICTOR_ALLOC) {
                 inherit(order, then->block, event->block);
             }
             order->cursor += skipped + 1;
@@ -280,14 +280,14 @@ static bool follow(struct spw_order *order, const struct spw_order_event *event)
 /* ---- noting ---- */
 
 /* A number whose block is gone and that no event names any more. */
-static void recycle(struct spw_order *order, uint32_t block)
+static void recycle(struct spw_predictor *order, uint32_t block)
 {
     memset(&order->blocks[block], 0, sizeof(order->blocks[block]));
     order->unused[order->unused_count++] = block;
 }
 
 /* Where events end as the last ones do. */
-static uint64_t *end_of(struct spw_order *order)
+static uint64_t *end_of(struct spw_predictor *order)
 {
     uint64_t hash = 0;
 
@@ -313,7 +313,7 @@ static bool are_alike(uint64_t period, uint64_t before)
 
 /* Whether what is followed is what was followed before, but for a while that is not worth the name:
  * layers that are all alike may lead astray where something is new. */
-static void compare_periods(struct spw_order *order)
+static void compare_periods(struct spw_predictor *order)
 {
     uint64_t period = distance_of(order), before = order->steady_period;
     bool is_gone = order->count - order->followed > before / NEAR_SHARE + 1;
@@ -329,16 +329,16 @@ static void compare_periods(struct spw_order *order)
     order->followed = order->count;
 }
 
-static void note(struct spw_order *order, enum spw_order_kind kind, uint32_t block)
+static void note(struct spw_predictor *order, enum spw_predictor_kind kind, uint32_t block)
 {
-    struct spw_order_block *b = &order->blocks[block];
-    struct spw_order_event event = {
+    struct spw_predictor_block *b = &order->blocks[block];
+    struct spw_predictor_event event = {
         .token = b->token * 4 + (uint32_t)kind, .block = block, .kind = (uint8_t)kind};
-    struct spw_order_event *place = event_at(order, order->count);
+    struct spw_predictor_event *place = event_at(order, order->count);
     bool expected = true;
     uint64_t *end;
 
-    if (order->count >= SPW_ORDER_EVENTS && place->kind == SPW_ORDER_FREE) {
+    if (order->count >= SPW_PREDICTOR_EVENTS && place->kind == SPW_PREDICTOR_FREE) {
         recycle(order, place->block);
     }
     if (order->following) {
@@ -365,56 +365,57 @@ static void note(struct spw_order *order, enum spw_order_kind kind, uint32_t blo
     compare_periods(order);
 }
 
-uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site, uint64_t age)
+uint32_t spw_migrate_predictor_adopt(struct spw_predictor *order, uint64_t bytes, uint32_t site,
+                                     uint64_t age)
 {
     uint64_t hash = ((bytes + 1) * odd) ^ site;
     uint32_t number;
 
     if (order->unused_count > 0) {
         number = order->unused[--order->unused_count];
-    } else if (order->block_count < SPW_ORDER_BLOCKS) {
+    } else if (order->block_count < SPW_PREDICTOR_BLOCKS) {
         number = order->block_count++;
     } else {
         return 0;
     }
     hash = (hash ^ hash >> 29) * odd;
-    order->blocks[number] = (struct spw_order_block){.bytes = bytes,
-                                                     .last = (int64_t)(order->count - age),
-                                                     .token = (uint32_t)(hash >> 32),
-                                                     .live = true};
+    order->blocks[number] = (struct spw_predictor_block){.bytes = bytes,
+                                                         .last = (int64_t)(order->count - age),
+                                                         .token = (uint32_t)(hash >> 32),
+                                                         .live = true};
     order->live_bytes += bytes;
     return number;
 }
 
-uint32_t spw_order_alloc(struct spw_order *order, uint64_t bytes, uint32_t site)
+uint32_t spw_migrate_predictor_alloc(struct spw_predictor *order, uint64_t bytes, uint32_t site)
 {
-    uint32_t block = spw_order_adopt(order, bytes, site, 0);
+    uint32_t block = spw_migrate_predictor_adopt(order, bytes, site, 0);
 
     if (block != 0) {
-        note(order, SPW_ORDER_ALLOC, block);
+        note(order, SPW_PREDICTOR_ALLOC, block);
     }
     return block;
 }
 
-void spw_order_use(struct spw_order *order, uint32_t block)
+void spw_migrate_predictor_use(struct spw_predictor *order, uint32_t block)
 {
-    const struct spw_order_event *last = event_at(order, order->count - 1);
+    const struct spw_predictor_event *last = event_at(order, order->count - 1);
 
-    if (order->count == 0 || last->block != block || last->kind != SPW_ORDER_USE) {
-        note(order, SPW_ORDER_USE, block);
+    if (order->count == 0 || last->block != block || last->kind != SPW_PREDICTOR_USE) {
+        note(order, SPW_PREDICTOR_USE, block);
     } else {
         order->blocks[block].last = (int64_t)order->count - 1;
     }
 }
 
-void spw_order_free(struct spw_order *order, uint32_t block)
+void spw_migrate_predictor_free(struct spw_predictor *order, uint32_t block)
 {
     order->blocks[block].live = false;
     order->live_bytes -= order->blocks[block].bytes;
-    note(order, SPW_ORDER_FREE, block);
+    note(order, SPW_PREDICTOR_FREE, block);
 }
 
-void spw_order_renew(struct spw_order *order)
+void spw_migrate_predictor_renew(struct spw_predictor *order)
 {
     order->since = order->count;
 }
@@ -422,7 +423,7 @@ void spw_order_renew(struct spw_order *order)
 /* ---- looking ahead ---- */
 
 /* A step that was not seen since the past that is followed is none any more. */
-uint64_t spw_order_period(const struct spw_order *order)
+uint64_t spw_migrate_predictor_period(const struct spw_predictor *order)
 {
     uint64_t distance = distance_of(order);
 
@@ -431,16 +432,16 @@ uint64_t spw_order_period(const struct spw_order *order)
                : distance;
 }
 
-struct spw_order_course spw_order_course(const struct spw_order *order)
+struct spw_predictor_course spw_migrate_predictor_course(const struct spw_predictor *order)
 {
-    return (struct spw_order_course){.events = order->count,
-                                     .period = distance_of(order),
-                                     .since = order->since,
-                                     .surprise = order->surprise};
+    return (struct spw_predictor_course){.events = order->count,
+                                         .period = distance_of(order),
+                                         .since = order->since,
+                                         .surprise = order->surprise};
 }
 
 /* The live block that is meant by what happened to `block`; 0 when it is not there (yet). */
-static uint32_t present(const struct spw_order *order, uint32_t block)
+static uint32_t present(const struct spw_predictor *order, uint32_t block)
 {
     uint32_t heir = heir_of(order, block);
     uint32_t now = heir != 0 ? heir : block;
@@ -449,43 +450,45 @@ static uint32_t present(const struct spw_order *order, uint32_t block)
 }
 
 /* Notes when a block is first used, and when it is freed. */
-static void foresee_event(struct spw_order *order, const struct spw_order_expected *expected)
+static void foresee_event(struct spw_predictor *order,
+                          const struct spw_predictor_expected *expected)
 {
-    struct spw_order_block *b = &order->blocks[expected->block];
+    struct spw_predictor_block *b = &order->blocks[expected->block];
 
-    if (expected->kind == SPW_ORDER_USE && b->swept != order->forecast) {
+    if (expected->kind == SPW_PREDICTOR_USE && b->swept != order->forecast) {
         b->swept = order->forecast;
         b->next = expected->distance;
     }
-    if (expected->kind == SPW_ORDER_FREE && b->ended != order->forecast) {
+    if (expected->kind == SPW_PREDICTOR_FREE && b->ended != order->forecast) {
         b->ended = order->forecast;
         b->end = expected->distance;
     }
 }
 
-void spw_order_foresee(struct spw_order *order,
-                       void (*expect)(void *cookie, const struct spw_order_expected *expected),
-                       void *cookie)
+void spw_migrate_predictor_foresee(struct spw_predictor *order,
+                                   void (*expect)(void *cookie,
+                                                  const struct spw_predictor_expected *expected),
+                                   void *cookie)
 {
-    uint64_t distance = distance_of(order), reach = REACH * spw_order_period(order);
+    uint64_t distance = distance_of(order), reach = REACH * spw_migrate_predictor_period(order);
     uint64_t end = order->cursor + (reach < distance ? reach : distance);
 
     order->forecast++;
     for (uint64_t number = order->cursor; number < end; number++) {
-        const struct spw_order_event *event = event_at(order, number);
-        struct spw_order_expected expected = {.kind = event->kind,
-                                              .distance = (uint32_t)(number - order->cursor),
-                                              .bytes = order->blocks[event->block].bytes};
+        const struct spw_predictor_event *event = event_at(order, number);
+        struct spw_predictor_expected expected = {.kind = event->kind,
+                                                  .distance = (uint32_t)(number - order->cursor),
+                                                  .bytes = order->blocks[event->block].bytes};
 
-        if (event->kind == SPW_ORDER_ALLOC) {
+        if (event->kind == SPW_PREDICTOR_ALLOC) {
             order->blocks[event->block].ahead = order->forecast;
         }
         expected.block = present(order, event->block);
         if (expected.block != 0) {
             foresee_event(order, &expected);
             }
-        if (event->kind != SPW_ORDER_USE && expect != NULL) {
-            expect(cookie, &expected);
-        }
+            if (event->kind != SPW_PREDICTOR_USE && expect != NULL) {
+                expect(cookie, &expected);
+            }
     }
 }

@@ -22,16 +22,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum spw_order_kind { SPW_ORDER_ALLOC, SPW_ORDER_USE, SPW_ORDER_FREE };
+enum spw_predictor_kind { SPW_PREDICTOR_ALLOC, SPW_PREDICTOR_USE, SPW_PREDICTOR_FREE };
 
-#define SPW_ORDER_NEVER UINT32_MAX
+#define SPW_PREDICTOR_NEVER UINT32_MAX
 
-struct spw_order_block {
+struct spw_predictor_block {
     uint64_t bytes;
     int64_t last;   /* the event it was last seen in; negative: before the first */
     uint32_t token; /* what it has in common with its likes */
     uint32_t twin, heir;
-    uint32_t next;  /* events from now until it is used; see spw_order_foresee */
+    uint32_t next;  /* events from now until it is used; see spw_migrate_predictor_foresee */
     uint32_t swept; /* the forecast in which `next` was set */
     uint32_t end;   /* events from now until it is freed */
     uint32_t ended; /* the forecast in which `end` was set */
@@ -40,17 +40,17 @@ struct spw_order_block {
     bool live;
 };
 
-struct spw_order_event {
+struct spw_predictor_event {
     uint32_t token;
     uint32_t block;
     uint32_t before; /* events back to the last one that ended the same way; 0: none */
-    uint8_t kind;    /* enum spw_order_kind */
+    uint8_t kind;    /* enum spw_predictor_kind */
 };
 
-struct spw_order {
-    struct spw_order_event *events; /* a ring */
+struct spw_predictor {
+    struct spw_predictor_event *events; /* a ring */
     uint64_t *ends;                 /* by hash of the last tokens: the newest event, with 1 added */
-    struct spw_order_block *blocks; /* number 0 is none */
+    struct spw_predictor_block *blocks; /* number 0 is none */
     uint32_t *unused;
     uint32_t block_count, unused_count;
     uint64_t count;  /* events so far: the next one's number */
@@ -63,35 +63,36 @@ struct spw_order {
     uint64_t step, step_seen; /* the newest step's events, and the event after it; 0: none */
     uint64_t measure_at; /* the event at which it is looked again how long a step is */
     uint64_t hits, misses; /* events that were expected, and that were not, while following */
-    uint64_t steady_period, since, surprise; /* see struct spw_order_course */
+    uint64_t steady_period, since, surprise; /* see struct spw_predictor_course */
     uint64_t followed; /* the newest event not in such a while, with 1 added */
 };
 
 /* The number of blocks it knows at most, and of events. */
-enum { SPW_ORDER_BLOCKS = 1 << 17, SPW_ORDER_EVENTS = 1 << 19 };
+enum { SPW_PREDICTOR_BLOCKS = 1 << 17, SPW_PREDICTOR_EVENTS = 1 << 19 };
 
 /* False when the process has no memory. */
-bool spw_order_init(struct spw_order *order);
-void spw_order_fini(struct spw_order *order);
+bool spw_migrate_predictor_init(struct spw_predictor *order);
+void spw_migrate_predictor_fini(struct spw_predictor *order);
 
 /* Notes an event. The first returns the block's number; 0 when there are too many of them. */
-uint32_t spw_order_alloc(struct spw_order *order, uint64_t bytes, uint32_t site);
-void spw_order_use(struct spw_order *order, uint32_t block);
-void spw_order_free(struct spw_order *order, uint32_t block);
+uint32_t spw_migrate_predictor_alloc(struct spw_predictor *order, uint64_t bytes, uint32_t site);
+void spw_migrate_predictor_use(struct spw_predictor *order, uint32_t block);
+void spw_migrate_predictor_free(struct spw_predictor *order, uint32_t block);
 
 /* Something is done that never was done before, though it may look the same: that the same order is
  * followed counts from here. */
-void spw_order_renew(struct spw_order *order);
+void spw_migrate_predictor_renew(struct spw_predictor *order);
 
 /* A block that is known without having been seen to be allocated, `age` events ago. */
-uint32_t spw_order_adopt(struct spw_order *order, uint64_t bytes, uint32_t site, uint64_t age);
+uint32_t spw_migrate_predictor_adopt(struct spw_predictor *order, uint64_t bytes, uint32_t site,
+                                     uint64_t age);
 
 /* The length of the period in events: of a step, where one is found in what lies between the past
  * that is followed and now, else of all of that. 0: nothing is expected. */
-uint64_t spw_order_period(const struct spw_order *order);
+uint64_t spw_migrate_predictor_period(const struct spw_predictor *order);
 
 /* How the past is followed. */
-struct spw_order_course {
+struct spw_predictor_course {
     uint64_t events;   /* so far */
     uint64_t period;   /* from the past that is followed until now: in events; 0: none is */
     uint64_t since;    /* the event since which that period is followed, or nearly that, or a few
@@ -101,11 +102,11 @@ struct spw_order_course {
 };
 
 /* How it is followed at present. */
-struct spw_order_course spw_order_course(const struct spw_order *order);
+struct spw_predictor_course spw_migrate_predictor_course(const struct spw_predictor *order);
 
 /* An event that is to come. */
-struct spw_order_expected {
-    enum spw_order_kind kind;
+struct spw_predictor_expected {
+    enum spw_predictor_kind kind;
     uint32_t distance; /* events from now */
     uint32_t block;    /* 0: of a block that is not there yet */
     uint64_t bytes;
@@ -113,29 +114,30 @@ struct spw_order_expected {
 
 /* Looks ahead over what lies between the past that is followed and now, but over a few periods at
  * most, and tells `expect`, if not NULL, of every allocation and free in order. Afterwards
- * spw_order_next and spw_order_end answer for every live block. */
-void spw_order_foresee(struct spw_order *order,
-                       void (*expect)(void *cookie, const struct spw_order_expected *expected),
-                       void *cookie);
+ * spw_migrate_predictor_next and spw_migrate_predictor_end answer for every live block. */
+void spw_migrate_predictor_foresee(struct spw_predictor *order,
+                                   void (*expect)(void *cookie,
+                                                  const struct spw_predictor_expected *expected),
+                                   void *cookie);
 
-/* By the last forecast: events until a block is used; SPW_ORDER_NEVER: it saw none. */
-static inline uint32_t spw_order_next(const struct spw_order *order, uint32_t block)
+/* By the last forecast: events until a block is used; SPW_PREDICTOR_NEVER: it saw none. */
+static inline uint32_t spw_migrate_predictor_next(const struct spw_predictor *order, uint32_t block)
 {
-    const struct spw_order_block *b = &order->blocks[block];
+    const struct spw_predictor_block *b = &order->blocks[block];
 
-    return b->swept == order->forecast ? b->next : SPW_ORDER_NEVER;
+    return b->swept == order->forecast ? b->next : SPW_PREDICTOR_NEVER;
 }
 
-/* By the last forecast: events until a block is freed; SPW_ORDER_NEVER: it saw that not. */
-static inline uint32_t spw_order_end(const struct spw_order *order, uint32_t block)
+/* By the last forecast: events until a block is freed; SPW_PREDICTOR_NEVER: it saw that not. */
+static inline uint32_t spw_migrate_predictor_end(const struct spw_predictor *order, uint32_t block)
 {
-    const struct spw_order_block *b = &order->blocks[block];
+    const struct spw_predictor_block *b = &order->blocks[block];
 
-    return b->ended == order->forecast ? b->end : SPW_ORDER_NEVER;
+    return b->ended == order->forecast ? b->end : SPW_PREDICTOR_NEVER;
 }
 
 /* Events since a block was last seen. */
-static inline uint64_t spw_order_age(const struct spw_order *order, uint32_t block)
+static inline uint64_t spw_migrate_predictor_age(const struct spw_predictor *order, uint32_t block)
 {
     return (uint64_t)((int64_t)order->count - order->blocks[block].last);
 }

@@ -6,8 +6,8 @@
 
 enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
 
-void spw_marks_set(struct spw_marks *marks, const struct spw_stream *stream,
-                   const struct spw_heat_moment *moment)
+void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_stream *stream,
+                              const struct spw_access_log_moment *moment)
 {
     struct spw_mark mark = {.moment = *moment};
 
@@ -16,7 +16,7 @@ void spw_marks_set(struct spw_marks *marks, const struct spw_stream *stream,
     }
 }
 
-const struct spw_heat_moment *spw_marks_passed(struct spw_marks *marks)
+const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progress *marks)
 {
     while (marks->count > 0) {
         const struct spw_mark *oldest = &marks->ring[marks->first];
@@ -33,13 +33,13 @@ const struct spw_heat_moment *spw_marks_passed(struct spw_marks *marks)
     return marks->any ? &marks->passed : NULL;
 }
 
-bool spw_marks_await(struct spw_marks *marks, uint64_t event, uint64_t most_ns)
+bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint64_t most_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
     uint64_t begin = 0;
 
     for (;;) {
-        (void)spw_marks_passed(marks);
+        (void)spw_migrate_progress_passed(marks);
         if (marks->count == 0 || marks->ring[marks->first].moment.events >= event) {
             return true;
         }

@@ -18,27 +18,27 @@
 enum { SPW_MARKS = 256 };
 
 struct spw_mark {
-    struct spw_heat_moment moment;
+    struct spw_access_log_moment moment;
     void *fence;
 };
 
-struct spw_marks {
+struct spw_progress {
     struct spw_pool *pool;
     struct spw_mark ring[SPW_MARKS];
     size_t first, count;           /* of those that are not passed, oldest first */
-    struct spw_heat_moment passed; /* of the newest that is */
+    struct spw_access_log_moment passed; /* of the newest that is */
     bool any;                      /* there is one */
 };
 
 /* Sets a mark for a moment whose submissions were counted just before, by the same thread: behind
  * everything, or only behind what was submitted to a stream, which says less. Does nothing when
  * there are too many, or when none can be set now. */
-void spw_marks_set(struct spw_marks *marks, const struct spw_stream *stream,
-                   const struct spw_heat_moment *moment);
+void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_stream *stream,
+                              const struct spw_access_log_moment *moment);
 
 /* The newest moment that the device has passed; NULL: none. */
-const struct spw_heat_moment *spw_marks_passed(struct spw_marks *marks);
+const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progress *marks);
 
 /* Waits until the device has passed every mark from before an event, at most `most_ns`. False when
  * it has not. */
-bool spw_marks_await(struct spw_marks *marks, uint64_t event, uint64_t most_ns);
+bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint64_t most_ns);

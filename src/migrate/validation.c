@@ -8,7 +8,8 @@ enum {
     RETRY_EVERY = 16  /* moves, for one of which it is tried again */
 };
 
-bool spw_evidence_begin(struct spw_evidence *evidence, const struct spw_order_course *course)
+bool spw_migrate_validation_begin(struct spw_validation *evidence,
+                                  const struct spw_predictor_course *course)
 {
     uint32_t *in_vain = &evidence->in_vain[course != NULL];
 
@@ -24,11 +25,11 @@ bool spw_evidence_begin(struct spw_evidence *evidence, const struct spw_order_co
     return *in_vain % RETRY_EVERY == 0;
 }
 
-enum spw_evidence_worth spw_evidence_weigh(const struct spw_evidence *evidence,
-                                           const struct spw_order_course *course)
+enum spw_validation_worth spw_migrate_validation_weigh(const struct spw_validation *evidence,
+                                                       const struct spw_predictor_course *course)
 {
     if (evidence->refuted || !evidence->foreseen || course->period == 0) {
-        return SPW_EVIDENCE_NONE;
+        return SPW_VALIDATION_NONE;
     }
     /* What came unforeseen, or began amid that, was never audited; nor was what is about another
      * order. */
@@ -36,25 +37,26 @@ enum spw_evidence_worth spw_evidence_weigh(const struct spw_evidence *evidence,
         evidence->audits < LEAST_AUDITS ||
         course->events - course->since < PERIODS * course->period ||
         evidence->unaudited >= AUDIT_EVERY - 1) {
-        return SPW_EVIDENCE_AUDIT;
+        return SPW_VALIDATION_AUDIT;
     }
-    return SPW_EVIDENCE_BELIEF;
+    return SPW_VALIDATION_BELIEF;
 }
 
-void spw_evidence_note(struct spw_evidence *evidence, const struct spw_order_course *course,
-                       enum spw_evidence_finding finding)
+void spw_migrate_validation_note(struct spw_validation *evidence,
+                                 const struct spw_predictor_course *course,
+                                 enum spw_validation_finding finding)
 {
     uint32_t *in_vain = &evidence->in_vain[evidence->foreseen];
 
-    *in_vain = finding == SPW_EVIDENCE_IN_VAIN ? *in_vain + 1 : 0;
-    if (finding == SPW_EVIDENCE_CLEAN) {
+    *in_vain = finding == SPW_VALIDATION_IN_VAIN ? *in_vain + 1 : 0;
+    if (finding == SPW_VALIDATION_CLEAN) {
         evidence->audits = course->since == evidence->since ? evidence->audits + 1 : 1;
         evidence->since = course->since;
         evidence->unaudited = 0;
-    } else if (finding == SPW_EVIDENCE_BELIEVED) {
+    } else if (finding == SPW_VALIDATION_BELIEVED) {
         evidence->unaudited++;
         evidence->believed++;
-    } else if (finding == SPW_EVIDENCE_WRONG) {
+    } else if (finding == SPW_VALIDATION_WRONG) {
         evidence->refuted = true;
     }
 }

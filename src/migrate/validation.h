@@ -18,7 +18,7 @@
 
 #include "migrate/predictor.h"
 
-struct spw_evidence {
+struct spw_validation {
     bool refuted;         /* somebody wrote without naming it */
     uint64_t since;       /* the event since which the order is followed that audits are about */
     uint32_t audits;      /* since then, which found nothing */
@@ -30,29 +30,31 @@ struct spw_evidence {
 };
 
 /* What to do with a move of which no argument named anything since its copies began. */
-enum spw_evidence_worth {
-    SPW_EVIDENCE_NONE,   /* arguments prove nothing here */
-    SPW_EVIDENCE_AUDIT,  /* the same, but it can be found out */
-    SPW_EVIDENCE_BELIEF, /* they are believed */
+enum spw_validation_worth {
+    SPW_VALIDATION_NONE,   /* arguments prove nothing here */
+    SPW_VALIDATION_AUDIT,  /* the same, but it can be found out */
+    SPW_VALIDATION_BELIEF, /* they are believed */
 };
 
 /* How a move ended, or what was found out about it. */
-enum spw_evidence_finding {
-    SPW_EVIDENCE_IN_VAIN,  /* something named it, or may have: the first copy was of no use */
-    SPW_EVIDENCE_OF_USE,   /* it was, without any evidence */
-    SPW_EVIDENCE_CLEAN,    /* an audit found nothing */
-    SPW_EVIDENCE_WRONG,    /* an audit found a difference */
-    SPW_EVIDENCE_BELIEVED, /* and so was not copied again */
+enum spw_validation_finding {
+    SPW_VALIDATION_IN_VAIN,  /* something named it, or may have: the first copy was of no use */
+    SPW_VALIDATION_OF_USE,   /* it was, without any evidence */
+    SPW_VALIDATION_CLEAN,    /* an audit found nothing */
+    SPW_VALIDATION_WRONG,    /* an audit found a difference */
+    SPW_VALIDATION_BELIEVED, /* and so was not copied again */
 };
 
 /* A move begins: how the order of use goes; NULL: it does not follow any order. Whether it is worth
  * while to copy while the program goes on. */
-bool spw_evidence_begin(struct spw_evidence *evidence, const struct spw_order_course *course);
+bool spw_migrate_validation_begin(struct spw_validation *evidence,
+                                  const struct spw_predictor_course *course);
 
 /* What the arguments are worth that are known of this move, as the order goes now. */
-enum spw_evidence_worth spw_evidence_weigh(const struct spw_evidence *evidence,
-                                           const struct spw_order_course *course);
+enum spw_validation_worth spw_migrate_validation_weigh(const struct spw_validation *evidence,
+                                                       const struct spw_predictor_course *course);
 
 /* A finding about the move under way, while the order goes like this; NULL: it follows none. */
-void spw_evidence_note(struct spw_evidence *evidence, const struct spw_order_course *course,
-                       enum spw_evidence_finding finding);
+void spw_migrate_validation_note(struct spw_validation *evidence,
+                                 const struct spw_predictor_course *course,
+                                 enum spw_validation_finding finding);

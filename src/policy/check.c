@@ -63,9 +63,9 @@ void spw_policy_check_object(struct spw_policy_reader *reader, enum spw_policy_o
 /* Whether the file gives no condition, not even a bad one. */
 static bool matches_all(const cJSON *rule)
 {
-    const cJSON *match = spw_json_find(rule, "match");
+    const cJSON *match = spw_policy_json_find(rule, "match");
 
-    return match == NULL || (spw_json_is(match, cJSON_Object) && match->child == NULL);
+    return match == NULL || (spw_policy_json_is(match, cJSON_Object) && match->child == NULL);
 }
 
 static const char *name_of(const struct spw_policy_rule *rule)
@@ -77,7 +77,7 @@ void spw_policy_check_rules(struct spw_policy_reader *reader, const cJSON *root,
                             const struct spw_policy_file *file)
 {
     const struct spw_policy_rule *rules = file->rules.items;
-    const cJSON *node = spw_json_find(root, "rules");
+    const cJSON *node = spw_policy_json_find(root, "rules");
     size_t all = file->rules.count;
 
     node = node != NULL ? node->child : NULL;
@@ -97,7 +97,8 @@ void spw_policy_check_rules(struct spw_policy_reader *reader, const cJSON *root,
                                 "every allocation, expected that rule to be the last",
                                 i + 1, name_of(&rules[i]), all + 1, name_of(&rules[all]));
         }
-        if (all == file->rules.count && spw_json_is(node, cJSON_Object) && matches_all(node)) {
+        if (all == file->rules.count && spw_policy_json_is(node, cJSON_Object) &&
+            matches_all(node)) {
             all = i;
         }
     }

@@ -151,10 +151,10 @@ const char *spw_policy_source(const struct spw_policy_reader *reader, size_t off
 static const char *show_value(const struct spw_policy_reader *reader, const cJSON *node,
                               char text[SPW_POLICY_SHOWN])
 {
-    if (spw_json_is(node, cJSON_Object)) {
+    if (spw_policy_json_is(node, cJSON_Object)) {
         return "an object";
     }
-    if (spw_json_is(node, cJSON_Array)) {
+    if (spw_policy_json_is(node, cJSON_Array)) {
         return node->child != NULL ? "a list" : "an empty list";
     }
     return spw_policy_source(reader, spw_policy_place(reader, node), text);

@@ -120,7 +120,8 @@ static bool compile_token(struct compiler *compiler)
     }
 }
 
-size_t spw_glob_compile(const char *text, struct spw_glob_token *tokens, const char **ret_problem)
+size_t spw_policy_glob_compile(const char *text, struct spw_glob_token *tokens,
+                               const char **ret_problem)
 {
     struct compiler compiler = {.at = text, .tokens = tokens};
 
@@ -283,7 +284,7 @@ static const char *next_cut(enum spw_glob_kind kind, const char *name, const cha
     }
 }
 
-bool spw_glob_match(const struct spw_glob *glob, const char *name)
+bool spw_policy_glob_match(const struct spw_glob *glob, const char *name)
 {
     struct places both[2] = {{{0}}};
     struct places *now = &both[0];

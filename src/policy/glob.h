@@ -49,7 +49,8 @@ struct spw_glob {
 
 /* Compiles `text` into `tokens`, which has room for SPW_GLOB_MAX, and returns how many were used;
  * 0, with what is wrong in *ret_problem (static), when it is no pattern. */
-size_t spw_glob_compile(const char *text, struct spw_glob_token *tokens, const char **ret_problem);
+size_t spw_policy_glob_compile(const char *text, struct spw_glob_token *tokens,
+                               const char **ret_problem);
 
 /* Whether the pattern matches; NULL, an unknown name, never does. */
-bool spw_glob_match(const struct spw_glob *glob, const char *name);
+bool spw_policy_glob_match(const struct spw_glob *glob, const char *name);

@@ -7,7 +7,7 @@
 
 #define LIBRARY "libcjson.so.1"
 
-const cJSON *spw_json_find(const cJSON *object, const char *key)
+const cJSON *spw_policy_json_find(const cJSON *object, const char *key)
 {
     const cJSON *member = object->child;
 
@@ -27,7 +27,7 @@ static void *open_in(const char *folder, const char *below)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-bool spw_json_open(const char *folder, struct spw_json *ret_json)
+bool spw_policy_json_open(const char *folder, struct spw_json *ret_json)
 {
     struct spw_json json = {0};
 
@@ -52,7 +52,7 @@ bool spw_json_open(const char *folder, struct spw_json *ret_json)
     return true;
 }
 
-void spw_json_close(struct spw_json *json)
+void spw_policy_json_close(struct spw_json *json)
 {
     if (json->handle != NULL) {
         dlclose(json->handle);

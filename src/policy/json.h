@@ -16,18 +16,18 @@ struct spw_json {
 
 /* Whether a value is of this type (cJSON_Object, ...); NULL is of none. The macros and functions of
  * cJSON's header that ask are part of the library. */
-static inline bool spw_json_is(const cJSON *node, int type)
+static inline bool spw_policy_json_is(const cJSON *node, int type)
 {
     return node != NULL && (node->type & 0xFF) == type;
 }
 
 /* The value of the first key of an object that is `key`; NULL when there is none. */
-const cJSON *spw_json_find(const cJSON *object, const char *key);
+const cJSON *spw_policy_json_find(const cJSON *object, const char *key);
 
 /* Opens libcjson.so.1 for this object alone: first in `folder`, if that is not NULL, and its lib/,
  * then from the system. False when there is none; *ret_json is then empty. Takes the loader's lock:
  * never to be called under one of ours. */
-bool spw_json_open(const char *folder, struct spw_json *ret_json);
+bool spw_policy_json_open(const char *folder, struct spw_json *ret_json);
 
-/* Closes what spw_json_open opened. */
-void spw_json_close(struct spw_json *json);
+/* Closes what spw_policy_json_open opened. */
+void spw_policy_json_close(struct spw_json *json);

@@ -11,7 +11,7 @@
 static bool any_glob(const struct spw_policy_globs *globs, const char *name)
 {
     for (size_t i = 0; i < globs->count; i++) {
-        if (spw_glob_match(&globs->items[i], name)) {
+        if (spw_policy_glob_match(&globs->items[i], name)) {
             return true;
         }
     }
@@ -54,7 +54,7 @@ static size_t frames_asked(int word, size_t count)
     return word == SPW_FRAME_TOP && count > 1 ? 1 : count;
 }
 
-static bool any_python(const struct spw_policy_list *list, const struct spw_site_facts *site)
+static bool any_python(const struct spw_policy_list *list, const struct spw_callsite_facts *site)
 {
     const struct spw_policy_python *items = list->items;
 
@@ -68,7 +68,7 @@ static bool any_python(const struct spw_policy_list *list, const struct spw_site
     return false;
 }
 
-static bool any_native(const struct spw_policy_list *list, const struct spw_site_facts *site)
+static bool any_native(const struct spw_policy_list *list, const struct spw_callsite_facts *site)
 {
     const struct spw_policy_native *items = list->items;
 
@@ -96,8 +96,8 @@ static bool any_size(const struct spw_policy_list *list, uint64_t bytes)
 }
 
 /* Whether the condition of `key` holds. A fact that is not known satisfies none. */
-static bool holds(int key, const struct spw_policy_match *match, const struct spw_site_facts *site,
-                  const struct spw_request_facts *request)
+static bool holds(int key, const struct spw_policy_match *match,
+                  const struct spw_callsite_facts *site, const struct spw_request_facts *request)
 {
     switch (key) {
     case SPW_POLICY_KEY_match_python:
@@ -127,7 +127,8 @@ static bool holds(int key, const struct spw_policy_match *match, const struct sp
 
 /* The first of `keys` that the file gives and that does not hold. */
 static const struct spw_policy_row *first_mismatch(const struct spw_policy_rule *rule,
-                                                   uint64_t keys, const struct spw_site_facts *site,
+                                                   uint64_t keys,
+                                                   const struct spw_callsite_facts *site,
                                                    const struct spw_request_facts *request)
 {
     for (; keys != 0; keys &= keys - 1) {
@@ -151,7 +152,8 @@ bool spw_policy_asks_request(const struct spw_policy_rule *rule)
     return false;
 }
 
-uint64_t spw_policy_candidates(const struct spw_policy *policy, const struct spw_site_facts *site)
+uint64_t spw_policy_candidates(const struct spw_policy *policy,
+                               const struct spw_callsite_facts *site)
 {
     uint64_t candidates = 0;
 
@@ -166,7 +168,7 @@ uint64_t spw_policy_candidates(const struct spw_policy *policy, const struct spw
     return candidates;
 }
 
-bool spw_policy_needs_native(const struct spw_policy *policy, const struct spw_site_facts *site)
+bool spw_policy_needs_native(const struct spw_policy *policy, const struct spw_callsite_facts *site)
 {
     const uint64_t native = BIT(native) | BIT(node);
 
@@ -201,7 +203,7 @@ int spw_policy_decide(const struct spw_policy *policy, uint64_t candidates,
 }
 
 const struct spw_policy_row *spw_policy_mismatch(const struct spw_policy_rule *rule,
-                                                 const struct spw_site_facts *site,
+                                                 const struct spw_callsite_facts *site,
                                                  const struct spw_request_facts *request)
 {
     return first_mismatch(rule, SITE_KEYS | REQUEST_KEYS, site, request);

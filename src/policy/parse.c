@@ -79,7 +79,7 @@ static void read_items(struct spw_policy_reader *reader, const struct spw_policy
 
     item.type = SPW_POLICY_OBJECT;
     for (size_t i = 0; items != NULL && i < count; i++, first = first->next) {
-        if (spw_json_is(first, cJSON_Object)) {
+        if (spw_policy_json_is(first, cJSON_Object)) {
             spw_policy_read_object(reader, (enum spw_policy_object)row->of, first,
                                    items + i * bytes);
         } else {
@@ -102,10 +102,10 @@ static size_t item_count(const cJSON *list)
 static void read_list(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                       const cJSON *node, void *member)
 {
-    size_t count = spw_json_is(node, cJSON_Array) ? item_count(node) : 1;
-    bool single = row->type == SPW_POLICY_OBJECTS && spw_json_is(node, cJSON_Object);
+    size_t count = spw_policy_json_is(node, cJSON_Array) ? item_count(node) : 1;
+    bool single = row->type == SPW_POLICY_OBJECTS && spw_policy_json_is(node, cJSON_Object);
 
-    if (!single && !spw_json_is(node, cJSON_Array)) {
+    if (!single && !spw_policy_json_is(node, cJSON_Array)) {
         spw_policy_complain_value(reader, row, node, NULL, NULL);
     } else if (count > (size_t)row->high) {
         spw_policy_complain_value(reader, row, node, "with more than 64 items", NULL);
@@ -123,7 +123,7 @@ static void read_member(struct spw_policy_reader *reader, const struct spw_polic
         read_list(reader, row, node, member);
     } else if (row->type != SPW_POLICY_OBJECT) {
         spw_policy_read_value(reader, row, node, member);
-    } else if (spw_json_is(node, cJSON_Object)) {
+    } else if (spw_policy_json_is(node, cJSON_Object)) {
         spw_policy_read_object(reader, (enum spw_policy_object)row->of, node, member);
     } else {
         spw_policy_complain_value(reader, row, node, NULL, NULL);
@@ -173,9 +173,9 @@ static bool number_values(cJSON *node, size_t *next, size_t count)
 static bool is_other_version(struct spw_policy_reader *reader, const cJSON *root)
 {
     const struct spw_policy_row *row = &spw_policy_rows[SPW_POLICY_KEY_file_version];
-    const cJSON *version = spw_json_find(root, row->key);
+    const cJSON *version = spw_policy_json_find(root, row->key);
 
-    if (!spw_json_is(version, cJSON_Number) || version->valuedouble == (double)row->low) {
+    if (!spw_policy_json_is(version, cJSON_Number) || version->valuedouble == (double)row->low) {
         return false;
     }
     spw_policy_complain_value(reader, row, version, "a version that this spillway does not know",
@@ -189,7 +189,7 @@ static void read_root(struct spw_policy_reader *reader, cJSON *root, struct spw_
 
     if (!number_values(root, &count, reader->scan->count) || count != reader->scan->count) {
         spw_policy_complain(reader, 0, "cJSON reads the text in another way, expected plain JSON");
-    } else if (!spw_json_is(root, cJSON_Object)) {
+    } else if (!spw_policy_json_is(root, cJSON_Object)) {
         spw_policy_complain(reader, spw_policy_place(reader, root),
                             "the file is no JSON object, expected {\"version\": 1, \"rules\": "
                             "[...]}");
@@ -204,11 +204,11 @@ static void place_rules(const struct spw_policy_reader *reader, const cJSON *roo
                         struct spw_policy_rule *rules, size_t count)
 {
     struct spw_scan_cursor cursor = {reader->text, 0, 1, 1};
-    const cJSON *node = spw_json_find(root, "rules");
+    const cJSON *node = spw_policy_json_find(root, "rules");
 
     node = node != NULL ? node->child : NULL;
     for (size_t i = 0; i < count && node != NULL; i++, node = node->next) {
-        spw_scan_advance(&cursor, spw_policy_place(reader, node));
+        spw_policy_scan_advance(&cursor, spw_policy_place(reader, node));
         rules[i].line = cursor.line;
     }
 }
@@ -218,7 +218,7 @@ static void place_complaints(const char *text, struct spw_policy_complaints *com
     struct spw_scan_cursor cursor = {text, 0, 1, 1};
 
     for (size_t i = 0; i < complaints->count; i++) {
-        spw_scan_advance(&cursor, complaints->items[i].offset);
+        spw_policy_scan_advance(&cursor, complaints->items[i].offset);
         complaints->items[i].line = cursor.line;
         complaints->items[i].column = cursor.column;
     }
@@ -269,7 +269,7 @@ struct spw_policy *spw_policy_parse(const char *text, size_t length, const struc
     struct spw_policy *policy = NULL;
 
     *ret_complaints = (struct spw_policy_complaints){0};
-    if (!spw_scan(text, length, &scan)) {
+    if (!spw_policy_scan(text, length, &scan)) {
         spw_policy_complain(&reader, scan.problem_at, "%s", scan.problem);
     } else {
         const char *end;

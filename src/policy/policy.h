@@ -171,11 +171,13 @@ void spw_policy_complaints_fini(struct spw_policy_complaints *complaints);
 
 /* The rules that may decide allocations of this site, bit i for rule i; to be kept with the site.
  * 0: none ever does. */
-uint64_t spw_policy_candidates(const struct spw_policy *policy, const struct spw_site_facts *site);
+uint64_t spw_policy_candidates(const struct spw_policy *policy,
+                               const struct spw_callsite_facts *site);
 
 /* Whether the rules that may decide are not known without the native frames and the node of a site,
  * which `site` need not have. */
-bool spw_policy_needs_native(const struct spw_policy *policy, const struct spw_site_facts *site);
+bool spw_policy_needs_native(const struct spw_policy *policy,
+                             const struct spw_callsite_facts *site);
 
 /* The index of the rule that decides this allocation, or SPW_POLICY_NO_RULE; `candidates` are those
  * of its site. */
@@ -185,5 +187,5 @@ int spw_policy_decide(const struct spw_policy *policy, uint64_t candidates,
 /* The first key of a rule's match, in the order of keys.def, that this allocation does not satisfy;
  * NULL when the rule matches. */
 const struct spw_policy_row *spw_policy_mismatch(const struct spw_policy_rule *rule,
-                                                 const struct spw_site_facts *site,
+                                                 const struct spw_callsite_facts *site,
                                                  const struct spw_request_facts *request);

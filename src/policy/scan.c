@@ -358,7 +358,7 @@ static bool scan_document(struct scanner *scanner)
     return scanner->at == scanner->length || unexpected(scanner, "the end of the file");
 }
 
-bool spw_scan(const char *text, size_t length, struct spw_scan *ret_scan)
+bool spw_policy_scan(const char *text, size_t length, struct spw_scan *ret_scan)
 {
     struct scanner scanner = {
         .text = (const unsigned char *)text, .length = length, .scan = ret_scan};
@@ -373,7 +373,7 @@ bool spw_scan(const char *text, size_t length, struct spw_scan *ret_scan)
     return true;
 }
 
-void spw_scan_advance(struct spw_scan_cursor *cursor, size_t offset)
+void spw_policy_scan_advance(struct spw_scan_cursor *cursor, size_t offset)
 {
     for (; cursor->offset < offset; cursor->offset++) {
         unsigned char byte = (unsigned char)cursor->text[cursor->offset];

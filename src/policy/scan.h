@@ -26,7 +26,7 @@ struct spw_scan {
 
 /* Scans `length` bytes, below 4 GiB. False, with `problem` set and no places, when the text is not
  * such JSON, or there is no memory. */
-bool spw_scan(const char *text, size_t length, struct spw_scan *ret_scan);
+bool spw_policy_scan(const char *text, size_t length, struct spw_scan *ret_scan);
 
 /* A place as people count it, both from 1; columns are characters. */
 struct spw_scan_cursor {
@@ -38,4 +38,4 @@ struct spw_scan_cursor {
 
 /* Moves the cursor forward to `offset`, at most `length` of the text; it begins at {text, 0, 1, 1}.
  */
-void spw_scan_advance(struct spw_scan_cursor *cursor, size_t offset);
+void spw_policy_scan_advance(struct spw_scan_cursor *cursor, size_t offset);

@@ -23,7 +23,7 @@ static bool wrong(struct spw_policy_reader *reader, const struct spw_policy_row 
 
 static bool is_whole(const cJSON *node)
 {
-    return spw_json_is(node, cJSON_Number) && node->valuedouble >= -MOST_NUMBER &&
+    return spw_policy_json_is(node, cJSON_Number) && node->valuedouble >= -MOST_NUMBER &&
            node->valuedouble <= MOST_NUMBER &&
            node->valuedouble == (double)(int64_t)node->valuedouble;
 }
@@ -49,7 +49,7 @@ static size_t characters(const char *text)
 static bool read_line(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                       const cJSON *node, void *item)
 {
-    if (!spw_json_is(node, cJSON_String)) {
+    if (!spw_policy_json_is(node, cJSON_String)) {
         return wrong(reader, row, node, NULL);
     }
     if (characters(node->valuestring) > (size_t)row->high) {
@@ -64,7 +64,7 @@ static bool read_name(struct spw_policy_reader *reader, const struct spw_policy_
 {
     const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
-    if (!spw_json_is(node, cJSON_String) || strlen(node->valuestring) < (size_t)row->low ||
+    if (!spw_policy_json_is(node, cJSON_String) || strlen(node->valuestring) < (size_t)row->low ||
         strlen(node->valuestring) > (size_t)row->high ||
         node->valuestring[strspn(node->valuestring, letters)] != '\0') {
         return wrong(reader, row, node, NULL);
@@ -91,7 +91,7 @@ static bool read_amount(struct spw_policy_reader *reader, const struct spw_polic
     struct spw_policy_amount amount = {.set = true};
     uint64_t number;
 
-    if (spw_json_is(node, cJSON_Number) && row->type != SPW_POLICY_PERCENT) {
+    if (spw_policy_json_is(node, cJSON_Number) && row->type != SPW_POLICY_PERCENT) {
         if (node->valuedouble > MOST_NUMBER) {
             return wrong(reader, row, node, "too large for a number in JSON");
         }
@@ -99,7 +99,7 @@ static bool read_amount(struct spw_policy_reader *reader, const struct spw_polic
             return wrong(reader, row, node, NULL);
         }
         number = (uint64_t)node->valuedouble;
-    } else if (!spw_json_is(node, cJSON_String) ||
+    } else if (!spw_policy_json_is(node, cJSON_String) ||
                !spw_size_parse(node->valuestring, &number, &amount.percent)) {
         return wrong(reader, row, node, NULL);
     }
@@ -128,31 +128,32 @@ static bool read_word(struct spw_policy_reader *reader, const struct spw_policy_
             continue;
         }
         words[count++] = word->text;
-        if (spw_json_is(node, cJSON_String) && strcmp(word->text, node->valuestring) == 0) {
+        if (spw_policy_json_is(node, cJSON_String) && strcmp(word->text, node->valuestring) == 0) {
             *(int *)member = word->value;
             return true;
         }
     }
-    spw_policy_complain_value(
-        reader, row, node, NULL,
-        spw_json_is(node, cJSON_String) ? spw_nearest(node->valuestring, 0, words, count) : NULL);
+    spw_policy_complain_value(reader, row, node, NULL,
+                              spw_policy_json_is(node, cJSON_String)
+                                  ? spw_nearest(node->valuestring, 0, words, count)
+                                  : NULL);
     return false;
 }
 
 static bool read_switch(struct spw_policy_reader *reader, const struct spw_policy_row *row,
                         const cJSON *node, void *member)
 {
-    if (!spw_json_is(node, cJSON_True) && !spw_json_is(node, cJSON_False)) {
+    if (!spw_policy_json_is(node, cJSON_True) && !spw_policy_json_is(node, cJSON_False)) {
         return wrong(reader, row, node, NULL);
     }
-    *(int *)member = spw_json_is(node, cJSON_True) ? SPW_SWITCH_ON : SPW_SWITCH_OFF;
+    *(int *)member = spw_policy_json_is(node, cJSON_True) ? SPW_SWITCH_ON : SPW_SWITCH_OFF;
     return true;
 }
 
 static bool knows_api(const struct spw_glob *glob)
 {
     for (size_t i = 0; i < spw_policy_api_count; i++) {
-        if (spw_glob_match(glob, spw_policy_apis[i])) {
+        if (spw_policy_glob_match(glob, spw_policy_apis[i])) {
             return true;
         }
     }
@@ -167,10 +168,10 @@ static bool read_glob(struct spw_policy_reader *reader, const struct spw_policy_
     struct spw_glob_token *kept;
     const char *problem;
 
-    if (!spw_json_is(node, cJSON_String)) {
+    if (!spw_policy_json_is(node, cJSON_String)) {
         return wrong(reader, row, node, NULL);
     }
-    glob.count = spw_glob_compile(node->valuestring, tokens, &problem);
+    glob.count = spw_policy_glob_compile(node->valuestring, tokens, &problem);
     if (glob.count == 0) {
         return wrong(reader, row, node, problem);
     }
@@ -228,7 +229,7 @@ static bool read_range(struct spw_policy_reader *reader, const struct spw_policy
     if (is_whole(node)) {
         range.first = (int64_t)node->valuedouble;
         range.last = range.first;
-    } else if (!spw_json_is(node, cJSON_String) || !parse_range(node->valuestring, &range)) {
+    } else if (!spw_policy_json_is(node, cJSON_String) || !parse_range(node->valuestring, &range)) {
         return wrong(reader, row, node, NULL);
     }
     if (range.first < row->low || (range.last > row->high && range.last != INT64_MAX)) {
@@ -247,13 +248,13 @@ static bool read_any_of(struct spw_policy_reader *reader, const struct spw_polic
                         bool (*read_item)(struct spw_policy_reader *, const struct spw_policy_row *,
                                           const cJSON *, void *))
 {
-    const cJSON *first = spw_json_is(node, cJSON_Array) ? node->child : node;
+    const cJSON *first = spw_policy_json_is(node, cJSON_Array) ? node->child : node;
     size_t count = 0;
     char *items;
 
     for (const cJSON *item = first; item != NULL; item = item->next) {
         count++;
-        if (!spw_json_is(node, cJSON_Array)) {
+        if (!spw_policy_json_is(node, cJSON_Array)) {
             break;
         }
     }

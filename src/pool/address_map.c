@@ -26,7 +26,7 @@ static void put(struct spw_address_map *map, uint64_t address, struct spw_extent
     map->slots[i] = (struct spw_address_slot){address, extent};
 }
 
-bool spw_address_map_grow(struct spw_address_map *map)
+bool spw_pool_address_map_grow(struct spw_address_map *map)
 {
     struct spw_address_map larger = *map;
 
@@ -46,7 +46,7 @@ bool spw_address_map_grow(struct spw_address_map *map)
     return true;
 }
 
-void spw_address_map_put(struct spw_address_map *map, struct spw_extent *extent)
+void spw_pool_address_map_put(struct spw_address_map *map, struct spw_extent *extent)
 {
     put(map, extent->address, extent);
     map->count++;
@@ -79,7 +79,7 @@ static size_t find(const struct spw_address_map *map, uint64_t address)
     return i;
 }
 
-struct spw_extent *spw_address_map_get(const struct spw_address_map *map, uint64_t address)
+struct spw_extent *spw_pool_address_map_get(const struct spw_address_map *map, uint64_t address)
 {
     size_t i;
 
@@ -90,7 +90,7 @@ struct spw_extent *spw_address_map_get(const struct spw_address_map *map, uint64
     return map->slots[i].address != 0 ? map->slots[i].extent : NULL;
 }
 
-struct spw_extent *spw_address_map_take(struct spw_address_map *map, uint64_t address)
+struct spw_extent *spw_pool_address_map_take(struct spw_address_map *map, uint64_t address)
 {
     struct spw_extent *extent;
     size_t i;
@@ -108,7 +108,7 @@ struct spw_extent *spw_address_map_take(struct spw_address_map *map, uint64_t ad
     return extent;
 }
 
-void spw_address_map_fini(struct spw_address_map *map)
+void spw_pool_address_map_fini(struct spw_address_map *map)
 {
     free(map->slots);
     *map = (struct spw_address_map){0};

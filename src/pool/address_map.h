@@ -16,23 +16,23 @@ struct spw_address_map {
     unsigned shift;
 };
 
-/* The slow half of spw_address_map_reserve. */
-bool spw_address_map_grow(struct spw_address_map *map);
+/* The slow half of spw_pool_address_map_reserve. */
+bool spw_pool_address_map_grow(struct spw_address_map *map);
 
 /* Makes room for one more entry: false when the host has no memory. */
-static inline bool spw_address_map_reserve(struct spw_address_map *map)
+static inline bool spw_pool_address_map_reserve(struct spw_address_map *map)
 {
-    return (map->count + 1) * 2 <= map->capacity || spw_address_map_grow(map);
+    return (map->count + 1) * 2 <= map->capacity || spw_pool_address_map_grow(map);
 }
 
 /* Adds an extent under its address; needs an earlier reserve. */
-void spw_address_map_put(struct spw_address_map *map, struct spw_extent *extent);
+void spw_pool_address_map_put(struct spw_address_map *map, struct spw_extent *extent);
 
 /* The extent at exactly `address`; NULL when there is none. */
-struct spw_extent *spw_address_map_get(const struct spw_address_map *map, uint64_t address);
+struct spw_extent *spw_pool_address_map_get(const struct spw_address_map *map, uint64_t address);
 
 /* Removes and returns the extent at exactly `address`; NULL when there is none. */
-struct spw_extent *spw_address_map_take(struct spw_address_map *map, uint64_t address);
+struct spw_extent *spw_pool_address_map_take(struct spw_address_map *map, uint64_t address);
 
 /* Frees the table, not the extents. */
-void spw_address_map_fini(struct spw_address_map *map);
+void spw_pool_address_map_fini(struct spw_address_map *map);

@@ -13,11 +13,11 @@ struct request {
     uint64_t requested;
     uint64_t bytes; /* rounded up */
     const struct spw_stream *stream;
-    struct spw_lane *lane; /* of the stream; NULL without one */
+    struct spw_stream_queue *lane; /* of the stream; NULL without one */
     void *context;
     enum spw_heap_class heap;
     uint32_t site;
-    const struct spw_pool_wish *wish; /* NULL: none */
+    const struct spw_pool_placement *wish; /* NULL: none */
     bool spilling;        /* may be on the host */
     bool lazy;            /* gets its memory later */
     bool device_full;     /* the driver refused to create more */
@@ -41,9 +41,9 @@ static bool may_create(const struct spw_pool *pool, uint64_t most_bytes)
 static enum spw_err grow(struct spw_pool *pool, struct request *request, size_t count,
                          uint64_t most_bytes)
 {
-    while (spw_backing_spare(&pool->backing) < count && !request->device_full &&
+    while (spw_pool_backing_spare(&pool->backing) < count && !request->device_full &&
            may_create(pool, most_bytes)) {
-        enum spw_err err = spw_backing_create(&pool->backing, SPW_TIER_DEVICE);
+        enum spw_err err = spw_pool_backing_create(&pool->backing, SPW_TIER_DEVICE);
 
         if (err == SPW_E_NO_MEMORY) {
             request->device_full = true;
@@ -74,16 +74,16 @@ static uint64_t growth_bound(const struct spw_pool *pool, const struct request *
 
 static void steal(struct spw_pool *pool, size_t count)
 {
-    size_t spare = spw_backing_spare(&pool->backing), taken;
+    size_t spare = spw_pool_backing_spare(&pool->backing), taken;
 
     if (spare >= count) {
         return;
     }
     spw_pool_settle(pool, NULL, false);
-    taken = spw_space_steal(&pool->space, count - spare);
+    taken = spw_pool_space_steal(&pool->space, count - spare);
     if (taken < count - spare) {
         spw_pool_settle(pool, NULL, true);
-        taken += spw_space_steal(&pool->space, count - spare - taken);
+        taken += spw_pool_space_steal(&pool->space, count - spare - taken);
     }
     if (taken > 0) {
         spw_counter_add(&pool->counters->steals, taken);
@@ -94,7 +94,7 @@ static void steal(struct spw_pool *pool, size_t count)
 
 static bool anything_pending(const struct spw_pool *pool)
 {
-    for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
         if (pool->lanes.by_number[i]->count > 0) {
             return true;
         }
@@ -109,16 +109,17 @@ static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_
     enum spw_err err;
 
     steal(pool, count);
-    if (spw_backing_spare(&pool->backing) >= count) {
+    if (spw_pool_backing_spare(&pool->backing) >= count) {
         return SPW_OK;
     }
     /* cuMemFree may have waited for the device on a bare driver, so waiting for it here is no
      * worse, and keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. */
-    if (request->lane == NULL && !request->wait_refused && spw_lane_all(&pool->lanes)->count > 0) {
+    if (request->lane == NULL && !request->wait_refused &&
+        spw_pool_stream_queue_all(&pool->lanes)->count > 0) {
         return SPW_E_AGAIN;
     }
     err = grow(pool, request, count, UINT64_MAX);
-    if (err != SPW_OK || spw_backing_spare(&pool->backing) >= count) {
+    if (err != SPW_OK || spw_pool_backing_spare(&pool->backing) >= count) {
         return err;
     }
     if (anything_pending(pool)) {
@@ -146,7 +147,7 @@ static bool create_host(struct spw_pool *pool, size_t count)
         return false; /* for the host has no chunks */
     }
     while (host->spare_count < count && host->chunk_count < most &&
-           spw_backing_create(&pool->backing, SPW_TIER_HOST) == SPW_OK) {
+           spw_pool_backing_create(&pool->backing, SPW_TIER_HOST) == SPW_OK) {
     }
     return host->spare_count >= count;
 }
@@ -154,7 +155,7 @@ static bool create_host(struct spw_pool *pool, size_t count)
 /* Gets chunks on the host for what `count` granules lack on the device. */
 static bool add_host(struct spw_pool *pool, size_t count)
 {
-    size_t spare = spw_backing_spare(&pool->backing);
+    size_t spare = spw_pool_backing_spare(&pool->backing);
 
     return create_host(pool, count > spare ? count - spare : 0);
 }
@@ -166,8 +167,8 @@ static enum spw_err get_host(struct spw_pool *pool, size_t count)
 
     if (host->spare_count < count && !create_host(pool, count)) {
         spw_pool_settle(pool, NULL, true);
-        spw_space_shed(&pool->space);
-        spw_space_shed_host(&pool->space);
+        spw_pool_space_shed(&pool->space);
+        spw_pool_space_shed_host(&pool->space);
     }
     return host->spare_count >= count ? SPW_OK
            : anything_pending(pool)   ? SPW_E_AGAIN
@@ -180,13 +181,13 @@ static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, 
                                size_t host, struct spw_extent **ret_block)
 {
     enum spw_err err =
-        spw_backing_fill(&pool->backing, claim->address, spw_extent_end(claim), host);
+        spw_pool_backing_fill(&pool->backing, claim->address, spw_pool_extent_end(claim), host);
 
     if (err != SPW_OK) {
-        spw_space_unclaim(&pool->space, claim);
+        spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    *ret_block = spw_space_settle_claim(&pool->space, claim, bytes);
+    *ret_block = spw_pool_space_settle_claim(&pool->space, claim, bytes);
     return SPW_OK;
 }
 
@@ -202,26 +203,26 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct request *r
     if (request->lane == NULL) {
         /* What cuMemFree gave back is the first choice of cuMemAlloc, so look every time: an event
          * and a query, against the hundreds of microseconds of the calls they stand in for. */
-        spw_pool_settle_lane(pool, spw_lane_all(&pool->lanes), true);
+        spw_pool_settle_lane(pool, spw_pool_stream_queue_all(&pool->lanes), true);
     }
-    extent = spw_space_best(&pool->space, request->heap, request->bytes, request->lane);
-    return extent != NULL ? spw_space_take(&pool->space, extent, request->bytes) : NULL;
+    extent = spw_pool_space_best(&pool->space, request->heap, request->bytes, request->lane);
+    return extent != NULL ? spw_pool_space_take(&pool->space, extent, request->bytes) : NULL;
 }
 
 /* Takes memory whose work on another stream is pending, by making the request's stream wait. */
 static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct request *request)
 {
     struct spw_extent *best = NULL;
-    struct spw_lane *lane;
+    struct spw_stream_queue *lane;
 
-    for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count && request->lane != NULL; i++) {
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count && request->lane != NULL; i++) {
         struct spw_extent *extent;
 
         lane = pool->lanes.by_number[i];
         if (lane == request->lane) {
             continue;
         }
-        extent = spw_bins_best(&lane->bins[request->heap], request->bytes);
+        extent = spw_pool_bins_best(&lane->bins[request->heap], request->bytes);
         if (extent != NULL && (best == NULL || extent->bytes < best->bytes)) {
             best = extent;
         }
@@ -230,18 +231,19 @@ static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct re
         return NULL;
     }
     lane = best->lane;
-    if (spw_lane_fence(&pool->lanes, lane) != SPW_OK || lane->count == 0 ||
-        pool->ops->wait_stream(pool->vm, request->stream, spw_lane_newest(lane)) != SPW_OK) {
+    if (spw_pool_stream_queue_fence(&pool->lanes, lane) != SPW_OK || lane->count == 0 ||
+        pool->ops->wait_stream(pool->vm, request->stream, spw_pool_stream_queue_newest(lane)) !=
+            SPW_OK) {
         return NULL;
     }
     spw_counter_add(&pool->counters->stream_waits, 1);
-    return spw_space_take(&pool->space, best, request->bytes);
+    return spw_pool_space_take(&pool->space, best, request->bytes);
 }
 
 /* How many granules more than the block needs are to be backed with it. */
 static size_t ahead_of(const struct spw_pool *pool, const struct request *request)
 {
-    size_t spare = spw_backing_spare(&pool->backing);
+    size_t spare = spw_pool_backing_spare(&pool->backing);
     size_t own = (size_t)(request->bytes / pool->config.granule_bytes) + 2;
 
     if (request->heap != SPW_HEAP_LARGE || spare <= own) {
@@ -256,12 +258,12 @@ static enum spw_err claim_ahead(struct spw_pool *pool, const struct request *req
 {
     enum spw_window_kind kind = request->spilling ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE;
     uint64_t more = ahead_of(pool, request) * pool->config.granule_bytes;
-    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes + more,
-                                       request->lane, kind, ret_claim);
+    enum spw_err err = spw_pool_space_claim(&pool->space, request->heap, request->bytes + more,
+                                            request->lane, kind, ret_claim);
 
     return err == SPW_E_NO_MEMORY && more > 0
-               ? spw_space_claim(&pool->space, request->heap, request->bytes, request->lane, kind,
-                                 ret_claim)
+               ? spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+                                      kind, ret_claim)
                : err;
 }
 
@@ -277,7 +279,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
     }
-    missing = spw_backing_missing(&pool->backing, claim->address, spw_extent_end(claim));
+    missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
     if (scraping) {
         err = scrape(pool, request, missing);
         if (request->spilling && is_short(request, err) && add_host(pool, missing)) {
@@ -285,12 +287,12 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
         }
     } else {
         err = grow(pool, request, missing, growth_bound(pool, request));
-        if (err == SPW_OK && spw_backing_spare(&pool->backing) < missing) {
+        if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing) {
             err = SPW_E_AGAIN;
         }
     }
     if (err != SPW_OK) {
-        spw_space_unclaim(&pool->space, claim);
+        spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
     return back_claim(pool, claim, request->bytes, /* host */ 0, ret_block);
@@ -301,11 +303,11 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct request *
                                    struct spw_extent **ret_block)
 {
     struct spw_extent *claim;
-    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
-                                       SPW_WINDOW_FRESH, &claim);
+    enum spw_err err = spw_pool_space_claim(&pool->space, request->heap, request->bytes,
+                                            request->lane, SPW_WINDOW_FRESH, &claim);
 
     if (err == SPW_OK) {
-        *ret_block = spw_lazy_begin(pool, claim);
+        *ret_block = spw_pool_lazy_begin(pool, claim);
     }
     return err;
 }
@@ -317,27 +319,30 @@ static enum spw_err back_as_wished(struct spw_pool *pool, struct request *reques
     bool all = request->heap == SPW_HEAP_HOST;
     struct spw_extent *claim;
     size_t missing, host;
-    enum spw_err err = spw_space_claim(&pool->space, request->heap, request->bytes, request->lane,
-                                       all ? SPW_WINDOW_DEVICE : SPW_WINDOW_FRESH, &claim);
+    enum spw_err err =
+        spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+                             all ? SPW_WINDOW_DEVICE : SPW_WINDOW_FRESH, &claim);
 
     if (err != SPW_OK) {
         return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
     }
-    missing = spw_backing_missing(&pool->backing, claim->address, spw_extent_end(claim));
+    missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
     host = all ? missing : request->host_granules;
     err = grow(pool, request, missing - host, growth_bound(pool, request));
-    if (err == SPW_OK && spw_backing_spare(&pool->backing) < missing - host) {
+    if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing - host) {
         err = scrape(pool, request, missing - host);
     }
     if (err == SPW_OK) {
         err = get_host(pool, host);
     }
     if (err != SPW_OK) {
-        spw_space_unclaim(&pool->space, claim);
+        spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
     /* A host's heap spreads over what it has already. */
-    host = all ? spw_backing_granules(&pool->backing, claim->address, spw_extent_end(claim)) : host;
+    host =
+        all ? spw_pool_backing_granules(&pool->backing, claim->address, spw_pool_extent_end(claim))
+            : host;
     return back_claim(pool, claim, request->bytes, host, ret_block);
 }
 
@@ -352,7 +357,7 @@ static enum spw_err miss(struct spw_pool *pool, struct request *request,
     if (pool->space.host_extents > 0 && request->lane != NULL) {
         spw_pool_settle_lane(pool, request->lane, true);
     }
-    spw_space_shed(&pool->space);
+    spw_pool_space_shed(&pool->space);
     *ret_block = try_hit(pool, request);
     if (*ret_block != NULL) {
         return SPW_OK;
@@ -383,7 +388,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
         enum spw_err err;
 
         /* Every time, since other threads may have used the room during a wait. */
-        if (!spw_address_map_reserve(&pool->blocks)) {
+        if (!spw_pool_address_map_reserve(&pool->blocks)) {
             return SPW_E_NO_HOST;
         }
         *ret_block = try_hit(pool, request);
@@ -415,7 +420,7 @@ static enum spw_err admit(const struct spw_pool *pool, const struct request *req
     if (live + request->bytes > pool->config.limit_bytes + host) {
         return SPW_E_LIMIT;
     }
-    return request->wish == NULL || spw_wish_allows(pool, request->wish, request->bytes)
+    return request->wish == NULL || spw_pool_placement_allows(pool, request->wish, request->bytes)
                ? SPW_OK
                : SPW_E_QUOTA;
 }
@@ -428,7 +433,7 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct request *request
 
     if (err != SPW_OK && pool->slabs.table != NULL && is_short(request, err) &&
         (request->spilling || request->heap == SPW_HEAP_HOST) &&
-        spw_slabs_alloc(pool, request->bytes, request->lane, ret_block) == SPW_OK) {
+        spw_pool_slabs_alloc(pool, request->bytes, request->lane, ret_block) == SPW_OK) {
         return SPW_OK;
     }
     return err;
@@ -451,9 +456,9 @@ static void begin_block(struct spw_pool *pool, const struct request *request,
     block->lazy = request->lazy;
     block->placed = 0;
     if (request->wish != NULL) {
-        spw_wish_begin(pool, block, request->wish);
+        spw_pool_placement_begin(pool, block, request->wish);
     }
-    spw_address_map_put(&pool->blocks, block);
+    spw_pool_address_map_put(&pool->blocks, block);
     pool->own_live_bytes += request->bytes;
     pool->lazy_bytes += request->lazy ? request->bytes : 0;
     spw_pool_count_live(pool, (int64_t)request->bytes, block->ordered, block->site);
@@ -464,7 +469,8 @@ static uint64_t host_bytes_of(const struct spw_pool *pool, const struct spw_exte
 {
     return block->heap == SPW_HEAP_SLAB
                ? block->bytes
-               : spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
+               : spw_pool_backing_host_bytes(&pool->backing, block->address,
+                                             spw_pool_extent_end(block));
 }
 
 static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
@@ -477,7 +483,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
         return err;
     }
     if (request->stream != NULL) {
-        request->lane = spw_lane_of(&pool->lanes, request->stream);
+        request->lane = spw_pool_stream_queue_of(&pool->lanes, request->stream);
         if (request->lane == NULL) {
             return SPW_E_NO_HOST;
         }
@@ -498,7 +504,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
  * whole on the host needs no granules of its own. */
 static void choose_heap(const struct spw_pool *pool, struct request *request)
 {
-    const struct spw_pool_wish *wish = request->wish;
+    const struct spw_pool_placement *wish = request->wish;
     uint64_t granule = pool->config.granule_bytes;
     uint64_t all = (request->bytes + granule - 1) / granule;
     uint64_t share = (request->bytes * wish->host_permille / 1000 + granule / 2) / granule;
@@ -552,7 +558,7 @@ enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
 
 enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
                                  const struct spw_stream *stream, void *context, uint32_t site,
-                                 const struct spw_pool_wish *wish, bool anywhere,
+                                 const struct spw_pool_placement *wish, bool anywhere,
                                  uint64_t *ret_address, uint64_t *ret_host_bytes)
 {
     struct request request = {.requested = bytes,
@@ -575,9 +581,9 @@ enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling
     do {
         request.device_full = false;
         spw_pool_settle(pool, NULL, true);
-        spw_space_shed(&pool->space);
+        spw_pool_space_shed(&pool->space);
         err = grow(pool, &request, count, growth_bound(pool, &request));
-        if (err == SPW_OK && spw_backing_spare(&pool->backing) < count) {
+        if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < count) {
             err = scrape(pool, &request, count);
         }
         if (spilling && is_short(&request, err) && add_host(pool, count)) {

@@ -14,8 +14,8 @@ static void treat_block(struct spw_extent *block, const struct spw_treatment *tr
 static void leave_out(const struct spw_pool *pool, const struct spw_extent *block,
                       struct spw_move *move)
 {
-    size_t first = spw_backing_index(&pool->backing, block->address);
-    size_t last = spw_backing_index(&pool->backing, spw_extent_end(block) - 1);
+    size_t first = spw_pool_backing_index(&pool->backing, block->address);
+    size_t last = spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1);
 
     for (size_t i = 0; i < move->count; i++) {
         if (move->items[i].granule >= first && move->items[i].granule <= last) {

@@ -21,9 +21,10 @@ static uint64_t reserved_bytes(const struct spw_backing *backing)
            SPW_BACKING_WINDOWS * SPW_BACKING_STAGING * backing->granule_bytes;
 }
 
-enum spw_err spw_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops, void *vm,
-                              struct spw_lanes *lanes, struct spw_counters *counters,
-                              uint64_t arena_bytes, uint64_t granule_bytes)
+enum spw_err spw_pool_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops,
+                                   void *vm, struct spw_stream_queues *lanes,
+                                   struct spw_counters *counters, uint64_t arena_bytes,
+                                   uint64_t granule_bytes)
 {
     enum spw_err err;
     void *table;
@@ -88,7 +89,7 @@ static void count_use(struct spw_backing *backing, enum spw_tier tier, int64_t c
     }
 }
 
-void spw_backing_count_host(struct spw_backing *backing, int64_t bytes, int64_t used)
+void spw_pool_backing_count_host(struct spw_backing *backing, int64_t bytes, int64_t used)
 {
     struct spw_counters *counters = backing->counters;
 
@@ -162,7 +163,7 @@ static void unmap_everything(struct spw_backing *backing)
     }
 }
 
-void spw_backing_fini(struct spw_backing *backing, bool release)
+void spw_pool_backing_fini(struct spw_backing *backing, bool release)
 {
     if (backing->granules == NULL) {
         return;
@@ -170,7 +171,7 @@ void spw_backing_fini(struct spw_backing *backing, bool release)
     if (release) {
         unmap_everything(backing);
         for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-            (void)spw_backing_release(backing, tier, SIZE_MAX);
+            (void)spw_pool_backing_release(backing, tier, SIZE_MAX);
         }
         backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
@@ -185,19 +186,19 @@ void spw_backing_fini(struct spw_backing *backing, bool release)
     memset(backing, 0, sizeof(*backing));
 }
 
-void spw_backing_break(struct spw_backing *backing, size_t granule)
+void spw_pool_backing_break(struct spw_backing *backing, size_t granule)
 {
     backing->broken += !backing->granules[granule].broken;
     backing->granules[granule].broken = true;
 }
 
-void spw_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost lost)
+void spw_pool_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost lost)
 {
     struct spw_granule *changed = &backing->granules[granule];
 
     if (changed->lost == SPW_LOST_NOTHING && lost != SPW_LOST_NOTHING) {
         backing->lost++;
-        spw_backing_break(backing, granule);
+        spw_pool_backing_break(backing, granule);
     } else if (changed->lost != SPW_LOST_NOTHING && lost == SPW_LOST_NOTHING) {
         backing->lost--;
         backing->broken--;
@@ -206,11 +207,12 @@ void spw_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost
     changed->lost = (uint8_t)lost;
 }
 
-bool spw_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end)
+bool spw_pool_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end)
 {
-    size_t last = spw_backing_index(backing, end - 1);
+    size_t last = spw_pool_backing_index(backing, end - 1);
 
-    for (size_t i = spw_backing_index(backing, address); backing->broken > 0 && i <= last; i++) {
+    for (size_t i = spw_pool_backing_index(backing, address); backing->broken > 0 && i <= last;
+         i++) {
         if (backing->granules[i].broken) {
             return true;
         }
@@ -218,12 +220,12 @@ bool spw_backing_is_broken(const struct spw_backing *backing, uint64_t address, 
     return false;
 }
 
-bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end)
+bool spw_pool_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end)
 {
-    size_t last = spw_backing_index(backing, end - 1);
+    size_t last = spw_pool_backing_index(backing, end - 1);
 
-    for (size_t i = spw_backing_index(backing, address);
-         spw_backing_uses_host(backing) && i <= last; i++) {
+    for (size_t i = spw_pool_backing_index(backing, address);
+         spw_pool_backing_uses_host(backing) && i <= last; i++) {
         if (backing->granules[i].chunk != 0 && backing->granules[i].tier == SPW_TIER_HOST) {
             return true;
         }
@@ -231,55 +233,56 @@ bool spw_backing_on_host(const struct spw_backing *backing, uint64_t address, ui
     return false;
 }
 
-uint64_t spw_backing_host_bytes(const struct spw_backing *backing, uint64_t address, uint64_t end)
+uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t address,
+                                     uint64_t end)
 {
     uint64_t bytes = 0;
 
-    for (uint64_t at = address, next; spw_backing_uses_host(backing) && at < end; at = next) {
-        next = spw_backing_down(backing, at) + backing->granule_bytes;
+    for (uint64_t at = address, next; spw_pool_backing_uses_host(backing) && at < end; at = next) {
+        next = spw_pool_backing_down(backing, at) + backing->granule_bytes;
         next = next < end ? next : end;
-        if (backing->granules[spw_backing_index(backing, at)].tier == SPW_TIER_HOST) {
+        if (backing->granules[spw_pool_backing_index(backing, at)].tier == SPW_TIER_HOST) {
             bytes += next - at;
         }
     }
     return bytes;
 }
 
-size_t spw_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end)
+size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end)
 {
-    size_t last = spw_backing_index(backing, end - 1), missing = 0;
+    size_t last = spw_pool_backing_index(backing, end - 1), missing = 0;
 
-    for (size_t i = spw_backing_index(backing, address); i <= last; i++) {
+    for (size_t i = spw_pool_backing_index(backing, address); i <= last; i++) {
         missing += backing->granules[i].chunk == 0;
     }
     return missing;
 }
 
-void spw_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
-                       const struct spw_lane *lane)
+void spw_pool_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
+                            const struct spw_stream_queue *lane)
 {
-    size_t last = spw_backing_index(backing, end - 1);
+    size_t last = spw_pool_backing_index(backing, end - 1);
 
-    for (size_t i = spw_backing_index(backing, address); i <= last; i++) {
+    for (size_t i = spw_pool_backing_index(backing, address); i <= last; i++) {
         struct spw_granule *granule = &backing->granules[i];
 
-        if (granule->lane == lane->number || granule->lane == SPW_LANE_IDLE ||
-            spw_lane_passed(backing->lanes, granule->lane, granule->seq)) {
+        if (granule->lane == lane->number || granule->lane == SPW_STREAM_QUEUE_IDLE ||
+            spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq)) {
             granule->lane = lane->number;
             granule->seq = lane->seq;
         } else {
             /* Two lanes are pending in one granule: only a fence of the whole device covers both,
              * or a wait for it, that is yet to begin. */
-            struct spw_lane *all = spw_lane_all(backing->lanes);
+            struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->lanes);
 
             all->seq = backing->lanes->clock;
-            granule->lane = SPW_LANE_ALL;
+            granule->lane = SPW_STREAM_QUEUE_ALL;
             granule->seq = all->seq;
         }
     }
 }
 
-enum spw_err spw_backing_create(struct spw_backing *backing, enum spw_tier tier)
+enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier tier)
 {
     struct spw_chunk_store *store = &backing->tiers[tier];
     uint64_t chunk;
@@ -310,24 +313,26 @@ static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, siz
     const struct spw_granule *granule = &backing->granules[index];
 
     return granule->chunk != 0 && granule->tier == tier && !granule->pinned && !granule->broken &&
-           spw_lane_passed(backing->lanes, granule->lane, granule->seq);
+           spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq);
 }
 
-size_t spw_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end)
+size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end)
 {
-    uint64_t low = spw_backing_up(backing, address), high = spw_backing_down(backing, end);
+    uint64_t low = spw_pool_backing_up(backing, address),
+             high = spw_pool_backing_down(backing, end);
     size_t count = 0;
 
     for (; low < high; low += backing->granule_bytes) {
-        count += can_steal(backing, SPW_TIER_DEVICE, spw_backing_index(backing, low));
+        count += can_steal(backing, SPW_TIER_DEVICE, spw_pool_backing_index(backing, low));
     }
     return count;
 }
 
-size_t spw_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
-                         uint64_t end, size_t most)
+size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
+                              uint64_t end, size_t most)
 {
-    uint64_t low = spw_backing_up(backing, address), high = spw_backing_down(backing, end);
+    uint64_t low = spw_pool_backing_up(backing, address),
+             high = spw_pool_backing_down(backing, end);
     const size_t *spare = &backing->tiers[tier].spare_count;
     size_t before = *spare, first, i;
     bool going = true;
@@ -335,7 +340,7 @@ size_t spw_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64
     if (low >= high) {
         return 0;
     }
-    first = spw_backing_index(backing, low);
+    first = spw_pool_backing_index(backing, low);
     for (i = first + (size_t)((high - low) >> backing->granule_shift); i > first && going;) {
         size_t run_end, taken = *spare - before;
 
@@ -371,7 +376,7 @@ static enum spw_tier choose_tier(const struct spw_backing *backing, const struct
     if (host && backing->tiers[SPW_TIER_HOST].spare_count > 0) {
         return SPW_TIER_HOST;
     }
-    return spw_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
+    return spw_pool_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
 }
 
 /* Maps spare chunks at granules [first, last); on failure those that were mapped are unmapped. */
@@ -406,17 +411,18 @@ err_mapped:
         /* Mapped, but not accessible and not to be undone: out of use for good. */
         for (size_t k = first; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
-                spw_backing_break(backing, k);
+                spw_pool_backing_break(backing, k);
             }
         }
     }
     return err;
 }
 
-enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
-                              size_t host)
+enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                   size_t host)
 {
-    size_t last = spw_backing_index(backing, end - 1) + 1, i = spw_backing_index(backing, address);
+    size_t last = spw_pool_backing_index(backing, end - 1) + 1,
+           i = spw_pool_backing_index(backing, address);
     const struct spread spread = {i, last - i, host};
 
     while (i < last) {
@@ -438,7 +444,7 @@ enum spw_err spw_backing_fill(struct spw_backing *backing, uint64_t address, uin
     return SPW_OK;
 }
 
-size_t spw_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most)
+size_t spw_pool_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most)
 {
     struct spw_chunk_store *store = &backing->tiers[tier];
     size_t released = 0;
@@ -456,7 +462,7 @@ size_t spw_backing_release(struct spw_backing *backing, enum spw_tier tier, size
     return released;
 }
 
-uint64_t spw_backing_hold(struct spw_backing *backing, enum spw_tier tier)
+uint64_t spw_pool_backing_hold(struct spw_backing *backing, enum spw_tier tier)
 {
     struct spw_chunk_store *store = &backing->tiers[tier];
 
@@ -464,14 +470,14 @@ uint64_t spw_backing_hold(struct spw_backing *backing, enum spw_tier tier)
     return store->spare[--store->spare_count];
 }
 
-void spw_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
+void spw_pool_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
 {
     backing->tiers[tier].held--;
     put_spare(backing, tier, chunk);
 }
 
-uint64_t spw_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
-                              uint64_t chunk)
+uint64_t spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                                   uint64_t chunk)
 {
     struct spw_granule *changed = &backing->granules[granule];
     uint64_t old = changed->chunk;
@@ -485,10 +491,11 @@ uint64_t spw_backing_exchange(struct spw_backing *backing, size_t granule, enum 
     return old;
 }
 
-enum spw_err spw_backing_refresh_access(struct spw_backing *backing, uint64_t address,
-                                        uint64_t end)
+enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64_t address,
+                                             uint64_t end)
 {
-    size_t count = spw_backing_index(backing, end), i = spw_backing_index(backing, address);
+    size_t count = spw_pool_backing_index(backing, end),
+           i = spw_pool_backing_index(backing, address);
 
     while (i < count) {
         size_t first = i;

@@ -21,7 +21,7 @@ static struct position bin_of(uint64_t bytes)
                              (unsigned)(units >> (high - PART_BITS)) & (SPW_BIN_PARTS - 1)};
 }
 
-void spw_bins_insert(struct spw_bins *bins, struct spw_extent *extent)
+void spw_pool_bins_insert(struct spw_bins *bins, struct spw_extent *extent)
 {
     struct position at = bin_of(extent->bytes);
     struct spw_extent **head = &bins->heads[at.level][at.part];
@@ -36,7 +36,7 @@ void spw_bins_insert(struct spw_bins *bins, struct spw_extent *extent)
     bins->levels |= 1ull << at.level;
 }
 
-void spw_bins_remove(struct spw_bins *bins, struct spw_extent *extent)
+void spw_pool_bins_remove(struct spw_bins *bins, struct spw_extent *extent)
 {
     struct position at = bin_of(extent->bytes);
 
@@ -56,7 +56,7 @@ void spw_bins_remove(struct spw_bins *bins, struct spw_extent *extent)
     }
 }
 
-void spw_bins_resize(struct spw_bins *bins, struct spw_extent *extent, uint64_t bytes)
+void spw_pool_bins_resize(struct spw_bins *bins, struct spw_extent *extent, uint64_t bytes)
 {
     struct position from = bin_of(extent->bytes), to = bin_of(bytes);
 
@@ -64,9 +64,9 @@ void spw_bins_resize(struct spw_bins *bins, struct spw_extent *extent, uint64_t 
         extent->bytes = bytes;
         return;
     }
-    spw_bins_remove(bins, extent);
+    spw_pool_bins_remove(bins, extent);
     extent->bytes = bytes;
-    spw_bins_insert(bins, extent);
+    spw_pool_bins_insert(bins, extent);
 }
 
 static struct spw_extent *best_in_bin(struct spw_extent *head, uint64_t bytes)
@@ -86,7 +86,7 @@ static struct spw_extent *best_in_bin(struct spw_extent *head, uint64_t bytes)
     return best;
 }
 
-struct spw_extent *spw_bins_best(const struct spw_bins *bins, uint64_t bytes)
+struct spw_extent *spw_pool_bins_best(const struct spw_bins *bins, uint64_t bytes)
 {
     struct position at = bin_of(bytes);
     struct spw_extent *found;
@@ -112,7 +112,7 @@ struct spw_extent *spw_bins_best(const struct spw_bins *bins, uint64_t bytes)
     return best_in_bin(bins->heads[at.level][__builtin_ctz(parts)], bytes);
 }
 
-uint64_t spw_bins_largest(const struct spw_bins *bins)
+uint64_t spw_pool_bins_largest(const struct spw_bins *bins)
 {
     uint64_t largest = 0;
     unsigned level;

@@ -19,14 +19,14 @@ struct spw_bins {
 };
 
 /* Adds or takes out a free extent; its size must be the same both times. */
-void spw_bins_insert(struct spw_bins *bins, struct spw_extent *extent);
-void spw_bins_remove(struct spw_bins *bins, struct spw_extent *extent);
+void spw_pool_bins_insert(struct spw_bins *bins, struct spw_extent *extent);
+void spw_pool_bins_remove(struct spw_bins *bins, struct spw_extent *extent);
 
 /* Changes the size of an extent that is inside. */
-void spw_bins_resize(struct spw_bins *bins, struct spw_extent *extent, uint64_t bytes);
+void spw_pool_bins_resize(struct spw_bins *bins, struct spw_extent *extent, uint64_t bytes);
 
 /* The extent of at least `bytes` that wastes least; NULL when there is none. It stays inside. */
-struct spw_extent *spw_bins_best(const struct spw_bins *bins, uint64_t bytes);
+struct spw_extent *spw_pool_bins_best(const struct spw_bins *bins, uint64_t bytes);
 
 /* Bytes of an extent from the highest bin in use; 0 when empty. */
-uint64_t spw_bins_largest(const struct spw_bins *bins);
+uint64_t spw_pool_bins_largest(const struct spw_bins *bins);

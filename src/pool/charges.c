@@ -1,8 +1,8 @@
 #include "pool/charges.h"
 
-void spw_charges_move(struct spw_charges *charges, uint32_t site, int64_t change)
+void spw_pool_charges_move(struct spw_charges *charges, uint32_t site, int64_t change)
 {
-    struct spw_charge *charge = spw_charge_of(charges, site);
+    struct spw_charge *charge = spw_pool_charge_of(charges, site);
     uint64_t live = spw_counter_get(&charge->live);
     uint64_t peaks = spw_counter_get(&charges->peaks);
 

@@ -32,7 +32,7 @@ struct spw_charges {
 };
 
 /* The entry of a site. */
-static inline struct spw_charge *spw_charge_of(struct spw_charges *charges, uint32_t site)
+static inline struct spw_charge *spw_pool_charge_of(struct spw_charges *charges, uint32_t site)
 {
     uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
 
@@ -40,7 +40,7 @@ static inline struct spw_charge *spw_charge_of(struct spw_charges *charges, uint
 }
 
 /* The last number with an entry, when `known` sites have one at most. */
-static inline uint32_t spw_charges_last(const struct spw_charges *charges, uint32_t known)
+static inline uint32_t spw_pool_charges_last(const struct spw_charges *charges, uint32_t known)
 {
     uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
 
@@ -48,8 +48,8 @@ static inline uint32_t spw_charges_last(const struct spw_charges *charges, uint3
 }
 
 /* What a site held when the device held most. */
-static inline uint64_t spw_charge_at_peak(const struct spw_charges *charges,
-                                          const struct spw_charge *charge)
+static inline uint64_t spw_pool_charge_at_peak(const struct spw_charges *charges,
+                                               const struct spw_charge *charge)
 {
     return spw_counter_get(&charge->seen) == spw_counter_get(&charges->peaks)
                ? spw_counter_get(&charge->at_peak)
@@ -57,10 +57,10 @@ static inline uint64_t spw_charge_at_peak(const struct spw_charges *charges,
 }
 
 /* A site allocates or frees: `change` bytes. */
-void spw_charges_move(struct spw_charges *charges, uint32_t site, int64_t change);
+void spw_pool_charges_move(struct spw_charges *charges, uint32_t site, int64_t change);
 
 /* The device holds more than ever before, the last change included. */
-static inline void spw_charges_peak(struct spw_charges *charges)
+static inline void spw_pool_charges_peak(struct spw_charges *charges)
 {
     spw_counter_shift(&charges->peaks, 1);
 }

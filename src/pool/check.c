@@ -14,9 +14,9 @@ static const char *check_backed(const struct spw_pool *pool, const struct spw_ex
 {
     const struct spw_backing *backing = &pool->backing;
 
-    for (uint64_t at = extent->address; at < spw_extent_end(extent);
-         at = spw_backing_down(backing, at) + backing->granule_bytes) {
-        if (spw_backing_has(backing, at) != backed) {
+    for (uint64_t at = extent->address; at < spw_pool_extent_end(extent);
+         at = spw_pool_backing_down(backing, at) + backing->granule_bytes) {
+        if (spw_pool_backing_has(backing, at) != backed) {
             return backed ? "a block or free extent lies on a granule that is not backed"
                           : "a hole lies on a granule that is backed";
         }
@@ -28,19 +28,19 @@ static const char *check_free(const struct spw_pool *pool, const struct spw_exte
                               struct census *census)
 {
     const struct spw_backing *backing = &pool->backing;
-    uint64_t end = spw_extent_end(extent);
-    bool host = extent->heap != SPW_HEAP_HOST &&
-                spw_backing_on_host(backing, extent->address, end);
+    uint64_t end = spw_pool_extent_end(extent);
+    bool host =
+        extent->heap != SPW_HEAP_HOST && spw_pool_backing_on_host(backing, extent->address, end);
 
     census->free_count++;
     census->host_count += extent->host;
-    if (extent->lane->number != SPW_LANE_IDLE && extent->seq > extent->lane->seq) {
+    if (extent->lane->number != SPW_STREAM_QUEUE_IDLE && extent->seq > extent->lane->seq) {
         return "a free extent waits for a free that has not happened";
     }
     if (extent->host != host) {
         return "a free extent does not know whether it is on the host";
     }
-    if (spw_backing_is_broken(backing, extent->address, end)) {
+    if (spw_pool_backing_is_broken(backing, extent->address, end)) {
         return "a free extent lies on a granule that is broken";
     }
     return check_backed(pool, extent, true);
@@ -56,11 +56,11 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     }
     switch ((enum spw_extent_kind)extent->kind) {
     case SPW_EXTENT_BLOCK:
-        census->block_bytes += spw_extent_held(extent);
+        census->block_bytes += spw_pool_extent_held(extent);
         census->lazy_count += extent->lazy;
         census->placed_bytes += (uint64_t)extent->placed * SPW_UNIT_BYTES;
         census->block_count++;
-        if (spw_address_map_get(&pool->blocks, extent->address) != extent) {
+        if (spw_pool_address_map_get(&pool->blocks, extent->address) != extent) {
             return "a block is not found under its address";
         }
         return check_backed(pool, extent, !extent->lazy);
@@ -73,7 +73,8 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
         }
         return check_backed(pool, extent, false);
     case SPW_EXTENT_CLAIM:
-        return spw_backing_is_broken(&pool->backing, extent->address, spw_extent_end(extent))
+        return spw_pool_backing_is_broken(&pool->backing, extent->address,
+                                          spw_pool_extent_end(extent))
                    ? NULL
                    : "a claim outlived its allocation";
     }
@@ -95,7 +96,7 @@ static const char *check_heap(const struct spw_pool *pool, const struct spw_heap
             (e->next != NULL ? e->next->prev != e : heap->last != e)) {
             return "the extents of a heap do not tile it";
         }
-        expected = spw_extent_end(e);
+        expected = spw_pool_extent_end(e);
     }
     for (const struct spw_extent *e = heap->holes.oldest; e != NULL; e = e->age.next) {
         census->indexed_count++;
@@ -103,7 +104,7 @@ static const char *check_heap(const struct spw_pool *pool, const struct spw_heap
     return expected == heap->frontier ? NULL : "the last extent does not reach the frontier";
 }
 
-static const char *check_lane(const struct spw_pool *pool, const struct spw_lane *lane,
+static const char *check_lane(const struct spw_pool *pool, const struct spw_stream_queue *lane,
                               struct census *census)
 {
     uint64_t in_bins = 0, in_list = 0;
@@ -143,8 +144,8 @@ static void count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
 
-        for (size_t g = spw_backing_index(backing, heap->base);
-             g < spw_backing_index(backing, heap->frontier); g++) {
+        for (size_t g = spw_pool_backing_index(backing, heap->base);
+             g < spw_pool_backing_index(backing, heap->frontier); g++) {
             ret_mapped[backing->granules[g].tier] += backing->granules[g].chunk != 0;
         }
     }
@@ -223,7 +224,7 @@ static const char *check_locked(const struct spw_pool *pool)
         broken = check_lane(pool, pool->lanes.by_number[i], &census);
     }
     if (broken == NULL) {
-        broken = spw_slabs_check(pool, &census.block_bytes, &census.block_count);
+        broken = spw_pool_slabs_check(pool, &census.block_bytes, &census.block_count);
     }
     if (broken == NULL) {
         broken = check_chunks(pool);

@@ -18,7 +18,7 @@ static uint64_t chunk_of(const struct spw_pool *pool, const struct spw_move_item
 
 static bool map(struct spw_pool *pool, const struct spw_move_item *item, uint64_t chunk)
 {
-    return pool->ops->map(pool->vm, spw_move_address(pool, item), pool->config.granule_bytes,
+    return pool->ops->map(pool->vm, spw_pool_move_address(pool, item), pool->config.granule_bytes,
                           chunk - 1) == SPW_OK;
 }
 
@@ -26,31 +26,31 @@ static bool unmap(struct spw_pool *pool, const struct spw_move_item *item)
 {
     uint64_t granule = pool->config.granule_bytes, done = granule;
 
-    return pool->ops->unmap(pool->vm, spw_move_address(pool, item), granule, granule, &done) ==
+    return pool->ops->unmap(pool->vm, spw_pool_move_address(pool, item), granule, granule, &done) ==
            SPW_OK;
 }
 
 static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
 {
-    return pool->ops->set_access(pool->vm, spw_move_address(pool, item),
+    return pool->ops->set_access(pool->vm, spw_pool_move_address(pool, item),
                                  pool->config.granule_bytes) == SPW_OK;
 }
 
 /* Enters in the books that the new chunk is in the place of the old one. */
 static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 {
-    item->chunk = spw_backing_exchange(&pool->backing, item->granule, item->to, item->chunk);
+    item->chunk = spw_pool_backing_exchange(&pool->backing, item->granule, item->to, item->chunk);
     item->committed = true;
-    spw_wish_moved(pool, spw_move_address(pool, item), item->to);
+    spw_pool_placement_moved(pool, spw_pool_move_address(pool, item), item->to);
 }
 
 /* Puts the old chunk of an item, where nothing is mapped now, back in its place. */
 static void put_back(struct spw_pool *pool, const struct spw_move_item *item)
 {
     if (!map(pool, item, chunk_of(pool, item)) && !map(pool, item, chunk_of(pool, item))) {
-        spw_backing_lose(&pool->backing, item->granule, SPW_LOST_MAPPING);
+        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_MAPPING);
     } else if (!give_access(pool, item) && !give_access(pool, item)) {
-        spw_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
     }
 }
 
@@ -64,7 +64,7 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
     }
     if (!unmap(pool, item)) {
         exchange(pool, item);
-        spw_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
     put_back(pool, item);
@@ -80,8 +80,8 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
     size_t mapped = first;
     enum spw_err err;
 
-    err = pool->ops->unmap(pool->vm, spw_move_address(pool, &move->items[first]), bytes, granule,
-                           &done);
+    err = pool->ops->unmap(pool->vm, spw_pool_move_address(pool, &move->items[first]), bytes,
+                           granule, &done);
     if (err != SPW_OK) {
         last = first + (size_t)(done / granule);
     }
@@ -138,7 +138,7 @@ static enum spw_err settle_mapped(struct spw_pool *pool, struct spw_move *move, 
     enum spw_err err = SPW_OK;
 
     for (size_t i = 0, end; i < move->count; i = end) {
-        uint64_t address = spw_move_address(pool, &move->items[i]);
+        uint64_t address = spw_pool_move_address(pool, &move->items[i]);
         bool given;
 
         end = i + 1;
@@ -170,10 +170,10 @@ static enum spw_err settle_mapped(struct spw_pool *pool, struct spw_move *move, 
 /* The first free extent on a granule that is broken now. */
 static struct spw_extent *find_broken(const struct spw_pool *pool)
 {
-    for (struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
-         e = spw_space_next_large(&pool->space, e)) {
+    for (struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
+         e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_FREE &&
-            spw_backing_is_broken(&pool->backing, e->address, spw_extent_end(e))) {
+            spw_pool_backing_is_broken(&pool->backing, e->address, spw_pool_extent_end(e))) {
             return e;
         }
     }
@@ -187,18 +187,19 @@ static void look_again(struct spw_pool *pool, const struct spw_move *move)
     struct spw_extent *broken;
     size_t i = 0;
 
-    for (struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL && i < move->count;
-         e = spw_space_next_large(&pool->space, e)) {
-        while (i < move->count && spw_move_address(pool, &move->items[i]) + granule <= e->address) {
+    for (struct spw_extent *e = spw_pool_space_first_large(&pool->space);
+         e != NULL && i < move->count; e = spw_pool_space_next_large(&pool->space, e)) {
+        while (i < move->count &&
+               spw_pool_move_address(pool, &move->items[i]) + granule <= e->address) {
             i++;
         }
         if (i < move->count && e->kind == SPW_EXTENT_FREE &&
-            spw_move_address(pool, &move->items[i]) < spw_extent_end(e)) {
-            spw_space_rehost(&pool->space, e);
+            spw_pool_move_address(pool, &move->items[i]) < spw_pool_extent_end(e)) {
+            spw_pool_space_rehost(&pool->space, e);
         }
     }
     while (pool->backing.broken > 0 && (broken = find_broken(pool)) != NULL) {
-        spw_space_condemn(&pool->space, broken);
+        spw_pool_space_condemn(&pool->space, broken);
     }
 }
 
@@ -210,14 +211,14 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move,
 
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
-        run = spw_move_run(move, i);
+        run = spw_pool_move_run(move, i);
         if (!move->items[i].left_out) {
             err = map_run(pool, move, i, i + run);
         }
     }
     settled = settle_mapped(pool, move, moved);
     err = err == SPW_OK ? settled : err;
-    spw_lazy_tell_lost(pool);
+    spw_pool_lazy_tell_lost(pool);
     look_again(pool, move);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->config.granule_bytes);
@@ -240,10 +241,10 @@ static void mend_granule(struct spw_pool *pool, size_t index)
         if (pool->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
             return;
         }
-        spw_backing_lose(&pool->backing, index, SPW_LOST_ACCESS);
+        spw_pool_backing_lose(&pool->backing, index, SPW_LOST_ACCESS);
     }
     if (pool->ops->set_access(pool->vm, address, bytes) == SPW_OK) {
-        spw_backing_lose(&pool->backing, index, SPW_LOST_NOTHING);
+        spw_pool_backing_lose(&pool->backing, index, SPW_LOST_NOTHING);
     }
 }
 
@@ -258,12 +259,12 @@ static size_t first_lost(const struct spw_pool *pool)
     return index;
 }
 
-bool spw_move_mend(struct spw_pool *pool)
+bool spw_pool_remap_lost(struct spw_pool *pool)
 {
     size_t before = pool->backing.lost, index = 0;
 
     /* The driver may need memory for its tables. */
-    (void)spw_backing_release(&pool->backing, SPW_TIER_DEVICE, SIZE_MAX);
+    (void)spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, SIZE_MAX);
     for (size_t left = before; left > 0; index++) {
         if (pool->backing.granules[index].lost != SPW_LOST_NOTHING) {
             mend_granule(pool, index);
@@ -271,18 +272,18 @@ bool spw_move_mend(struct spw_pool *pool)
         }
     }
     if (pool->backing.lost < before) {
-        spw_space_revive(&pool->space);
+        spw_pool_space_revive(&pool->space);
     }
-    spw_lazy_tell_lost(pool);
+    spw_pool_lazy_tell_lost(pool);
     return pool->backing.lost == 0;
 }
 
-enum spw_err spw_pool_move_mend(struct spw_pool *pool)
+enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
 {
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
-    if (pool->backing.lost > 0 && !spw_move_mend(pool)) {
+    if (pool->backing.lost > 0 && !spw_pool_remap_lost(pool)) {
         err = SPW_E_AGAIN;
     }
     pthread_mutex_unlock(&pool->lock);

@@ -9,7 +9,7 @@ struct spw_extent_slab {
     struct spw_extent extents[SLAB_EXTENTS];
 };
 
-bool spw_extent_store_grow(struct spw_extent_store *store, size_t count)
+bool spw_pool_extent_store_grow(struct spw_extent_store *store, size_t count)
 {
     while (store->unused_count < count) {
         struct spw_extent_slab *slab = malloc(sizeof(*slab));
@@ -20,13 +20,13 @@ bool spw_extent_store_grow(struct spw_extent_store *store, size_t count)
         slab->next = store->slabs;
         store->slabs = slab;
         for (size_t i = SLAB_EXTENTS; i-- > 0;) {
-            spw_extent_give(store, &slab->extents[i]);
+            spw_pool_extent_give(store, &slab->extents[i]);
         }
     }
     return true;
 }
 
-void spw_extent_store_fini(struct spw_extent_store *store)
+void spw_pool_extent_store_fini(struct spw_extent_store *store)
 {
     while (store->slabs != NULL) {
         struct spw_extent_slab *slab = store->slabs;

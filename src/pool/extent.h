@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_lane;
+struct spw_stream_queue;
 
 enum spw_extent_kind { SPW_EXTENT_BLOCK, SPW_EXTENT_FREE, SPW_EXTENT_HOLE, SPW_EXTENT_CLAIM };
 
@@ -31,7 +31,7 @@ struct spw_extent {
     uint32_t placed;                /* BLOCK: units of it that a rule placed on the host */
     union {
         struct {                        /* FREE; HOLE uses age only */
-            struct spw_lane *lane;      /* whose pending work may still touch it */
+            struct spw_stream_queue *lane; /* whose pending work may still touch it */
             uint64_t seq;               /* newest free of that lane inside it */
             struct spw_extent_link bin; /* extents of like size */
             struct spw_extent_link age; /* oldest first */
@@ -50,18 +50,18 @@ struct spw_extent {
     };
 };
 
-static inline uint64_t spw_extent_end(const struct spw_extent *extent)
+static inline uint64_t spw_pool_extent_end(const struct spw_extent *extent)
 {
     return extent->address + extent->bytes;
 }
 
 /* What a block holds as it is counted: one that is lazy takes more addresses. */
-static inline uint64_t spw_extent_held(const struct spw_extent *block)
+static inline uint64_t spw_pool_extent_held(const struct spw_extent *block)
 {
     return block->lazy ? (block->requested + 511) & ~UINT64_C(511) : block->bytes;
 }
 
-static inline bool spw_extent_is_lazy(const struct spw_extent *extent)
+static inline bool spw_pool_extent_is_lazy(const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_BLOCK && extent->lazy;
 }
@@ -72,7 +72,7 @@ struct spw_age_list {
 };
 
 /* Appends or takes out an extent by its age links. */
-static inline void spw_age_append(struct spw_age_list *list, struct spw_extent *extent)
+static inline void spw_pool_age_append(struct spw_age_list *list, struct spw_extent *extent)
 {
     extent->age.next = NULL;
     extent->age.prev = list->newest;
@@ -84,7 +84,7 @@ static inline void spw_age_append(struct spw_age_list *list, struct spw_extent *
     list->newest = extent;
 }
 
-static inline void spw_age_remove(struct spw_age_list *list, struct spw_extent *extent)
+static inline void spw_pool_age_remove(struct spw_age_list *list, struct spw_extent *extent)
 {
     if (extent->age.prev != NULL) {
         extent->age.prev->age.next = extent->age.next;
@@ -107,19 +107,19 @@ struct spw_extent_store {
     size_t held; /* of the unused, kept back for an open claim */
 };
 
-/* The slow half of spw_extent_reserve. */
-bool spw_extent_store_grow(struct spw_extent_store *store, size_t count);
+/* The slow half of spw_pool_extent_reserve. */
+bool spw_pool_extent_store_grow(struct spw_extent_store *store, size_t count);
 
 /* Makes sure that `count` records beside the held ones can be had without failing: false when the
  * host has no memory. */
-static inline bool spw_extent_reserve(struct spw_extent_store *store, size_t count)
+static inline bool spw_pool_extent_reserve(struct spw_extent_store *store, size_t count)
 {
     return count + store->held <= store->unused_count ||
-           spw_extent_store_grow(store, count + store->held);
+           spw_pool_extent_store_grow(store, count + store->held);
 }
 
 /* Takes a record; needs an earlier reserve. Contents are undefined. */
-static inline struct spw_extent *spw_extent_take(struct spw_extent_store *store)
+static inline struct spw_extent *spw_pool_extent_take(struct spw_extent_store *store)
 {
     struct spw_extent *extent = store->unused;
 
@@ -129,7 +129,7 @@ static inline struct spw_extent *spw_extent_take(struct spw_extent_store *store)
 }
 
 /* Gives a record back. Until it is taken again it has no bytes. */
-static inline void spw_extent_give(struct spw_extent_store *store, struct spw_extent *extent)
+static inline void spw_pool_extent_give(struct spw_extent_store *store, struct spw_extent *extent)
 {
     extent->bytes = 0;
     extent->next = store->unused;
@@ -138,4 +138,4 @@ static inline void spw_extent_give(struct spw_extent_store *store, struct spw_ex
 }
 
 /* Frees every record, used or not. */
-void spw_extent_store_fini(struct spw_extent_store *store);
+void spw_pool_extent_store_fini(struct spw_extent_store *store);

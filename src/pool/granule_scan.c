@@ -8,10 +8,10 @@ static void survey_block(const struct spw_pool *pool, const struct spw_extent *b
                          struct spw_move_spot *spots, size_t first, size_t count)
 {
     const struct spw_backing *backing = &pool->backing;
-    uint64_t at = spw_backing_down(backing, block->address);
+    uint64_t at = spw_pool_backing_down(backing, block->address);
 
-    for (; at < spw_extent_end(block); at += backing->granule_bytes) {
-        size_t index = spw_backing_index(backing, at);
+    for (; at < spw_pool_extent_end(block); at += backing->granule_bytes) {
+        size_t index = spw_pool_backing_index(backing, at);
         const struct spw_granule *granule = &backing->granules[index];
         struct spw_move_spot *spot = &spots[index - first];
 
@@ -26,7 +26,7 @@ static void survey_block(const struct spw_pool *pool, const struct spw_extent *b
                                                       !granule->pinned};
         }
         /* What a rule has placed on the host stays there. */
-        spot->movable = spot->movable && spw_move_can(pool, block) &&
+        spot->movable = spot->movable && spw_pool_move_can(pool, block) &&
                         (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
         if (block->priority > spot->priority) {
             spot->priority = block->priority;
@@ -40,15 +40,16 @@ static uint64_t count_used(const struct spw_pool *pool)
     const struct spw_backing *backing = &pool->backing;
     uint64_t used = 0, at = 0;
 
-    for (const struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
-         e = spw_space_next_large(&pool->space, e)) {
-        uint64_t begin = spw_backing_down(backing, e->address);
+    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
+         e = spw_pool_space_next_large(&pool->space, e)) {
+        uint64_t begin = spw_pool_backing_down(backing, e->address);
 
         if (e->kind != SPW_EXTENT_BLOCK) {
             continue;
         }
-        for (at = begin > at ? begin : at; at < spw_extent_end(e); at += backing->granule_bytes) {
-            used += backing->granules[spw_backing_index(backing, at)].tier == SPW_TIER_DEVICE;
+        for (at = begin > at ? begin : at; at < spw_pool_extent_end(e);
+             at += backing->granule_bytes) {
+            used += backing->granules[spw_pool_backing_index(backing, at)].tier == SPW_TIER_DEVICE;
         }
     }
     return used;
@@ -83,8 +84,8 @@ static int64_t find_room(const struct spw_pool *pool)
     const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
     uint64_t granule = pool->config.granule_bytes;
     uint64_t chunks = pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * granule;
-    uint64_t used = spw_backing_up(&pool->backing, small->frontier) -
-                    spw_backing_down(&pool->backing, small->base) + count_used(pool) * granule;
+    uint64_t used = spw_pool_backing_up(&pool->backing, small->frontier) -
+                    spw_pool_backing_down(&pool->backing, small->base) + count_used(pool) * granule;
 
     return (int64_t)(pool->config.limit_bytes + chunks -
                      spw_counter_get(&pool->counters->committed_bytes)) -
@@ -111,7 +112,7 @@ static uint64_t find_end(const struct spw_pool *pool)
 
         end = heap->frontier > heap->base ? heap->frontier : end;
     }
-    return spw_backing_up(&pool->backing, end);
+    return spw_pool_backing_up(&pool->backing, end);
 }
 
 /* Shows what is being moved where it goes to. */
@@ -137,14 +138,14 @@ size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_
     count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
     count = count < most ? count : most;
     memset(spots, 0, count * sizeof(*spots));
-    for (const struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
-         e = spw_space_next_large(&pool->space, e)) {
+    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
+         e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
-            survey_block(pool, e, spots, spw_backing_index(&pool->backing, base), count);
+            survey_block(pool, e, spots, spw_pool_backing_index(&pool->backing, base), count);
         }
     }
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        survey_move(&pool->moves[i], spots, spw_backing_index(&pool->backing, base), count);
+        survey_move(&pool->moves[i], spots, spw_pool_backing_index(&pool->backing, base), count);
     }
     *ret_address = base;
     *ret_room = find_room(pool);
@@ -155,8 +156,8 @@ size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_
 void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie)
 {
     pthread_mutex_lock(&pool->lock);
-    for (const struct spw_extent *e = spw_space_first_large(&pool->space); e != NULL;
-         e = spw_space_next_large(&pool->space, e)) {
+    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
+         e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
             visit(cookie, e->address, e->bytes, e->site, pool->lanes.clock - e->used);
         }

@@ -3,9 +3,9 @@
 #include "pool/state.h"
 
 /* A block begins without memory: the claim's addresses are its own. */
-struct spw_extent *spw_lazy_begin(struct spw_pool *pool, struct spw_extent *claim)
+struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim)
 {
-    struct spw_extent *block = spw_space_settle_claim(&pool->space, claim, claim->bytes);
+    struct spw_extent *block = spw_pool_space_settle_claim(&pool->space, claim, claim->bytes);
 
     pool->lazy_count++;
     atomic_fetch_add(pool->config.lazies, 1);
@@ -19,14 +19,14 @@ static void count_down(struct spw_pool *pool)
     atomic_fetch_sub(pool->config.lazies, 1);
 }
 
-void spw_lazy_free(struct spw_pool *pool, struct spw_extent *block)
+void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
 {
-    pool->lazy_bytes -= spw_extent_held(block);
+    pool->lazy_bytes -= spw_pool_extent_held(block);
     count_down(pool);
-    spw_space_vacate(&pool->space, block);
+    spw_pool_space_vacate(&pool->space, block);
 }
 
-void spw_lazy_abandon(struct spw_pool *pool)
+void spw_pool_lazy_abandon(struct spw_pool *pool)
 {
     while (pool->lazy_count > 0) {
         count_down(pool);
@@ -37,7 +37,7 @@ void spw_lazy_abandon(struct spw_pool *pool)
     }
 }
 
-void spw_lazy_tell_lost(struct spw_pool *pool)
+void spw_pool_lazy_tell_lost(struct spw_pool *pool)
 {
     bool lost = pool->backing.lost > 0;
 
@@ -50,10 +50,10 @@ void spw_lazy_tell_lost(struct spw_pool *pool)
 
 static struct spw_extent *first_lazy(const struct spw_pool *pool)
 {
-    struct spw_extent *e = spw_space_first_large(&pool->space);
+    struct spw_extent *e = spw_pool_space_first_large(&pool->space);
 
-    while (e != NULL && !spw_extent_is_lazy(e)) {
-        e = spw_space_next_large(&pool->space, e);
+    while (e != NULL && !spw_pool_extent_is_lazy(e)) {
+        e = spw_pool_space_next_large(&pool->space, e);
     }
     return e;
 }
@@ -61,20 +61,21 @@ static struct spw_extent *first_lazy(const struct spw_pool *pool)
 /* Backs a block with what is spare; what its last granule has left over is free. */
 static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
 {
-    uint64_t held = spw_extent_held(block);
+    uint64_t held = spw_pool_extent_held(block);
     enum spw_err err;
 
-    if (!spw_space_can_cut(&pool->space)) {
+    if (!spw_pool_space_can_cut(&pool->space)) {
         return SPW_E_NO_HOST;
     }
-    err = spw_backing_fill(&pool->backing, block->address, spw_extent_end(block), /* host */ 0);
+    err = spw_pool_backing_fill(&pool->backing, block->address, spw_pool_extent_end(block),
+                                /* host */ 0);
     if (err != SPW_OK) {
         return err;
     }
     block->lazy = false;
     pool->lazy_bytes -= held;
     count_down(pool);
-    spw_space_cut_tail(&pool->space, block, held);
+    spw_pool_space_cut_tail(&pool->space, block, held);
     return SPW_OK;
 }
 
@@ -82,7 +83,7 @@ static bool has_chunks(const struct spw_pool *pool, size_t count, bool spilling)
 {
     size_t host = spilling ? pool->backing.tiers[SPW_TIER_HOST].spare_count : 0;
 
-    return spw_backing_spare(&pool->backing) + host >= count;
+    return spw_pool_backing_spare(&pool->backing) + host >= count;
 }
 
 enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
@@ -92,10 +93,11 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
 
     pthread_mutex_lock(&pool->lock);
     if (pool->backing.lost > 0) {
-        (void)spw_move_mend(pool);
+        (void)spw_pool_remap_lost(pool);
     }
     while (err == SPW_OK && pool->lazy_count > 0 && (block = first_lazy(pool)) != NULL) {
-        size_t missing = spw_backing_missing(&pool->backing, block->address, spw_extent_end(block));
+        size_t missing =
+            spw_pool_backing_missing(&pool->backing, block->address, spw_pool_extent_end(block));
 
         /* The lock may be given up meanwhile, and the block freed. */
         err = has_chunks(pool, missing, spilling) ? back(pool, block)

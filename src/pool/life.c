@@ -16,16 +16,17 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     pool->ops = ops;
     pool->vm = vm;
     pool->counters = counters;
-    err = spw_lanes_init(&pool->lanes, ops, vm);
+    err = spw_pool_stream_queues_init(&pool->lanes, ops, vm);
     if (err != SPW_OK) {
         goto err_pool;
     }
-    err = spw_backing_init(&pool->backing, ops, vm, &pool->lanes, counters, config->arena_bytes,
-                           config->granule_bytes);
+    err = spw_pool_backing_init(&pool->backing, ops, vm, &pool->lanes, counters,
+                                config->arena_bytes, config->granule_bytes);
     if (err != SPW_OK) {
         goto err_lanes;
     }
-    spw_space_init(&pool->space, &pool->lanes, &pool->backing, config->host_heap, config->regions);
+    spw_pool_space_init(&pool->space, &pool->lanes, &pool->backing, config->host_heap,
+                        config->regions);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->waited, NULL);
     spw_counter_set(&counters->limit_bytes, config->limit_bytes);
@@ -33,7 +34,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     return SPW_OK;
 
 err_lanes:
-    spw_lanes_fini(&pool->lanes, false);
+    spw_pool_stream_queues_fini(&pool->lanes, false);
 err_pool:
     free(pool);
     return err;
@@ -45,10 +46,11 @@ static void uncharge_all(struct spw_pool *pool)
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
             if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
-                spw_charges_move(pool->config.charges, e->site, -(int64_t)spw_extent_held(e));
+                spw_pool_charges_move(pool->config.charges, e->site,
+                                      -(int64_t)spw_pool_extent_held(e));
             }
             if (e->kind == SPW_EXTENT_BLOCK && e->rule != 0) {
-                spw_wish_end(pool, e);
+                spw_pool_placement_end(pool, e);
             }
         }
     }
@@ -57,18 +59,18 @@ static void uncharge_all(struct spw_pool *pool)
 static void pool_free(struct spw_pool *pool, bool release)
 {
     uncharge_all(pool);
-    spw_lazy_abandon(pool);
+    spw_pool_lazy_abandon(pool);
     if (release) {
-        spw_move_drop(pool);
+        spw_pool_move_drop(pool);
     }
-    spw_slabs_fini(pool, release);
-    spw_lanes_fini(&pool->lanes, release);
-    spw_backing_fini(&pool->backing, release);
+    spw_pool_slabs_fini(pool, release);
+    spw_pool_stream_queues_fini(&pool->lanes, release);
+    spw_pool_backing_fini(&pool->backing, release);
     /* The counters outlive the pool and may serve another. */
     spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
     spw_counter_set(&pool->counters->async_live_bytes, 0);
-    spw_space_fini(&pool->space);
-    spw_address_map_fini(&pool->blocks);
+    spw_pool_space_fini(&pool->space);
+    spw_pool_address_map_fini(&pool->blocks);
     free(pool);
 }
 

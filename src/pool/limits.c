@@ -15,8 +15,9 @@ static uint64_t largest_free(const struct spw_pool *pool)
 
     for (uint32_t i = 0; i < pool->lanes.count; i++) {
         for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-            uint64_t bytes =
-                heap == SPW_HEAP_HOST ? 0 : spw_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
+            uint64_t bytes = heap == SPW_HEAP_HOST
+                                 ? 0
+                                 : spw_pool_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
 
             largest = bytes > largest ? bytes : largest;
         }
@@ -50,12 +51,13 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
 static size_t give_back(struct spw_pool *pool, size_t count)
 {
     /* A fence of an idle stream that was recorded just now has completed at the second look. */
-    for (int look = 0; look < TRIM_LOOKS && spw_backing_spare(&pool->backing) < count; look++) {
+    for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(&pool->backing) < count;
+         look++) {
         spw_pool_settle(pool, NULL, true);
-        spw_space_shed(&pool->space);
-        (void)spw_space_steal(&pool->space, count - spw_backing_spare(&pool->backing));
+        spw_pool_space_shed(&pool->space);
+        (void)spw_pool_space_steal(&pool->space, count - spw_pool_backing_spare(&pool->backing));
     }
-    return spw_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
+    return spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
 }
 
 uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
@@ -178,7 +180,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
     set_host_limit(pool, host_limit_bytes);
     if (err != SPW_OK && err != SPW_E_AGAIN) {
         *ret_moves = false;
-        err = spw_slabs_open(pool) == SPW_OK ? SPW_OK : err;
+        err = spw_pool_slabs_open(pool) == SPW_OK ? SPW_OK : err;
     }
     if (err != SPW_OK) {
         set_host_limit(pool, 0);
@@ -205,12 +207,12 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
     /* A fence that was recorded just now has completed at the second look, when nothing runs. */
     for (int look = 0; look < TRIM_LOOKS; look++) {
         spw_pool_settle(pool, NULL, true);
-        spw_space_shed(&pool->space);
-        spw_space_shed_host(&pool->space);
+        spw_pool_space_shed(&pool->space);
+        spw_pool_space_shed_host(&pool->space);
     }
-    released = spw_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX) *
+    released = spw_pool_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX) *
                pool->config.granule_bytes;
-    released += spw_slabs_trim(pool);
+    released += spw_pool_slabs_trim(pool);
     pthread_mutex_unlock(&pool->lock);
     return released;
 }

@@ -39,9 +39,9 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     struct candidate *candidates = malloc(pool->blocks.count * sizeof(*candidates));
     size_t count = 0;
 
-    for (const struct spw_extent *e = spw_space_first_large(&pool->space);
-         candidates != NULL && e != NULL; e = spw_space_next_large(&pool->space, e)) {
-        if (e->kind == SPW_EXTENT_BLOCK && spw_move_can(pool, e) &&
+    for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space);
+         candidates != NULL && e != NULL; e = spw_pool_space_next_large(&pool->space, e)) {
+        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_move_can(pool, e) &&
             (wish->to == SPW_TIER_HOST || e->placed == 0) &&
             pool->lanes.clock - e->used >= wish->least_age) {
             candidates[count++] = (struct candidate){e, e->used, e->priority};
@@ -62,14 +62,14 @@ static bool neighbours_agree(const struct spw_pool *pool, const struct spw_exten
 {
     uint64_t end = address + pool->config.granule_bytes;
 
-    for (const struct spw_extent *e = block->prev; e != NULL && spw_extent_end(e) > address;
+    for (const struct spw_extent *e = block->prev; e != NULL && spw_pool_extent_end(e) > address;
          e = e->prev) {
-        if (!spw_move_can(pool, e)) {
+        if (!spw_pool_move_can(pool, e)) {
             return false;
         }
     }
     for (const struct spw_extent *e = block->next; e != NULL && e->address < end; e = e->next) {
-        if (!spw_move_can(pool, e)) {
+        if (!spw_pool_move_can(pool, e)) {
             return false;
         }
     }
@@ -80,7 +80,7 @@ static bool neighbours_agree(const struct spw_pool *pool, const struct spw_exten
 static void take_granule(struct spw_pool *pool, struct spw_move *move,
                          const struct spw_extent *block, uint64_t at, enum spw_tier to)
 {
-    size_t index = spw_backing_index(&pool->backing, at);
+    size_t index = spw_pool_backing_index(&pool->backing, at);
     struct spw_granule *granule = &pool->backing.granules[index];
 
     if (granule->chunk != 0 && granule->tier != to && !granule->broken && !granule->pinned &&
@@ -94,9 +94,10 @@ static void take_granule(struct spw_pool *pool, struct spw_move *move,
 static void take_granules(struct spw_pool *pool, struct spw_move *move,
                           const struct spw_extent *block, size_t most, enum spw_tier to)
 {
-    uint64_t at = spw_backing_down(&pool->backing, block->address);
+    uint64_t at = spw_pool_backing_down(&pool->backing, block->address);
 
-    for (; at < spw_extent_end(block) && move->count < most; at += pool->config.granule_bytes) {
+    for (; at < spw_pool_extent_end(block) && move->count < most;
+         at += pool->config.granule_bytes) {
         take_granule(pool, move, block, at, to);
     }
 }
@@ -114,11 +115,11 @@ static void take_places(struct spw_pool *pool, struct spw_move *move,
 {
     for (size_t i = 0; i < wish->count && move->count < SPW_MOVE_GRANULES; i++) {
         const struct spw_move_place *place = &wish->places[i];
-        const struct spw_extent *block = spw_address_map_get(&pool->blocks, place->block);
+        const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, place->block);
 
-        if (block != NULL && spw_move_can(pool, block) &&
+        if (block != NULL && spw_pool_move_can(pool, block) &&
             (place->to == SPW_TIER_HOST || block->placed == 0) &&
-            place->granule < spw_extent_end(block) &&
+            place->granule < spw_pool_extent_end(block) &&
             place->granule + pool->config.granule_bytes > block->address) {
             take_granule(pool, move, block, place->granule, place->to);
         }
@@ -169,14 +170,14 @@ static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
 /* Takes free memory of the device from elsewhere if there are not enough spare chunks. */
 static void find_spare(struct spw_pool *pool, const struct spw_move *move)
 {
-    size_t wanted = 0, spare = spw_backing_spare(&pool->backing);
+    size_t wanted = 0, spare = spw_pool_backing_spare(&pool->backing);
 
     for (size_t i = 0; i < move->count; i++) {
         wanted += move->items[i].to == SPW_TIER_DEVICE;
     }
     if (wanted > spare) {
         spw_pool_settle(pool, NULL, true);
-        (void)spw_space_steal(&pool->space, wanted - spare);
+        (void)spw_pool_space_steal(&pool->space, wanted - spare);
     }
 }
 
@@ -192,10 +193,10 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 
         if (pool->backing.tiers[item.to].spare_count == 0 && !full[item.to]) {
             full[item.to] = !may_create(pool, item.to) ||
-                            spw_backing_create(&pool->backing, item.to) != SPW_OK;
+                            spw_pool_backing_create(&pool->backing, item.to) != SPW_OK;
         }
         if (pool->backing.tiers[item.to].spare_count > 0) {
-            item.chunk = spw_backing_hold(&pool->backing, item.to);
+            item.chunk = spw_pool_backing_hold(&pool->backing, item.to);
             move->items[had++] = item;
         } else {
             unpin(pool, &item);
@@ -270,8 +271,8 @@ static bool end(struct spw_pool *pool, struct spw_move *move)
     while (move->count > 0) {
         const struct spw_move_item *item = &move->items[--move->count];
 
-        spw_backing_unhold(&pool->backing, item->committed ? other_tier(item->to) : item->to,
-                           item->chunk);
+        spw_pool_backing_unhold(&pool->backing, item->committed ? other_tier(item->to) : item->to,
+                                item->chunk);
         unpin(pool, item);
     }
     return true;
@@ -292,7 +293,7 @@ static void drop(struct spw_pool *pool, struct spw_move *move)
     }
 }
 
-void spw_move_drop(struct spw_pool *pool)
+void spw_pool_move_drop(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
         drop(pool, &pool->moves[i]);
@@ -325,7 +326,7 @@ static enum spw_err settle(struct spw_pool *pool, struct spw_move *move)
     return move->over ? SPW_E_AGAIN : SPW_OK;
 }
 
-void spw_move_settle(struct spw_pool *pool)
+void spw_pool_move_settle(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
         (void)settle(pool, &pool->moves[i]);
@@ -371,10 +372,10 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wi
     struct spw_move *move;
 
     pthread_mutex_lock(&pool->lock);
-    spw_move_settle(pool);
+    spw_pool_move_settle(pool);
     move = find_move(pool);
     /* What is refused to what was lost would be refused to the next ones too. */
-    if (move != NULL && (pool->backing.lost == 0 || spw_move_mend(pool))) {
+    if (move != NULL && (pool->backing.lost == 0 || spw_pool_remap_lost(pool))) {
         err = prepare(pool, move, wish);
     }
     if (err == SPW_OK) {
@@ -410,7 +411,7 @@ size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
     pthread_mutex_lock(&pool->lock);
     for (count = 0; count < move->count; count++) {
         ret_places[count] =
-            (struct spw_move_place){.granule = spw_move_address(pool, &move->items[count]),
+            (struct spw_move_place){.granule = spw_pool_move_address(pool, &move->items[count]),
                                     .to = move->items[count].to};
     }
     pthread_mutex_unlock(&pool->lock);
@@ -427,11 +428,12 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum s
     size_t count = 0;
 
     for (size_t i = 0, run; i < move->count; i += run) {
-        run = spw_move_run(move, i);
+        run = spw_pool_move_run(move, i);
         if (move->items[i].to == to) {
-            copies[count++] = (struct spw_vm_copy){.to = staged_at(pool, move, i),
-                                                   .from = spw_move_address(pool, &move->items[i]),
-                                                   .bytes = run * pool->config.granule_bytes};
+            copies[count++] =
+                (struct spw_vm_copy){.to = staged_at(pool, move, i),
+                                     .from = spw_pool_move_address(pool, &move->items[i]),
+                                     .bytes = run * pool->config.granule_bytes};
         }
     }
     return count == 0 ? SPW_OK
@@ -484,7 +486,7 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 {
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0; i < move->count; i++) {
-        if (spw_move_address(pool, &move->items[i]) == granule) {
+        if (spw_pool_move_address(pool, &move->items[i]) == granule) {
             move->items[i].left_out = true;
         }
     }
@@ -499,11 +501,11 @@ static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *mov
                          size_t count)
 {
     const struct spw_extent *extent =
-        spw_space_find(&pool->space, spw_move_address(pool, &move->items[first]));
+        spw_pool_space_find(&pool->space, spw_pool_move_address(pool, &move->items[first]));
     size_t next = first + 1;
 
     while (next < first + count && extent != NULL &&
-           spw_move_address(pool, &move->items[next]) < spw_extent_end(extent)) {
+           spw_pool_move_address(pool, &move->items[next]) < spw_pool_extent_end(extent)) {
         next++;
     }
     return next - first;
@@ -512,7 +514,7 @@ static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *mov
 static void choose_sample(const struct spw_pool *pool, struct spw_move *move, uint64_t turn)
 {
     for (size_t i = 0, run; i < move->count; i += run) {
-        run = spw_move_run(move, i);
+        run = spw_pool_move_run(move, i);
         for (size_t k = i, stretch; k < i + run; k += stretch) {
             stretch = stretch_of(pool, move, k, i + run - k);
             for (size_t m = k; m < k + stretch; m++) {
@@ -564,7 +566,7 @@ enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move 
         }
         err = hash_copy(pool, move, i, &hash);
         if (err == SPW_OK && hash != 0 && hash != move->items[i].copied_hash) {
-            *ret_granule = spw_move_address(pool, &move->items[i]);
+            *ret_granule = spw_pool_move_address(pool, &move->items[i]);
         }
     }
     return err;
@@ -578,7 +580,7 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 
     pthread_mutex_lock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->ops->hash(pool->vm, spw_move_address(pool, &move->items[i]),
+        err = pool->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
                               pool->config.granule_bytes, &move->items[i].hash);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -593,10 +595,10 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
     for (size_t i = 0; i < move->count && wrong == 0; i++) {
         uint64_t hash;
 
-        if (pool->ops->hash(pool->vm, spw_move_address(pool, &move->items[i]),
+        if (pool->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
                             pool->config.granule_bytes, &hash) == SPW_OK &&
             hash != 0 && hash != move->items[i].hash) {
-            wrong = spw_move_address(pool, &move->items[i]);
+            wrong = spw_pool_move_address(pool, &move->items[i]);
         }
     }
     pthread_mutex_unlock(&pool->lock);

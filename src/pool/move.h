@@ -120,7 +120,7 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move,
 /* Tries again to give back what cannot be reached since a commit; its content is there still.
  * SPW_E_AGAIN while something is left: no other move begins before. To be called after a failed
  * commit, before anything is submitted that may use it; spw_pool_commit does it too. */
-enum spw_err spw_pool_move_mend(struct spw_pool *pool);
+enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool);
 
 /* The first address that cannot be reached, and how many bytes in all; 0 when there is none. */
 uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes);

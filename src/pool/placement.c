@@ -18,7 +18,8 @@ static void move(struct spw_tally *tally, int64_t live, int64_t host)
     spw_counter_peak(&tally->host_peak, &tally->host);
 }
 
-bool spw_wish_allows(const struct spw_pool *pool, const struct spw_pool_wish *wish, uint64_t bytes)
+bool spw_pool_placement_allows(const struct spw_pool *pool, const struct spw_pool_placement *wish,
+                               uint64_t bytes)
 {
     const struct spw_tally *tally = tally_of(pool, wish->rule);
 
@@ -27,15 +28,16 @@ bool spw_wish_allows(const struct spw_pool *pool, const struct spw_pool_wish *wi
                wish->most_bytes;
 }
 
-void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
-                    const struct spw_pool_wish *wish)
+void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
+                              const struct spw_pool_placement *wish)
 {
     struct spw_tally *tally = tally_of(pool, wish->rule);
 
     uint64_t host = block->heap == SPW_HEAP_SLAB ? block->bytes : 0;
 
     if (host == 0 && (wish->on_host || wish->host_permille > 0)) {
-        host = spw_backing_host_bytes(&pool->backing, block->address, spw_extent_end(block));
+        host =
+            spw_pool_backing_host_bytes(&pool->backing, block->address, spw_pool_extent_end(block));
     }
     block->placed = (uint32_t)(host / SPW_UNIT_BYTES);
     pool->placed_bytes += host;
@@ -44,29 +46,29 @@ void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
     if (tally != NULL) {
         block->rule = wish->rule;
         spw_counter_shift(&tally->matched, 1);
-        move(tally, (int64_t)spw_extent_held(block), (int64_t)host);
+        move(tally, (int64_t)spw_pool_extent_held(block), (int64_t)host);
     }
 }
 
-void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block)
+void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *block)
 {
     uint64_t host = (uint64_t)block->placed * SPW_UNIT_BYTES;
 
     pool->placed_bytes -= host;
-    move(tally_of(pool, block->rule), -(int64_t)spw_extent_held(block), -(int64_t)host);
+    move(tally_of(pool, block->rule), -(int64_t)spw_pool_extent_held(block), -(int64_t)host);
 }
 
-void spw_wish_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to)
+void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to)
 {
     uint64_t end = address + pool->config.granule_bytes;
     const struct spw_extent *e =
-        pool->config.tallies != NULL ? spw_space_find(&pool->space, address) : NULL;
+        pool->config.tallies != NULL ? spw_pool_space_find(&pool->space, address) : NULL;
 
     for (; e != NULL && e->address < end; e = e->next) {
         if (e->kind == SPW_EXTENT_BLOCK && e->rule != 0) {
             struct spw_tally *tally = tally_of(pool, e->rule);
             uint64_t first = e->address > address ? e->address : address;
-            uint64_t last = spw_extent_end(e) < end ? spw_extent_end(e) : end;
+            uint64_t last = spw_pool_extent_end(e) < end ? spw_pool_extent_end(e) : end;
 
             spw_counter_shift(to == SPW_TIER_HOST ? &tally->spilled : &tally->promoted,
                               (int64_t)(last - first));
@@ -74,7 +76,7 @@ void spw_wish_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to)
     }
 }
 
-enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wish *wish,
+enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_placement *wish,
                                 uint64_t bytes, bool host)
 {
     struct spw_tally *tally = tally_of(pool, wish->rule);
@@ -84,7 +86,7 @@ enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_wis
         return SPW_OK;
     }
     pthread_mutex_lock(&pool->lock);
-    if (!host && !spw_wish_allows(pool, wish, bytes)) {
+    if (!host && !spw_pool_placement_allows(pool, wish, bytes)) {
         err = SPW_E_QUOTA;
     } else {
         spw_counter_shift(&tally->matched, 1);

@@ -7,23 +7,23 @@ enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* freed between two fences while memo
 
 /* ---- pending memory ---- */
 
-void spw_pool_settle_lane(struct spw_pool *pool, struct spw_lane *lane, bool record)
+void spw_pool_settle_lane(struct spw_pool *pool, struct spw_stream_queue *lane, bool record)
 {
     if (lane->done == lane->seq) {
         return;
     }
     if (record) {
-        (void)spw_lane_fence(&pool->lanes, lane);
+        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
     }
-    if (spw_lane_poll(&pool->lanes, lane)) {
-        spw_space_settle(&pool->space, lane);
+    if (spw_pool_stream_queue_poll(&pool->lanes, lane)) {
+        spw_pool_space_settle(&pool->space, lane);
     }
 }
 
-void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record)
+void spw_pool_settle(struct spw_pool *pool, const struct spw_stream_queue *except, bool record)
 {
-    spw_move_settle(pool);
-    for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
+    spw_pool_move_settle(pool);
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
         if (pool->lanes.by_number[i] != except) {
             spw_pool_settle_lane(pool, pool->lanes.by_number[i], record);
         }
@@ -33,7 +33,7 @@ void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool 
 enum spw_err spw_pool_wait_for_one(struct spw_pool *pool)
 {
     struct spw_fence_record record;
-    struct spw_lane *lane = spw_lane_take_pending(&pool->lanes, &record);
+    struct spw_stream_queue *lane = spw_pool_stream_queue_take_pending(&pool->lanes, &record);
     enum spw_err err;
 
     if (lane == NULL) {
@@ -51,8 +51,8 @@ enum spw_err spw_pool_wait_for_one(struct spw_pool *pool)
         pool->vm, record.fence);
     pthread_mutex_lock(&pool->lock);
     pool->lanes.waiters--;
-    spw_lane_waited(&pool->lanes, lane, record, err == SPW_OK);
-    spw_space_settle(&pool->space, lane);
+    spw_pool_stream_queue_waited(&pool->lanes, lane, record, err == SPW_OK);
+    spw_pool_space_settle(&pool->space, lane);
     pthread_cond_broadcast(&pool->waited);
     return err;
 }
@@ -65,7 +65,7 @@ void spw_pool_count_peak(struct spw_pool *pool)
 
     if (pool->config.charges != NULL &&
         spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes)) {
-        spw_charges_peak(pool->config.charges);
+        spw_pool_charges_peak(pool->config.charges);
     }
     spw_counter_peak(&counters->live_peak_bytes, &counters->live_bytes);
     spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
@@ -73,33 +73,34 @@ void spw_pool_count_peak(struct spw_pool *pool)
 
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
  * the next steal looks for them. */
-static void watch_free(struct spw_pool *pool, struct spw_lane *lane)
+static void watch_free(struct spw_pool *pool, struct spw_stream_queue *lane)
 {
     pool->pressure--;
     if (lane->unfenced_bytes >= PRESSURE_FENCE_BYTES) {
-        (void)spw_lane_fence(&pool->lanes, lane);
+        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
     }
 }
 
 /* Gives back a block that is in no map any more, in the order of a lane that has counted it. */
-static void give_block(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
+static void give_block(struct spw_pool *pool, struct spw_extent *block,
+                       struct spw_stream_queue *lane)
 {
-    uint64_t held = spw_extent_held(block);
+    uint64_t held = spw_pool_extent_held(block);
 
     pool->own_live_bytes -= held;
     spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);
     spw_counter_shift(&pool->counters->frees, 1);
     if (block->rule != 0) {
-        spw_wish_end(pool, block);
+        spw_pool_placement_end(pool, block);
         if (block->lazy) {
-            spw_lazy_free(pool, block);
+            spw_pool_lazy_free(pool, block);
             return;
         }
     }
     if (__builtin_expect(block->heap == SPW_HEAP_SLAB, 0)) {
-        spw_slabs_free(pool, block, lane);
+        spw_pool_slabs_free(pool, block, lane);
     } else {
-        spw_space_free(&pool->space, block, lane);
+        spw_pool_space_free(&pool->space, block, lane);
     }
 }
 
@@ -107,17 +108,17 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
                            const struct spw_stream *stream)
 {
     struct spw_extent *block;
-    struct spw_lane *lane;
+    struct spw_stream_queue *lane;
 
     pthread_mutex_lock(&pool->lock);
-    block = spw_address_map_take(&pool->blocks, address);
+    block = spw_pool_address_map_take(&pool->blocks, address);
     if (block == NULL) {
         pthread_mutex_unlock(&pool->lock);
         return SPW_E_NOT_OURS;
     }
-    lane = stream != NULL ? spw_lane_of(&pool->lanes, stream) : NULL;
+    lane = stream != NULL ? spw_pool_stream_queue_of(&pool->lanes, stream) : NULL;
     if (lane == NULL) {
-        lane = spw_lane_all(&pool->lanes);
+        lane = spw_pool_stream_queue_all(&pool->lanes);
     }
     lane->seq = ++pool->lanes.clock;
     lane->unfenced_bytes += block->bytes;
@@ -141,25 +142,25 @@ uint64_t spw_pool_clock(struct spw_pool *pool)
     return clock;
 }
 
-static void synchronized(struct spw_pool *pool, struct spw_lane *lane, uint64_t clock)
+static void synchronized(struct spw_pool *pool, struct spw_stream_queue *lane, uint64_t clock)
 {
-    if (spw_lane_synchronized(&pool->lanes, lane, clock)) {
-        spw_space_settle(&pool->space, lane);
+    if (spw_pool_stream_queue_synchronized(&pool->lanes, lane, clock)) {
+        spw_pool_space_settle(&pool->space, lane);
     }
 }
 
 void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock)
 {
-    struct spw_lane *lane;
+    struct spw_stream_queue *lane;
 
     pthread_mutex_lock(&pool->lock);
     if (stream != NULL) {
-        lane = spw_lane_known(&pool->lanes, stream->id);
+        lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
         if (lane != NULL) {
             synchronized(pool, lane, clock);
         }
     } else {
-        for (uint32_t i = SPW_LANE_ALL; i < pool->lanes.count; i++) {
+        for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
             synchronized(pool, pool->lanes.by_number[i], clock);
         }
     }
@@ -172,8 +173,8 @@ static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, cons
 {
     for (struct spw_extent *e = first; e != NULL; e = e->next) {
         if (e->kind == SPW_EXTENT_BLOCK && !e->ordered && e->context == context) {
-            (void)spw_address_map_take(&pool->blocks, e->address);
-            give_block(pool, e, spw_lane_idle(&pool->lanes));
+            (void)spw_pool_address_map_take(&pool->blocks, e->address);
+            give_block(pool, e, spw_pool_stream_queue_idle(&pool->lanes));
         }
     }
 }
@@ -181,8 +182,8 @@ static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, cons
 void spw_pool_lose_context(struct spw_pool *pool, const void *context)
 {
     pthread_mutex_lock(&pool->lock);
-    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < pool->lanes.count; i++) {
-        struct spw_lane *lane = pool->lanes.by_number[i];
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->lanes.count; i++) {
+        struct spw_stream_queue *lane = pool->lanes.by_number[i];
 
         if (lane->stream.context == context) {
             synchronized(pool, lane, pool->lanes.clock);
@@ -196,14 +197,14 @@ void spw_pool_lose_context(struct spw_pool *pool, const void *context)
 
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
 {
-    struct spw_lane *lane;
+    struct spw_stream_queue *lane;
 
     pthread_mutex_lock(&pool->lock);
-    lane = spw_lane_known(&pool->lanes, stream->id);
+    lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
     if (lane != NULL) {
-        (void)spw_lane_fence(&pool->lanes, lane);
+        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
         lane->retired = true;
-        spw_space_settle(&pool->space, lane);
+        spw_pool_space_settle(&pool->space, lane);
     }
     pthread_mutex_unlock(&pool->lock);
 }

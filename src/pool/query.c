@@ -4,17 +4,17 @@
 bool spw_pool_owns(const struct spw_pool *pool, uint64_t address)
 {
     return address - pool->backing.base < pool->backing.bytes ||
-           spw_slabs_own(&pool->slabs, address);
+           spw_pool_slabs_own(&pool->slabs, address);
 }
 
 struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address)
 {
-    struct spw_extent *extent = spw_address_map_get(&pool->blocks, address);
+    struct spw_extent *extent = spw_pool_address_map_get(&pool->blocks, address);
 
     if (extent == NULL) {
-        extent = spw_slabs_find(&pool->slabs, address);
+        extent = spw_pool_slabs_find(&pool->slabs, address);
     }
-    return extent != NULL ? extent : spw_space_find(&pool->space, address);
+    return extent != NULL ? extent : spw_pool_space_find(&pool->space, address);
 }
 
 bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block)
@@ -50,7 +50,7 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
     for (int i = 0; i < SPW_HEAP_COUNT && err == SPW_OK; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
 
-        err = spw_backing_refresh_access(&pool->backing, heap->base, heap->frontier);
+        err = spw_pool_backing_refresh_access(&pool->backing, heap->base, heap->frontier);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;

@@ -28,17 +28,17 @@ static struct spw_slab *slab_of(const struct spw_slabs *slabs, uint64_t address)
     return NULL;
 }
 
-bool spw_slabs_own(const struct spw_slabs *slabs, uint64_t address)
+bool spw_pool_slabs_own(const struct spw_slabs *slabs, uint64_t address)
 {
     return slab_of(slabs, address) != NULL;
 }
 
-struct spw_extent *spw_slabs_find(const struct spw_slabs *slabs, uint64_t address)
+struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t address)
 {
     const struct spw_slab *slab = slab_of(slabs, address);
     struct spw_extent *extent = slab != NULL ? slab->first : NULL;
 
-    while (extent != NULL && spw_extent_end(extent) <= address) {
+    while (extent != NULL && spw_pool_extent_end(extent) <= address) {
         extent = extent->next;
     }
     return extent;
@@ -49,13 +49,13 @@ struct spw_extent *spw_slabs_find(const struct spw_slabs *slabs, uint64_t addres
 static bool is_idle(const struct spw_extent *extent)
 {
     return extent != NULL && extent->kind == SPW_EXTENT_FREE &&
-           extent->lane->number == SPW_LANE_IDLE;
+           extent->lane->number == SPW_STREAM_QUEUE_IDLE;
 }
 
 /* Adds an idle neighbour to an extent that is in no index. The record of the extent stays. */
 static void absorb(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
 {
-    spw_bins_remove(&pool->slabs.idle, other);
+    spw_pool_bins_remove(&pool->slabs.idle, other);
     extent->bytes += other->bytes;
     if (other == extent->next) {
         extent->next = other->next;
@@ -71,20 +71,20 @@ static void absorb(struct spw_pool *pool, struct spw_extent *extent, struct spw_
     } else {
         slab_of(&pool->slabs, extent->address)->first = extent;
     }
-    spw_extent_give(&pool->space.store, other);
+    spw_pool_extent_give(&pool->space.store, other);
 }
 
 /* Nothing is pending on an extent any more: it joins its neighbours. */
 static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
 {
-    extent->lane = spw_lane_idle(&pool->lanes);
+    extent->lane = spw_pool_stream_queue_idle(&pool->lanes);
     if (is_idle(extent->next)) {
         absorb(pool, extent, extent->next);
     }
     if (is_idle(extent->prev)) {
         absorb(pool, extent, extent->prev);
     }
-    spw_bins_insert(&pool->slabs.idle, extent);
+    spw_pool_bins_insert(&pool->slabs.idle, extent);
 }
 
 /* Makes idle what the lanes are known to have passed. */
@@ -94,8 +94,8 @@ static void settle(struct spw_pool *pool)
 
     for (struct spw_extent *e = pending->oldest, *next; e != NULL; e = next) {
         next = e->age.next;
-        if (spw_lane_passed(&pool->lanes, e->lane->number, e->seq)) {
-            spw_age_remove(pending, e);
+        if (spw_pool_stream_queue_passed(&pool->lanes, e->lane->number, e->seq)) {
+            spw_pool_age_remove(pending, e);
             make_idle(pool, e);
         }
     }
@@ -103,10 +103,10 @@ static void settle(struct spw_pool *pool)
 
 /* The smallest extent that serves, idle or of the same lane; it is taken out of its index. */
 static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
-                                    const struct spw_lane *lane)
+                                    const struct spw_stream_queue *lane)
 {
     struct spw_slabs *slabs = &pool->slabs;
-    struct spw_extent *best = spw_bins_best(&slabs->idle, bytes);
+    struct spw_extent *best = spw_pool_bins_best(&slabs->idle, bytes);
 
     for (struct spw_extent *e = slabs->pending.oldest; lane != NULL && e != NULL;
          e = e->age.next) {
@@ -115,9 +115,9 @@ static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
         }
     }
     if (best != NULL && is_idle(best)) {
-        spw_bins_remove(&slabs->idle, best);
+        spw_pool_bins_remove(&slabs->idle, best);
     } else if (best != NULL) {
-        spw_age_remove(&slabs->pending, best);
+        spw_pool_age_remove(&slabs->pending, best);
     }
     return best;
 }
@@ -126,7 +126,7 @@ static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
 static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, uint64_t bytes)
 {
     if (extent->bytes > bytes) {
-        struct spw_extent *rest = spw_extent_take(&pool->space.store);
+        struct spw_extent *rest = spw_pool_extent_take(&pool->space.store);
 
         *rest = *extent;
         rest->address += bytes;
@@ -138,9 +138,9 @@ static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, 
         extent->next = rest;
         extent->bytes = bytes;
         if (is_idle(rest)) {
-            spw_bins_insert(&pool->slabs.idle, rest);
+            spw_pool_bins_insert(&pool->slabs.idle, rest);
         } else {
-            spw_age_append(&pool->slabs.pending, rest);
+            spw_pool_age_append(&pool->slabs.pending, rest);
         }
     }
     extent->kind = SPW_EXTENT_BLOCK;
@@ -155,7 +155,7 @@ static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
 
     atomic_store_explicit(&slab->bytes, bytes, memory_order_release);
     pool->slabs.bytes += bytes - before;
-    spw_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
+    spw_pool_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
 }
 
 /* Gives back a slab that is one idle extent. */
@@ -164,15 +164,15 @@ static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
     enum spw_err err = pool->ops->unpin(pool->vm, slab->memory);
 
     if (err == SPW_OK) {
-        spw_bins_remove(&pool->slabs.idle, slab->first);
-        spw_extent_give(&pool->space.store, slab->first);
+        spw_pool_bins_remove(&pool->slabs.idle, slab->first);
+        spw_pool_extent_give(&pool->space.store, slab->first);
         slab->first = NULL;
         count(pool, slab, 0);
     }
     return err;
 }
 
-uint64_t spw_slabs_trim(struct spw_pool *pool)
+uint64_t spw_pool_slabs_trim(struct spw_pool *pool)
 {
     struct spw_slabs *slabs = &pool->slabs;
     uint64_t before = slabs->bytes;
@@ -230,19 +230,19 @@ static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes)
     if (slab == NULL || pool->ops->pin(pool->vm, size, &address, &slab->memory) != SPW_OK) {
         return NULL;
     }
-    extent = spw_extent_take(&pool->space.store);
+    extent = spw_pool_extent_take(&pool->space.store);
     *extent = (struct spw_extent){.address = address,
                                   .bytes = size,
                                   .kind = SPW_EXTENT_FREE,
                                   .heap = SPW_HEAP_SLAB,
-                                  .lane = spw_lane_idle(&pool->lanes)};
+                                  .lane = spw_pool_stream_queue_idle(&pool->lanes)};
     slab->first = extent;
     atomic_store(&slab->address, address);
     count(pool, slab, size);
     return extent;
 }
 
-enum spw_err spw_slabs_open(struct spw_pool *pool)
+enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
 {
     struct spw_slabs *slabs = &pool->slabs;
     struct spw_extent *extent = NULL;
@@ -252,28 +252,30 @@ enum spw_err spw_slabs_open(struct spw_pool *pool)
         return SPW_OK;
     }
     slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
-    if (slabs->table != NULL && spw_extent_reserve(&pool->space.store, 1)) {
+    if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
         extent = add_slab(pool, pool->config.granule_bytes / ALONE);
         err = extent == NULL
                   ? SPW_E_NO_MEMORY
                   : pool->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
     }
     if (err != SPW_OK) {
-        spw_slabs_fini(pool, true);
+        spw_pool_slabs_fini(pool, true);
         return err;
     }
-    spw_bins_insert(&slabs->idle, extent);
+    spw_pool_bins_insert(&slabs->idle, extent);
     return SPW_OK;
 }
 
 /* ---- blocks ---- */
 
-enum spw_err spw_slabs_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_lane *lane,
-                             struct spw_extent **ret_block)
+enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
+                                  const struct spw_stream_queue *lane,
+                                  struct spw_extent **ret_block)
 {
     struct spw_extent *extent;
 
-    if (!spw_extent_reserve(&pool->space.store, 2) || !spw_address_map_reserve(&pool->blocks)) {
+    if (!spw_pool_extent_reserve(&pool->space.store, 2) ||
+        !spw_pool_address_map_reserve(&pool->blocks)) {
         return SPW_E_NO_HOST;
     }
     settle(pool);
@@ -281,7 +283,7 @@ enum spw_err spw_slabs_alloc(struct spw_pool *pool, uint64_t bytes, const struct
     if (extent == NULL) {
         extent = add_slab(pool, bytes);
     }
-    if (extent == NULL && spw_slabs_trim(pool) > 0) {
+    if (extent == NULL && spw_pool_slabs_trim(pool) > 0) {
         extent = add_slab(pool, bytes); /* in the place of those that were too small */
     }
     if (extent == NULL) {
@@ -289,27 +291,28 @@ enum spw_err spw_slabs_alloc(struct spw_pool *pool, uint64_t bytes, const struct
     }
     *ret_block = cut(pool, extent, bytes);
     pool->slabs.live_bytes += bytes;
-    spw_backing_count_host(&pool->backing, 0, (int64_t)bytes);
+    spw_pool_backing_count_host(&pool->backing, 0, (int64_t)bytes);
     return SPW_OK;
 }
 
-void spw_slabs_free(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane)
+void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
+                         struct spw_stream_queue *lane)
 {
     pool->slabs.live_bytes -= block->bytes;
-    spw_backing_count_host(&pool->backing, 0, -(int64_t)block->bytes);
+    spw_pool_backing_count_host(&pool->backing, 0, -(int64_t)block->bytes);
     block->kind = SPW_EXTENT_FREE;
     block->lane = lane;
     block->seq = lane->seq;
     if (is_idle(block)) {
         make_idle(pool, block);
     } else {
-        spw_age_append(&pool->slabs.pending, block);
+        spw_pool_age_append(&pool->slabs.pending, block);
     }
 }
 
 /* ---- the end, and the check ---- */
 
-void spw_slabs_fini(struct spw_pool *pool, bool release)
+void spw_pool_slabs_fini(struct spw_pool *pool, bool release)
 {
     struct spw_slabs *slabs = &pool->slabs;
 
@@ -318,7 +321,8 @@ void spw_slabs_fini(struct spw_pool *pool, bool release)
             (void)pool->ops->unpin(pool->vm, slabs->table[i].memory);
         }
     }
-    spw_backing_count_host(&pool->backing, -(int64_t)slabs->bytes, -(int64_t)slabs->live_bytes);
+    spw_pool_backing_count_host(&pool->backing, -(int64_t)slabs->bytes,
+                                -(int64_t)slabs->live_bytes);
     free(slabs->table);
     *slabs = (struct spw_slabs){0};
 }
@@ -335,21 +339,21 @@ static const char *check_slab(const struct spw_pool *pool, const struct spw_slab
             (e->next != NULL && e->next->prev != e)) {
             return "the extents of a slab do not tile it";
         }
-        if (block ? spw_address_map_get(&pool->blocks, e->address) != e
+        if (block ? spw_pool_address_map_get(&pool->blocks, e->address) != e
                   : is_idle(e) && is_idle(e->next)) {
             return "a block of a slab is not found, or idle neighbours have not joined";
         }
         *block_bytes += block ? e->bytes : 0;
         *block_count += block;
-        expected = spw_extent_end(e);
+        expected = spw_pool_extent_end(e);
     }
     return expected == atomic_load(&slab->address) + atomic_load(&slab->bytes)
                ? NULL
                : "the extents of a slab do not fill it";
 }
 
-const char *spw_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
-                            uint64_t *block_count)
+const char *spw_pool_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
+                                 uint64_t *block_count)
 {
     const struct spw_slabs *slabs = &pool->slabs;
     uint64_t own_bytes = 0, own_count = 0, bytes = 0;

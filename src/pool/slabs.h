@@ -16,7 +16,7 @@
 #include "pool/extent.h"
 
 struct spw_pool;
-struct spw_lane;
+struct spw_stream_queue;
 
 /* In place of a class of heaps in an extent: it lies in a slab. */
 enum { SPW_HEAP_SLAB = 0xff };
@@ -37,29 +37,31 @@ struct spw_slabs {
 };
 
 /* Finds out with a first slab whether blocks can be in slabs; if so, they may be from now on. */
-enum spw_err spw_slabs_open(struct spw_pool *pool);
+enum spw_err spw_pool_slabs_open(struct spw_pool *pool);
 
 /* Whether `address` lies in a slab. No lock: the caller holds a block there if it does. */
-bool spw_slabs_own(const struct spw_slabs *slabs, uint64_t address);
+bool spw_pool_slabs_own(const struct spw_slabs *slabs, uint64_t address);
 
 /* A block of `bytes` for `lane` (NULL: to be used anywhere at once), in a new slab if need be.
  * SPW_E_NO_MEMORY when the host's limit, or the host, leaves no room. */
-enum spw_err spw_slabs_alloc(struct spw_pool *pool, uint64_t bytes, const struct spw_lane *lane,
-                             struct spw_extent **ret_block);
+enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
+                                  const struct spw_stream_queue *lane,
+                                  struct spw_extent **ret_block);
 
 /* Frees a block in the order of `lane`, whose count the caller has raised. */
-void spw_slabs_free(struct spw_pool *pool, struct spw_extent *block, struct spw_lane *lane);
+void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
+                         struct spw_stream_queue *lane);
 
 /* The extent in a slab that contains `address`; NULL when there is none. */
-struct spw_extent *spw_slabs_find(const struct spw_slabs *slabs, uint64_t address);
+struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t address);
 
 /* Gives back every slab without a block or pending work. Returns the bytes. */
-uint64_t spw_slabs_trim(struct spw_pool *pool);
+uint64_t spw_pool_slabs_trim(struct spw_pool *pool);
 
 /* Frees the records; with `release`, gives back the memory as well. */
-void spw_slabs_fini(struct spw_pool *pool, bool release);
+void spw_pool_slabs_fini(struct spw_pool *pool, bool release);
 
 /* For the check of the pool: NULL when all is well here, else a static sentence. Adds the blocks.
  */
-const char *spw_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
-                            uint64_t *block_count);
+const char *spw_pool_slabs_check(const struct spw_pool *pool, uint64_t *block_bytes,
+                                 uint64_t *block_count);

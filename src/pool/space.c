@@ -45,38 +45,38 @@ static void unlink_extent(struct spw_heap *heap, struct spw_extent *extent)
 static void unindex(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
-        spw_age_remove(&heap_of(space, extent)->holes, extent);
+        spw_pool_age_remove(&heap_of(space, extent)->holes, extent);
         return;
     }
     if (extent->host) {
         space->host_extents--;
     } else {
-        spw_bins_remove(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_remove(&extent->lane->bins[extent->heap], extent);
     }
-    spw_age_remove(&extent->lane->extents, extent);
+    spw_pool_age_remove(&extent->lane->extents, extent);
 }
 
 /* Whether the extent, free or about to be, lies on the host in part, where it should not. */
 static bool is_on_host(const struct spw_space *space, const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_FREE && extent->heap != SPW_HEAP_HOST &&
-           spw_backing_uses_host(space->backing) &&
-           spw_backing_on_host(space->backing, extent->address, spw_extent_end(extent));
+           spw_pool_backing_uses_host(space->backing) &&
+           spw_pool_backing_on_host(space->backing, extent->address, spw_pool_extent_end(extent));
 }
 
 /* Enters a free extent, whose `host` is known, or a hole in the indexes. */
 static void index_extent(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
-        spw_age_append(&heap_of(space, extent)->holes, extent);
+        spw_pool_age_append(&heap_of(space, extent)->holes, extent);
         return;
     }
     if (extent->host) {
         space->host_extents++;
     } else {
-        spw_bins_insert(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_insert(&extent->lane->bins[extent->heap], extent);
     }
-    spw_age_append(&extent->lane->extents, extent);
+    spw_pool_age_append(&extent->lane->extents, extent);
 }
 
 /* The same for what was cut off. */
@@ -89,10 +89,10 @@ static void index_part(struct spw_space *space, struct spw_extent *extent)
 static void remove_extent(struct spw_space *space, struct spw_extent *extent)
 {
     unlink_extent(heap_of(space, extent), extent);
-    spw_extent_give(&space->store, extent);
+    spw_pool_extent_give(&space->store, extent);
 }
 
-void spw_space_rehost(struct spw_space *space, struct spw_extent *extent)
+void spw_pool_space_rehost(struct spw_space *space, struct spw_extent *extent)
 {
     bool host = is_on_host(space, extent);
 
@@ -100,20 +100,20 @@ void spw_space_rehost(struct spw_space *space, struct spw_extent *extent)
         return;
     }
     if (host) {
-        spw_bins_remove(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_remove(&extent->lane->bins[extent->heap], extent);
         space->host_extents++;
     } else {
         space->host_extents--;
-        spw_bins_insert(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_insert(&extent->lane->bins[extent->heap], extent);
     }
     extent->host = host;
 }
 
 /* ---- joining ---- */
 
-static bool is_stream(const struct spw_lane *lane)
+static bool is_stream(const struct spw_stream_queue *lane)
 {
-    return lane->number >= SPW_LANE_FIRST_STREAM;
+    return lane->number >= SPW_STREAM_QUEUE_FIRST_STREAM;
 }
 
 /* Whether `extent`, just freed or turned into a hole, may swallow `other`. With one stream in the
@@ -128,7 +128,7 @@ static bool can_swallow(const struct spw_space *space, const struct spw_extent *
         return true;
     }
     return space->lanes->streams == 1 && is_stream(extent->lane) &&
-           other->lane->number == SPW_LANE_IDLE;
+           other->lane->number == SPW_STREAM_QUEUE_IDLE;
 }
 
 static void swallow(struct spw_space *space, struct spw_extent *extent, struct spw_extent *other)
@@ -165,11 +165,11 @@ static void settle_in(struct spw_space *space, struct spw_extent *extent)
  * the same kind and order, follows it. Neither is indexed. */
 static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent, uint64_t address)
 {
-    struct spw_extent *upper = spw_extent_take(&space->store);
+    struct spw_extent *upper = spw_pool_extent_take(&space->store);
 
     *upper = *extent;
     upper->address = address;
-    upper->bytes = spw_extent_end(extent) - address;
+    upper->bytes = spw_pool_extent_end(extent) - address;
     extent->bytes = address - extent->address;
     link_after(heap_of(space, extent), extent, upper);
     return upper;
@@ -188,16 +188,16 @@ static void rebuild(struct spw_space *space, struct spw_extent *extent)
     const struct spw_backing *backing = space->backing;
 
     /* The lane may have been settled while the claim was out of its list. */
-    if (spw_lane_passed(space->lanes, extent->lane->number, extent->seq)) {
-        extent->lane = spw_lane_idle(space->lanes);
+    if (spw_pool_stream_queue_passed(space->lanes, extent->lane->number, extent->seq)) {
+        extent->lane = spw_pool_stream_queue_idle(space->lanes);
     }
     for (struct spw_extent *rest = extent; extent != NULL; extent = rest) {
-        uint64_t end = spw_extent_end(extent), at = extent->address;
-        const struct spw_granule *first = &backing->granules[spw_backing_index(backing, at)];
+        uint64_t end = spw_pool_extent_end(extent), at = extent->address;
+        const struct spw_granule *first = &backing->granules[spw_pool_backing_index(backing, at)];
 
         do {
-            at = spw_backing_down(backing, at) + backing->granule_bytes;
-        } while (at < end && alike(first, &backing->granules[spw_backing_index(backing, at)]));
+            at = spw_pool_backing_down(backing, at) + backing->granule_bytes;
+        } while (at < end && alike(first, &backing->granules[spw_pool_backing_index(backing, at)]));
         rest = at < end ? cut(space, extent, at) : NULL;
         extent->kind = first->broken       ? SPW_EXTENT_CLAIM
                        : first->chunk != 0 ? SPW_EXTENT_FREE
@@ -219,23 +219,23 @@ static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
 static void sift(struct spw_space *space, struct spw_extent *extent)
 {
     extent->kind = SPW_EXTENT_CLAIM;
-    if (spw_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
+    if (spw_pool_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
         rebuild(space, extent);
     }
 }
 
-void spw_space_condemn(struct spw_space *space, struct spw_extent *extent)
+void spw_pool_space_condemn(struct spw_space *space, struct spw_extent *extent)
 {
     unindex(space, extent);
     sift(space, extent);
 }
 
-void spw_space_revive(struct spw_space *space)
+void spw_pool_space_revive(struct spw_space *space)
 {
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         for (struct spw_extent *e = space->heaps[i].first; e != NULL; e = e->next) {
             if (e->kind == SPW_EXTENT_CLAIM &&
-                !spw_backing_is_broken(space->backing, e->address, spw_extent_end(e))) {
+                !spw_pool_backing_is_broken(space->backing, e->address, spw_pool_extent_end(e))) {
                 sift(space, e);
             }
         }
@@ -250,13 +250,13 @@ static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
     *base = end;
 }
 
-void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw_backing *backing,
-                    bool host, uint32_t regions)
+void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *lanes,
+                         struct spw_backing *backing, bool host, uint32_t regions)
 {
     /* An eighth for small blocks is far more than their share of memory ever is. */
     enum { PARTS = 8 };
     uint32_t more = (host ? 1 : 0) + regions;
-    uint64_t part = spw_backing_up(backing, backing->bytes / (PARTS + more));
+    uint64_t part = spw_pool_backing_up(backing, backing->bytes / (PARTS + more));
     uint64_t at = backing->base, end = backing->base + backing->bytes;
 
     memset(space, 0, sizeof(*space));
@@ -270,9 +270,9 @@ void spw_space_init(struct spw_space *space, struct spw_lanes *lanes, struct spw
     }
 }
 
-void spw_space_fini(struct spw_space *space)
+void spw_pool_space_fini(struct spw_space *space)
 {
-    spw_extent_store_fini(&space->store);
+    spw_pool_extent_store_fini(&space->store);
 }
 
 /* ---- blocks ---- */
@@ -280,15 +280,17 @@ void spw_space_fini(struct spw_space *space)
 static struct spw_extent *begin_block(struct spw_space *space, struct spw_extent *extent)
 {
     extent->kind = SPW_EXTENT_BLOCK;
-    space->backing->granules[spw_backing_index(space->backing, extent->address)].start = extent;
+    space->backing->granules[spw_pool_backing_index(space->backing, extent->address)].start =
+        extent;
     return extent;
 }
 
-struct spw_extent *spw_space_best(const struct spw_space *space, enum spw_heap_class heap,
-                                  uint64_t bytes, const struct spw_lane *lane)
+struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_heap_class heap,
+                                       uint64_t bytes, const struct spw_stream_queue *lane)
 {
-    struct spw_extent *idle = spw_bins_best(&spw_lane_idle(space->lanes)->bins[heap], bytes);
-    struct spw_extent *own = lane != NULL ? spw_bins_best(&lane->bins[heap], bytes) : NULL;
+    struct spw_extent *idle =
+        spw_pool_bins_best(&spw_pool_stream_queue_idle(space->lanes)->bins[heap], bytes);
+    struct spw_extent *own = lane != NULL ? spw_pool_bins_best(&lane->bins[heap], bytes) : NULL;
 
     if (idle == NULL || (own != NULL && own->bytes <= idle->bytes)) {
         return own;
@@ -296,22 +298,22 @@ struct spw_extent *spw_space_best(const struct spw_space *space, enum spw_heap_c
     return idle;
 }
 
-struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *extent,
-                                  uint64_t bytes)
+struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_extent *extent,
+                                       uint64_t bytes)
 {
-    if (!spw_extent_reserve(&space->store, 1)) {
+    if (!spw_pool_extent_reserve(&space->store, 1)) {
         return NULL;
     }
     if (extent->bytes > bytes) {
         /* The rest keeps its place by age; only its bin changes. */
-        struct spw_extent *block = spw_extent_take(&space->store);
-        bool high = spw_window_goes_high(space, bytes);
+        struct spw_extent *block = spw_pool_extent_take(&space->store);
+        bool high = spw_pool_window_goes_high(space, bytes);
 
-        block->address = high ? spw_extent_end(extent) - bytes : extent->address;
+        block->address = high ? spw_pool_extent_end(extent) - bytes : extent->address;
         block->bytes = bytes;
         block->heap = extent->heap;
         extent->address += high ? 0 : bytes;
-        spw_bins_resize(&extent->lane->bins[extent->heap], extent, extent->bytes - bytes);
+        spw_pool_bins_resize(&extent->lane->bins[extent->heap], extent, extent->bytes - bytes);
         link_after(heap_of(space, extent), high ? extent : extent->prev, block);
         return begin_block(space, block);
     }
@@ -319,47 +321,48 @@ struct spw_extent *spw_space_take(struct spw_space *space, struct spw_extent *ex
     return begin_block(space, extent);
 }
 
-void spw_space_free(struct spw_space *space, struct spw_extent *block, struct spw_lane *lane)
+void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
+                         struct spw_stream_queue *lane)
 {
-    spw_backing_stamp(space->backing, block->address, spw_extent_end(block), lane);
+    spw_pool_backing_stamp(space->backing, block->address, spw_pool_extent_end(block), lane);
     block->kind = SPW_EXTENT_FREE;
     block->lane = lane;
     block->seq = lane->seq;
     if (__builtin_expect(space->backing->broken > 0, 0) &&
-        spw_backing_is_broken(space->backing, block->address, spw_extent_end(block))) {
+        spw_pool_backing_is_broken(space->backing, block->address, spw_pool_extent_end(block))) {
         sift(space, block);
     } else {
         settle_in(space, block);
     }
 }
 
-void spw_space_vacate(struct spw_space *space, struct spw_extent *block)
+void spw_pool_space_vacate(struct spw_space *space, struct spw_extent *block)
 {
     block->kind = SPW_EXTENT_HOLE;
     settle_in(space, block);
 }
 
-bool spw_space_can_cut(struct spw_space *space)
+bool spw_pool_space_can_cut(struct spw_space *space)
 {
-    return spw_extent_reserve(&space->store, 1);
+    return spw_pool_extent_reserve(&space->store, 1);
 }
 
-void spw_space_cut_tail(struct spw_space *space, struct spw_extent *block, uint64_t bytes)
+void spw_pool_space_cut_tail(struct spw_space *space, struct spw_extent *block, uint64_t bytes)
 {
     struct spw_extent *tail;
 
     if (block->bytes > bytes) {
         tail = cut(space, block, block->address + bytes);
         tail->kind = SPW_EXTENT_FREE;
-        tail->lane = spw_lane_idle(space->lanes);
+        tail->lane = spw_pool_stream_queue_idle(space->lanes);
         tail->seq = tail->lane->seq;
         settle_in(space, tail);
     }
 }
 
-void spw_space_settle(struct spw_space *space, struct spw_lane *lane)
+void spw_pool_space_settle(struct spw_space *space, struct spw_stream_queue *lane)
 {
-    struct spw_lane *idle = spw_lane_idle(space->lanes);
+    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(space->lanes);
 
     while (lane->extents.oldest != NULL && lane->extents.oldest->seq <= lane->done) {
         struct spw_extent *extent = lane->extents.oldest;
@@ -368,7 +371,7 @@ void spw_space_settle(struct spw_space *space, struct spw_lane *lane)
         extent->lane = idle;
         settle_in(space, extent);
     }
-    spw_lane_collect(space->lanes, lane);
+    spw_pool_stream_queue_collect(space->lanes, lane);
 }
 
 /* An extent near `address`: what a granule, the address's own or the next one below that knows,
@@ -378,13 +381,13 @@ static struct spw_extent *find_near(const struct spw_space *space, const struct 
                                     uint64_t address)
 {
     const struct spw_backing *backing = space->backing;
-    uint64_t granule = spw_backing_down(backing, address);
+    uint64_t granule = spw_pool_backing_down(backing, address);
 
     for (; granule >= heap->base; granule -= backing->granule_bytes) {
-        struct spw_extent *e = backing->granules[spw_backing_index(backing, granule)].start;
+        struct spw_extent *e = backing->granules[spw_pool_backing_index(backing, granule)].start;
 
         if (e != NULL && e->bytes > 0 && e->address < granule + backing->granule_bytes &&
-            spw_extent_end(e) > granule) {
+            spw_pool_extent_end(e) > granule) {
             return e;
         }
     }
@@ -412,18 +415,18 @@ static struct spw_extent *first_from(const struct spw_space *space, int heap)
     return first;
 }
 
-struct spw_extent *spw_space_first_large(const struct spw_space *space)
+struct spw_extent *spw_pool_space_first_large(const struct spw_space *space)
 {
     return first_from(space, SPW_HEAP_LARGE);
 }
 
-struct spw_extent *spw_space_next_large(const struct spw_space *space,
-                                        const struct spw_extent *extent)
+struct spw_extent *spw_pool_space_next_large(const struct spw_space *space,
+                                             const struct spw_extent *extent)
 {
     return extent->next != NULL ? extent->next : first_from(space, extent->heap + 1);
 }
 
-struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t address)
+struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t address)
 {
     const struct spw_heap *heap = heap_at(space, address);
     struct spw_extent *e;
@@ -435,7 +438,7 @@ struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t addres
     while (e->address > address) {
         e = e->prev;
     }
-    while (spw_extent_end(e) <= address) {
+    while (spw_pool_extent_end(e) <= address) {
         e = e->next;
     }
     return e;
@@ -446,7 +449,7 @@ struct spw_extent *spw_space_find(const struct spw_space *space, uint64_t addres
 /* Moves the frontier so that the last extent, a hole, reaches `end`. */
 static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap, uint64_t end)
 {
-    struct spw_extent *hole = spw_extent_take(&space->store);
+    struct spw_extent *hole = spw_pool_extent_take(&space->store);
 
     hole->address = heap->frontier;
     hole->bytes = end - heap->frontier;
@@ -463,9 +466,9 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
                                       uint64_t address, uint64_t end)
 {
     struct spw_extent *claim;
-    struct spw_lane *lane = spw_lane_idle(space->lanes);
+    struct spw_stream_queue *lane = spw_pool_stream_queue_idle(space->lanes);
 
-    while (spw_extent_end(extent) <= address) {
+    while (spw_pool_extent_end(extent) <= address) {
         extent = extent->next;
     }
     unindex(space, extent);
@@ -475,10 +478,10 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         index_part(space, extent);
     }
     for (;;) {
-        if (claim->kind == SPW_EXTENT_FREE && claim->lane->number != SPW_LANE_IDLE) {
+        if (claim->kind == SPW_EXTENT_FREE && claim->lane->number != SPW_STREAM_QUEUE_IDLE) {
             lane = claim->lane;
         }
-        if (spw_extent_end(claim) >= end) {
+        if (spw_pool_extent_end(claim) >= end) {
             break;
         }
         extent = claim->next;
@@ -489,7 +492,7 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         claim->seq = extent->seq;
         remove_extent(space, extent);
     }
-    if (spw_extent_end(claim) > end) {
+    if (spw_pool_extent_end(claim) > end) {
         index_part(space, cut(space, claim, end));
     }
     claim->kind = SPW_EXTENT_CLAIM;
@@ -498,9 +501,9 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
     return claim;
 }
 
-enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class class, uint64_t bytes,
-                             const struct spw_lane *lane, enum spw_window_kind kind,
-                             struct spw_extent **ret_claim)
+enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class class,
+                                  uint64_t bytes, const struct spw_stream_queue *lane,
+                                  enum spw_window_kind kind, struct spw_extent **ret_claim)
 {
     struct spw_heap *heap = &space->heaps[class];
     struct spw_backing *backing = space->backing;
@@ -508,26 +511,26 @@ enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class class,
     uint64_t end;
 
     if (kind == SPW_WINDOW_FRESH) {
-        bytes = spw_backing_up(backing, bytes); /* holes begin and end with a granule */
+        bytes = spw_pool_backing_up(backing, bytes); /* holes begin and end with a granule */
     }
-    window = spw_window_best(space, heap, bytes, lane, kind);
+    window = spw_pool_window_best(space, heap, bytes, lane, kind);
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
-    if (!spw_extent_reserve(&space->store, most_pieces(space, bytes) + 3)) {
+    if (!spw_pool_extent_reserve(&space->store, most_pieces(space, bytes) + 3)) {
         return SPW_E_NO_HOST;
     }
     space->store.held = most_pieces(space, bytes);
     /* Where a window begins or ends in a hole, the whole granule is taken and backed. */
-    if (!spw_backing_has(backing, window.address)) {
-        window.address = spw_backing_down(backing, window.address);
+    if (!spw_pool_backing_has(backing, window.address)) {
+        window.address = spw_pool_backing_down(backing, window.address);
     }
     end = window.address + bytes;
-    if (!spw_backing_has(backing, end - 1)) {
-        end = spw_backing_up(backing, end);
+    if (!spw_pool_backing_has(backing, end - 1)) {
+        end = spw_pool_backing_up(backing, end);
     }
     if (end > heap->frontier) {
-        struct spw_extent *hole = advance(space, heap, spw_backing_up(backing, end));
+        struct spw_extent *hole = advance(space, heap, spw_pool_backing_up(backing, end));
 
         if (window.first == NULL || hole->address <= window.first->address) {
             window.first = hole;
@@ -537,14 +540,14 @@ enum spw_err spw_space_claim(struct spw_space *space, enum spw_heap_class class,
     return SPW_OK;
 }
 
-void spw_space_unclaim(struct spw_space *space, struct spw_extent *claim)
+void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim)
 {
     space->store.held = 0;
     rebuild(space, claim);
 }
 
-struct spw_extent *spw_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
-                                          uint64_t bytes)
+struct spw_extent *spw_pool_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
+                                               uint64_t bytes)
 {
     space->store.held = 0;
     if (claim->bytes > bytes) {
@@ -560,11 +563,11 @@ static size_t steal_from(struct spw_space *space, enum spw_tier tier, struct spw
 {
     size_t taken;
 
-    if (!spw_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
+    if (!spw_pool_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
         return 0;
     }
-    taken =
-        spw_backing_steal(space->backing, tier, extent->address, spw_extent_end(extent), count);
+    taken = spw_pool_backing_steal(space->backing, tier, extent->address,
+                                   spw_pool_extent_end(extent), count);
     if (taken > 0) {
         unindex(space, extent);
         extent->kind = SPW_EXTENT_CLAIM; /* no piece joins the rest before its turn */
@@ -595,7 +598,7 @@ static struct spw_extent *best_victim(const struct spw_space *space, enum spw_he
             if (e->heap != class || (most < count ? most <= best : best == count)) {
                 continue; /* not to be counted in vain */
             }
-            has = spw_backing_stealable(backing, e->address, spw_extent_end(e));
+            has = spw_pool_backing_stealable(backing, e->address, spw_pool_extent_end(e));
             if (is_better(has, best, count)) {
                 victim = e;
                 best = has;
@@ -622,7 +625,7 @@ static size_t steal_from_heap(struct spw_space *space, enum spw_heap_class class
     return taken;
 }
 
-size_t spw_space_steal(struct spw_space *space, size_t count)
+size_t spw_pool_space_steal(struct spw_space *space, size_t count)
 {
     size_t taken = steal_from_heap(space, SPW_HEAP_LARGE, count);
 
@@ -655,7 +658,7 @@ static void shed_heap(struct spw_space *space, struct spw_heap *heap)
     }
 }
 
-void spw_space_shed(struct spw_space *space)
+void spw_pool_space_shed(struct spw_space *space)
 {
     for (int i = 0; i < SPW_HEAP_COUNT && space->host_extents > 0; i++) {
         if (i != SPW_HEAP_HOST) {
@@ -664,7 +667,7 @@ void spw_space_shed(struct spw_space *space)
     }
 }
 
-void spw_space_shed_host(struct spw_space *space)
+void spw_pool_space_shed_host(struct spw_space *space)
 {
     shed_heap(space, &space->heaps[SPW_HEAP_HOST]);
 }

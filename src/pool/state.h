@@ -43,7 +43,7 @@ struct spw_pool {
     const struct spw_vm_ops *ops;
     void *vm;
     struct spw_counters *counters;
-    struct spw_lanes lanes;
+    struct spw_stream_queues lanes;
     struct spw_backing backing;
     struct spw_space space;
     struct spw_slabs slabs;
@@ -79,8 +79,8 @@ struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address
 
 /* Learns what the device has done on a lane, or on every lane but `except`, and makes it idle. With
  * `record`, work that no fence covers yet gets one first. Caller holds the lock. */
-void spw_pool_settle_lane(struct spw_pool *pool, struct spw_lane *lane, bool record);
-void spw_pool_settle(struct spw_pool *pool, const struct spw_lane *except, bool record);
+void spw_pool_settle_lane(struct spw_pool *pool, struct spw_stream_queue *lane, bool record);
+void spw_pool_settle(struct spw_pool *pool, const struct spw_stream_queue *except, bool record);
 
 /* Blocks until one pending fence has completed; the caller's lock is given up meanwhile.
  * SPW_E_NO_MEMORY when there is nothing to wait for. */
@@ -98,7 +98,7 @@ static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bo
     spw_counter_shift(&counters->live_bytes, change);
     spw_counter_shift(&counters->async_live_bytes, ordered ? change : 0);
     if (pool->config.charges != NULL) {
-        spw_charges_move(pool->config.charges, site, change);
+        spw_pool_charges_move(pool->config.charges, site, change);
     }
     if (spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes) ||
         spw_counter_get(&counters->async_live_bytes) >
@@ -109,13 +109,13 @@ static inline void spw_pool_count_live(struct spw_pool *pool, int64_t change, bo
 
 /* Makes a claim that is not backed a block; frees such a block; forgets all of them, for the pool
  * goes. Caller holds the lock, or nobody else has the pool. */
-struct spw_extent *spw_lazy_begin(struct spw_pool *pool, struct spw_extent *claim);
-void spw_lazy_free(struct spw_pool *pool, struct spw_extent *block);
-void spw_lazy_abandon(struct spw_pool *pool);
+struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim);
+void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block);
+void spw_pool_lazy_abandon(struct spw_pool *pool);
 
 /* Sees to it that what a move has lost is asked for before the next work, as long as something is.
  * Caller holds the lock. */
-void spw_lazy_tell_lost(struct spw_pool *pool);
+void spw_pool_lazy_tell_lost(struct spw_pool *pool);
 
 /* Gets `count` spare chunks, the host's among them when `spilling`. Caller holds the lock, which
  * may be given up for a while. */
@@ -123,34 +123,35 @@ enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling
 
 /* Whether the limit of a rule leaves room for a block on the device; what a rule says of a block
  * that begins; and the end of a block that has a rule. Caller holds the lock. */
-bool spw_wish_allows(const struct spw_pool *pool, const struct spw_pool_wish *wish, uint64_t bytes);
-void spw_wish_begin(struct spw_pool *pool, struct spw_extent *block,
-                    const struct spw_pool_wish *wish);
-void spw_wish_end(struct spw_pool *pool, const struct spw_extent *block);
+bool spw_pool_placement_allows(const struct spw_pool *pool, const struct spw_pool_placement *wish,
+                               uint64_t bytes);
+void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
+                              const struct spw_pool_placement *wish);
+void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *block);
 
 /* A granule has moved to a tier: counts what of it is in blocks that have a rule. Caller holds the
  * lock. */
-void spw_wish_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to);
+void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to);
 
 /* Whether an extent lets the granules it lies on be moved. */
-static inline bool spw_move_can(const struct spw_pool *pool, const struct spw_extent *extent)
+static inline bool spw_pool_move_can(const struct spw_pool *pool, const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_BLOCK ? extent->id > pool->fixed_id && extent->fixed == 0
                                             : extent->kind != SPW_EXTENT_CLAIM;
 }
 
 /* Ends the moves that are over, as soon as their copies are done. Caller holds the lock. */
-void spw_move_settle(struct spw_pool *pool);
+void spw_pool_move_settle(struct spw_pool *pool);
 
 /* The addresses of one item, and how many items from `first` on are neighbours and alike in being
  * left out. */
-static inline uint64_t spw_move_address(const struct spw_pool *pool,
-                                        const struct spw_move_item *item)
+static inline uint64_t spw_pool_move_address(const struct spw_pool *pool,
+                                             const struct spw_move_item *item)
 {
     return pool->backing.base + item->granule * pool->config.granule_bytes;
 }
 
-static inline size_t spw_move_run(const struct spw_move *move, size_t first)
+static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first)
 {
     size_t next = first + 1;
 
@@ -164,8 +165,8 @@ static inline size_t spw_move_run(const struct spw_move *move, size_t first)
 
 /* Tries again to put back what a commit lost. True when nothing is lost any more. Caller holds the
  * lock. */
-bool spw_move_mend(struct spw_pool *pool);
+bool spw_pool_remap_lost(struct spw_pool *pool);
 
 /* Gives back what moves hold, whatever their state: all work is complete. Caller holds the lock, or
  * nobody else has the pool. */
-void spw_move_drop(struct spw_pool *pool);
+void spw_pool_move_drop(struct spw_pool *pool);

@@ -3,13 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct spw_lane *lane_add(struct spw_lanes *lanes, const struct spw_stream *stream)
+static struct spw_stream_queue *lane_add(struct spw_stream_queues *lanes,
+                                         const struct spw_stream *stream)
 {
-    struct spw_lane *lane;
+    struct spw_stream_queue *lane;
 
     if (lanes->count == lanes->capacity) {
         uint32_t capacity = lanes->capacity == 0 ? 16 : lanes->capacity * 2;
-        struct spw_lane **grown = realloc(lanes->by_number, capacity * sizeof(struct spw_lane *));
+        struct spw_stream_queue **grown =
+            realloc(lanes->by_number, capacity * sizeof(struct spw_stream_queue *));
 
         if (grown == NULL) {
             return NULL;
@@ -28,7 +30,8 @@ static struct spw_lane *lane_add(struct spw_lanes *lanes, const struct spw_strea
     return lane;
 }
 
-enum spw_err spw_lanes_init(struct spw_lanes *lanes, const struct spw_vm_ops *ops, void *vm)
+enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *lanes,
+                                         const struct spw_vm_ops *ops, void *vm)
 {
     const struct spw_stream nobody = {.id = SPW_STREAM_ALL};
 
@@ -36,32 +39,32 @@ enum spw_err spw_lanes_init(struct spw_lanes *lanes, const struct spw_vm_ops *op
     lanes->ops = ops;
     lanes->vm = vm;
     if (lane_add(lanes, &nobody) == NULL || lane_add(lanes, &nobody) == NULL) {
-        spw_lanes_fini(lanes, false);
+        spw_pool_stream_queues_fini(lanes, false);
         return SPW_E_NO_HOST;
     }
     return SPW_OK;
 }
 
-static struct spw_fence_record *oldest(struct spw_lane *lane)
+static struct spw_fence_record *oldest(struct spw_stream_queue *lane)
 {
     return &lane->fences[lane->first];
 }
 
-static struct spw_fence_record *newest(struct spw_lane *lane)
+static struct spw_fence_record *newest(struct spw_stream_queue *lane)
 {
-    return &lane->fences[(lane->first + lane->count - 1) % SPW_LANE_FENCES];
+    return &lane->fences[(lane->first + lane->count - 1) % SPW_STREAM_QUEUE_FENCES];
 }
 
-static void pop_oldest(struct spw_lane *lane)
+static void pop_oldest(struct spw_stream_queue *lane)
 {
-    lane->first = (lane->first + 1) % SPW_LANE_FENCES;
+    lane->first = (lane->first + 1) % SPW_STREAM_QUEUE_FENCES;
     lane->count--;
 }
 
-void spw_lanes_fini(struct spw_lanes *lanes, bool drop)
+void spw_pool_stream_queues_fini(struct spw_stream_queues *lanes, bool drop)
 {
     for (uint32_t i = 0; i < lanes->count; i++) {
-        struct spw_lane *lane = lanes->by_number[i];
+        struct spw_stream_queue *lane = lanes->by_number[i];
 
         while (drop && lane->count > 0) {
             lanes->ops->drop(lanes->vm, oldest(lane)->fence);
@@ -73,9 +76,10 @@ void spw_lanes_fini(struct spw_lanes *lanes, bool drop)
     memset(lanes, 0, sizeof(*lanes));
 }
 
-struct spw_lane *spw_lane_known(const struct spw_lanes *lanes, uint64_t stream_id)
+struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *lanes,
+                                                     uint64_t stream_id)
 {
-    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < lanes->count; i++) {
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < lanes->count; i++) {
         if (!lanes->by_number[i]->vacant && lanes->by_number[i]->stream.id == stream_id) {
             return lanes->by_number[i];
         }
@@ -83,11 +87,12 @@ struct spw_lane *spw_lane_known(const struct spw_lanes *lanes, uint64_t stream_i
     return NULL;
 }
 
-static struct spw_lane *lane_open(struct spw_lanes *lanes, const struct spw_stream *stream)
+static struct spw_stream_queue *lane_open(struct spw_stream_queues *lanes,
+                                          const struct spw_stream *stream)
 {
-    struct spw_lane *lane;
+    struct spw_stream_queue *lane;
 
-    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < lanes->count; i++) {
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < lanes->count; i++) {
         lane = lanes->by_number[i];
         if (lane->vacant) {
             lane->stream = *stream;
@@ -102,43 +107,46 @@ static struct spw_lane *lane_open(struct spw_lanes *lanes, const struct spw_stre
     return lane;
 }
 
-struct spw_lane *spw_lane_enter(struct spw_lanes *lanes, const struct spw_stream *stream)
+struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *lanes,
+                                                     const struct spw_stream *stream)
 {
-    struct spw_lane *lane = spw_lane_known(lanes, stream->id);
+    struct spw_stream_queue *lane = spw_pool_stream_queue_known(lanes, stream->id);
 
     if (lane == NULL) {
         lane = lane_open(lanes, stream);
     }
     if (lane != NULL) {
-        lanes->cache[stream->id % SPW_LANE_CACHE] = lane;
+        lanes->cache[stream->id % SPW_STREAM_QUEUE_CACHE] = lane;
     }
     return lane;
 }
 
 /* Whether a fence can be recorded on the lane's own stream by the calling thread. */
-static bool can_name(const struct spw_lane *lane)
+static bool can_name(const struct spw_stream_queue *lane)
 {
-    if (lane->number == SPW_LANE_ALL || lane->retired) {
+    if (lane->number == SPW_STREAM_QUEUE_ALL || lane->retired) {
         return false;
     }
     return !lane->stream.thread_bound || pthread_equal(lane->owner, pthread_self());
 }
 
-enum spw_err spw_lane_fence(struct spw_lanes *lanes, struct spw_lane *lane)
+enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *lanes,
+                                         struct spw_stream_queue *lane)
 {
     struct spw_fence_record record = {.seq = lane->seq};
     const struct spw_stream *stream;
     enum spw_err err;
 
-    if (lane->number == SPW_LANE_IDLE || lane->fenced == lane->seq || lane->done == lane->seq) {
+    if (lane->number == SPW_STREAM_QUEUE_IDLE || lane->fenced == lane->seq ||
+        lane->done == lane->seq) {
         return SPW_OK;
     }
-    stream = can_name(lane) ? &lane->stream : &spw_lane_all(lanes)->stream;
+    stream = can_name(lane) ? &lane->stream : &spw_pool_stream_queue_all(lanes)->stream;
     err = lanes->ops->fence(lanes->vm, stream, &record.fence);
     if (err != SPW_OK) {
         return err;
     }
-    if (lane->count == SPW_LANE_FENCES) {
+    if (lane->count == SPW_STREAM_QUEUE_FENCES) {
         /* The ring is full: the new fence covers what the newest one did. */
         lanes->ops->drop(lanes->vm, newest(lane)->fence);
         lane->count--;
@@ -150,14 +158,15 @@ enum spw_err spw_lane_fence(struct spw_lanes *lanes, struct spw_lane *lane)
     return SPW_OK;
 }
 
-static void completed(struct spw_lane *lane, uint64_t seq)
+static void completed(struct spw_stream_queue *lane, uint64_t seq)
 {
     if (seq > lane->done) {
         lane->done = seq;
     }
 }
 
-bool spw_lane_synchronized(struct spw_lanes *lanes, struct spw_lane *lane, uint64_t clock)
+bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *lanes,
+                                        struct spw_stream_queue *lane, uint64_t clock)
 {
     uint64_t before = lane->done;
 
@@ -169,7 +178,7 @@ bool spw_lane_synchronized(struct spw_lanes *lanes, struct spw_lane *lane, uint6
     return lane->done > before;
 }
 
-bool spw_lane_poll(struct spw_lanes *lanes, struct spw_lane *lane)
+bool spw_pool_stream_queue_poll(struct spw_stream_queues *lanes, struct spw_stream_queue *lane)
 {
     uint64_t before = lane->done;
 
@@ -181,13 +190,14 @@ bool spw_lane_poll(struct spw_lanes *lanes, struct spw_lane *lane)
     return lane->done > before;
 }
 
-struct spw_lane *spw_lane_take_pending(struct spw_lanes *lanes, struct spw_fence_record *ret_record)
+struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_queues *lanes,
+                                                            struct spw_fence_record *ret_record)
 {
-    struct spw_lane *chosen = NULL;
+    struct spw_stream_queue *chosen = NULL;
 
     /* Of all lanes the one with most freed memory behind its oldest fence would be best; which that
      * is costs a walk, and near the limit every lane is waited for in turn anyway. */
-    for (uint32_t i = SPW_LANE_ALL; i < lanes->count && chosen == NULL; i++) {
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < lanes->count && chosen == NULL; i++) {
         if (lanes->by_number[i]->count > 0) {
             chosen = lanes->by_number[i];
         }
@@ -199,11 +209,11 @@ struct spw_lane *spw_lane_take_pending(struct spw_lanes *lanes, struct spw_fence
     return chosen;
 }
 
-void spw_lane_waited(struct spw_lanes *lanes, struct spw_lane *lane, struct spw_fence_record record,
-                     bool is_complete)
+void spw_pool_stream_queue_waited(struct spw_stream_queues *lanes, struct spw_stream_queue *lane,
+                                  struct spw_fence_record record, bool is_complete)
 {
     if (!is_complete && lane->count == 0 && record.seq > lane->done) {
-        lane->first = (lane->first + SPW_LANE_FENCES - 1) % SPW_LANE_FENCES;
+        lane->first = (lane->first + SPW_STREAM_QUEUE_FENCES - 1) % SPW_STREAM_QUEUE_FENCES;
         lane->count++;
         *oldest(lane) = record;
         return;
@@ -214,9 +224,9 @@ void spw_lane_waited(struct spw_lanes *lanes, struct spw_lane *lane, struct spw_
     lanes->ops->drop(lanes->vm, record.fence); /* if incomplete, a newer one covers it or did */
 }
 
-void spw_lane_collect(struct spw_lanes *lanes, struct spw_lane *lane)
+void spw_pool_stream_queue_collect(struct spw_stream_queues *lanes, struct spw_stream_queue *lane)
 {
-    struct spw_lane **cached = &lanes->cache[lane->stream.id % SPW_LANE_CACHE];
+    struct spw_stream_queue **cached = &lanes->cache[lane->stream.id % SPW_STREAM_QUEUE_CACHE];
 
     if (!lane->retired || lane->vacant || lane->count > 0 || lane->done < lane->seq ||
         lane->extents.oldest != NULL) {

@@ -2,7 +2,7 @@
 
 /* Whose block a window is for. */
 struct tenant {
-    const struct spw_lane *lane; /* NULL: idle memory only */
+    const struct spw_stream_queue *lane; /* NULL: idle memory only */
     enum spw_window_kind kind;
 };
 
@@ -11,14 +11,14 @@ static bool usable(const struct spw_extent *extent, const struct tenant *tenant)
     return extent->kind == SPW_EXTENT_HOLE ||
            (extent->kind == SPW_EXTENT_FREE && tenant->kind != SPW_WINDOW_FRESH &&
             (tenant->kind == SPW_WINDOW_ANY || !extent->host) &&
-            (extent->lane->number == SPW_LANE_IDLE || extent->lane == tenant->lane));
+            (extent->lane->number == SPW_STREAM_QUEUE_IDLE || extent->lane == tenant->lane));
 }
 
 static void consider(const struct spw_space *space, struct spw_window *best,
                      struct spw_window window)
 {
     window.missing =
-        spw_backing_missing(space->backing, window.address, window.address + window.bytes);
+        spw_pool_backing_missing(space->backing, window.address, window.address + window.bytes);
     if (best->bytes == 0 || window.missing < best->missing ||
         (window.missing == best->missing && window.slack < best->slack)) {
         *best = window;
@@ -37,15 +37,15 @@ static void consider_run(const struct spw_space *space, const struct spw_heap *h
     while (last->next != NULL && usable(last->next, tenant)) {
         last = last->next;
     }
-    end = spw_extent_end(last);
+    end = spw_pool_extent_end(last);
     if (last->next == NULL) {
         if (heap->end - first->address >= bytes) {
             consider(space, best, (struct spw_window){first->address, bytes, UINT64_MAX, 0, first});
         }
     } else if (end - first->address >= bytes) {
         uint64_t slack = end - first->address - bytes;
-        uint64_t preferred = spw_window_goes_high(space, bytes) ? end - bytes : first->address;
-        uint64_t other = spw_window_goes_high(space, bytes) ? first->address : end - bytes;
+        uint64_t preferred = spw_pool_window_goes_high(space, bytes) ? end - bytes : first->address;
+        uint64_t other = spw_pool_window_goes_high(space, bytes) ? first->address : end - bytes;
 
         consider(space, best, (struct spw_window){preferred, bytes, slack, 0, first});
         consider(space, best, (struct spw_window){other, bytes, slack, 0, first});
@@ -64,16 +64,17 @@ static void consider_list(const struct spw_space *space, const struct spw_heap *
     }
 }
 
-struct spw_window spw_window_best(const struct spw_space *space, const struct spw_heap *heap,
-                                  uint64_t bytes, const struct spw_lane *lane,
-                                  enum spw_window_kind kind)
+struct spw_window spw_pool_window_best(const struct spw_space *space, const struct spw_heap *heap,
+                                       uint64_t bytes, const struct spw_stream_queue *lane,
+                                       enum spw_window_kind kind)
 {
     const struct tenant tenant = {lane, kind};
     struct spw_window best = {0};
 
     consider_list(space, heap, &heap->holes, bytes, &tenant, &best);
     if (kind != SPW_WINDOW_FRESH) {
-        consider_list(space, heap, &spw_lane_idle(space->lanes)->extents, bytes, &tenant, &best);
+        consider_list(space, heap, &spw_pool_stream_queue_idle(space->lanes)->extents, bytes,
+                      &tenant, &best);
     }
     if (kind != SPW_WINDOW_FRESH && lane != NULL) {
         consider_list(space, heap, &lane->extents, bytes, &tenant, &best);

@@ -18,7 +18,7 @@ struct spw_window {
  * take granules from each other all the time: hundreds of steals a step. */
 enum { SPW_WINDOW_HIGH_GRANULES = 8 };
 
-static inline bool spw_window_goes_high(const struct spw_space *space, uint64_t bytes)
+static inline bool spw_pool_window_goes_high(const struct spw_space *space, uint64_t bytes)
 {
     return bytes >= SPW_WINDOW_HIGH_GRANULES * space->backing->granule_bytes;
 }
@@ -26,6 +26,6 @@ static inline bool spw_window_goes_high(const struct spw_space *space, uint64_t 
 /* The window of a heap for `bytes` that needs the fewest new granules; of those, the one that
  * leaves the least of its run. `lane`: whose free memory it may be made of beside what is idle, or
  * NULL. */
-struct spw_window spw_window_best(const struct spw_space *space, const struct spw_heap *heap,
-                                  uint64_t bytes, const struct spw_lane *lane,
-                                  enum spw_window_kind kind);
+struct spw_window spw_pool_window_best(const struct spw_space *space, const struct spw_heap *heap,
+                                       uint64_t bytes, const struct spw_stream_queue *lane,
+                                       enum spw_window_kind kind);

@@ -12,7 +12,7 @@
 /* The gauge of a kind, and the direction it moves in. */
 static void move(const struct spw_ledger_entry *entry, bool up)
 {
-    struct spw_device *device = &spw_hook.devices[entry->ordinal];
+    struct spw_device *device = &spw_process.devices[entry->ordinal];
     struct spw_counters *counters = device->counters;
     uint64_t delta = up ? entry->bytes : -entry->bytes;
 
@@ -21,42 +21,42 @@ static void move(const struct spw_ledger_entry *entry, bool up)
                     delta);
 }
 
-bool spw_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
+bool spw_serve_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
 {
     struct spw_pool *pool;
 
-    if (!spw_ledger_remove(address, ret_entry)) {
+    if (!spw_track_ledger_remove(address, ret_entry)) {
         return false;
     }
     move(ret_entry, false);
-    pool = spw_device_opened(&spw_hook.devices[ret_entry->ordinal]);
+    pool = spw_track_device_opened(&spw_process.devices[ret_entry->ordinal]);
     if (ret_entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         spw_pool_discharge_for(pool, ret_entry->bytes, ret_entry->site);
     }
     return true;
 }
 
-void spw_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *entry)
+void spw_serve_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *entry)
 {
-    struct spw_pool *pool = spw_device_opened(&spw_hook.devices[entry->ordinal]);
+    struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
 
     if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         (void)spw_pool_charge_for(pool, entry->bytes, entry->site);
     }
     move(entry, true);
-    spw_ledger_add(address, entry);
+    spw_track_ledger_add(address, entry);
 }
 
-void spw_account_allocated(struct spw_device *device, CUdeviceptr address,
-                           enum spw_ledger_kind kind, uint64_t bytes, uint32_t site)
+void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
+                                 enum spw_ledger_kind kind, uint64_t bytes, uint32_t site)
 {
     struct spw_ledger_entry entry;
 
     /* Memory of a graph comes back at its address without having been freed by a call. */
-    (void)spw_account_freeing(address, &entry);
+    (void)spw_serve_account_freeing(address, &entry);
     entry = (struct spw_ledger_entry){kind, device->ordinal, bytes, site};
     move(&entry, true);
-    spw_ledger_add(address, &entry);
+    spw_track_ledger_add(address, &entry);
     if (kind != SPW_LEDGER_PINNED) {
         spw_counter_add(&device->counters->passed_allocs, 1);
     }
@@ -69,7 +69,7 @@ static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum
 {
     uint64_t most = (err == SPW_E_LIMIT ? usage->limit : usage->committed) + usage->host_limit;
     uint64_t room = most > usage->live ? most - usage->live : 0;
-    uint64_t wanted = bytes < UINT64_MAX - 511 ? spw_account_round(bytes) : bytes;
+    uint64_t wanted = bytes < UINT64_MAX - 511 ? spw_serve_account_round(bytes) : bytes;
 
     return wanted > room ? wanted - room : 0;
 }
@@ -89,7 +89,7 @@ static void note_refusal(const struct spw_oom *oom)
 static void describe_host(const struct spw_pool_usage *usage, char *text, size_t capacity)
 {
     char used[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], free[SPW_SIZE_TEXT], group[SPW_SIZE_TEXT];
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
     int length;
 
     text[0] = '\0';
@@ -98,10 +98,10 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     }
     length = snprintf(text, capacity, "; on the host %s of %s", spw_size_text(usage->host, used),
                       spw_size_text(usage->host_limit, most));
-    if (spw_hook_driver()->simulated != NULL) {
+    if (spw_track_driver()->simulated != NULL) {
         return; /* so is the machine, and it has what the limit says */
     }
-    spw_host_memory(&memory);
+    spw_migrate_host_memory(&memory);
     length += snprintf(text + length, capacity - (size_t)length, ", the machine has %s available",
                        spw_size_text(memory.available, free));
     if (memory.limited && length > 0 && (size_t)length < capacity) {
@@ -111,8 +111,8 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     }
 }
 
-CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
-                         uint64_t bytes, uint32_t site, enum spw_err err)
+CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
+                               uint64_t bytes, uint32_t site, enum spw_err err)
 {
     char asked[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT], committed[SPW_SIZE_TEXT], limit[SPW_SIZE_TEXT];
     struct spw_pool_usage usage;
@@ -125,18 +125,18 @@ CUresult spw_account_oom(struct spw_device *device, struct spw_pool *pool, const
     oom = (struct spw_oom){
         .device = device,
         .pool = pool,
-        .api = spw_note.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_note.fn) : api,
+        .api = spw_track_call.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_call.fn) : api,
         .bytes = bytes,
         .missing_bytes = missing(&usage, bytes, err),
         .site = site,
-        .overcome = device->tier == NULL && spw_spill_asks_again(device, bytes),
+        .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
     };
     note_refusal(&oom);
     spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)%s",
             device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
             spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
             spw_err_name(err), host);
-    spw_oom_report(&oom);
+    spw_serve_oom_report(&oom);
     spw_seam.report();
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

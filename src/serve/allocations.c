@@ -26,11 +26,11 @@ static enum outcome fail_open(const struct spw_request *request)
 static enum outcome charge(struct spw_pool *pool, struct spw_request *request)
 {
     enum spw_err err =
-        spw_pool_charge_for(pool, spw_account_round(request->bytes), request->site);
+        spw_pool_charge_for(pool, spw_serve_account_round(request->bytes), request->site);
 
     if (err == SPW_E_LIMIT) {
-        (void)spw_account_oom(request->device, pool, request->api, request->bytes, request->site,
-                              err);
+        (void)spw_serve_account_oom(request->device, pool, request->api, request->bytes,
+                                    request->site, err);
         return REFUSED;
     }
     if (err == SPW_OK) {
@@ -46,7 +46,7 @@ static inline enum spw_err alloc_plainly(const struct spw_request *request, uint
                                           request->context, request->site, ret_address);
 
     return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
-               ? spw_spill_alloc(request, /* wish */ NULL, err, ret_address)
+               ? spw_track_spill_alloc(request, /* wish */ NULL, err, ret_address)
                : err;
 }
 
@@ -54,17 +54,18 @@ static inline enum spw_err alloc_plainly(const struct spw_request *request, uint
 static __attribute__((noinline)) enum spw_err alloc_by_policy(const struct spw_request *request,
                                                               uint64_t *ret_address)
 {
-    const char *api = spw_note.fn == SPW_FN_COUNT ? request->api : spw_driver_symbol(spw_note.fn);
+    const char *api =
+        spw_track_call.fn == SPW_FN_COUNT ? request->api : spw_driver_symbol(spw_track_call.fn);
     struct spw_decision decision;
 
-    return spw_decision_make(request->device, request->bytes, request->site, api, &decision)
-               ? spw_wish_alloc(request, &decision, ret_address)
+    return spw_serve_decision_make(request->device, request->bytes, request->site, api, &decision)
+               ? spw_serve_placement_alloc(request, &decision, ret_address)
                : alloc_plainly(request, ret_address);
 }
 
 static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
 {
-    struct spw_pool *pool = spw_device_pool(request->device);
+    struct spw_pool *pool = spw_track_device_pool(request->device);
     uint64_t address;
     enum spw_err err;
 
@@ -72,28 +73,28 @@ static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
         return fail_open(request);
     }
     request->pool = pool;
-    request->site = spw_hook_site(request->api);
-    if (SPW_UNLIKELY(spw_hook.mode == SPW_MODE_OBSERVE)) {
+    request->site = spw_track_site(request->api);
+    if (SPW_UNLIKELY(spw_process.mode == SPW_MODE_OBSERVE)) {
         return charge(pool, request);
     }
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL)) {
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_policy, memory_order_acquire) != NULL)) {
         err = alloc_by_policy(request, &address);
     } else {
         err = alloc_plainly(request, &address);
     }
-    if (SPW_UNLIKELY(spw_hook.check)) {
-        spw_device_check(request->device, pool);
+    if (SPW_UNLIKELY(spw_process.check)) {
+        spw_track_device_check(request->device, pool);
     }
     if (SPW_LIKELY(err == SPW_OK)) {
-        if (SPW_UNLIKELY(spw_use_wanted()) && request->device->tier != NULL) {
-            spw_host_tier_allocated(request->device->tier, address, request->bytes, request->site);
+        if (SPW_UNLIKELY(spw_track_arguments_wanted()) && request->device->tier != NULL) {
+            spw_migrate_allocated(request->device->tier, address, request->bytes, request->site);
         }
         *ret_address = address;
         return TAKEN;
     }
     if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {
-        (void)spw_account_oom(request->device, pool, request->api, request->bytes, request->site,
-                              err);
+        (void)spw_serve_account_oom(request->device, pool, request->api, request->bytes,
+                                    request->site, err);
         return REFUSED;
     }
     return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
@@ -104,11 +105,11 @@ static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
 static CUresult settle(const struct spw_request *request, CUresult result,
                        const CUdeviceptr *address)
 {
-    struct spw_pool *pool = spw_device_opened(request->device);
-    uint64_t bytes = spw_account_round(request->bytes);
+    struct spw_pool *pool = spw_track_device_opened(request->device);
+    uint64_t bytes = spw_serve_account_round(request->bytes);
 
     if (result == CUDA_SUCCESS) {
-        spw_account_allocated(request->device, *address, request->kind, bytes, request->site);
+        spw_serve_account_allocated(request->device, *address, request->kind, bytes, request->site);
     } else if (request->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         spw_pool_discharge_for(pool, bytes, request->site);
     }
@@ -118,11 +119,12 @@ static CUresult settle(const struct spw_request *request, CUresult result,
 /* The same for a stream that could not be identified: nothing was asked of the pool. */
 static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint64_t bytes)
 {
-    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
     struct spw_request request;
 
     if (here != NULL) {
-        request = (struct spw_request){.device = &spw_hook.devices[here->ordinal], .bytes = bytes};
+        request =
+            (struct spw_request){.device = &spw_process.devices[here->ordinal], .bytes = bytes};
         (void)fail_open(&request);
         return settle(&request, result, address);
     }
@@ -133,8 +135,9 @@ static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint
 
 CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
-    const struct spw_stream_info *here = dptr != NULL && bytesize > 0 ? spw_stream_current() : NULL;
-    struct spw_driver *driver = spw_hook_driver();
+    const struct spw_stream_info *here =
+        dptr != NULL && bytesize > 0 ? spw_track_stream_current() : NULL;
+    struct spw_driver *driver = spw_track_driver();
     struct spw_request request;
     enum outcome outcome;
     CUresult result;
@@ -142,7 +145,7 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     if (here == NULL) {
         return driver->cuMemAlloc_v2(dptr, bytesize);
     }
-    request = (struct spw_request){.device = &spw_hook.devices[here->ordinal],
+    request = (struct spw_request){.device = &spw_process.devices[here->ordinal],
                                    .context = here->stream.context,
                                    .bytes = bytesize,
                                    .api = "cuMemAlloc"};
@@ -163,9 +166,9 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
     bool sound = dptr != NULL && pPitch != NULL && WidthInBytes > 0 && Height > 0 &&
                  (ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16) &&
                  WidthInBytes <= (SIZE_MAX - PITCH_BYTES) / Height;
-    const struct spw_stream_info *here = sound ? spw_stream_current() : NULL;
+    const struct spw_stream_info *here = sound ? spw_track_stream_current() : NULL;
     size_t pitch = (WidthInBytes + PITCH_BYTES - 1) & ~(size_t)(PITCH_BYTES - 1);
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     struct spw_request request;
     enum outcome outcome;
     CUresult result;
@@ -173,7 +176,7 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
     if (here == NULL || pitch > SIZE_MAX / Height) {
         return driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
     }
-    request = (struct spw_request){.device = &spw_hook.devices[here->ordinal],
+    request = (struct spw_request){.device = &spw_process.devices[here->ordinal],
                                    .context = here->stream.context,
                                    .bytes = pitch * Height,
                                    .api = "cuMemAllocPitch"};
@@ -197,7 +200,7 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
 static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
                                  CUstream handle, bool per_thread, struct spw_request *ret_request)
 {
-    const struct spw_stream_info *info = spw_stream_get(handle, per_thread);
+    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
     CUmemoryPool pool = named;
     struct spw_device *device;
     bool capturing = false;
@@ -206,13 +209,13 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
     if (info == NULL || dptr == NULL || bytes == 0) {
         return PASSED;
     }
-    device = &spw_hook.devices[info->ordinal];
+    device = &spw_process.devices[info->ordinal];
     if (pool == NULL) {
         pool = atomic_load_explicit(&device->current_pool, memory_order_relaxed);
     }
     if (SPW_UNLIKELY(pool != device->default_pool)) {
         /* Another device's default pool is ours as well. */
-        struct spw_device *other = spw_device_of_pool(pool);
+        struct spw_device *other = spw_track_device_of_pool(pool);
 
         device = other != NULL ? other : device;
     }
@@ -227,7 +230,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
         spw_counter_add(&device->counters->foreign_pool_allocs, 1);
         return PASSED;
     }
-    if (spw_capture_status(info, &capturing) != CUDA_SUCCESS || capturing) {
+    if (spw_track_capture_status(info, &capturing) != CUDA_SUCCESS || capturing) {
         spw_counter_add(&device->counters->captured_allocs, 1);
         return PASSED;
     }
@@ -237,7 +240,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
 /* A stream-ordered allocation: `call` is the real one. */
 #define ALLOC_ORDERED(dptr, bytes, pool, stream, per_thread, call)                                 \
     do {                                                                                           \
-        struct spw_driver *driver = spw_hook_driver();                                             \
+        struct spw_driver *driver = spw_track_driver();                                            \
         struct spw_request request;                                                                \
         enum outcome outcome;                                                                      \
         CUresult result;                                                                           \
@@ -266,7 +269,7 @@ CUresult spw_serve_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, C
                                            CUstream hStream)
 {
     if (pool == NULL) {
-        return spw_hook_driver()->cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
+        return spw_track_driver()->cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream);
     }
     ALLOC_ORDERED(dptr, bytesize, pool, hStream, false,
                   cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream));
@@ -276,7 +279,7 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesi
                                                 CUmemoryPool pool, CUstream hStream)
 {
     if (pool == NULL) {
-        return spw_hook_driver()->cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
+        return spw_track_driver()->cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream);
     }
     ALLOC_ORDERED(dptr, bytesize, pool, hStream, true,
                   cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream));
@@ -290,14 +293,14 @@ static CUresult free_block(const struct spw_device *device, struct spw_pool *poo
 {
     enum spw_err err;
 
-    if (SPW_UNLIKELY(spw_use_wanted()) && device->tier != NULL) {
-        spw_host_tier_freed(device->tier, address);
-        spw_indirect_freed(address);
+    if (SPW_UNLIKELY(spw_track_arguments_wanted()) && device->tier != NULL) {
+        spw_migrate_freed(device->tier, address);
+        spw_track_indirect_freed(address);
     }
     err = spw_pool_free(pool, address, stream);
 
-    if (SPW_UNLIKELY(spw_hook.check)) {
-        spw_device_check(device, pool);
+    if (SPW_UNLIKELY(spw_process.check)) {
+        spw_track_device_check(device, pool);
     }
     return (CUresult)spw_err_to_driver(err);
 }
@@ -305,7 +308,7 @@ static CUresult free_block(const struct spw_device *device, struct spw_pool *poo
 CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
 {
     struct spw_pool *pool;
-    const struct spw_device *device = spw_device_owner(dptr, &pool);
+    const struct spw_device *device = spw_track_device_owner(dptr, &pool);
 
     if (device == NULL) {
         SPW_FREE_PASSED(dptr, cuMemFree_v2(dptr));
@@ -324,7 +327,7 @@ static CUresult free_ordered(const struct spw_device *device, struct spw_pool *p
     if (SPW_UNLIKELY(info == NULL)) {
         return free_block(device, pool, address, NULL);
     }
-    result = spw_capture_status(info, &capturing);
+    result = spw_track_capture_status(info, &capturing);
     if (SPW_UNLIKELY(result != CUDA_SUCCESS)) {
         return result;
     }
@@ -338,21 +341,21 @@ static CUresult free_ordered(const struct spw_device *device, struct spw_pool *p
 CUresult spw_serve_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct spw_pool *pool;
-    const struct spw_device *device = spw_device_owner(dptr, &pool);
+    const struct spw_device *device = spw_track_device_owner(dptr, &pool);
 
     if (device == NULL) {
         SPW_FREE_PASSED(dptr, cuMemFreeAsync(dptr, hStream));
     }
-    return free_ordered(device, pool, dptr, spw_stream_get(hStream, false));
+    return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, false));
 }
 
 CUresult spw_serve_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
     struct spw_pool *pool;
-    const struct spw_device *device = spw_device_owner(dptr, &pool);
+    const struct spw_device *device = spw_track_device_owner(dptr, &pool);
 
     if (device == NULL) {
         SPW_FREE_PASSED(dptr, cuMemFreeAsync_ptsz(dptr, hStream));
     }
-    return free_ordered(device, pool, dptr, spw_stream_get(hStream, true));
+    return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, true));
 }

@@ -12,14 +12,14 @@
 
 CUresult spw_serve_cuStreamDestroy_v2(CUstream hStream)
 {
-    spw_stream_retire(hStream);
-    return spw_hook_driver()->cuStreamDestroy_v2(hStream);
+    spw_track_stream_retire(hStream);
+    return spw_track_driver()->cuStreamDestroy_v2(hStream);
 }
 
 CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 {
-    spw_stream_retire(hStream);
-    return spw_hook_driver()->cuStreamDestroy(hStream);
+    spw_track_stream_retire(hStream);
+    return spw_track_driver()->cuStreamDestroy(hStream);
 }
 
 /* ---- contexts that begin ---- */
@@ -28,7 +28,7 @@ CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 static CUresult began(CUresult result)
 {
     if (result == CUDA_SUCCESS) {
-        (void)spw_stream_current();
+        (void)spw_track_stream_current();
     }
     return result;
 }
@@ -37,7 +37,7 @@ CUresult spw_serve_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice 
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_hook_driver()->cuCtxCreate_v2(pctx, flags, dev));
+    SPW_FORWARD(result, spw_track_driver()->cuCtxCreate_v2(pctx, flags, dev));
     return began(result);
 }
 
@@ -47,7 +47,7 @@ CUresult spw_serve_cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsAr
     CUresult result;
 
     SPW_FORWARD(result,
-                spw_hook_driver()->cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev));
+                spw_track_driver()->cuCtxCreate_v3(pctx, paramsArray, numParams, flags, dev));
     return began(result);
 }
 
@@ -56,7 +56,7 @@ CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateP
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_hook_driver()->cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev));
+    SPW_FORWARD(result, spw_track_driver()->cuCtxCreate_v4(pctx, ctxCreateParams, flags, dev));
     return began(result);
 }
 
@@ -65,7 +65,7 @@ CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateP
 /* Waits for everything a context was given to do. */
 static void synchronize(CUcontext context, int ordinal)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     CUcontext popped;
 
     if (SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context) == CUDA_SUCCESS) {
@@ -78,17 +78,17 @@ static void synchronize(CUcontext context, int ordinal)
  * call fail, so it steps aside meanwhile. */
 static void close_without_context(struct spw_device *device, CUcontext context)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     int ordinal = device->ordinal;
     CUcontext current = NULL;
 
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxGetCurrent, &current);
     if (current != context) {
-        spw_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
+        spw_track_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
         return;
     }
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPopCurrent_v2, &current);
-    spw_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
+    spw_track_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context);
 }
 
@@ -97,12 +97,12 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
 {
     size_t cursor = 0;
 
-    spw_stream_retire_context(context, gone);
+    spw_track_stream_retire_context(context, gone);
     if (!gone) {
         synchronize(context, device->ordinal);
     }
-    if (spw_stream_next_context(device->ordinal, &cursor) != NULL) {
-        struct spw_pool *pool = spw_device_opened(device);
+    if (spw_track_stream_next_context(device->ordinal, &cursor) != NULL) {
+        struct spw_pool *pool = spw_track_device_opened(device);
 
         if (pool != NULL) {
             spw_pool_lose_context(pool, context);
@@ -110,15 +110,16 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     } else if (gone) {
         close_without_context(device, context);
     } else {
-        spw_device_close(device, SPW_CLOSING_ORDERLY);
+        spw_track_device_close(device, SPW_CLOSING_ORDERLY);
     }
-    spw_device_forget_context(context);
+    spw_track_device_forget_context(context);
 }
 
 /* The device of a context whose end matters; -1 when there is none. */
 static int ordinal_of(CUcontext context)
 {
-    return context == NULL || atomic_load(&spw_hook.leaving) ? -1 : spw_stream_ordinal(context);
+    return context == NULL || atomic_load(&spw_process.leaving) ? -1
+                                                                : spw_track_stream_ordinal(context);
 }
 
 static void lose_context(CUcontext context)
@@ -126,26 +127,26 @@ static void lose_context(CUcontext context)
     int ordinal = ordinal_of(context);
 
     if (ordinal >= 0) {
-        lose(&spw_hook.devices[ordinal], context, false);
+        lose(&spw_process.devices[ordinal], context, false);
     }
 }
 
 CUresult spw_serve_cuCtxDestroy_v2(CUcontext ctx)
 {
     lose_context(ctx);
-    return spw_hook_driver()->cuCtxDestroy_v2(ctx);
+    return spw_track_driver()->cuCtxDestroy_v2(ctx);
 }
 
 CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
 {
     lose_context(ctx);
-    return spw_hook_driver()->cuCtxDestroy(ctx);
+    return spw_track_driver()->cuCtxDestroy(ctx);
 }
 
 /* A green context's memory is its primary context's; only its streams go. */
 CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     CUcontext context = NULL;
     int ordinal = -1;
 
@@ -154,9 +155,9 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
         ordinal = ordinal_of(context);
     }
     if (ordinal >= 0) {
-        spw_stream_retire_context(context, false);
+        spw_track_stream_retire_context(context, false);
         synchronize(context, ordinal);
-        spw_device_forget_context(context);
+        spw_track_device_forget_context(context);
     }
     return driver->cuGreenCtxDestroy(hCtx);
 }
@@ -165,7 +166,7 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 
 static bool is_active(const struct spw_device *device)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     unsigned int flags;
     int active = 0;
 
@@ -178,11 +179,11 @@ static bool is_active(const struct spw_device *device)
 /* The primary context of a device, if there is one and its end matters: NULL otherwise. */
 static CUcontext primary_of(CUdevice dev)
 {
-    const struct spw_device *device = spw_device_of(dev);
-    struct spw_driver *driver = spw_hook_driver();
+    const struct spw_device *device = spw_track_device_of(dev);
+    struct spw_driver *driver = spw_track_driver();
     CUcontext context = NULL;
 
-    if (device != NULL && !atomic_load(&spw_hook.leaving) && is_active(device) &&
+    if (device != NULL && !atomic_load(&spw_process.leaving) && is_active(device) &&
         SPW_DRIVER_CALL(driver, device->ordinal, cuDevicePrimaryCtxRetain, &context, dev) ==
             CUDA_SUCCESS) {
         (void)SPW_DRIVER_CALL(driver, device->ordinal, cuDevicePrimaryCtxRelease_v2, dev);
@@ -193,19 +194,19 @@ static CUcontext primary_of(CUdevice dev)
 CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
     lose_context(primary_of(dev));
-    return spw_hook_driver()->cuDevicePrimaryCtxReset_v2(dev);
+    return spw_track_driver()->cuDevicePrimaryCtxReset_v2(dev);
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
 {
     lose_context(primary_of(dev));
-    return spw_hook_driver()->cuDevicePrimaryCtxReset(dev);
+    return spw_track_driver()->cuDevicePrimaryCtxReset(dev);
 }
 
 /* Whether a release is the last one is known only afterwards. */
 static CUresult released(CUdevice dev, CUcontext primary, CUresult result)
 {
-    struct spw_device *device = spw_device_of(dev);
+    struct spw_device *device = spw_track_device_of(dev);
 
     if (result == CUDA_SUCCESS && primary != NULL && device != NULL && !is_active(device)) {
         lose(device, primary, true);
@@ -217,12 +218,12 @@ CUresult spw_serve_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
     CUcontext primary = primary_of(dev);
 
-    return released(dev, primary, spw_hook_driver()->cuDevicePrimaryCtxRelease_v2(dev));
+    return released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease_v2(dev));
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
 {
     CUcontext primary = primary_of(dev);
 
-    return released(dev, primary, spw_hook_driver()->cuDevicePrimaryCtxRelease(dev));
+    return released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease(dev));
 }

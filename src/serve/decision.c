@@ -21,7 +21,7 @@ struct memo {
     _Atomic bool known;
 };
 
-_Atomic(struct spw_policy *) spw_hook_policy;
+_Atomic(struct spw_policy *) spw_serve_policy;
 
 static struct {
     char process[NAME_BYTES];
@@ -75,15 +75,15 @@ static void number_regions(const struct spw_policy *policy, const char *file)
     }
 }
 
-uint32_t spw_decision_regions(bool *ret_host)
+uint32_t spw_serve_decision_regions(bool *ret_host)
 {
     *ret_host = force.hosts;
     return force.region_count;
 }
 
-bool spw_decision_open(struct spw_policy *policy, const char *file)
+bool spw_serve_decision_open(struct spw_policy *policy, const char *file)
 {
-    void *memos = mmap(NULL, (SPW_SITE_MOST + (size_t)1) * sizeof(struct memo),
+    void *memos = mmap(NULL, (SPW_CALLSITE_MOST + (size_t)1) * sizeof(struct memo),
                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (memos == MAP_FAILED) {
@@ -93,22 +93,22 @@ bool spw_decision_open(struct spw_policy *policy, const char *file)
     force.rank = spw_stats_rank();
     force.counts = asks_for_count(policy);
     number_regions(policy, file);
-    spw_process_program(force.process, sizeof(force.process));
-    atomic_store_explicit(&spw_hook_policy, policy, memory_order_release);
+    spw_stats_process_program(force.process, sizeof(force.process));
+    atomic_store_explicit(&spw_serve_policy, policy, memory_order_release);
     return true;
 }
 
 /* ---- the sites ---- */
 
 /* Puts a site into words, with native frames if they are asked for. */
-static void describe(uint32_t number, bool native, struct spw_site_words *ret_words)
+static void describe(uint32_t number, bool native, struct spw_callsite_words *ret_words)
 {
-    const struct spw_site *site = spw_site_table_get(spw_site_known(), number);
+    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
 
     if (site != NULL) {
-        spw_site_describe(site, native, ret_words);
+        spw_callsite_describe(site, native, ret_words);
     } else {
-        ret_words->facts = (struct spw_site_facts){.rank = -1};
+        ret_words->facts = (struct spw_callsite_facts){.rank = -1};
     }
     ret_words->facts.process = force.process;
     ret_words->facts.rank = force.rank;
@@ -117,7 +117,7 @@ static void describe(uint32_t number, bool native, struct spw_site_words *ret_wo
 static __attribute__((noinline)) uint64_t learn(const struct spw_policy *policy, uint32_t site)
 {
     struct memo *memo = &force.memos[site];
-    struct spw_site_words words;
+    struct spw_callsite_words words;
     uint64_t candidates;
     int saved = errno;
 
@@ -139,7 +139,7 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
 {
     unsigned line = atomic_fetch_add(&force.lines, 1);
     char size[SPW_SIZE_TEXT], where[LINE_SITE];
-    struct spw_site_words words;
+    struct spw_callsite_words words;
     int saved = errno;
 
     if (line == LINES_MOST) {
@@ -156,7 +156,7 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
         words.facts.python_count < LINE_FRAMES ? words.facts.python_count : LINE_FRAMES;
     words.facts.native_count =
         words.facts.native_count < LINE_FRAMES ? words.facts.native_count : LINE_FRAMES;
-    (void)spw_site_print(&words.facts, NULL, where, sizeof(where));
+    (void)spw_callsite_print(&words.facts, NULL, where, sizeof(where));
     spw_say("policy: rule %s decides on device %d: first %s at %s", rule->name, device->ordinal,
             spw_size_text(bytes, size), where);
     errno = saved;
@@ -170,11 +170,11 @@ static uint64_t most_of(const struct spw_policy_amount *amount, uint64_t total)
 }
 
 static void wish_of(const struct spw_device *device, const struct spw_policy *policy,
-                    const struct spw_policy_rule *rule, struct spw_pool_wish *ret_wish)
+                    const struct spw_policy_rule *rule, struct spw_pool_placement *ret_wish)
 {
     const struct spw_policy_action *action = &rule->action;
 
-    *ret_wish = (struct spw_pool_wish){
+    *ret_wish = (struct spw_pool_placement){
         .most_bytes =
             action->limit.max.set ? most_of(&action->limit.max, device->total_bytes) : UINT64_MAX,
         .priority = (int32_t)action->priority.value,
@@ -188,11 +188,11 @@ static void wish_of(const struct spw_device *device, const struct spw_policy *po
     };
 }
 
-bool spw_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
-                       const char *api, struct spw_decision *ret_decision)
+bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
+                             const char *api, struct spw_decision *ret_decision)
 {
-    const struct spw_policy *policy = atomic_load_explicit(&spw_hook_policy, memory_order_acquire);
-    struct memo *memo = &force.memos[site <= SPW_SITE_MOST ? site : 0];
+    const struct spw_policy *policy = atomic_load_explicit(&spw_serve_policy, memory_order_acquire);
+    struct memo *memo = &force.memos[site <= SPW_CALLSITE_MOST ? site : 0];
     struct spw_request_facts request = {.size = bytes, .device = device->ordinal, .api = api};
     uint64_t candidates = atomic_load_explicit(&memo->known, memory_order_acquire)
                               ? atomic_load_explicit(&memo->candidates, memory_order_relaxed)
@@ -225,19 +225,19 @@ bool spw_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t
 
 static uint64_t bit_of(const struct spw_policy_rule *rule)
 {
-    return UINT64_C(1) << (rule - atomic_load(&spw_hook_policy)->rules);
+    return UINT64_C(1) << (rule - atomic_load(&spw_serve_policy)->rules);
 }
 
-struct spw_tally *spw_decision_tally(const struct spw_device *device,
-                                     const struct spw_policy_rule *rule)
+struct spw_tally *spw_serve_decision_tally(const struct spw_device *device,
+                                           const struct spw_policy_rule *rule)
 {
-    return &device->rules[rule - atomic_load(&spw_hook_policy)->rules];
+    return &device->rules[rule - atomic_load(&spw_serve_policy)->rules];
 }
 
-void spw_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
-                        const char *why)
+void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
+                              const char *why)
 {
-    spw_counter_add(&spw_decision_tally(device, rule)->unmet, 1);
+    spw_counter_add(&spw_serve_decision_tally(device, rule)->unmet, 1);
     if ((atomic_fetch_or(&force.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
         spw_say("policy: rule %s cannot be followed on device %d: %s; its blocks are treated as "
                 "without it",
@@ -253,18 +253,18 @@ static void tell_beyond(const struct spw_device *device, const struct spw_decisi
     char most[SPW_SIZE_TEXT], asked[SPW_SIZE_TEXT], held[SPW_SIZE_TEXT];
 
     if (fails) {
-        spw_counter_add(&spw_decision_tally(device, rule)->refused, 1);
+        spw_counter_add(&spw_serve_decision_tally(device, rule)->refused, 1);
     } else if ((atomic_fetch_or(&force.beyond_told, bit_of(rule)) & bit_of(rule)) != 0) {
         return;
     }
     spw_say("policy: rule %s passes its limit of %s on device %d: it holds %s, and %s more %s",
             rule->name, spw_size_text(decision->wish.most_bytes, most), device->ordinal,
-            spw_size_text(spw_counter_get(&spw_decision_tally(device, rule)->live), held),
+            spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
             spw_size_text(bytes, asked), fails ? "are refused" : "are asked for");
 }
 
-bool spw_decision_beyond(const struct spw_device *device, struct spw_decision *decision,
-                         uint64_t bytes)
+bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,
+                               uint64_t bytes)
 {
     int then = decision->rule->action.limit.then;
 

@@ -17,36 +17,36 @@
 /* What becomes of one allocation. */
 struct spw_decision {
     const struct spw_policy_rule *rule;
-    struct spw_pool_wish wish;
+    struct spw_pool_placement wish;
 };
 
 /* The policy in force; NULL: none. What follows but for the first two asks for one. */
-extern _Atomic(struct spw_policy *) spw_hook_policy;
+extern _Atomic(struct spw_policy *) spw_serve_policy;
 
 /* Puts a policy into force, whose `file` is named where something is said of it. It is taken over
  * and stays until the process ends; false, and it is still the caller's, when the process has no
  * memory. Once, by one thread. */
-bool spw_decision_open(struct spw_policy *policy, const char *file);
+bool spw_serve_decision_open(struct spw_policy *policy, const char *file);
 
 /* How many regions rules name, and whether rules may place blocks on the host: what a pool must
  * have addresses for. */
-uint32_t spw_decision_regions(bool *ret_host);
+uint32_t spw_serve_decision_regions(bool *ret_host);
 
 /* The rule that decides on an allocation of `bytes` and what it wishes; false when none does. `api`
  * is what the program called. */
-bool spw_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
-                       const char *api, struct spw_decision *ret_decision);
+bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
+                             const char *api, struct spw_decision *ret_decision);
 
 /* The tally of a rule on a device. */
-struct spw_tally *spw_decision_tally(const struct spw_device *device,
-                                     const struct spw_policy_rule *rule);
+struct spw_tally *spw_serve_decision_tally(const struct spw_device *device,
+                                           const struct spw_policy_rule *rule);
 
 /* A wish that cannot be had: counts it, and says why, once for each rule. */
-void spw_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
-                        const char *why);
+void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
+                              const char *why);
 
 /* The limit of the rule refuses `bytes`: makes the decision what the rule says of what is beyond
  * it, false when that is to fail. Says so, once for each rule that warns, each time where it
  * fails. */
-bool spw_decision_beyond(const struct spw_device *device, struct spw_decision *decision,
-                         uint64_t bytes);
+bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,
+                               uint64_t bytes);

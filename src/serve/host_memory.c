@@ -7,14 +7,15 @@
 
 static CUresult pinned(CUresult result, void *const *address, size_t bytes)
 {
-    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
 
     if (here != NULL) {
-        spw_account_allocated(&spw_hook.devices[here->ordinal], (CUdeviceptr)(uintptr_t)*address,
-                              SPW_LEDGER_PINNED, bytes, /* site */ 0);
+        spw_serve_account_allocated(&spw_process.devices[here->ordinal],
+                                    (CUdeviceptr)(uintptr_t)*address, SPW_LEDGER_PINNED, bytes,
+                                    /* site */ 0);
     }
     if (result == CUDA_SUCCESS) {
-        spw_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
+        spw_track_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
     }
     return result;
 }
@@ -23,21 +24,21 @@ CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigne
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_hook_driver()->cuMemAllocManaged(dptr, bytesize, flags));
+    SPW_FORWARD(result, spw_track_driver()->cuMemAllocManaged(dptr, bytesize, flags));
     if (result == CUDA_SUCCESS) {
-        spw_indirect_mapped(*dptr, bytesize);
+        spw_track_indirect_mapped(*dptr, bytesize);
     }
     return result;
 }
 
 CUresult spw_serve_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
-    return pinned(spw_hook_driver()->cuMemHostAlloc(pp, bytesize, Flags), pp, bytesize);
+    return pinned(spw_track_driver()->cuMemHostAlloc(pp, bytesize, Flags), pp, bytesize);
 }
 
 CUresult spw_serve_cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
-    return pinned(spw_hook_driver()->cuMemAllocHost_v2(pp, bytesize), pp, bytesize);
+    return pinned(spw_track_driver()->cuMemAllocHost_v2(pp, bytesize), pp, bytesize);
 }
 
 CUresult spw_serve_cuMemFreeHost(void *p)
@@ -47,7 +48,7 @@ CUresult spw_serve_cuMemFreeHost(void *p)
 
 CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
-    return pinned(spw_hook_driver()->cuMemHostRegister_v2(p, bytesize, Flags), &p, bytesize);
+    return pinned(spw_track_driver()->cuMemHostRegister_v2(p, bytesize, Flags), &p, bytesize);
 }
 
 CUresult spw_serve_cuMemHostUnregister(void *p)

@@ -4,10 +4,10 @@
 
 CUresult spw_serve_cuInit(unsigned int Flags)
 {
-    CUresult result = spw_hook_driver()->cuInit(Flags);
+    CUresult result = spw_track_driver()->cuInit(Flags);
 
     if (result == CUDA_SUCCESS && !spw_driver_inside()) {
-        spw_hook_start();
+        spw_track_start();
     }
     return result;
 }

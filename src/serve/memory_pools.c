@@ -12,12 +12,13 @@ static uint64_t larger(uint64_t a, uint64_t b)
 /* Used is what the program holds, on any tier; reserved is what backs it, never less. */
 CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-    struct spw_device *device = value == NULL ? NULL : spw_device_of_pool(pool);
+    struct spw_device *device = value == NULL ? NULL : spw_track_device_of_pool(pool);
     const struct spw_counters *c = device == NULL ? NULL : device->counters;
     uint64_t used, reserved;
 
-    if (device == NULL || spw_device_opened(device) == NULL || spw_hook.mode == SPW_MODE_OBSERVE) {
-        return spw_hook_driver()->cuMemPoolGetAttribute(pool, attr, value);
+    if (device == NULL || spw_track_device_opened(device) == NULL ||
+        spw_process.mode == SPW_MODE_OBSERVE) {
+        return spw_track_driver()->cuMemPoolGetAttribute(pool, attr, value);
     }
     switch (attr) {
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
@@ -37,15 +38,15 @@ CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute 
         *(cuuint64_t *)value = larger(reserved, used);
         return CUDA_SUCCESS;
     default:
-        return spw_hook_driver()->cuMemPoolGetAttribute(pool, attr, value);
+        return spw_track_driver()->cuMemPoolGetAttribute(pool, attr, value);
     }
 }
 
 CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-    CUresult result = spw_hook_driver()->cuMemPoolSetAttribute(pool, attr, value);
-    struct spw_device *device = spw_device_of_pool(pool);
-    struct spw_pool *ours = device == NULL ? NULL : spw_device_opened(device);
+    CUresult result = spw_track_driver()->cuMemPoolSetAttribute(pool, attr, value);
+    struct spw_device *device = spw_track_device_of_pool(pool);
+    struct spw_pool *ours = device == NULL ? NULL : spw_track_device_opened(device);
 
     if (result == CUDA_SUCCESS && ours != NULL) {
         /* A peak can be set to zero only, and begins again at the present value. */
@@ -62,28 +63,28 @@ CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute 
 
 CUresult spw_serve_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
 {
-    struct spw_device *device = spw_device_of_pool(pool);
-    struct spw_pool *ours = device == NULL ? NULL : spw_device_opened(device);
+    struct spw_device *device = spw_track_device_of_pool(pool);
+    struct spw_pool *ours = device == NULL ? NULL : spw_track_device_opened(device);
 
     if (ours != NULL) {
         (void)spw_pool_trim(ours, minBytesToKeep);
         (void)spw_pool_trim_host(ours);
     }
-    return spw_hook_driver()->cuMemPoolTrimTo(pool, minBytesToKeep);
+    return spw_track_driver()->cuMemPoolTrimTo(pool, minBytesToKeep);
 }
 
 CUresult spw_serve_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
-    CUresult result = spw_hook_driver()->cuMemPoolSetAccess(pool, map, count);
-    struct spw_device *device = spw_device_of_pool(pool);
+    CUresult result = spw_track_driver()->cuMemPoolSetAccess(pool, map, count);
+    struct spw_device *device = spw_track_device_of_pool(pool);
 
     for (size_t i = 0; device != NULL && result == CUDA_SUCCESS && i < count; i++) {
         const struct spw_device *accessor = map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE
-                                                ? spw_device_of(map[i].location.id)
+                                                ? spw_track_device_of(map[i].location.id)
                                                 : NULL;
 
         if (accessor != NULL && accessor != device) {
-            result = spw_device_grant(device, accessor->ordinal, map[i].flags);
+            result = spw_track_device_grant(device, accessor->ordinal, map[i].flags);
         }
     }
     return result;
@@ -92,10 +93,10 @@ CUresult spw_serve_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *
 /* A destroyed pool that was current leaves the default pool in its place. */
 CUresult spw_serve_cuMemPoolDestroy(CUmemoryPool pool)
 {
-    CUresult result = spw_hook_driver()->cuMemPoolDestroy(pool);
+    CUresult result = spw_track_driver()->cuMemPoolDestroy(pool);
 
-    for (int i = 0; result == CUDA_SUCCESS && i < spw_hook.device_count; i++) {
-        struct spw_device *device = &spw_hook.devices[i];
+    for (int i = 0; result == CUDA_SUCCESS && i < spw_process.device_count; i++) {
+        struct spw_device *device = &spw_process.devices[i];
         CUmemoryPool current = pool;
 
         (void)atomic_compare_exchange_strong(&device->current_pool, &current, device->default_pool);
@@ -107,16 +108,16 @@ CUresult spw_serve_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData, CUd
 {
     struct spw_pool *pool;
 
-    if (spw_device_owner(ptr, &pool) != NULL) {
+    if (spw_track_device_owner(ptr, &pool) != NULL) {
         return CUDA_ERROR_INVALID_VALUE; /* as of any pool that was not made for sharing */
     }
-    return spw_hook_driver()->cuMemPoolExportPointer(shareData, ptr);
+    return spw_track_driver()->cuMemPoolExportPointer(shareData, ptr);
 }
 
 CUresult spw_serve_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
-    CUresult result = spw_hook_driver()->cuDeviceSetMemPool(dev, pool);
-    struct spw_device *device = spw_device_of(dev);
+    CUresult result = spw_track_driver()->cuDeviceSetMemPool(dev, pool);
+    struct spw_device *device = spw_track_device_of(dev);
 
     if (result == CUDA_SUCCESS && device != NULL) {
         atomic_store(&device->current_pool, pool);
@@ -127,12 +128,12 @@ CUresult spw_serve_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 CUresult spw_serve_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
                                    CUmemoryPool pool)
 {
-    CUresult result = spw_hook_driver()->cuMemSetMemPool(location, type, pool);
+    CUresult result = spw_track_driver()->cuMemSetMemPool(location, type, pool);
     struct spw_device *device;
 
     if (result == CUDA_SUCCESS && location->type == CU_MEM_LOCATION_TYPE_DEVICE &&
         type == CU_MEM_ALLOCATION_TYPE_PINNED) {
-        device = spw_device_of(location->id);
+        device = spw_track_device_of(location->id);
         if (device != NULL) {
             atomic_store(&device->current_pool, pool);
         }

@@ -30,7 +30,7 @@ struct nvml {
 
 static bool take(void *library, const char *name, void *ret_function)
 {
-    void *found = spw_dl_symbol(library, name);
+    void *found = spw_driver_dl_symbol(library, name);
 
     memcpy(ret_function, &found, sizeof(found));
     return found != NULL;
@@ -53,7 +53,7 @@ static bool bus_of(const struct spw_device *device, char *ret_bus, size_t capaci
     static const CUdevice_attribute asked[] = {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID,
                                                CU_DEVICE_ATTRIBUTE_PCI_BUS_ID,
                                                CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID};
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     int values[3];
 
     for (int i = 0; i < 3; i++) {
@@ -105,7 +105,7 @@ static bool ask(const struct nvml *nvml, const struct spw_device *device,
     return true;
 }
 
-bool spw_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage)
+bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage)
 {
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     struct nvml nvml;

@@ -17,4 +17,4 @@ struct spw_nvml_usage {
 };
 
 /* False when there is no such library, or it does not know the device. */
-bool spw_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage);
+bool spw_serve_nvml_ask(const struct spw_device *device, struct spw_nvml_usage *ret_usage);

@@ -13,14 +13,14 @@
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 
-static_assert((int)SPW_STATS_HOLDERS == (int)SPW_SITE_HOLDERS, "as many in the statistics");
-static_assert((int)SPW_STATS_LABEL == (int)SPW_SITE_LABEL, "as long in the statistics");
-static_assert((int)SPW_STATS_ADVICE == (int)SPW_SITE_RULE, "as long in the statistics");
+static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in the statistics");
+static_assert((int)SPW_STATS_LABEL == (int)SPW_CALLSITE_LABEL, "as long in the statistics");
+static_assert((int)SPW_STATS_ADVICE == (int)SPW_CALLSITE_RULE, "as long in the statistics");
 
 /* The sites that were reported in full, by this process. */
 static struct {
     _Atomic int pid;
-    _Atomic uint64_t sites[SPW_SITE_MOST / 64 + 1];
+    _Atomic uint64_t sites[SPW_CALLSITE_MOST / 64 + 1];
 } reported;
 
 static bool is_first(uint32_t site)
@@ -33,7 +33,8 @@ static bool is_first(uint32_t site)
             atomic_store(&reported.sites[i], 0);
         }
     }
-    return site <= SPW_SITE_MOST && (atomic_fetch_or(&reported.sites[site / 64], bit) & bit) == 0;
+    return site <= SPW_CALLSITE_MOST &&
+           (atomic_fetch_or(&reported.sites[site / 64], bit) & bit) == 0;
 }
 
 /* ---- gathering ---- */
@@ -41,7 +42,7 @@ static bool is_first(uint32_t site)
 /* What the driver says of the device; nothing while another device's context is current. */
 static void ask_device(const struct spw_device *device, struct spw_stats_oom *report)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     size_t total = 0, free = 0;
     CUdevice current;
 
@@ -71,10 +72,10 @@ static void ask_pool(struct spw_pool *pool, struct spw_stats_oom *report)
 static void ask_host(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
 
-    spw_hook_host_memory(&memory);
-    if (spw_hook_driver()->simulated != NULL) {
+    spw_serve_host_memory(&memory);
+    if (spw_track_driver()->simulated != NULL) {
         memory.available -= taken < memory.available ? taken : memory.available;
     }
     report->host_total_bytes = memory.limited ? memory.group_limit : memory.total;
@@ -90,8 +91,8 @@ static void ask_others(const struct spw_device *device, struct spw_stats_oom *re
     struct spw_nvml_usage usage;
 
     report->usage_known =
-        spw_nvml_ask(device, &usage) && usage.own_known &&
-        (spw_hook_driver()->simulated == NULL || usage.total == report->total_bytes);
+        spw_serve_nvml_ask(device, &usage) && usage.own_known &&
+        (spw_track_driver()->simulated == NULL || usage.total == report->total_bytes);
     if (report->usage_known) {
         report->own_other_bytes = usage.own > ours ? usage.own - ours : 0;
         report->other_process_bytes = usage.others;
@@ -100,15 +101,15 @@ static void ask_others(const struct spw_device *device, struct spw_stats_oom *re
 
 static void ask_sites(const struct spw_device *device, struct spw_stats_oom *report)
 {
-    struct spw_site_holding holding = {0};
+    struct spw_callsite_holding holding = {0};
 
     if (device->charges != NULL) {
-        spw_site_holding(device->charges, &holding);
+        spw_callsite_holding(device->charges, &holding);
     }
     report->holding_sites = holding.sites;
     report->holder_count = holding.count;
     for (int i = 0; i < holding.count; i++) {
-        const struct spw_site_holder *holder = &holding.holders[i];
+        const struct spw_callsite_holder *holder = &holding.holders[i];
         struct spw_stats_holder *noted = &report->holders[i];
 
         noted->site = holder->site;
@@ -118,7 +119,7 @@ static void ask_sites(const struct spw_device *device, struct spw_stats_oom *rep
     }
     report->rule[0] = '\0';
     report->rule_bytes = 0;
-    if (spw_hook.mode != SPW_MODE_OBSERVE) {
+    if (spw_process.mode != SPW_MODE_OBSERVE) {
         memcpy(report->rule, holding.rule, sizeof(report->rule));
         report->rule_bytes = holding.rule_bytes;
     }
@@ -133,7 +134,7 @@ static void gather(const struct spw_oom *oom, struct spw_stats_oom *report)
     (void)snprintf(report->api, sizeof(report->api), "%s", oom->api);
     report->total_bytes = report->free_bytes = 0;
     report->own_other_bytes = report->other_process_bytes = 0;
-    spw_site_label_of(oom->site, report->label, sizeof(report->label));
+    spw_callsite_label_of(oom->site, report->label, sizeof(report->label));
     ask_device(oom->device, report);
     ask_pool(oom->pool, report);
     ask_host(oom->device, report);
@@ -226,7 +227,7 @@ static void say_rule(const struct spw_stats_oom *report)
     spw_say("  %s", report->rule);
 }
 
-void spw_oom_report(const struct spw_oom *oom)
+void spw_serve_oom_report(const struct spw_oom *oom)
 {
     struct spw_stats_oom *report = oom->device->oom;
 

@@ -20,4 +20,4 @@ struct spw_oom {
 
 /* Writes what follows the one line, if the site has not been reported yet, and notes it for the
  * statistics file. */
-void spw_oom_report(const struct spw_oom *oom);
+void spw_serve_oom_report(const struct spw_oom *oom);

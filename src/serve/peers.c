@@ -10,27 +10,27 @@
  */
 static CUresult share(CUcontext peer, CUmemAccess_flags access)
 {
-    const struct spw_stream_info *here = spw_stream_current();
+    const struct spw_stream_info *here = spw_track_stream_current();
     int accessor = here == NULL ? -1 : here->ordinal;
-    int owner = spw_stream_ordinal(peer);
+    int owner = spw_track_stream_ordinal(peer);
 
     if (accessor < 0 || owner < 0 || accessor == owner) {
         return CUDA_SUCCESS;
     }
-    return spw_device_grant(&spw_hook.devices[owner], accessor, access);
+    return spw_track_device_grant(&spw_process.devices[owner], accessor, access);
 }
 
 CUresult spw_serve_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
 {
     CUresult result;
 
-    SPW_FORWARD(result, spw_hook_driver()->cuCtxEnablePeerAccess(peerContext, Flags));
+    SPW_FORWARD(result, spw_track_driver()->cuCtxEnablePeerAccess(peerContext, Flags));
     return result == CUDA_SUCCESS ? share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_READWRITE) : result;
 }
 
 CUresult spw_serve_cuCtxDisablePeerAccess(CUcontext peerContext)
 {
-    CUresult result = spw_hook_driver()->cuCtxDisablePeerAccess(peerContext);
+    CUresult result = spw_track_driver()->cuCtxDisablePeerAccess(peerContext);
 
     return result == CUDA_SUCCESS ? share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_NONE) : result;
 }
@@ -42,8 +42,8 @@ CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     static atomic_flag told = ATOMIC_FLAG_INIT;
     struct spw_pool *pool;
 
-    if (spw_device_owner(dptr, &pool) == NULL) {
-        return spw_hook_driver()->cuIpcGetMemHandle(pHandle, dptr);
+    if (spw_track_device_owner(dptr, &pool) == NULL) {
+        return spw_track_driver()->cuIpcGetMemHandle(pHandle, dptr);
     }
     if (!atomic_flag_test_and_set(&told)) {
         spw_say("memory of the pool cannot be shared with other processes by CUDA IPC; "
@@ -60,15 +60,15 @@ CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute 
 {
     if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && value != NULL &&
         *(const unsigned int *)value != 0) {
-        spw_registered_fix(ptr, 1);
+        spw_intercept_registered_fix(ptr, 1);
     }
-    return spw_hook_driver()->cuPointerSetAttribute(value, attribute, ptr);
+    return spw_track_driver()->cuPointerSetAttribute(value, attribute, ptr);
 }
 
 /* NCCL's registered buffers, where the switch adds up. */
 CUresult spw_serve_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
-    spw_registered_fix(memptr, size);
-    return spw_hook_driver()->cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags);
+    spw_intercept_registered_fix(memptr, size);
+    return spw_track_driver()->cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags);
 }

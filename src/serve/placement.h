@@ -7,13 +7,13 @@
 
 /* Blocks of all devices that are without memory until the device is first given work, and devices
  * of which a move has lost something. */
-extern _Atomic uint64_t spw_wish_lazies;
+extern _Atomic uint64_t spw_serve_placement_lazies;
 
 /* Gives them their memory: `api` is about to submit work. CUDA_ERROR_OUT_OF_MEMORY, reported, when
  * it cannot be had. */
-CUresult spw_wish_commit(const char *api);
+CUresult spw_serve_placement_commit(const char *api);
 
 /* Allocates a block by a decision. SPW_E_QUOTA when the limit of its rule says that it fails; else
- * as spw_spill_alloc. */
-enum spw_err spw_wish_alloc(const struct spw_request *request, struct spw_decision *decision,
-                            uint64_t *ret_address);
+ * as spw_track_spill_alloc. */
+enum spw_err spw_serve_placement_alloc(const struct spw_request *request,
+                                       struct spw_decision *decision, uint64_t *ret_address);

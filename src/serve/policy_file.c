@@ -15,7 +15,7 @@
 
 static char in_force[PATH_MAX];
 
-const char *spw_policy_file_name(void)
+const char *spw_serve_policy_file_name(void)
 {
     return in_force;
 }
@@ -73,7 +73,7 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     ret_reading->policy = NULL;
     (void)snprintf(ret_reading->path, sizeof(ret_reading->path), "%s",
                    spw_policy_find(name, base, buffer));
-    if (!spw_json_open(base, &json)) {
+    if (!spw_policy_json_open(base, &json)) {
         (void)snprintf(ret_reading->complaint, sizeof(ret_reading->complaint),
                        "%.200s: libcjson.so.1 is not found, expected it to read policies; the "
                        "default policy is used",
@@ -81,7 +81,7 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
         return;
     }
     ret_reading->policy = spw_policy_load(ret_reading->path, &json, &complaints);
-    spw_json_close(&json);
+    spw_policy_json_close(&json);
     if (ret_reading->policy == NULL) {
         complain(name, base, &complaints, ret_reading);
     }
@@ -109,7 +109,7 @@ static void install(const struct reading *reading)
         return;
     }
     memcpy(in_force, reading->path, sizeof(in_force));
-    if (!spw_decision_open(reading->policy, in_force)) {
+    if (!spw_serve_decision_open(reading->policy, in_force)) {
         spw_say("%s: no memory to note what it says of call sites; the default policy is used",
                 in_force);
         in_force[0] = '\0';
@@ -121,7 +121,7 @@ static void install(const struct reading *reading)
 
 /* Several threads may read it at once: the first to be done installs it, and the others wait for
  * that, which asks nobody. */
-void spw_policy_open_once(void)
+void spw_serve_policy_open_once(void)
 {
     static atomic_flag claimed = ATOMIC_FLAG_INIT;
     static _Atomic bool done;

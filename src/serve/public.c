@@ -10,11 +10,11 @@
 /* The device of an ordinal while CUDA is in use, else NULL. */
 static struct spw_device *device_at(int ordinal)
 {
-    if (atomic_load(&spw_hook.state) != SPW_HOOK_RUNNING || ordinal < 0 ||
-        ordinal >= spw_hook.device_count) {
+    if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING || ordinal < 0 ||
+        ordinal >= spw_process.device_count) {
         return NULL;
     }
-    return &spw_hook.devices[ordinal];
+    return &spw_process.devices[ordinal];
 }
 
 SPW_EXPORT int spillway_version(void)
@@ -53,7 +53,7 @@ SPW_EXPORT int spillway_stats(int ordinal, struct spillway_stats *stats)
 SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
 {
     struct spw_device *device = device_at(ordinal);
-    struct spw_pool *pool = device == NULL ? NULL : spw_device_opened(device);
+    struct spw_pool *pool = device == NULL ? NULL : spw_track_device_opened(device);
 
     if (device == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
@@ -66,7 +66,7 @@ SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
 
 static bool is_running(void)
 {
-    return atomic_load(&spw_hook.state) == SPW_HOOK_RUNNING;
+    return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
 }
 
 SPW_EXPORT int spillway_mark_step(void)
@@ -74,9 +74,10 @@ SPW_EXPORT int spillway_mark_step(void)
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        if (spw_device_opened(&spw_hook.devices[i]) != NULL && spw_hook.devices[i].tier != NULL) {
-            spw_host_tier_mark_step(spw_hook.devices[i].tier);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        if (spw_track_device_opened(&spw_process.devices[i]) != NULL &&
+            spw_process.devices[i].tier != NULL) {
+            spw_migrate_mark_step(spw_process.devices[i].tier);
         }
     }
     return CUDA_SUCCESS;
@@ -90,7 +91,7 @@ static CUresult treat(const void *address, size_t bytes, const struct spw_treatm
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    if (spw_device_owner(from, &pool) == NULL ||
+    if (spw_track_device_owner(from, &pool) == NULL ||
         spw_pool_treat(pool, from, bytes, treatment) == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -11,7 +11,7 @@
 static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_block)
 {
     struct spw_pool *pool;
-    struct spw_device *device = spw_device_owner(address, &pool);
+    struct spw_device *device = spw_track_device_owner(address, &pool);
 
     if (device != NULL && !spw_pool_find(pool, address, ret_block)) {
         ret_block->bytes = 0;
@@ -25,7 +25,7 @@ static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_
  * In observe mode everything passes, and the pool was told. */
 static uint64_t held(const struct spw_device *device, const struct spw_pool_usage *usage)
 {
-    return spw_hook.mode == SPW_MODE_OBSERVE
+    return spw_process.mode == SPW_MODE_OBSERVE
                ? usage->live
                : usage->live + spw_counter_get(&device->counters->passed_bytes);
 }
@@ -35,8 +35,8 @@ enum { LEAST_FREE = 2 << 20 };
 
 CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
 {
-    CUresult result = spw_hook_driver()->cuMemGetInfo_v2(free, total);
-    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_stream_current() : NULL;
+    CUresult result = spw_track_driver()->cuMemGetInfo_v2(free, total);
+    const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
     struct spw_pool_usage usage;
     struct spw_device *device;
     struct spw_pool *pool;
@@ -45,8 +45,8 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     if (here == NULL || free == NULL || total == NULL) {
         return result;
     }
-    device = &spw_hook.devices[here->ordinal];
-    pool = spw_device_pool(device);
+    device = &spw_process.devices[here->ordinal];
+    pool = spw_track_device_pool(device);
     if (pool == NULL) {
         return result;
     }
@@ -57,7 +57,7 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     fits = *free + usage.spare;
     *free = left < fits ? left : fits;
     /* PyTorch halves this until it gets so much, and takes a refusal of 0 bytes for an error. */
-    if (*free < LEAST_FREE && spw_spill_has_room(device)) {
+    if (*free < LEAST_FREE && spw_track_spill_has_room(device)) {
         *free = LEAST_FREE;
     }
     /* Programs take free + used <= total for granted. */
@@ -72,7 +72,7 @@ CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CU
     struct spw_block block;
 
     if (find_block(dptr, &block) == NULL) {
-        return spw_hook_driver()->cuMemGetAddressRange_v2(pbase, psize, dptr);
+        return spw_track_driver()->cuMemGetAddressRange_v2(pbase, psize, dptr);
     }
     if (block.bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -143,7 +143,7 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
     if (device != NULL && data != NULL && answer(device, &block, attribute, data)) {
         return CUDA_SUCCESS;
     }
-    return spw_hook_driver()->cuPointerGetAttribute(data, attribute, ptr);
+    return spw_track_driver()->cuPointerGetAttribute(data, attribute, ptr);
 }
 
 CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
@@ -160,7 +160,7 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
         ptr = (CUdeviceptr)(uintptr_t)&block;
         device = NULL;
     }
-    result = spw_hook_driver()->cuPointerGetAttributes(numAttributes, attributes, data, ptr);
+    result = spw_track_driver()->cuPointerGetAttributes(numAttributes, attributes, data, ptr);
     for (unsigned int i = 0; result == CUDA_SUCCESS && device != NULL && i < numAttributes; i++) {
         if (has_none(attributes[i])) {
             *(void **)data[i] = NULL;
@@ -182,5 +182,5 @@ CUresult spw_serve_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr,
     if (find_block(dptr, &block) != NULL) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    return spw_hook_driver()->cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags);
+    return spw_track_driver()->cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags);
 }

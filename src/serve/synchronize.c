@@ -7,14 +7,14 @@
 
 /* How far every open pool had got when the wait began. */
 struct moment {
-    struct spw_pool *pools[SPW_HOOK_DEVICES];
-    uint64_t clocks[SPW_HOOK_DEVICES];
+    struct spw_pool *pools[SPW_PROCESS_DEVICES];
+    uint64_t clocks[SPW_PROCESS_DEVICES];
 };
 
 static void take_moment(struct moment *ret_moment)
 {
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        ret_moment->pools[i] = spw_device_opened(&spw_hook.devices[i]);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        ret_moment->pools[i] = spw_track_device_opened(&spw_process.devices[i]);
         if (ret_moment->pools[i] != NULL) {
             ret_moment->clocks[i] = spw_pool_clock(ret_moment->pools[i]);
         }
@@ -23,14 +23,14 @@ static void take_moment(struct moment *ret_moment)
 
 /* ---- streams ---- */
 
-/* The stream is copied: what spw_stream_get returned does not outlive the wait. */
+/* The stream is copied: what spw_track_stream_get returned does not outlive the wait. */
 static CUresult waited_for_stream(CUresult result, const struct moment *moment,
                                   const struct spw_stream *stream)
 {
-    for (int i = 0; i < spw_hook.device_count && result == CUDA_SUCCESS; i++) {
+    for (int i = 0; i < spw_process.device_count && result == CUDA_SUCCESS; i++) {
         if (moment->pools[i] != NULL) {
             spw_pool_synchronized(moment->pools[i], stream, moment->clocks[i]);
-            spw_spill_rest(&spw_hook.devices[i]);
+            spw_track_spill_rest(&spw_process.devices[i]);
         }
     }
     return result;
@@ -38,8 +38,8 @@ static CUresult waited_for_stream(CUresult result, const struct moment *moment,
 
 #define SYNCHRONIZE_STREAM(handle, per_thread, call)                                               \
     do {                                                                                           \
-        const struct spw_stream_info *info = spw_stream_get((handle), (per_thread));               \
-        struct spw_driver *driver = spw_hook_driver();                                             \
+        const struct spw_stream_info *info = spw_track_stream_get((handle), (per_thread));         \
+        struct spw_driver *driver = spw_track_driver();                                            \
         struct spw_stream stream;                                                                  \
         struct moment moment;                                                                      \
                                                                                                    \
@@ -67,8 +67,8 @@ static bool is_only_context(int ordinal)
 {
     size_t cursor = 0;
 
-    return spw_stream_next_context(ordinal, &cursor) != NULL &&
-           spw_stream_next_context(ordinal, &cursor) == NULL;
+    return spw_track_stream_next_context(ordinal, &cursor) != NULL &&
+           spw_track_stream_next_context(ordinal, &cursor) == NULL;
 }
 
 /* A context's work is the whole device's when no other context was seen there. */
@@ -77,26 +77,26 @@ static CUresult waited_for_context(CUresult result, const struct moment *moment,
     if (result == CUDA_SUCCESS && ordinal >= 0 && moment->pools[ordinal] != NULL &&
         is_only_context(ordinal)) {
         spw_pool_synchronized(moment->pools[ordinal], NULL, moment->clocks[ordinal]);
-        spw_spill_rest(&spw_hook.devices[ordinal]);
+        spw_track_spill_rest(&spw_process.devices[ordinal]);
     }
     return result;
 }
 
 CUresult spw_serve_cuCtxSynchronize(void)
 {
-    const struct spw_stream_info *here = spw_stream_current();
+    const struct spw_stream_info *here = spw_track_stream_current();
     int ordinal = here != NULL ? here->ordinal : -1;
     struct moment moment;
 
     take_moment(&moment);
-    return waited_for_context(spw_hook_driver()->cuCtxSynchronize(), &moment, ordinal);
+    return waited_for_context(spw_track_driver()->cuCtxSynchronize(), &moment, ordinal);
 }
 
 CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
 {
-    int ordinal = ctx != NULL ? spw_stream_ordinal(ctx) : -1;
+    int ordinal = ctx != NULL ? spw_track_stream_ordinal(ctx) : -1;
     struct moment moment;
 
     take_moment(&moment);
-    return waited_for_context(spw_hook_driver()->cuCtxSynchronize_v2(ctx), &moment, ordinal);
+    return waited_for_context(spw_track_driver()->cuCtxSynchronize_v2(ctx), &moment, ordinal);
 }

@@ -42,27 +42,27 @@ static struct {
 
 static enum spw_err charge(const struct piece *piece)
 {
-    struct spw_device *device = &spw_hook.devices[piece->ordinal];
+    struct spw_device *device = &spw_process.devices[piece->ordinal];
     struct spw_pool *pool;
 
     if (piece->host) {
         spw_counter_add(&device->counters->pinned_bytes, piece->bytes);
         return SPW_OK;
     }
-    pool = spw_device_pool(device);
+    pool = spw_track_device_pool(device);
     return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge_for(pool, piece->bytes, piece->site);
 }
 
 static void discharge(const struct piece *piece)
 {
-    struct spw_device *device = &spw_hook.devices[piece->ordinal];
+    struct spw_device *device = &spw_process.devices[piece->ordinal];
     struct spw_pool *pool;
 
     if (piece->host) {
         spw_counter_add(&device->counters->pinned_bytes, -piece->bytes);
         return;
     }
-    pool = spw_device_opened(device);
+    pool = spw_track_device_opened(device);
     if (pool != NULL) {
         spw_pool_tally_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
         (piece->spilled ? spw_pool_discharge_host_for : spw_pool_discharge_for)(pool, piece->bytes,
@@ -86,10 +86,10 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
 
     *ret_host = prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE;
     if (!*ret_host) {
-        return spw_device_of(prop->location.id);
+        return spw_track_device_of(prop->location.id);
     }
-    here = spw_stream_current();
-    return here == NULL ? &spw_hook.devices[0] : &spw_hook.devices[here->ordinal];
+    here = spw_track_stream_current();
+    return here == NULL ? &spw_process.devices[0] : &spw_process.devices[here->ordinal];
 }
 
 static bool enter(CUmemGenericAllocationHandle handle, struct piece *piece)
@@ -111,7 +111,7 @@ static enum spw_err charge_host(struct spw_device *device, struct piece *piece, 
     int node;
 
     if (piece->host || piece->spilled ||
-        spw_spill_charge(device, piece->bytes, piece->site, err, &node) != SPW_OK) {
+        spw_track_spill_charge(device, piece->bytes, piece->site, err, &node) != SPW_OK) {
         return err;
     }
     piece->spilled = true;
@@ -132,7 +132,7 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
         spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
 
     if (err == SPW_E_QUOTA) {
-        if (!spw_decision_beyond(device, decision, piece->bytes)) {
+        if (!spw_serve_decision_beyond(device, decision, piece->bytes)) {
             return err;
         }
         err = spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
@@ -147,7 +147,7 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
 static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piece,
                                    struct spw_decision *decision, CUmemAllocationProp *prop)
 {
-    struct spw_pool *pool = spw_device_pool(device);
+    struct spw_pool *pool = spw_track_device_pool(device);
     enum spw_err err;
 
     if (pool == NULL) {
@@ -158,19 +158,20 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piec
         return err;
     }
     if (decision->wish.host_permille > 0 || decision->wish.lazy) {
-        spw_decision_unmet(device, decision->rule, "memory of the program's own is on one tier");
+        spw_serve_decision_unmet(device, decision->rule,
+                                 "memory of the program's own is on one tier");
     }
     if (decision->wish.on_host) {
         if (charge_host(device, piece, SPW_E_LIMIT, prop) == SPW_OK) {
             return SPW_OK;
         }
-        spw_decision_unmet(device, decision->rule, "the host has no room for it");
+        spw_serve_decision_unmet(device, decision->rule, "the host has no room for it");
         spw_pool_tally_return(pool, piece->rule, piece->bytes);
         piece->tallied_host = false;
     }
     err = charge(piece);
     if (err == SPW_E_LIMIT && decision->wish.on_device) {
-        spw_decision_unmet(device, decision->rule, "the device has no more room for it");
+        spw_serve_decision_unmet(device, decision->rule, "the device has no more room for it");
     }
     return err;
 }
@@ -182,9 +183,9 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct piece *pi
     struct spw_decision decision;
     enum spw_err err;
 
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_hook_policy, memory_order_acquire) != NULL) &&
-        !piece->host && spw_hook.mode != SPW_MODE_OBSERVE &&
-        spw_decision_make(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_policy, memory_order_acquire) != NULL) &&
+        !piece->host && spw_process.mode != SPW_MODE_OBSERVE &&
+        spw_serve_decision_make(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
         err = charge_by_rule(device, piece, &decision, prop);
     } else {
         err = charge(piece);
@@ -195,7 +196,7 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct piece *pi
 /* What became of a piece that could not be charged. */
 static void forget(struct piece *piece)
 {
-    struct spw_pool *pool = spw_device_opened(&spw_hook.devices[piece->ordinal]);
+    struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[piece->ordinal]);
 
     if (pool != NULL) {
         spw_pool_tally_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
@@ -208,7 +209,7 @@ static CUresult create(struct spw_device *device, struct piece *piece,
                        CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
                        unsigned long long flags)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     struct piece refused = *piece;
     CUresult result;
 
@@ -226,7 +227,7 @@ static CUresult create(struct spw_device *device, struct piece *piece,
 static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *handle,
                        CUresult result)
 {
-    struct spw_device *device = piece->host ? NULL : &spw_hook.devices[piece->ordinal];
+    struct spw_device *device = piece->host ? NULL : &spw_process.devices[piece->ordinal];
     uint64_t bytes = piece->bytes;
     uint32_t site = piece->site;
 
@@ -236,8 +237,8 @@ static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *
         spw_counter_add(&device->counters->vmm_creates, 1);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY && device != NULL) {
-        (void)spw_account_oom(device, spw_device_pool(device), "cuMemCreate", bytes, site,
-                              SPW_E_NO_MEMORY);
+        (void)spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", bytes,
+                                    site, SPW_E_NO_MEMORY);
     }
     return result;
 }
@@ -245,14 +246,14 @@ static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *
 CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                                const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     struct spw_device *device = NULL;
     CUmemAllocationProp placed;
     struct piece *piece = NULL;
     CUresult result;
     bool host;
 
-    if (handle != NULL && prop != NULL && size > 0 && spw_hook.device_count > 0) {
+    if (handle != NULL && prop != NULL && size > 0 && spw_process.device_count > 0) {
         device = device_for(prop, &host);
         piece = device == NULL ? NULL : malloc(sizeof(*piece));
     }
@@ -261,15 +262,14 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
 
         placed = *prop;
         *piece = (struct piece){size, device->ordinal, host,
-                                .site = host ? 0 : spw_hook_site("cuMemCreate"),
-                                .references = 1};
+                                .site = host ? 0 : spw_track_site("cuMemCreate"), .references = 1};
         err = charge_somewhere(device, piece, &placed);
         if (err == SPW_E_LIMIT || err == SPW_E_QUOTA) {
             uint32_t site = piece->site;
 
             forget(piece);
-            return spw_account_oom(device, spw_device_pool(device), "cuMemCreate", size, site,
-                                   err);
+            return spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", size,
+                                         site, err);
         }
         if (err != SPW_OK) {
             forget(piece);
@@ -310,7 +310,7 @@ static void add_reference(CUmemGenericAllocationHandle handle, struct piece *pie
 CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
     struct piece *piece = drop_reference(handle);
-    CUresult result = spw_hook_driver()->cuMemRelease(handle);
+    CUresult result = spw_track_driver()->cuMemRelease(handle);
     bool gone;
 
     if (piece == NULL) {
@@ -337,7 +337,7 @@ CUresult spw_serve_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
     struct mapping *mapping;
     CUresult result;
 
-    SPW_FORWARD(result, spw_hook_driver()->cuMemMap(ptr, size, offset, handle, flags));
+    SPW_FORWARD(result, spw_track_driver()->cuMemMap(ptr, size, offset, handle, flags));
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -374,7 +374,7 @@ static struct piece *unmap_one(uint64_t address, uint64_t *ret_bytes)
 
 CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
-    CUresult result = spw_hook_driver()->cuMemUnmap(ptr, size);
+    CUresult result = spw_track_driver()->cuMemUnmap(ptr, size);
     uint64_t bytes = 1;
 
     /* One call may take several neighbouring mappings away. */
@@ -411,10 +411,10 @@ CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *han
     struct spw_pool *pool;
     CUresult result;
 
-    if (spw_device_owner(address, &pool) != NULL) {
+    if (spw_track_device_owner(address, &pool) != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    result = spw_hook_driver()->cuMemRetainAllocationHandle(handle, addr);
+    result = spw_track_driver()->cuMemRetainAllocationHandle(handle, addr);
     if (result == CUDA_SUCCESS) {
         pthread_mutex_lock(&tables.lock);
         piece = piece_at(address);
@@ -426,17 +426,17 @@ CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *han
     return result;
 }
 
-void spw_vmm_lock(void)
+void spw_serve_vmm_lock(void)
 {
     pthread_mutex_lock(&tables.lock);
 }
 
-void spw_vmm_unlock(void)
+void spw_serve_vmm_unlock(void)
 {
     pthread_mutex_unlock(&tables.lock);
 }
 
-void spw_vmm_reset(void)
+void spw_serve_vmm_reset(void)
 {
     pthread_mutex_lock(&tables.lock);
     spw_map_clear(&tables.mappings);

@@ -7,6 +7,6 @@
 #pragma once
 
 /* For fork: the lock around it, and empty tables for the child. */
-void spw_vmm_lock(void);
-void spw_vmm_unlock(void);
-void spw_vmm_reset(void);
+void spw_serve_vmm_lock(void);
+void spw_serve_vmm_unlock(void);
+void spw_serve_vmm_reset(void);

@@ -140,7 +140,7 @@ static bool is_of_this_run(int pid)
 
 void spw_stats_path_clear(const char *path, uint64_t start)
 {
-    struct timespec began = spw_process_start_time(start);
+    struct timespec began = spw_stats_process_start_time(start);
     struct stat status;
     int owner;
 

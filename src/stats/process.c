@@ -52,7 +52,7 @@ static const char *find_script(const char *command, const char *end)
     return NULL;
 }
 
-void spw_process_name_of(const char *command, size_t bytes, char *name, size_t capacity)
+void spw_stats_process_name_of(const char *command, size_t bytes, char *name, size_t capacity)
 {
     const char *script = bytes > 0 ? find_script(command, command + bytes) : NULL;
 
@@ -63,7 +63,7 @@ void spw_process_name_of(const char *command, size_t bytes, char *name, size_t c
     }
 }
 
-void spw_process_program(char *name, size_t capacity)
+void spw_stats_process_program(char *name, size_t capacity)
 {
     char arguments[1024];
     size_t length = read_start("/proc/self/cmdline", arguments, sizeof(arguments));
@@ -74,12 +74,12 @@ void spw_process_program(char *name, size_t capacity)
     snprintf(name, capacity, "%s", runs ? last_part(script) : program);
 }
 
-void spw_process_name(char *name, size_t capacity)
+void spw_stats_process_name(char *name, size_t capacity)
 {
     char arguments[1024];
     size_t length = read_start("/proc/self/cmdline", arguments, sizeof(arguments));
 
-    spw_process_name_of(arguments, length, name, capacity);
+    spw_stats_process_name_of(arguments, length, name, capacity);
 }
 
 /* Steps over `count` fields separated by single spaces. */
@@ -92,7 +92,7 @@ static const char *skip_fields(const char *text, int count)
     return text;
 }
 
-bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
+bool spw_stats_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
 {
     enum { FIELDS_TO_STATE = 1, FIELDS_TO_START = 19 };
     char path[64];
@@ -117,7 +117,7 @@ bool spw_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
     return true;
 }
 
-struct timespec spw_process_start_time(uint64_t ticks)
+struct timespec spw_stats_process_start_time(uint64_t ticks)
 {
     uint64_t tick = NANOSECONDS / (uint64_t)sysconf(_SC_CLK_TCK);
     struct timespec boot;

@@ -72,7 +72,7 @@ static void keep(int fd, bool backs)
     }
 }
 
-void *spw_stats_room_create(size_t bytes, char ret_path[SPW_STATS_PATH])
+void *spw_stats_shm_create(size_t bytes, char ret_path[SPW_STATS_PATH])
 {
     int fd = open_in_run_dir(ret_path);
     bool is_file = fd >= 0;
@@ -110,7 +110,7 @@ static bool is_ours(void)
     return fstat(room.fd, &now) == 0 && now.st_dev == room.device && now.st_ino == room.inode;
 }
 
-bool spw_stats_room_back(const void *from, size_t bytes)
+bool spw_stats_shm_back(const void *from, size_t bytes)
 {
     size_t offset = (size_t)((const char *)from - room.address);
     size_t begin = offset / PAGE * PAGE;
@@ -119,7 +119,7 @@ bool spw_stats_room_back(const void *from, size_t bytes)
                                                         (off_t)(offset + bytes - begin)) == 0);
 }
 
-void spw_stats_room_forget(void)
+void spw_stats_shm_forget(void)
 {
     if (room.fd >= 0 && is_ours()) {
         (void)close(room.fd);

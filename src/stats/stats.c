@@ -98,7 +98,7 @@ struct spw_stats *spw_stats_create(void)
     stats->version = SPW_STATS_VERSION;
     stats->bytes = sizeof(*stats);
     stats->pid = (int)getpid();
-    spw_process_start(stats->pid, &stats->start, &state);
+    spw_stats_process_start(stats->pid, &stats->start, &state);
     atomic_store(&process.stats, stats);
     return stats;
 }
@@ -118,7 +118,7 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
 {
     snprintf(stats->mode, sizeof(stats->mode), "%s", mode);
     snprintf(stats->why, sizeof(stats->why), "%s", why);
-    spw_process_name(stats->process, sizeof(stats->process));
+    spw_stats_process_name(stats->process, sizeof(stats->process));
     stats->device_count = device_count < SPW_STATS_DEVICES ? device_count : SPW_STATS_DEVICES;
     stats->summary = summary;
     stats->path[0] = '\0';

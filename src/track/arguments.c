@@ -48,7 +48,7 @@ static size_t place_of(uintptr_t function, uint32_t generation)
  * The result is that behind the last one. */
 static CUresult enter_sizes(struct layout *layout, CUfunction function, bool kernel)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     size_t offset, bytes;
     CUresult result = CUDA_SUCCESS;
 
@@ -70,7 +70,7 @@ static CUresult enter_sizes(struct layout *layout, CUfunction function, bool ker
 
 static bool has_direct_name(CUfunction function, bool kernel)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
     const char *name = NULL;
 
@@ -79,13 +79,13 @@ static bool has_direct_name(CUfunction function, bool kernel)
     } else if (!kernel && driver->cuFuncGetName != NULL) {
         result = SPW_DRIVER_CALL(driver, -1, cuFuncGetName, &name, function);
     }
-    return result == CUDA_SUCCESS && name != NULL && !spw_kernel_name_is_indirect(name);
+    return result == CUDA_SUCCESS && name != NULL && !spw_track_kernel_name_is_indirect(name);
 }
 
 /* Asks the driver for a layout. The lock is held. */
 static void learn(struct layout *layout, CUfunction function)
 {
-    const struct spw_driver *driver = spw_hook_driver();
+    const struct spw_driver *driver = spw_track_driver();
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
     bool kernel = false;
 
@@ -134,13 +134,13 @@ static struct layout *find(CUfunction function)
     return NULL;
 }
 
-void spw_use_forget_layouts(void)
+void spw_track_arguments_forget_layouts(void)
 {
     atomic_fetch_add(&table.generation, 1);
 }
 
 /* Enters an address of ours. */
-static void enter_address(struct spw_use *use, uint64_t address)
+static void enter_address(struct spw_arguments *use, uint64_t address)
 {
     for (size_t i = 0; i < use->count; i++) {
         if (use->addresses[i] == address) {
@@ -154,31 +154,31 @@ static void enter_address(struct spw_use *use, uint64_t address)
     use->addresses[use->count++] = address;
 }
 
-void spw_use_add(struct spw_use *use, uint64_t word)
+void spw_track_arguments_add(struct spw_arguments *use, uint64_t word)
 {
     struct spw_pool *pool;
 
-    if (spw_device_owner(word, &pool) != NULL) {
+    if (spw_track_device_owner(word, &pool) != NULL) {
         enter_address(use, word);
     }
 }
 
 /* The same of a kernel's argument, which may lead it to more. */
-static void follow(struct spw_use *use, uint64_t word)
+static void follow(struct spw_arguments *use, uint64_t word)
 {
     struct spw_pool *pool;
-    bool ours = spw_device_owner(word, &pool) != NULL;
+    bool ours = spw_track_device_owner(word, &pool) != NULL;
 
     if (ours) {
         enter_address(use, word);
     }
-    if (SPW_UNLIKELY(spw_indirect_at(word, ours))) {
+    if (SPW_UNLIKELY(spw_track_indirect_at(word, ours))) {
         use->known = false;
     }
 }
 
 /* Adds what may be addresses in one parameter, or several in a row: plain, or in a tensor map. */
-static void look_through(struct spw_use *use, const unsigned char *param, size_t bytes)
+static void look_through(struct spw_arguments *use, const unsigned char *param, size_t bytes)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
         uint64_t word;
@@ -186,9 +186,9 @@ static void look_through(struct spw_use *use, const unsigned char *param, size_t
         memcpy(&word, param + at, sizeof(word));
         follow(use, word);
     }
-    for (size_t at = 0; spw_tensor_map_any() && at + SPW_TENSOR_MAP_BYTES <= bytes;
+    for (size_t at = 0; spw_track_tensor_map_any() && at + SPW_TENSOR_MAP_BYTES <= bytes;
          at += SPW_TENSOR_MAP_ALIGN) {
-        follow(use, spw_tensor_map_find(param + at));
+        follow(use, spw_track_tensor_map_find(param + at));
     }
 }
 
@@ -209,14 +209,15 @@ static bool find_buffer(void **extra, const void **ret_buffer, size_t *ret_bytes
     return *ret_buffer != NULL;
 }
 
-void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra)
+void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
+                                void **extra)
 {
     struct layout *layout = find(function);
     const void *buffer;
     size_t bytes;
 
     ret_use->count = 0;
-    ret_use->known = layout != NULL && layout->direct && !spw_indirect_everywhere();
+    ret_use->known = layout != NULL && layout->direct && !spw_track_indirect_everywhere();
     ret_use->kernel = true;
     ret_use->first = layout != NULL &&
                      !atomic_load_explicit(&layout->launched, memory_order_relaxed) &&
@@ -232,28 +233,29 @@ void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params,
     }
 }
 
-void spw_use_expect(const struct spw_use *use, CUstream stream, bool per_thread)
+void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream, bool per_thread)
 {
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        const struct spw_stream_info *info =
-            spw_spill_follows(&spw_hook.devices[i]) ? spw_stream_get(stream, per_thread) : NULL;
+    for (int i = 0; i < spw_process.device_count; i++) {
+        const struct spw_stream_info *info = spw_track_spill_follows(&spw_process.devices[i])
+                                                 ? spw_track_stream_get(stream, per_thread)
+                                                 : NULL;
 
-        spw_spill_expect(&spw_hook.devices[i], use->addresses, use->count,
-                         info != NULL && info->ordinal == i ? &info->stream : NULL);
+        spw_track_spill_expect(&spw_process.devices[i], use->addresses, use->count,
+                               info != NULL && info->ordinal == i ? &info->stream : NULL);
     }
 }
 
-void spw_use_note(const struct spw_use *use)
+void spw_track_arguments_note(const struct spw_arguments *use)
 {
     /* One that is inside another is a part of it. */
-    for (int i = 0; spw_gate_thread.depth == 1 && i < spw_hook.device_count; i++) {
+    for (int i = 0; spw_migrate_barrier_thread.depth == 1 && i < spw_process.device_count; i++) {
         if (SPW_UNLIKELY(use->first)) {
-            spw_spill_meet_kernel(&spw_hook.devices[i]);
+            spw_track_spill_meet_kernel(&spw_process.devices[i]);
         }
         if (use->known) {
-            spw_spill_use(&spw_hook.devices[i], use->addresses, use->count, use->kernel);
+            spw_track_spill_use(&spw_process.devices[i], use->addresses, use->count, use->kernel);
         } else if (use->count > 0) {
-            spw_spill_use_among(&spw_hook.devices[i], use->addresses, use->count);
+            spw_track_spill_use_among(&spw_process.devices[i], use->addresses, use->count);
         }
     }
 }
@@ -262,16 +264,16 @@ void spw_use_note(const struct spw_use *use)
 
 CUresult spw_serve_cuModuleUnload(CUmodule hmod)
 {
-    CUresult result = spw_hook_driver()->cuModuleUnload(hmod);
+    CUresult result = spw_track_driver()->cuModuleUnload(hmod);
 
-    spw_use_forget_layouts();
+    spw_track_arguments_forget_layouts();
     return result;
 }
 
 CUresult spw_serve_cuLibraryUnload(CUlibrary library)
 {
-    CUresult result = spw_hook_driver()->cuLibraryUnload(library);
+    CUresult result = spw_track_driver()->cuLibraryUnload(library);
 
-    spw_use_forget_layouts();
+    spw_track_arguments_forget_layouts();
     return result;
 }

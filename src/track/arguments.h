@@ -10,7 +10,7 @@
 
 enum { SPW_USE_ADDRESSES = 192 };
 
-struct spw_use {
+struct spw_arguments {
     bool known;                            /* nothing tells that it uses more than these */
     bool kernel;                           /* which may find others in memory all the same */
     bool first;                            /* launch of that kernel */
@@ -19,18 +19,20 @@ struct spw_use {
 };
 
 /* Whether anybody wants to know, and the call is the program's. */
-static inline bool spw_use_wanted(void)
+static inline bool spw_track_arguments_wanted(void)
 {
-    return SPW_UNLIKELY(atomic_load_explicit(&spw_heat_watched, memory_order_relaxed) > 0) &&
+    return SPW_UNLIKELY(
+               atomic_load_explicit(&spw_migrate_access_log_watched, memory_order_relaxed) > 0) &&
            !spw_driver_inside();
 }
 
 /* Takes the addresses of a launch from its parameters, each by itself or all in one buffer; known
  * unless something tells that it reaches more than they name (indirect.h). */
-void spw_use_launch(struct spw_use *ret_use, CUfunction function, void **params, void **extra);
+void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
+                                void **extra);
 
 /* The same of a call that names all its memory: begins with none. */
-static inline void spw_use_touch(struct spw_use *ret_use)
+static inline void spw_track_arguments_touch(struct spw_arguments *ret_use)
 {
     ret_use->known = true;
     ret_use->kernel = ret_use->first = false;
@@ -38,7 +40,7 @@ static inline void spw_use_touch(struct spw_use *ret_use)
 }
 
 /* The same of a call whose memory is not looked for. */
-static inline void spw_use_anything(struct spw_use *ret_use)
+static inline void spw_track_arguments_anything(struct spw_arguments *ret_use)
 {
     ret_use->known = false;
     ret_use->kernel = ret_use->first = false;
@@ -46,19 +48,20 @@ static inline void spw_use_anything(struct spw_use *ret_use)
 }
 
 /* Adds an address, if it is one of ours. */
-void spw_use_add(struct spw_use *use, uint64_t word);
+void spw_track_arguments_add(struct spw_arguments *use, uint64_t word);
 
 /* An argument of a call that names its memory by CUdeviceptr. */
 #define SPW_USE_ARGUMENT(use, argument)                                                            \
-    _Generic((argument), CUdeviceptr: spw_use_add((use), (uint64_t)(uintptr_t)(argument)),         \
-             default: (void)0)
+    _Generic((argument), CUdeviceptr                                                               \
+             : spw_track_arguments_add((use), (uint64_t)(uintptr_t)(argument)), default            \
+             : (void)0)
 
 /* Before the call passes the gate: tells the tiers what will be used, and on which stream;
  * `per_thread` as in track/stream.h. */
-void spw_use_expect(const struct spw_use *use, CUstream stream, bool per_thread);
+void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream, bool per_thread);
 
 /* Inside the gate, if it was expected: tells them that they are. */
-void spw_use_note(const struct spw_use *use);
+void spw_track_arguments_note(const struct spw_arguments *use);
 
 /* Code is unloaded: the layouts that are known may be of handles that are no more. */
-void spw_use_forget_layouts(void);
+void spw_track_arguments_forget_layouts(void);

@@ -33,8 +33,8 @@ static size_t find(uint64_t id)
 /* What is allocated now may be named by a graph: it stays where it is. */
 static void fix_blocks(void)
 {
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
 
         if (pool != NULL) {
             spw_pool_fix_all(pool);
@@ -46,8 +46,8 @@ static void fix_blocks(void)
  * lock of a pool or, to open one, of this layer. */
 static void let_own_calls_end(void)
 {
-    pthread_mutex_lock(&spw_hook.lock);
-    pthread_mutex_unlock(&spw_hook.lock);
+    pthread_mutex_lock(&spw_process.lock);
+    pthread_mutex_unlock(&spw_process.lock);
     fix_blocks(); /* takes the lock of each pool */
 }
 
@@ -56,13 +56,13 @@ static bool count_in(uint64_t id)
 {
     bool fresh;
 
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        spw_spill_prepare(&spw_hook.devices[i]);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        spw_track_spill_prepare(&spw_process.devices[i]);
     }
     pthread_mutex_lock(&open_captures.lock);
     fresh = find(id) == open_captures.count;
     if (fresh) {
-        atomic_fetch_add(&spw_hook_driver()->captures_open, 1);
+        atomic_fetch_add(&spw_track_driver()->captures_open, 1);
         if (open_captures.count < MOST) {
             open_captures.ids[open_captures.count++] = id;
         }
@@ -82,15 +82,15 @@ static void count_out(uint64_t id)
     i = find(id);
     if (i < open_captures.count) {
         open_captures.ids[i] = open_captures.ids[--open_captures.count];
-        atomic_fetch_sub(&spw_hook_driver()->captures_open, 1);
+        atomic_fetch_sub(&spw_track_driver()->captures_open, 1);
     }
     pthread_mutex_unlock(&open_captures.lock);
     fix_blocks();
 }
 
-CUresult spw_capture_ask(const struct spw_stream_info *info, bool *ret_capturing)
+CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_capturing)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = CUDA_SUCCESS;
 
@@ -102,7 +102,7 @@ CUresult spw_capture_ask(const struct spw_stream_info *info, bool *ret_capturing
     return result;
 }
 
-void spw_capture_forget(const struct spw_stream *stream)
+void spw_track_capture_forget(const struct spw_stream *stream)
 {
     count_out(stream->id);
 }
@@ -110,7 +110,7 @@ void spw_capture_forget(const struct spw_stream *stream)
 /* Begins a capture: `call` is the real one. */
 #define BEGIN(handle, per_thread, call)                                                            \
     do {                                                                                           \
-        const struct spw_stream_info *info = spw_stream_get((handle), (per_thread));               \
+        const struct spw_stream_info *info = spw_track_stream_get((handle), (per_thread));         \
         uint64_t id = info == NULL ? SPW_STREAM_ALL : info->stream.id;                             \
         bool counted = info != NULL && count_in(id);                                               \
         CUresult result = (call);                                                                  \
@@ -123,22 +123,22 @@ void spw_capture_forget(const struct spw_stream *stream)
 
 CUresult spw_serve_cuStreamBeginCapture(CUstream stream)
 {
-    BEGIN(stream, false, spw_hook_driver()->cuStreamBeginCapture(stream));
+    BEGIN(stream, false, spw_track_driver()->cuStreamBeginCapture(stream));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_ptsz(CUstream stream)
 {
-    BEGIN(stream, true, spw_hook_driver()->cuStreamBeginCapture_ptsz(stream));
+    BEGIN(stream, true, spw_track_driver()->cuStreamBeginCapture_ptsz(stream));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
-    BEGIN(stream, false, spw_hook_driver()->cuStreamBeginCapture_v2(stream, mode));
+    BEGIN(stream, false, spw_track_driver()->cuStreamBeginCapture_v2(stream, mode));
 }
 
 CUresult spw_serve_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
 {
-    BEGIN(stream, true, spw_hook_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
+    BEGIN(stream, true, spw_track_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
 
 CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
@@ -147,8 +147,8 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
                                                CUstreamCaptureMode mode)
 {
     BEGIN(stream, false,
-          spw_hook_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count,
-                                                         mode));
+          spw_track_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count,
+                                                          mode));
 }
 
 CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
@@ -157,19 +157,20 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
                                                     CUstreamCaptureMode mode)
 {
     BEGIN(stream, true,
-          spw_hook_driver()->cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, data,
-                                                              count, mode));
+          spw_track_driver()->cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, data,
+                                                               count, mode));
 }
 
 /* The capture is over when the call succeeded, and after a failure when the stream says so: one
  * that was invalidated ends with an error, one that is another thread's goes on. */
 static CUresult ended(CUstream handle, bool per_thread, CUresult result)
 {
-    const struct spw_stream_info *info = spw_stream_get(handle, per_thread);
+    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
     bool capturing = false;
 
-    if (info != NULL && (result == CUDA_SUCCESS ||
-                         (spw_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
+    if (info != NULL &&
+        (result == CUDA_SUCCESS ||
+         (spw_track_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
         count_out(info->stream.id);
     }
     return result;
@@ -177,28 +178,28 @@ static CUresult ended(CUstream handle, bool per_thread, CUresult result)
 
 CUresult spw_serve_cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-    return ended(stream, false, spw_hook_driver()->cuStreamEndCapture(stream, graph));
+    return ended(stream, false, spw_track_driver()->cuStreamEndCapture(stream, graph));
 }
 
 CUresult spw_serve_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
-    return ended(stream, true, spw_hook_driver()->cuStreamEndCapture_ptsz(stream, graph));
+    return ended(stream, true, spw_track_driver()->cuStreamEndCapture_ptsz(stream, graph));
 }
 
-void spw_capture_lock(void)
+void spw_track_capture_lock(void)
 {
     pthread_mutex_lock(&open_captures.lock);
 }
 
-void spw_capture_unlock(void)
+void spw_track_capture_unlock(void)
 {
     pthread_mutex_unlock(&open_captures.lock);
 }
 
-void spw_capture_reset(void)
+void spw_track_capture_reset(void)
 {
     pthread_mutex_lock(&open_captures.lock);
     open_captures.count = 0;
-    atomic_store(&spw_hook_driver()->captures_open, 0);
+    atomic_store(&spw_track_driver()->captures_open, 0);
     pthread_mutex_unlock(&open_captures.lock);
 }

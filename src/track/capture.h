@@ -12,24 +12,25 @@
 #include "track/process.h"
 #include "track/stream.h"
 
-/* The slow half of spw_capture_status: asks the driver. */
-CUresult spw_capture_ask(const struct spw_stream_info *info, bool *ret_capturing);
+/* The slow half of spw_track_capture_status: asks the driver. */
+CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_capturing);
 
 /* Whether work for the stream would be captured. An error of the driver means that the stream may
  * not be used while another one is captured: the program's call is answered with it. */
-static inline CUresult spw_capture_status(const struct spw_stream_info *info, bool *ret_capturing)
+static inline CUresult spw_track_capture_status(const struct spw_stream_info *info,
+                                                bool *ret_capturing)
 {
     *ret_capturing = false;
-    return SPW_LIKELY(atomic_load_explicit(&spw_hook_driver()->captures_open,
-                                           memory_order_relaxed) == 0)
+    return SPW_LIKELY(
+               atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) == 0)
                ? CUDA_SUCCESS
-               : spw_capture_ask(info, ret_capturing);
+               : spw_track_capture_ask(info, ret_capturing);
 }
 
 /* The stream is gone, and its capture with it. */
-void spw_capture_forget(const struct spw_stream *stream);
+void spw_track_capture_forget(const struct spw_stream *stream);
 
 /* For fork: the lock around it, and no captures in the child. */
-void spw_capture_lock(void);
-void spw_capture_unlock(void);
-void spw_capture_reset(void);
+void spw_track_capture_lock(void);
+void spw_track_capture_unlock(void);
+void spw_track_capture_reset(void);

@@ -4,21 +4,21 @@
 #include "track/stream.h"
 #include "track/arguments.h"
 
-struct spw_device *spw_device_of(CUdevice handle)
+struct spw_device *spw_track_device_of(CUdevice handle)
 {
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        if (spw_hook.devices[i].handle == handle) {
-            return &spw_hook.devices[i];
+    for (int i = 0; i < spw_process.device_count; i++) {
+        if (spw_process.devices[i].handle == handle) {
+            return &spw_process.devices[i];
         }
     }
     return NULL;
 }
 
-struct spw_device *spw_device_of_pool(CUmemoryPool pool)
+struct spw_device *spw_track_device_of_pool(CUmemoryPool pool)
 {
-    for (int i = 0; pool != NULL && i < spw_hook.device_count; i++) {
-        if (spw_hook.devices[i].default_pool == pool) {
-            return &spw_hook.devices[i];
+    for (int i = 0; pool != NULL && i < spw_process.device_count; i++) {
+        if (spw_process.devices[i].default_pool == pool) {
+            return &spw_process.devices[i];
         }
     }
     return NULL;
@@ -38,7 +38,7 @@ static void note_contexts(const struct spw_device *device, struct spw_pool *pool
     CUcontext context;
     size_t cursor = 0;
 
-    while ((context = spw_stream_next_context(ordinal, &cursor)) != NULL) {
+    while ((context = spw_track_stream_next_context(ordinal, &cursor)) != NULL) {
         note_context(pool, vm, context, ordinal != device->ordinal);
     }
 }
@@ -47,31 +47,31 @@ static void note_contexts(const struct spw_device *device, struct spw_pool *pool
 static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
 {
     note_contexts(device, pool, vm, device->ordinal);
-    for (int i = 0; i < spw_hook.device_count; i++) {
+    for (int i = 0; i < spw_process.device_count; i++) {
         uint8_t access = atomic_load(&device->access[i]);
 
         if (access != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
             note_contexts(device, pool, vm, i);
-            (void)spw_seam.grant(vm, spw_hook.devices[i].ordinal, access);
+            (void)spw_seam.grant(vm, spw_process.devices[i].ordinal, access);
         }
     }
 }
 
-struct spw_pool *spw_device_open(struct spw_device *device)
+struct spw_pool *spw_track_device_open(struct spw_device *device)
 {
     struct spw_pool *pool = NULL;
     size_t cursor = 0;
-    struct spw_host_tier *tier;
+    struct spw_migrate *tier;
     enum spw_err err;
     void *vm;
 
     if (atomic_load(&device->failed)) {
         return NULL;
     }
-    pthread_mutex_lock(&spw_hook.lock);
-    pool = spw_device_opened(device);
+    pthread_mutex_lock(&spw_process.lock);
+    pool = spw_track_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
-        err = spw_seam.open(device, spw_stream_next_context(device->ordinal, &cursor), &pool,
+        err = spw_seam.open(device, spw_track_stream_next_context(device->ordinal, &cursor), &pool,
                             &vm, &tier);
         if (err == SPW_OK) {
             replay(device, pool, vm);
@@ -84,11 +84,11 @@ struct spw_pool *spw_device_open(struct spw_device *device)
             atomic_store(&device->failed, true);
         }
     }
-    pthread_mutex_unlock(&spw_hook.lock);
+    pthread_mutex_unlock(&spw_process.lock);
     return pool;
 }
 
-void spw_device_check(const struct spw_device *device, struct spw_pool *pool)
+void spw_track_device_check(const struct spw_device *device, struct spw_pool *pool)
 {
     const char *broken = spw_pool_check(pool);
 
@@ -97,25 +97,25 @@ void spw_device_check(const struct spw_device *device, struct spw_pool *pool)
     }
 }
 
-void spw_device_close(struct spw_device *device, enum spw_closing closing)
+void spw_track_device_close(struct spw_device *device, enum spw_closing closing)
 {
     struct spw_pool *pool;
 
-    pthread_mutex_lock(&spw_hook.lock);
+    pthread_mutex_lock(&spw_process.lock);
     pool = atomic_exchange(&device->pool, NULL);
     if (pool != NULL) {
-        spw_host_tier_destroy(device->tier);
+        spw_migrate_destroy(device->tier);
         spw_seam.close(pool, device->vm, closing);
         device->vm = NULL;
         device->tier = NULL;
     }
-    pthread_mutex_unlock(&spw_hook.lock);
+    pthread_mutex_unlock(&spw_process.lock);
 }
 
-void spw_device_retire_stream(const struct spw_stream *stream)
+void spw_track_device_retire_stream(const struct spw_stream *stream)
 {
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
 
         if (pool != NULL) {
             spw_pool_retire_stream(pool, stream);
@@ -130,45 +130,45 @@ static bool is_used_from(const struct spw_device *device, int ordinal)
            atomic_load(&device->access[ordinal]) != CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-void spw_device_note_context(struct spw_device *device, CUcontext context)
+void spw_track_device_note_context(struct spw_device *device, CUcontext context)
 {
-    pthread_mutex_lock(&spw_hook.lock);
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_device *owner = &spw_hook.devices[i];
-        struct spw_pool *pool = spw_device_opened(owner);
+    pthread_mutex_lock(&spw_process.lock);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_device *owner = &spw_process.devices[i];
+        struct spw_pool *pool = spw_track_device_opened(owner);
 
         if (pool != NULL && is_used_from(owner, device->ordinal)) {
             note_context(pool, owner->vm, context, owner != device);
         }
     }
-    pthread_mutex_unlock(&spw_hook.lock);
+    pthread_mutex_unlock(&spw_process.lock);
 }
 
-void spw_device_forget_context(CUcontext context)
+void spw_track_device_forget_context(CUcontext context)
 {
-    spw_use_forget_layouts();
-    pthread_mutex_lock(&spw_hook.lock);
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
+    spw_track_arguments_forget_layouts();
+    pthread_mutex_lock(&spw_process.lock);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
 
         if (pool != NULL) {
             spw_pool_lock(pool);
-            spw_seam.forget_context(spw_hook.devices[i].vm, context);
+            spw_seam.forget_context(spw_process.devices[i].vm, context);
             spw_pool_unlock(pool);
         }
     }
-    pthread_mutex_unlock(&spw_hook.lock);
+    pthread_mutex_unlock(&spw_process.lock);
 }
 
-CUresult spw_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access)
+CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access)
 {
     enum spw_err err = SPW_OK;
     struct spw_pool *pool;
     bool changed = false;
 
     atomic_store(&device->access[accessor], (uint8_t)access);
-    pthread_mutex_lock(&spw_hook.lock);
-    pool = spw_device_opened(device);
+    pthread_mutex_lock(&spw_process.lock);
+    pool = spw_track_device_opened(device);
     if (pool != NULL) {
         /* They stay when access is taken away: what was submitted may be under way still. */
         note_contexts(device, pool, device->vm, accessor);
@@ -179,6 +179,6 @@ CUresult spw_device_grant(struct spw_device *device, int accessor, CUmemAccess_f
     if (changed) {
         err = spw_pool_refresh_access(pool);
     }
-    pthread_mutex_unlock(&spw_hook.lock);
+    pthread_mutex_unlock(&spw_process.lock);
     return (CUresult)spw_err_to_driver(err);
 }

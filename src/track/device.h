@@ -1,6 +1,6 @@
 /* The pools of the devices: made at first use, found by address, told about streams and contexts.
  *
- * Locking: opening, closing, access and contexts take spw_hook.lock; finding takes none. A pool
+ * Locking: opening, closing, access and contexts take spw_process.lock; finding takes none. A pool
  * that is closed while another thread uses it is the program's error: it destroys a context in use.
  */
 #pragma once
@@ -8,55 +8,56 @@
 #include "track/process.h"
 
 /* The device of a driver handle; NULL when there is none. */
-struct spw_device *spw_device_of(CUdevice handle);
+struct spw_device *spw_track_device_of(CUdevice handle);
 
 /* The device whose default memory pool this is; NULL when it is no default pool. */
-struct spw_device *spw_device_of_pool(CUmemoryPool pool);
+struct spw_device *spw_track_device_of_pool(CUmemoryPool pool);
 
-/* The slow half of spw_device_pool. */
-struct spw_pool *spw_device_open(struct spw_device *device);
+/* The slow half of spw_track_device_pool. */
+struct spw_pool *spw_track_device_open(struct spw_device *device);
 
 /* The pool of a device, opened if need be. NULL when there can be none: the call passes then. */
-static inline struct spw_pool *spw_device_pool(struct spw_device *device)
+static inline struct spw_pool *spw_track_device_pool(struct spw_device *device)
 {
     struct spw_pool *pool = atomic_load_explicit(&device->pool, memory_order_acquire);
 
-    return SPW_LIKELY(pool != NULL) ? pool : spw_device_open(device);
+    return SPW_LIKELY(pool != NULL) ? pool : spw_track_device_open(device);
 }
 
 /* The pool of a device if it is open, else NULL. */
-static inline struct spw_pool *spw_device_opened(struct spw_device *device)
+static inline struct spw_pool *spw_track_device_opened(struct spw_device *device)
 {
     return atomic_load_explicit(&device->pool, memory_order_acquire);
 }
 
 /* The device in whose pool `address` lies, and the pool; NULL when it is not ours. */
-static inline struct spw_device *spw_device_owner(CUdeviceptr address, struct spw_pool **ret_pool)
+static inline struct spw_device *spw_track_device_owner(CUdeviceptr address,
+                                                        struct spw_pool **ret_pool)
 {
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_pool *pool = spw_device_opened(&spw_hook.devices[i]);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
 
         if (pool != NULL && spw_pool_owns(pool, address)) {
             *ret_pool = pool;
-            return &spw_hook.devices[i];
+            return &spw_process.devices[i];
         }
     }
     return NULL;
 }
 
 /* With SPILLWAY_CHECK: says which invariant of the pool is broken, if one is. */
-void spw_device_check(const struct spw_device *device, struct spw_pool *pool);
+void spw_track_device_check(const struct spw_device *device, struct spw_pool *pool);
 
 /* Gives back the pool with everything in it, whoever holds it; the next use opens another. */
-void spw_device_close(struct spw_device *device, enum spw_closing closing);
+void spw_track_device_close(struct spw_device *device, enum spw_closing closing);
 
 /* A stream is about to be destroyed: every pool settles what was freed on it. */
-void spw_device_retire_stream(const struct spw_stream *stream);
+void spw_track_device_retire_stream(const struct spw_stream *stream);
 
 /* A context of the device was seen for the first time, or is about to go: told to every pool whose
  * memory is used from it. */
-void spw_device_note_context(struct spw_device *device, CUcontext context);
-void spw_device_forget_context(CUcontext context);
+void spw_track_device_note_context(struct spw_device *device, CUcontext context);
+void spw_track_device_forget_context(CUcontext context);
 
 /* Sets what device `accessor` may do with the device's memory, now and for later pools. */
-CUresult spw_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access);
+CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access);

@@ -33,7 +33,7 @@ static bool is_in(const struct spw_spans *spans, uint64_t address)
     bool found;
 
     pthread_mutex_lock(&known.lock);
-    found = spw_spans_have(spans, address);
+    found = spw_track_spans_have(spans, address);
     pthread_mutex_unlock(&known.lock);
     return found;
 }
@@ -44,7 +44,7 @@ static bool may_be_mapped(uint64_t address)
            address < atomic_load_explicit(&known.mapped_end, memory_order_acquire);
 }
 
-bool spw_indirect_at(uint64_t address, bool ours)
+bool spw_track_indirect_at(uint64_t address, bool ours)
 {
     if (ours) {
         return atomic_load_explicit(&known.holder_count, memory_order_acquire) > 0 &&
@@ -53,12 +53,12 @@ bool spw_indirect_at(uint64_t address, bool ours)
     return may_be_mapped(address) && is_in(&known.mapped, address);
 }
 
-bool spw_indirect_everywhere(void)
+bool spw_track_indirect_everywhere(void)
 {
     return atomic_load_explicit(&known.everywhere, memory_order_relaxed);
 }
 
-void spw_indirect_freed(uint64_t address)
+void spw_track_indirect_freed(uint64_t address)
 {
     struct spw_span span;
 
@@ -66,18 +66,18 @@ void spw_indirect_freed(uint64_t address)
         return;
     }
     pthread_mutex_lock(&known.lock);
-    (void)spw_spans_take(&known.holders, address, &span);
+    (void)spw_track_spans_take(&known.holders, address, &span);
     atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
     pthread_mutex_unlock(&known.lock);
 }
 
-void spw_indirect_mapped(uint64_t address, uint64_t bytes)
+void spw_track_indirect_mapped(uint64_t address, uint64_t bytes)
 {
     if (bytes == 0 || bytes > UINT64_MAX - address) {
         return;
     }
     pthread_mutex_lock(&known.lock);
-    if (!spw_spans_add(&known.mapped, address, bytes)) {
+    if (!spw_track_spans_add(&known.mapped, address, bytes)) {
         atomic_store(&known.everywhere, true);
     }
     if (address < atomic_load(&known.mapped_begin)) {
@@ -89,7 +89,7 @@ void spw_indirect_mapped(uint64_t address, uint64_t bytes)
     pthread_mutex_unlock(&known.lock);
 }
 
-bool spw_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
+bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
 {
     bool taken;
 
@@ -97,7 +97,7 @@ bool spw_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
         return false;
     }
     pthread_mutex_lock(&known.lock);
-    taken = spw_spans_take(&known.mapped, address, ret_span);
+    taken = spw_track_spans_take(&known.mapped, address, ret_span);
     pthread_mutex_unlock(&known.lock);
     return taken;
 }
@@ -117,7 +117,7 @@ static void add_holder(const struct spw_block *block)
     bool added;
 
     pthread_mutex_lock(&known.lock);
-    added = spw_spans_add(&known.holders, block->address, block->bytes);
+    added = spw_track_spans_add(&known.holders, block->address, block->bytes);
     atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
     pthread_mutex_unlock(&known.lock);
     if (!added) {
@@ -132,7 +132,7 @@ static void add_holder(const struct spw_block *block)
  * error to the driver. */
 static bool is_of_a_device(uint64_t address)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     unsigned type = 0;
 
     return SPW_DRIVER_CALL(driver, -1, cuPointerGetAttribute, &type,
@@ -147,11 +147,11 @@ static void hold(uint64_t to)
     struct spw_pool *pool;
     struct spw_block block;
 
-    if (spw_device_owner(to, &pool) != NULL) {
+    if (spw_track_device_owner(to, &pool) != NULL) {
         if (spw_pool_find(pool, to, &block)) {
             add_holder(&block);
         }
-    } else if (!spw_indirect_at(to, /* ours */ false) && is_of_a_device(to)) {
+    } else if (!spw_track_indirect_at(to, /* ours */ false) && is_of_a_device(to)) {
         add_everywhere(to);
     }
 }
@@ -169,7 +169,7 @@ static bool is_address(uint64_t word)
     struct spw_pool *pool;
     struct spw_block block;
 
-    return may_be_address(word) && spw_device_owner(word, &pool) != NULL &&
+    return may_be_address(word) && spw_track_device_owner(word, &pool) != NULL &&
            spw_pool_find(pool, word, &block);
 }
 
@@ -196,7 +196,7 @@ static bool has_tensor_map(const uint64_t *words, size_t count)
 {
     for (size_t at = 0; at + SPW_TENSOR_MAP_BYTES / WORD <= count;
          at += SPW_TENSOR_MAP_ALIGN / WORD) {
-        if (is_address(spw_tensor_map_find(words + at))) {
+        if (is_address(spw_track_tensor_map_find(words + at))) {
             return true;
         }
     }
@@ -213,10 +213,11 @@ static bool carries(uint64_t to, uint64_t from, size_t bytes)
     for (size_t at = skip; at + WORD <= bytes; at += CHUNK) {
         size_t count = (bytes - at < CHUNK ? bytes - at : CHUNK) / WORD;
 
-        if (!spw_peek((uintptr_t)(from + at), chunk, count * WORD) || has_address(chunk, count)) {
+        if (!spw_safe_read((uintptr_t)(from + at), chunk, count * WORD) ||
+            has_address(chunk, count)) {
             return true;
         }
-        if (spw_tensor_map_any() && bytes <= CHUNK && to % SPW_TENSOR_MAP_ALIGN == 0 &&
+        if (spw_track_tensor_map_any() && bytes <= CHUNK && to % SPW_TENSOR_MAP_ALIGN == 0 &&
             has_tensor_map(chunk, count)) {
             return true;
         }
@@ -224,7 +225,7 @@ static bool carries(uint64_t to, uint64_t from, size_t bytes)
     return false;
 }
 
-void spw_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
+void spw_track_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
 {
     struct spw_pool *pool;
     bool found;
@@ -232,8 +233,8 @@ void spw_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
     if (bytes < WORD) {
         return;
     }
-    if (spw_device_owner(from, &pool) != NULL) {
-        found = spw_indirect_at(from, /* ours */ true);
+    if (spw_track_device_owner(from, &pool) != NULL) {
+        found = spw_track_indirect_at(from, /* ours */ true);
     } else {
         found = bytes <= SPW_INDIRECT_MOST && carries(to, from, bytes);
     }
@@ -264,9 +265,9 @@ static void copy_volume(const struct volume *volume)
     }
     for (size_t z = 0; z < volume->depth; z++) {
         for (size_t y = 0; y < volume->height; y++) {
-            spw_indirect_copy(volume->to + z * volume->to_slice + y * volume->to_pitch,
-                              volume->from + z * volume->from_slice + y * volume->from_pitch,
-                              volume->width);
+            spw_track_indirect_copy(volume->to + z * volume->to_slice + y * volume->to_pitch,
+                                    volume->from + z * volume->from_slice + y * volume->from_pitch,
+                                    volume->width);
         }
     }
 }
@@ -295,7 +296,7 @@ static void copy_volume(const struct volume *volume)
                      .to_slice = (copy)->dstHeight * (copy)->dstPitch,                             \
                      .from_slice = (copy)->srcHeight * (copy)->srcPitch})
 
-void spw_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
+void spw_track_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
 {
     if (copy != NULL) {
         copy_volume(&(struct volume){.to = AT_2D(copy, dst),
@@ -308,25 +309,25 @@ void spw_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
     }
 }
 
-void spw_indirect_copy_3d(const CUDA_MEMCPY3D *copy)
+void spw_track_indirect_copy_3d(const CUDA_MEMCPY3D *copy)
 {
     if (copy != NULL) {
         copy_volume(&VOLUME_3D(copy));
     }
 }
 
-void spw_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
+void spw_track_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
 {
     if (copy != NULL) {
         copy_volume(&VOLUME_3D(copy));
     }
 }
 
-void spw_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes,
-                             size_t count)
+void spw_track_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
+                                   const size_t *bytes, size_t count)
 {
     for (size_t i = 0; to != NULL && from != NULL && bytes != NULL && i < count; i++) {
-        spw_indirect_copy(to[i], from[i], bytes[i]);
+        spw_track_indirect_copy(to[i], from[i], bytes[i]);
     }
 }
 
@@ -347,7 +348,7 @@ static size_t slice_of(const CUmemcpy3DOperand *operand, const CUextent3D *exten
     return (height > 0 ? height : extent->height) * pitch_of(operand, extent->width);
 }
 
-void spw_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count)
+void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count)
 {
     for (size_t i = 0; copies != NULL && i < count; i++) {
         const CUDA_MEMCPY3D_BATCH_OP *copy = &copies[i];
@@ -366,21 +367,21 @@ void spw_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t cou
 
 /* ---- fork ---- */
 
-void spw_indirect_lock(void)
+void spw_track_indirect_lock(void)
 {
     pthread_mutex_lock(&known.lock);
 }
 
-void spw_indirect_unlock(void)
+void spw_track_indirect_unlock(void)
 {
     pthread_mutex_unlock(&known.lock);
 }
 
-void spw_indirect_reset(void)
+void spw_track_indirect_reset(void)
 {
     pthread_mutex_lock(&known.lock);
-    spw_spans_clear(&known.holders);
-    spw_spans_clear(&known.mapped);
+    spw_track_spans_clear(&known.holders);
+    spw_track_spans_clear(&known.mapped);
     atomic_store(&known.holder_count, 0);
     atomic_store(&known.mapped_begin, UINT64_MAX);
     atomic_store(&known.mapped_end, 0);

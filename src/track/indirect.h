@@ -24,31 +24,31 @@
 enum { SPW_INDIRECT_MOST = 1 << 20 };
 
 /* Whether memory that is named by `address`, `ours` or not, may hold addresses. */
-bool spw_indirect_at(uint64_t address, bool ours);
+bool spw_track_indirect_at(uint64_t address, bool ours);
 
 /* Whether addresses went where every launch may find them. No lock. */
-bool spw_indirect_everywhere(void);
+bool spw_track_indirect_everywhere(void);
 
 /* A copy of `bytes` is about to be submitted; either end may be of the host or the device. Memory
  * that may not be readable is not read. */
-void spw_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
+void spw_track_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
 
 /* The same for rows of an array or a volume, and for several copies at once. NULL is let pass. */
-void spw_indirect_copy_2d(const CUDA_MEMCPY2D *copy);
-void spw_indirect_copy_3d(const CUDA_MEMCPY3D *copy);
-void spw_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
-void spw_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes,
-                             size_t count);
-void spw_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);
+void spw_track_indirect_copy_2d(const CUDA_MEMCPY2D *copy);
+void spw_track_indirect_copy_3d(const CUDA_MEMCPY3D *copy);
+void spw_track_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
+void spw_track_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *from,
+                                   const size_t *bytes, size_t count);
+void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);
 
 /* A block of ours at `address` is about to end. */
-void spw_indirect_freed(uint64_t address);
+void spw_track_indirect_freed(uint64_t address);
 
 /* Page-locked or managed memory begins, and is about to end: false when it was not known. */
-void spw_indirect_mapped(uint64_t address, uint64_t bytes);
-bool spw_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
+void spw_track_indirect_mapped(uint64_t address, uint64_t bytes);
+bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
 
 /* For fork: the lock around it, and nothing known in the child. */
-void spw_indirect_lock(void);
-void spw_indirect_unlock(void);
-void spw_indirect_reset(void);
+void spw_track_indirect_lock(void);
+void spw_track_indirect_unlock(void);
+void spw_track_indirect_reset(void);

@@ -194,7 +194,7 @@ static bool repeats_pointer_to_pointer(const char *name)
     return seen.doubled;
 }
 
-bool spw_kernel_name_is_indirect(const char *name)
+bool spw_track_kernel_name_is_indirect(const char *name)
 {
 #define SPW_INDIRECT(part, why)                                                                    \
     if (strstr(name, part) != NULL) {                                                              \

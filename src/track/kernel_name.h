@@ -7,4 +7,4 @@
  * from there: by the list in indirect.def, or since the types in a mangled C++ name have a pointer
  * to a pointer. False says nothing of pointers in structs, of a kernel with a C name, nor of a
  * template that names the inner pointer before. */
-bool spw_kernel_name_is_indirect(const char *name);
+bool spw_track_kernel_name_is_indirect(const char *name);

@@ -10,7 +10,7 @@ static struct {
     struct spw_map entries; /* by address */
 } ledger = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void spw_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
+void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
 {
     struct spw_ledger_entry *copy = malloc(sizeof(*copy));
     struct spw_ledger_entry *stale;
@@ -28,7 +28,7 @@ void spw_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
     free(stale);
 }
 
-bool spw_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry)
+bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry)
 {
     struct spw_ledger_entry *entry;
 
@@ -43,17 +43,17 @@ bool spw_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry)
     return true;
 }
 
-void spw_ledger_lock(void)
+void spw_track_ledger_lock(void)
 {
     pthread_mutex_lock(&ledger.lock);
 }
 
-void spw_ledger_unlock(void)
+void spw_track_ledger_unlock(void)
 {
     pthread_mutex_unlock(&ledger.lock);
 }
 
-void spw_ledger_reset(void)
+void spw_track_ledger_reset(void)
 {
     pthread_mutex_lock(&ledger.lock);
     spw_map_clear(&ledger.entries);

@@ -21,12 +21,12 @@ struct spw_ledger_entry {
 };
 
 /* Enters an allocation. Without memory for the entry it stays unaccounted. */
-void spw_ledger_add(uint64_t address, const struct spw_ledger_entry *entry);
+void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry);
 
 /* Strikes out the allocation at `address`; false when it is not entered. */
-bool spw_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry);
+bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry);
 
 /* For fork: the lock around it, and an empty ledger for the child. */
-void spw_ledger_lock(void);
-void spw_ledger_unlock(void);
-void spw_ledger_reset(void);
+void spw_track_ledger_lock(void);
+void spw_track_ledger_unlock(void);
+void spw_track_ledger_reset(void);

@@ -8,13 +8,13 @@
 
 #include <stdlib.h>
 
-struct spw_hook spw_hook = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct spw_process spw_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-_Thread_local struct spw_note spw_note __attribute__((tls_model("initial-exec"))) = {
+_Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("initial-exec"))) = {
     .fn = SPW_FN_COUNT,
 };
 
-struct spw_driver *spw_hook_load(bool load)
+struct spw_driver *spw_track_load(bool load)
 {
     /* Opened without a lock, for the dynamic loader has one that our caller may hold; the first to
      * finish wins. */
@@ -24,28 +24,28 @@ struct spw_driver *spw_hook_load(bool load)
     if (mine == NULL) {
         return load ? spw_driver_absent() : NULL;
     }
-    if (!atomic_compare_exchange_strong(&spw_hook.driver, &known, mine)) {
+    if (!atomic_compare_exchange_strong(&spw_process.driver, &known, mine)) {
         spw_driver_discard(mine);
         return known;
     }
     return mine;
 }
 
-struct spw_driver *spw_hook_loaded(void)
+struct spw_driver *spw_track_loaded(void)
 {
-    struct spw_driver *driver = atomic_load_explicit(&spw_hook.driver, memory_order_acquire);
+    struct spw_driver *driver = atomic_load_explicit(&spw_process.driver, memory_order_acquire);
 
-    return driver != NULL ? driver : spw_hook_load(false);
+    return driver != NULL ? driver : spw_track_load(false);
 }
 
-bool spw_hook_off(void)
+bool spw_track_off(void)
 {
     enum { UNKNOWN, ON, OFF };
-    int known = atomic_load_explicit(&spw_hook.switched, memory_order_relaxed);
+    int known = atomic_load_explicit(&spw_process.switched, memory_order_relaxed);
 
     if (SPW_UNLIKELY(known == UNKNOWN)) {
         known = spw_option_get(SPW_OPT_SPILLWAY, NULL, 0).on ? ON : OFF;
-        atomic_store_explicit(&spw_hook.switched, known, memory_order_relaxed);
+        atomic_store_explicit(&spw_process.switched, known, memory_order_relaxed);
     }
     return known == OFF;
 }
@@ -59,9 +59,9 @@ static bool find_devices(struct spw_driver *driver)
         SPW_DRIVER_CALL(driver, -1, cuDeviceGetCount, &count) != CUDA_SUCCESS) {
         return false;
     }
-    spw_hook.device_count = count < SPW_HOOK_DEVICES ? count : SPW_HOOK_DEVICES;
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_device *device = &spw_hook.devices[i];
+    spw_process.device_count = count < SPW_PROCESS_DEVICES ? count : SPW_PROCESS_DEVICES;
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_device *device = &spw_process.devices[i];
 
         device->ordinal = i;
         device->handle = i;
@@ -78,55 +78,55 @@ static bool find_devices(struct spw_driver *driver)
 
 static void leave(void)
 {
-    atomic_store(&spw_hook.leaving, true);
+    atomic_store(&spw_process.leaving, true);
 }
 
 static void watch_exit(void)
 {
-    if (!spw_hook.at_exit) {
-        spw_hook.at_exit = atexit(leave) == 0;
+    if (!spw_process.at_exit) {
+        spw_process.at_exit = atexit(leave) == 0;
     }
 }
 
-void spw_hook_start(void)
+void spw_track_start(void)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
 
-    if (spw_hook_off()) {
-        atomic_store(&spw_hook.state, SPW_HOOK_OFF);
+    if (spw_track_off()) {
+        atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
-    spw_policy_open_once();
-    pthread_mutex_lock(&spw_hook.lock);
-    if (atomic_load(&spw_hook.state) != SPW_HOOK_RUNNING && find_devices(driver)) {
-        spw_seam.start(&spw_hook);
-        spw_fork_watch();
+    spw_serve_policy_open_once();
+    pthread_mutex_lock(&spw_process.lock);
+    if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING && find_devices(driver)) {
+        spw_seam.start(&spw_process);
+        spw_intercept_fork_watch();
         watch_exit();
-        atomic_store_explicit(&spw_hook.state, SPW_HOOK_RUNNING, memory_order_release);
+        atomic_store_explicit(&spw_process.state, SPW_PROCESS_RUNNING, memory_order_release);
     }
-    pthread_mutex_unlock(&spw_hook.lock);
+    pthread_mutex_unlock(&spw_process.lock);
 }
 
-bool spw_hook_start_late(void)
+bool spw_track_start_late(void)
 {
-    if (atomic_load(&spw_hook.state) == SPW_HOOK_IDLE) {
-        spw_hook_start();
+    if (atomic_load(&spw_process.state) == SPW_PROCESS_IDLE) {
+        spw_track_start();
     }
-    return atomic_load(&spw_hook.state) == SPW_HOOK_RUNNING;
+    return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
 }
 
-bool spw_hook_make_room(void)
+bool spw_track_make_room(void)
 {
     bool made = false;
 
-    if (!spw_hook_serves()) {
+    if (!spw_track_serves()) {
         return false;
     }
-    for (int i = 0; i < spw_hook.device_count; i++) {
-        struct spw_device *device = &spw_hook.devices[i];
-        struct spw_pool *pool = spw_device_opened(device);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_device *device = &spw_process.devices[i];
+        struct spw_pool *pool = spw_track_device_opened(device);
 
-        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_spill_yield(device, pool))) {
+        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_track_spill_yield(device, pool))) {
             spw_counter_add(&device->counters->forward_retries, 1);
             made = true;
         }

@@ -24,13 +24,13 @@
 #define SPW_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define SPW_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-enum { SPW_HOOK_DEVICES = SPW_DRIVER_DEVICES };
+enum { SPW_PROCESS_DEVICES = SPW_DRIVER_DEVICES };
 
-enum spw_hook_state {
-    SPW_HOOK_IDLE,    /* CUDA is not initialised, as far as we saw */
-    SPW_HOOK_RUNNING, /* calls are served */
-    SPW_HOOK_OFF,     /* switched off: every call passes */
-    SPW_HOOK_CHILD,   /* after fork: every call passes until the child initialises CUDA itself */
+enum spw_process_state {
+    SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as we saw */
+    SPW_PROCESS_RUNNING, /* calls are served */
+    SPW_PROCESS_OFF,     /* switched off: every call passes */
+    SPW_PROCESS_CHILD,   /* after fork: every call passes until the child initialises CUDA itself */
 };
 
 /* What PyTorch was told when it asked how to allocate. */
@@ -62,16 +62,16 @@ struct spw_device {
     _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
     _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */
     void *vm;                           /* the seam below the pool, set and cleared with it */
-    struct spw_host_tier *tier;         /* the same; NULL: nothing goes to the host */
+    struct spw_migrate *tier;           /* the same; NULL: nothing goes to the host */
     _Atomic bool failed;                /* the pool could not be had: calls pass */
     /* Who else may reach the device's memory: CUmemAccess_flags by accessor, for now and for a
      * pool opened later. */
-    _Atomic uint8_t access[SPW_HOOK_DEVICES];
+    _Atomic uint8_t access[SPW_PROCESS_DEVICES];
 };
 
-struct spw_hook {
+struct spw_process {
     _Atomic(struct spw_driver *) driver; /* NULL until it is loaded */
-    _Atomic int state;                   /* enum spw_hook_state */
+    _Atomic int state;                   /* enum spw_process_state */
     pthread_mutex_t lock;
     _Atomic int switched; /* SPILLWAY, read: 0 not yet, 1 on, 2 off */
     bool at_fork;         /* the handlers are registered */
@@ -83,22 +83,22 @@ struct spw_hook {
     bool check;        /* SPILLWAY_CHECK: look for broken invariants */
     _Atomic int torch; /* enum spw_torch */
     int device_count;
-    struct spw_device devices[SPW_HOOK_DEVICES];
+    struct spw_device devices[SPW_PROCESS_DEVICES];
 };
 
-extern struct spw_hook spw_hook;
+extern struct spw_process spw_process;
 
 /* What this layer needs of those beside it; defined by preload.c, the only file that knows all.
- * Members are called with spw_hook.lock held, those with a `vm` with the pool's lock as well,
+ * Members are called with spw_process.lock held, those with a `vm` with the pool's lock as well,
  * unless they say otherwise. */
 struct spw_seam {
-    /* Reads options, opens log and statistics, sets spw_hook.mode and check and every device's
+    /* Reads options, opens log and statistics, sets spw_process.mode and check and every device's
      * counters. CUDA is initialised and the devices are known. */
-    void (*start)(struct spw_hook *hook);
+    void (*start)(struct spw_process *hook);
     /* Makes the pool of a device, the seam below it and the tier, NULL if there is to be none;
      * `context` is one of the device's, or NULL when none is known. No pool lock. */
     enum spw_err (*open)(struct spw_device *device, CUcontext context, struct spw_pool **ret_pool,
-                         void **ret_vm, struct spw_host_tier **ret_tier);
+                         void **ret_vm, struct spw_migrate **ret_tier);
     /* Gives back what open made. No pool lock. */
     void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
     /* The host node of the tier's chunks. No lock. */
@@ -119,56 +119,57 @@ struct spw_seam {
 extern const struct spw_seam spw_seam;
 
 /* A call of the runtime that is under way on this thread. */
-struct spw_note {
+struct spw_track_call {
     enum spw_fn fn;     /* SPW_FN_COUNT: none */
     const void *caller; /* where the program called it */
     bool arrived;       /* it came through a driver door */
 };
 
-extern _Thread_local struct spw_note spw_note __attribute__((tls_model("initial-exec")));
+extern _Thread_local struct spw_track_call spw_track_call
+    __attribute__((tls_model("initial-exec")));
 
 /* The slow halves of the inline functions below. */
-struct spw_driver *spw_hook_load(bool load);
-bool spw_hook_start_late(void);
+struct spw_driver *spw_track_load(bool load);
+bool spw_track_start_late(void);
 
 /* The real driver, loaded if nobody has; never NULL: without one its functions answer an error. */
-static inline struct spw_driver *spw_hook_driver(void)
+static inline struct spw_driver *spw_track_driver(void)
 {
-    struct spw_driver *driver = atomic_load_explicit(&spw_hook.driver, memory_order_acquire);
+    struct spw_driver *driver = atomic_load_explicit(&spw_process.driver, memory_order_acquire);
 
-    return SPW_LIKELY(driver != NULL) ? driver : spw_hook_load(true);
+    return SPW_LIKELY(driver != NULL) ? driver : spw_track_load(true);
 }
 
 /* Whether a call of the program is ours to answer: not one of our own, and CUDA is in use. */
-static inline bool spw_hook_serves(void)
+static inline bool spw_track_serves(void)
 {
     if (SPW_UNLIKELY(spw_driver_inside())) {
         return false;
     }
-    return SPW_LIKELY(atomic_load_explicit(&spw_hook.state, memory_order_acquire) ==
-                      SPW_HOOK_RUNNING) ||
-           spw_hook_start_late();
+    return SPW_LIKELY(atomic_load_explicit(&spw_process.state, memory_order_acquire) ==
+                      SPW_PROCESS_RUNNING) ||
+           spw_track_start_late();
 }
 
 /* The real driver if it is loaded, else NULL. */
-struct spw_driver *spw_hook_loaded(void);
+struct spw_driver *spw_track_loaded(void);
 
 /* Whether SPILLWAY=off: nothing is substituted. Cheap after the first time. */
-bool spw_hook_off(void);
+bool spw_track_off(void);
 
 /* CUDA was initialised: starts, once; again in a child after fork. */
-void spw_hook_start(void);
+void spw_track_start(void);
 
 /* After an out of memory of the real driver: gives up the spare memory of every pool, for which
  * device was full is not known of every call; where there is none, blocks go to the host. False
  * when nothing could be freed. */
-bool spw_hook_make_room(void);
+bool spw_track_make_room(void);
 
 /* Calls the real driver; after out of memory once more if room could be made meanwhile. */
 #define SPW_FORWARD(result, call)                                                                  \
     do {                                                                                           \
         (result) = (call);                                                                         \
-        if (SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY) && spw_hook_make_room()) {          \
+        if (SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY) && spw_track_make_room()) {         \
             (result) = (call);                                                                     \
         }                                                                                          \
     } while (0)

@@ -9,7 +9,8 @@
 
 /* The site of a call of the program; `api` is the driver's function, and the runtime's is named
  * instead where the call came from there. 0: not known. */
-static inline uint32_t spw_hook_site(const char *api)
+static inline uint32_t spw_track_site(const char *api)
 {
-    return spw_site_capture(spw_note.fn == SPW_FN_COUNT ? api : spw_driver_symbol(spw_note.fn));
+    return spw_callsite_capture(
+        spw_track_call.fn == SPW_FN_COUNT ? api : spw_driver_symbol(spw_track_call.fn));
 }

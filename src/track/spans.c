@@ -43,7 +43,7 @@ static void splice(struct spw_spans *spans, size_t at, size_t removed, size_t ad
     spans->count += added - removed;
 }
 
-bool spw_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes)
+bool spw_track_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes)
 {
     uint64_t end = begin + bytes;
     size_t at = find(spans, begin), overlapped = 0;
@@ -59,14 +59,14 @@ bool spw_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes)
     return true;
 }
 
-bool spw_spans_have(const struct spw_spans *spans, uint64_t address)
+bool spw_track_spans_have(const struct spw_spans *spans, uint64_t address)
 {
     size_t at = find(spans, address);
 
     return at < spans->count && spans->list[at].begin <= address;
 }
 
-bool spw_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *ret_span)
+bool spw_track_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *ret_span)
 {
     size_t at = find(spans, address);
 
@@ -78,7 +78,7 @@ bool spw_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *
     return true;
 }
 
-void spw_spans_clear(struct spw_spans *spans)
+void spw_track_spans_clear(struct spw_spans *spans)
 {
     free(spans->list);
     *spans = (struct spw_spans){0};

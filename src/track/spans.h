@@ -19,13 +19,13 @@ struct spw_spans {
 
 /* Adds a range that is not empty, in place of those that it overlaps: they are over. False without
  * memory. */
-bool spw_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes);
+bool spw_track_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes);
 
 /* Removes the range that `address` is in; false when there is none. */
-bool spw_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *ret_span);
+bool spw_track_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *ret_span);
 
 /* Whether `address` is in one. */
-bool spw_spans_have(const struct spw_spans *spans, uint64_t address);
+bool spw_track_spans_have(const struct spw_spans *spans, uint64_t address);
 
 /* Leaves the set empty and frees its memory. */
-void spw_spans_clear(struct spw_spans *spans);
+void spw_track_spans_clear(struct spw_spans *spans);

@@ -15,7 +15,7 @@ static const char *caller_library(void)
     const char *slash;
     Dl_info info;
 
-    if (spw_note.fn == SPW_FN_COUNT || dladdr(spw_note.caller, &info) == 0 ||
+    if (spw_track_call.fn == SPW_FN_COUNT || dladdr(spw_track_call.caller, &info) == 0 ||
         info.dli_fname == NULL) {
         return NULL;
     }
@@ -23,15 +23,15 @@ static const char *caller_library(void)
     return slash == NULL ? info.dli_fname : slash + 1;
 }
 
-bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes)
+bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 {
     static _Thread_local uint64_t refused_bytes __attribute__((tls_model("initial-exec")));
     static _Thread_local uint64_t refused_allocs __attribute__((tls_model("initial-exec")));
-    const char *library = spw_note.fn == SPW_FN_cudaMalloc ? caller_library() : NULL;
+    const char *library = spw_track_call.fn == SPW_FN_cudaMalloc ? caller_library() : NULL;
     uint64_t allocs = spw_counter_get(&device->counters->allocs);
 
     if (library == NULL || strncmp(library, "libc10_cuda.so", 14) != 0 ||
-        atomic_load(&spw_hook_driver()->captures_open) > 0) {
+        atomic_load(&spw_track_driver()->captures_open) > 0) {
         return false;
     }
     if (refused_bytes != 0 && (bytes == refused_bytes || allocs == refused_allocs)) {
@@ -46,13 +46,14 @@ bool spw_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 /* Who made the call that is under way: its line, or else the library it came from, and the API. */
 static void describe(uint32_t site, char *text, size_t capacity)
 {
-    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
-    const char *api = spw_note.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_note.fn) : "driver API";
+    const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
+    const char *api =
+        spw_track_call.fn != SPW_FN_COUNT ? spw_driver_symbol(spw_track_call.fn) : "driver API";
     const char *library = caller_library();
-    char label[SPW_SITE_LABEL];
+    char label[SPW_CALLSITE_LABEL];
 
     if (known != NULL) {
-        spw_site_label_of(site, label, sizeof(label));
+        spw_callsite_label_of(site, label, sizeof(label));
         (void)snprintf(text, capacity, "%s, %s", label, known->api);
     } else {
         (void)snprintf(text, capacity, "%s%s%s", api, library != NULL ? ", " : "",
@@ -63,110 +64,111 @@ static void describe(uint32_t site, char *text, size_t capacity)
 /* While a capture is open nothing is moved. */
 static bool may_move(void)
 {
-    return atomic_load(&spw_hook_driver()->captures_open) == 0;
+    return atomic_load(&spw_track_driver()->captures_open) == 0;
 }
 
-bool spw_spill_away(struct spw_device *device)
+bool spw_track_spill_away(struct spw_device *device)
 {
-    return device->tier != NULL && may_move() && spw_host_tier_yield(device->tier);
+    return device->tier != NULL && may_move() && spw_migrate_yield(device->tier);
 }
 
-bool spw_spill_yield(struct spw_device *device, struct spw_pool *pool)
+bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
 {
-    return spw_spill_away(device) && spw_pool_trim(pool, 0) > 0;
+    return spw_track_spill_away(device) && spw_pool_trim(pool, 0) > 0;
 }
 
-enum spw_err spw_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
-                              enum spw_err refused, int *ret_node)
+enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
+                                    enum spw_err refused, int *ret_node)
 {
-    const struct spw_host_tier_request request = {
-        .bytes = bytes, .site = site, .describe = describe};
-    struct spw_pool *pool = spw_device_opened(device);
+    const struct spw_migrate_request request = {.bytes = bytes, .site = site, .describe = describe};
+    struct spw_pool *pool = spw_track_device_opened(device);
 
-    if (pool == NULL || device->tier == NULL || !spw_host_tier_ready(device->tier) ||
+    if (pool == NULL || device->tier == NULL || !spw_migrate_ready(device->tier) ||
         spw_pool_charge_host_for(pool, bytes, site) != SPW_OK) {
         return refused;
     }
-    spw_host_tier_announce(device->tier, &request, bytes, /* moved */ false);
+    spw_migrate_announce(device->tier, &request, bytes, /* moved */ false);
     *ret_node = spw_seam.host_node(device->vm);
     return SPW_OK;
 }
 
-bool spw_spill_follows(const struct spw_device *device)
+bool spw_track_spill_follows(const struct spw_device *device)
 {
-    return device->tier != NULL && may_move() && spw_host_tier_follows(device->tier);
+    return device->tier != NULL && may_move() && spw_migrate_follows(device->tier);
 }
 
-void spw_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
-                      const struct spw_stream *stream)
+void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
+                            const struct spw_stream *stream)
 {
     if (device->tier != NULL) {
-        spw_host_tier_expect(device->tier, addresses, count, stream,
-                             may_move() && !atomic_load(&spw_hook.leaving));
+        spw_migrate_expect(device->tier, addresses, count, stream,
+                           may_move() && !atomic_load(&spw_process.leaving));
     }
 }
 
-void spw_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count, bool kernel)
+void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,
+                         bool kernel)
 {
     if (device->tier != NULL) {
-        spw_host_tier_use(device->tier, addresses, count, kernel);
+        spw_migrate_use(device->tier, addresses, count, kernel);
     }
 }
 
-void spw_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count)
+void spw_track_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count)
 {
     if (device->tier != NULL) {
-        spw_host_tier_use_among(device->tier, addresses, count);
+        spw_migrate_use_among(device->tier, addresses, count);
     }
 }
 
-void spw_spill_meet_kernel(struct spw_device *device)
+void spw_track_spill_meet_kernel(struct spw_device *device)
 {
     if (device->tier != NULL) {
-        spw_host_tier_meet_kernel(device->tier);
+        spw_migrate_meet_kernel(device->tier);
     }
 }
 
-bool spw_spill_has_room(struct spw_device *device)
+bool spw_track_spill_has_room(struct spw_device *device)
 {
-    return device->tier != NULL && spw_host_tier_has_room(device->tier);
+    return device->tier != NULL && spw_migrate_has_room(device->tier);
 }
 
-void spw_spill_prepare(struct spw_device *device)
+void spw_track_spill_prepare(struct spw_device *device)
 {
     if (device->tier != NULL && may_move()) {
-        spw_host_tier_prepare(device->tier);
+        spw_migrate_prepare(device->tier);
     }
 }
 
-void spw_spill_rest(struct spw_device *device)
+void spw_track_spill_rest(struct spw_device *device)
 {
     if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
-        may_move() && !atomic_load(&spw_hook.leaving)) {
-        spw_host_tier_rest(device->tier);
-        if (SPW_UNLIKELY(spw_hook.check)) {
-            spw_device_check(device, spw_device_opened(device));
+        may_move() && !atomic_load(&spw_process.leaving)) {
+        spw_migrate_rest(device->tier);
+        if (SPW_UNLIKELY(spw_process.check)) {
+            spw_track_device_check(device, spw_track_device_opened(device));
         }
     }
 }
 
-enum spw_err spw_spill_alloc(const struct spw_request *request, const struct spw_pool_wish *wish,
-                             enum spw_err refused, uint64_t *ret_address)
+enum spw_err spw_track_spill_alloc(const struct spw_request *request,
+                                   const struct spw_pool_placement *wish, enum spw_err refused,
+                                   uint64_t *ret_address)
 {
-    struct spw_host_tier *tier = request->device->tier;
-    const struct spw_host_tier_request asked = {.bytes = request->bytes,
-                                                .stream = request->stream,
-                                                .context = request->context,
-                                                .site = request->site,
-                                                .wish = wish,
-                                                .err = refused,
-                                                .may_move = may_move(),
-                                                .describe = describe};
+    struct spw_migrate *tier = request->device->tier;
+    const struct spw_migrate_request asked = {.bytes = request->bytes,
+                                              .stream = request->stream,
+                                              .context = request->context,
+                                              .site = request->site,
+                                              .wish = wish,
+                                              .err = refused,
+                                              .may_move = may_move(),
+                                              .describe = describe};
 
     if (tier == NULL) {
         return refused;
     }
-    return spw_spill_asks_again(request->device, request->bytes)
+    return spw_track_spill_asks_again(request->device, request->bytes)
                ? SPW_E_AGAIN
-               : spw_host_tier_alloc(tier, &asked, ret_address);
+               : spw_migrate_alloc(tier, &asked, ret_address);
 }

@@ -104,7 +104,7 @@ static bool identify_current(struct spw_driver *driver, CUcontext context,
     if (SPW_DRIVER_CALL(driver, -1, cuCtxGetDevice, &handle) != CUDA_SUCCESS) {
         return false;
     }
-    device = spw_device_of(handle);
+    device = spw_track_device_of(handle);
     if (device == NULL || !number_of(driver, device->ordinal, LEGACY, &id)) {
         return false;
     }
@@ -118,7 +118,7 @@ static bool identify_current(struct spw_driver *driver, CUcontext context,
 /* The legacy stream of a context, which need not be current. */
 static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     CUcontext popped;
     bool done;
 
@@ -136,7 +136,7 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
         spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuCtxPopCurrent_v2);
     }
     if (done && remember(&table.contexts, (uintptr_t)context, ret_info)) {
-        spw_device_note_context(&spw_hook.devices[ret_info->ordinal], context);
+        spw_track_device_note_context(&spw_process.devices[ret_info->ordinal], context);
         return true;
     }
     return false;
@@ -145,7 +145,7 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
 /* A stream that the program created. */
 static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     CUstream handle = (CUstream)key;
     CUcontext context = NULL;
 
@@ -167,7 +167,7 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
 static bool learn_own(CUcontext context, struct spw_stream_info *ret_info)
 {
     if (!learn_context(context, ret_info) ||
-        !number_of(spw_hook_driver(), ret_info->ordinal, PER_THREAD, &ret_info->stream.id)) {
+        !number_of(spw_track_driver(), ret_info->ordinal, PER_THREAD, &ret_info->stream.id)) {
         return false;
     }
     ret_info->stream.handle = CU_STREAM_PER_THREAD;
@@ -208,7 +208,7 @@ static const struct spw_stream_info *recall(uintptr_t key, CUcontext context)
 
 static const struct spw_stream_info *recall_default(uintptr_t key)
 {
-    struct spw_driver *driver = spw_hook_driver();
+    struct spw_driver *driver = spw_track_driver();
     const struct spw_stream_info *info = NULL;
     CUcontext context = NULL;
 
@@ -221,7 +221,7 @@ static const struct spw_stream_info *recall_default(uintptr_t key)
     return info;
 }
 
-const struct spw_stream_info *spw_stream_get(CUstream handle, bool per_thread)
+const struct spw_stream_info *spw_track_stream_get(CUstream handle, bool per_thread)
 {
     uintptr_t key = (uintptr_t)handle;
 
@@ -231,12 +231,12 @@ const struct spw_stream_info *spw_stream_get(CUstream handle, bool per_thread)
     return recall_default(key != 0 ? key : per_thread ? PER_THREAD : LEGACY);
 }
 
-const struct spw_stream_info *spw_stream_current(void)
+const struct spw_stream_info *spw_track_stream_current(void)
 {
     return recall_default(LEGACY);
 }
 
-int spw_stream_ordinal(CUcontext context)
+int spw_track_stream_ordinal(CUcontext context)
 {
     struct spw_stream_info info;
 
@@ -257,13 +257,13 @@ static struct spw_stream_info *forget(struct spw_map *map, uint64_t key)
 static void bury(struct spw_stream_info *info, bool gone)
 {
     if (info != NULL && !gone) {
-        spw_capture_forget(&info->stream);
-        spw_device_retire_stream(&info->stream);
+        spw_track_capture_forget(&info->stream);
+        spw_track_device_retire_stream(&info->stream);
     }
     free(info);
 }
 
-void spw_stream_retire(CUstream handle)
+void spw_track_stream_retire(CUstream handle)
 {
     struct spw_stream_info *info;
 
@@ -287,7 +287,7 @@ static struct spw_stream_info *forget_one_of(CUcontext context)
     return NULL;
 }
 
-void spw_stream_retire_context(CUcontext context, bool gone)
+void spw_track_stream_retire_context(CUcontext context, bool gone)
 {
     struct spw_stream_info *info;
 
@@ -303,7 +303,7 @@ void spw_stream_retire_context(CUcontext context, bool gone)
     bury(info, gone);
 }
 
-CUcontext spw_stream_next_context(int ordinal, size_t *cursor)
+CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor)
 {
     const struct spw_stream_info *info;
     CUcontext found = NULL;
@@ -316,17 +316,17 @@ CUcontext spw_stream_next_context(int ordinal, size_t *cursor)
     return found;
 }
 
-void spw_stream_lock(void)
+void spw_track_stream_lock(void)
 {
     pthread_mutex_lock(&table.lock);
 }
 
-void spw_stream_unlock(void)
+void spw_track_stream_unlock(void)
 {
     pthread_mutex_unlock(&table.lock);
 }
 
-void spw_stream_reset(void)
+void spw_track_stream_reset(void)
 {
     pthread_mutex_lock(&table.lock);
     spw_map_clear(&table.created);

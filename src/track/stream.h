@@ -22,26 +22,26 @@ struct spw_stream_info {
 /* What `handle` means on this thread; `per_thread`: in a function with the suffix _ptsz, where NULL
  * is the thread's own stream. NULL when it cannot be told: the real driver answers then. The result
  * is valid until the thread's next call of this function. */
-const struct spw_stream_info *spw_stream_get(CUstream handle, bool per_thread);
+const struct spw_stream_info *spw_track_stream_get(CUstream handle, bool per_thread);
 
-/* The current context and its device: spw_stream_get of the legacy default stream. */
-const struct spw_stream_info *spw_stream_current(void);
+/* The current context and its device: spw_track_stream_get of the legacy default stream. */
+const struct spw_stream_info *spw_track_stream_current(void);
 
 /* The device of a context, which need not be current; negative when it cannot be told. */
-int spw_stream_ordinal(CUcontext context);
+int spw_track_stream_ordinal(CUcontext context);
 
 /* A stream is about to be destroyed: the pools settle what was freed on it, and it is forgotten. */
-void spw_stream_retire(CUstream handle);
+void spw_track_stream_retire(CUstream handle);
 
 /* The same for every stream of a context, and the context itself. `gone`: it was destroyed already,
  * and nothing of it can be settled any more. */
-void spw_stream_retire_context(CUcontext context, bool gone);
+void spw_track_stream_retire_context(CUcontext context, bool gone);
 
 /* Steps through the contexts of a device that were seen and are not gone: the one behind *cursor (0
  * to begin with), or NULL. */
-CUcontext spw_stream_next_context(int ordinal, size_t *cursor);
+CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor);
 
 /* For fork: the lock around it, and an empty table for the child. */
-void spw_stream_lock(void);
-void spw_stream_unlock(void);
-void spw_stream_reset(void);
+void spw_track_stream_lock(void);
+void spw_track_stream_unlock(void);
+void spw_track_stream_reset(void);

@@ -69,7 +69,7 @@ static struct map *renew(const uint64_t *words)
     return map;
 }
 
-void spw_tensor_map_add(const void *map, uint64_t address)
+void spw_track_tensor_map_add(const void *map, uint64_t address)
 {
     uint64_t words[WORDS];
     struct map *known;
@@ -85,7 +85,7 @@ void spw_tensor_map_add(const void *map, uint64_t address)
     atomic_store_explicit(&table.any, true, memory_order_release);
 }
 
-uint64_t spw_tensor_map_find(const void *bytes)
+uint64_t spw_track_tensor_map_find(const void *bytes)
 {
     uint64_t words[WORDS], address;
     const struct map *known;
@@ -98,22 +98,22 @@ uint64_t spw_tensor_map_find(const void *bytes)
     return address;
 }
 
-bool spw_tensor_map_any(void)
+bool spw_track_tensor_map_any(void)
 {
     return atomic_load_explicit(&table.any, memory_order_acquire);
 }
 
-void spw_tensor_map_lock(void)
+void spw_track_tensor_map_lock(void)
 {
     pthread_mutex_lock(&table.lock);
 }
 
-void spw_tensor_map_unlock(void)
+void spw_track_tensor_map_unlock(void)
 {
     pthread_mutex_unlock(&table.lock);
 }
 
-void spw_tensor_map_reset(void)
+void spw_track_tensor_map_reset(void)
 {
     pthread_mutex_lock(&table.lock);
     memset(table.maps, 0, sizeof(table.maps));

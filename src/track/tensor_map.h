@@ -15,15 +15,15 @@ enum {
 };
 
 /* Remembers what the driver has made of `address`. */
-void spw_tensor_map_add(const void *map, uint64_t address);
+void spw_track_tensor_map_add(const void *map, uint64_t address);
 
 /* The address that these SPW_TENSOR_MAP_BYTES stand for; 0 when they are no map that is known. */
-uint64_t spw_tensor_map_find(const void *bytes);
+uint64_t spw_track_tensor_map_find(const void *bytes);
 
 /* Whether any is known. No lock. */
-bool spw_tensor_map_any(void);
+bool spw_track_tensor_map_any(void);
 
 /* For fork: the lock around it, and an empty table for the child. */
-void spw_tensor_map_lock(void);
-void spw_tensor_map_unlock(void);
-void spw_tensor_map_reset(void);
+void spw_track_tensor_map_lock(void);
+void spw_track_tensor_map_unlock(void);
+void spw_track_tensor_map_reset(void);

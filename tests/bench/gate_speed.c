@@ -19,9 +19,9 @@ static double time_passes(void)
     double begin = now_ns();
 
     for (int i = 0; i < ROUNDS; i++) {
-        spw_gate_enter();
+        spw_migrate_barrier_acquire();
         __asm__ volatile("" ::: "memory"); /* the call */
-        spw_gate_leave();
+        spw_migrate_barrier_release();
     }
     return (now_ns() - begin) / ROUNDS;
 }
@@ -29,9 +29,9 @@ static double time_passes(void)
 int main(void)
 {
     printf("gate, nothing may be spilled %.3f\n", time_passes());
-    spw_gate_arm();
+    spw_migrate_barrier_arm();
     printf("gate, no pressure %.3f\n", time_passes());
-    atomic_store(&spw_gate.fenced, true);
+    atomic_store(&spw_migrate_barrier.fenced, true);
     printf("gate, kernel without membarrier %.3f\n", time_passes());
     return 0;
 }

@@ -24,7 +24,7 @@ static void check_complaints(const struct spw_policy_complaints *complaints)
 }
 
 /* Asks about one site, both ways. */
-static void ask(const struct spw_policy *policy, const struct spw_site_facts *site,
+static void ask(const struct spw_policy *policy, const struct spw_callsite_facts *site,
                 const struct spw_request_facts *request)
 {
     int rule = spw_policy_decide(policy, spw_policy_candidates(policy, site), request);
@@ -51,9 +51,9 @@ static void ask_all(const struct spw_policy *policy)
         {"/usr/lib/libx.so.1", "(anonymous namespace)::f(void (*)(int)) const"},
         {NULL, ")"},
     };
-    const struct spw_site_facts known = {python,           3,          native, 3, "pt_autograd_0",
-                                         "AddmmBackward0", "train.py", 3};
-    const struct spw_site_facts unknown = {.rank = -1};
+    const struct spw_callsite_facts known = {
+        python, 3, native, 3, "pt_autograd_0", "AddmmBackward0", "train.py", 3};
+    const struct spw_callsite_facts unknown = {.rank = -1};
     const struct spw_request_facts first = {1 << 20, 0, "cuMemAllocAsync", 1};
     const struct spw_request_facts nothing = {.device = -1};
 

@@ -23,7 +23,7 @@ static uint8_t *copy_of(const uint8_t *data, size_t size)
     return copy;
 }
 
-static void read_lines(enum spw_line_form form, const uint8_t *data, size_t size, int code)
+static void read_lines(enum spw_callsite_line_form form, const uint8_t *data, size_t size, int code)
 {
     uint8_t *table = copy_of(data, size);
     size_t used = 0, again = 0;
@@ -32,10 +32,11 @@ static void read_lines(enum spw_line_form form, const uint8_t *data, size_t size
     if (table == NULL) {
         return;
     }
-    line = spw_line_find(form, table, size, 1, code, &used);
+    line = spw_callsite_line_find(form, table, size, 1, code, &used);
     FUZZ_REQUIRE(used <= size && line <= INT32_MAX);
     memset(table + used, 0xff, size - used);
-    FUZZ_REQUIRE(spw_line_find(form, table, size, 1, code, &again) == line && again == used);
+    FUZZ_REQUIRE(spw_callsite_line_find(form, table, size, 1, code, &again) == line &&
+                 again == used);
     free(table);
 }
 
@@ -54,7 +55,7 @@ static void read_text(const struct spw_python_layout *layout, uint32_t state, co
         memcpy(text + SPW_PYTHON_SIZE, &count, sizeof(count));
         memcpy(text + SPW_PYTHON_TEXT_STATE, &state, sizeof(state));
         memcpy(text + begin, data, size);
-        length = spw_python_text(layout, (uintptr_t)text, utf8, sizeof(utf8));
+        length = spw_callsite_python_text(layout, (uintptr_t)text, utf8, sizeof(utf8));
         FUZZ_REQUIRE(length <= sizeof(utf8) && length <= 4 * count);
         free(text);
     }
@@ -69,7 +70,7 @@ static void read_symbol(const uint8_t *data, size_t size)
     if (name != NULL) {
         memcpy(name, data, size);
         name[size] = '\0';
-        FUZZ_REQUIRE(!spw_symbol_node(name, &apply, node, sizeof(node)) ||
+        FUZZ_REQUIRE(!spw_callsite_symbol_node(name, &apply, node, sizeof(node)) ||
                      strlen(node) < sizeof(node));
         free(name);
     }
@@ -83,8 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < head) {
         return 0;
     }
-    read_lines((enum spw_line_form)(data[0] % 3), data + head, size - head,
+    read_lines((enum spw_callsite_line_form)(data[0] % 3), data + head, size - head,
                (data[1] | data[2] << 8) % CODE_MOST);
-    read_text(spw_python_layout_of(8 + data[0] % 7), data[1], data + head, size - head);
+    read_text(spw_callsite_python_layout_of(8 + data[0] % 7), data[1], data + head, size - head);
     return 0;
 }

@@ -8,20 +8,20 @@
 
 #include "fuzz.h"
 
-enum { TEXT_BYTES = 4 * SPW_SITE_STORAGE };
+enum { TEXT_BYTES = 4 * SPW_CALLSITE_STORAGE };
 
-static struct spw_site_text site;
+static struct spw_callsite_text site;
 static char printed[2][TEXT_BYTES];
 static char complaint[512];
 
 static bool reprint(const char *text, char *buffer)
 {
     complaint[0] = '\0';
-    if (!spw_site_parse(text, &site, complaint, sizeof(complaint))) {
+    if (!spw_callsite_parse(text, &site, complaint, sizeof(complaint))) {
         FUZZ_REQUIRE(strncmp(complaint, "character ", 10) == 0);
         return false;
     }
-    FUZZ_REQUIRE(spw_site_print(&site.site, &site.request, buffer, TEXT_BYTES) < TEXT_BYTES);
+    FUZZ_REQUIRE(spw_callsite_print(&site.site, &site.request, buffer, TEXT_BYTES) < TEXT_BYTES);
     return true;
 }
 

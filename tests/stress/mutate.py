@@ -17,20 +17,20 @@ MUTANTS = {
         ('lanes->ops->query(lanes->vm, oldest(lane)->fence) == SPW_OK', 'true')]),
     # A fence that was recorded before a free is taken to cover it.
     'fence_too_old': ('stream_queue.c', [
-        ('lane->number == SPW_LANE_IDLE || lane->fenced == lane->seq',
-         'lane->number == SPW_LANE_IDLE || lane->count > 0')]),
+        ('lane->number == SPW_STREAM_QUEUE_IDLE || lane->fenced == lane->seq',
+         'lane->number == SPW_STREAM_QUEUE_IDLE || lane->count > 0')]),
     # A host wait that was refused counts as one that succeeded.
     'wait_not_waited': ('pool.c', [
-        ('spw_lane_waited(&pool->lanes, lane, record, err == SPW_OK)',
-         'spw_lane_waited(&pool->lanes, lane, record, true)')]),
+        ('spw_pool_stream_queue_waited(&pool->lanes, lane, record, err == SPW_OK)',
+         'spw_pool_stream_queue_waited(&pool->lanes, lane, record, true)')]),
     # Unmapping before the work that uses the granule is complete.
     'unmap_too_early': ('backing.c', [
         ('!granule->broken &&\n'
-         '           spw_lane_passed(backing->lanes, granule->lane, granule->seq)',
+         '           spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq)',
          '!granule->broken')]),
     # Of two streams that freed in one granule only the later one is remembered.
     'granule_of_one_lane': ('backing.c', [
-        ('granule->lane == SPW_LANE_IDLE ||', 'true ||')]),
+        ('granule->lane == SPW_STREAM_QUEUE_IDLE ||', 'true ||')]),
     # ... or both, by a number that a wait which began before the free may reach.
     'granule_of_old_number': ('backing.c', [
         ('all->seq = backing->lanes->clock;',
@@ -41,24 +41,27 @@ MUTANTS = {
     # The wrong stream is made to wait.
     'wait_on_wrong_stream': ('alloc.c', [
         ('wait_stream(pool->vm, request->stream,',
-         'wait_stream(pool->vm, lane->number == SPW_LANE_ALL || lane->retired ? request->stream\n'
+         'wait_stream(pool->vm, lane->number == SPW_STREAM_QUEUE_ALL || lane->retired\n'
+         ' ? request->stream'
          '                                       : &lane->stream,')]),
     # No stream is made to wait at all.
     'no_stream_wait': ('alloc.c', [
-        ('pool->ops->wait_stream(pool->vm, request->stream, spw_lane_newest(lane)) != SPW_OK',
+        ('pool->ops->wait_stream(pool->vm, request->stream,'
+         ' spw_pool_stream_queue_newest(lane)) != SPW_OK',
          'false')]),
     # The order of what was freed on a stream is lost when the stream goes.
     'fence_lost_at_destroy': ('pool.c', [
-        ('(void)spw_lane_fence(&pool->lanes, lane);\n        lane->retired',
+        ('(void)spw_pool_stream_queue_fence(&pool->lanes, lane);\n        lane->retired',
          'lane->fenced = lane->done = lane->seq;\n        lane->retired')]),
     # The stream's handle is used when it is gone.
     'handle_after_destroy': ('stream_queue.c', [
-        ('lane->number == SPW_LANE_ALL || lane->retired', 'lane->number == SPW_LANE_ALL')]),
+        ('lane->number == SPW_STREAM_QUEUE_ALL || lane->retired',
+         'lane->number == SPW_STREAM_QUEUE_ALL')]),
     # Streams are known by their handles, which are used again.
     'stream_by_handle': ('stream_queue.c', [
-        ('    struct spw_lane *lane = spw_lane_known(lanes, stream->id);\n',
-         '    struct spw_lane *lane = NULL;\n\n'
-         '    for (uint32_t i = SPW_LANE_FIRST_STREAM; i < lanes->count; i++) {\n'
+        ('    struct spw_stream_queue *lane = spw_pool_stream_queue_known(lanes, stream->id);\n',
+         '    struct spw_stream_queue *lane = NULL;\n\n'
+         '    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < lanes->count; i++) {\n'
          '        if (lanes->by_number[i]->stream.handle == stream->handle) {\n'
          '            lane = lanes->by_number[i];\n'
          '        }\n'
@@ -69,13 +72,14 @@ MUTANTS = {
          'false')]),
     # What cuMemFree gives back has the order of some stream.
     'free_in_some_order': ('pool.c', [
-        ('lane = spw_lane_all(&pool->lanes);\n    }\n',
+        ('lane = spw_pool_stream_queue_all(&pool->lanes);\n    }\n',
          'lane = pool->lanes.by_number[pool->lanes.count - 1];\n    }\n')]),
     # cuMemAlloc takes at once what cuMemFree gave back.
     'alloc_without_order': ('alloc.c', [
-        ('spw_space_best(&pool->space, request->heap, request->bytes, request->lane)',
-         'spw_space_best(&pool->space, request->heap, request->bytes,\n'
-         '        request->lane != NULL ? request->lane : spw_lane_all(&pool->lanes))')]),
+        ('spw_pool_space_best(&pool->space, request->heap, request->bytes, request->lane)',
+         'spw_pool_space_best(&pool->space, request->heap, request->bytes,\n'
+         '        request->lane != NULL ? request->lane\n'
+         '                              : spw_pool_stream_queue_all(&pool->lanes))')]),
     # The free pieces of a window that was given up have lost their order.
     'claim_without_order': ('space.c', [('claim->seq = lane->seq;', 'claim->seq = 0;')]),
     # Two frees that join are as old as the older one.

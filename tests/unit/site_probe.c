@@ -9,18 +9,18 @@
 
 void probe_start(int mode)
 {
-    struct spw_share *share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct spw_callsite_shm *share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE,
+                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    spw_site_start((enum spw_sites)mode);
-    if (share != MAP_FAILED && spw_share_init(share, 1, NULL)) {
-        spw_site_publish(share); /* part of what a new stack costs */
+    spw_callsite_start((enum spw_sites)mode);
+    if (share != MAP_FAILED && spw_callsite_shm_init(share, 1, NULL)) {
+        spw_callsite_publish(share); /* part of what a new stack costs */
     }
 }
 
 uint32_t probe_capture(void)
 {
-    return spw_site_capture("probe");
+    return spw_callsite_capture("probe");
 }
 
 static double now_ns(void)
@@ -36,19 +36,19 @@ double probe_repeat(int count, uint32_t *ret_site)
     double begin = now_ns();
 
     for (int i = 0; i < count; i++) {
-        *ret_site = spw_site_capture("probe");
+        *ret_site = spw_callsite_capture("probe");
     }
     return (now_ns() - begin) / count;
 }
 
 unsigned probe_walks(void)
 {
-    return spw_site_walks();
+    return spw_callsite_walks();
 }
 
 int probe_native(uint32_t site, uint64_t *ret_addresses)
 {
-    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
+    const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
 
     if (known == NULL) {
         return -1;
@@ -59,7 +59,7 @@ int probe_native(uint32_t site, uint64_t *ret_addresses)
 
 int probe_python(uint32_t site, char *ret_text, size_t capacity)
 {
-    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
+    const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
     size_t used = 0;
 
     if (known == NULL) {
@@ -67,18 +67,19 @@ int probe_python(uint32_t site, char *ret_text, size_t capacity)
     }
     *ret_text = '\0';
     for (int i = 0; i < known->python_count; i++) {
-        const struct spw_site_line *line = &spw_site_lines(known)[i];
+        const struct spw_callsite_line *line = &spw_callsite_lines(known)[i];
 
-        used += (size_t)snprintf(ret_text + used, used < capacity ? capacity - used : 0,
-                                 "%s:%s:%u\n", spw_strings_text(spw_site_texts(), line->file),
-                                 spw_strings_text(spw_site_texts(), line->function), line->line);
+        used += (size_t)snprintf(
+            ret_text + used, used < capacity ? capacity - used : 0, "%s:%s:%u\n",
+            spw_callsite_strings_text(spw_callsite_texts(), line->file),
+            spw_callsite_strings_text(spw_callsite_texts(), line->function), line->line);
     }
     return known->python_count;
 }
 
 const char *probe_thread(uint32_t site)
 {
-    const struct spw_site *known = spw_site_table_get(spw_site_known(), site);
+    const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
 
-    return known == NULL ? "" : spw_strings_text(spw_site_texts(), known->thread);
+    return known == NULL ? "" : spw_callsite_strings_text(spw_callsite_texts(), known->thread);
 }

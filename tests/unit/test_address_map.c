@@ -10,9 +10,9 @@ static void test_empty(void **state)
 {
     struct spw_address_map map = {0};
 
-    assert_null(spw_address_map_get(&map, 512));
-    assert_null(spw_address_map_take(&map, 512));
-    spw_address_map_fini(&map);
+    assert_null(spw_pool_address_map_get(&map, 512));
+    assert_null(spw_pool_address_map_take(&map, 512));
+    spw_pool_address_map_fini(&map);
 }
 
 static void test_put_and_take(void **state)
@@ -20,15 +20,15 @@ static void test_put_and_take(void **state)
     struct spw_address_map map = {0};
     struct spw_extent extent = {.address = 1ull << 40};
 
-    assert_true(spw_address_map_reserve(&map));
-    spw_address_map_put(&map, &extent);
-    assert_ptr_equal(spw_address_map_get(&map, extent.address), &extent);
-    assert_null(spw_address_map_get(&map, extent.address + 512));
-    assert_null(spw_address_map_get(&map, 0));
-    assert_ptr_equal(spw_address_map_take(&map, extent.address), &extent);
-    assert_null(spw_address_map_take(&map, extent.address));
+    assert_true(spw_pool_address_map_reserve(&map));
+    spw_pool_address_map_put(&map, &extent);
+    assert_ptr_equal(spw_pool_address_map_get(&map, extent.address), &extent);
+    assert_null(spw_pool_address_map_get(&map, extent.address + 512));
+    assert_null(spw_pool_address_map_get(&map, 0));
+    assert_ptr_equal(spw_pool_address_map_take(&map, extent.address), &extent);
+    assert_null(spw_pool_address_map_take(&map, extent.address));
     assert_int_equal(map.count, 0);
-    spw_address_map_fini(&map);
+    spw_pool_address_map_fini(&map);
 }
 
 /* Dense and regular addresses, put and taken at random, against a plain table. */
@@ -50,23 +50,23 @@ static void test_against_table(void **state)
         random = random * 6364136223846793005ull + 1442695040888963407ull;
         i = (random >> 33) % COUNT;
         if (inside[i]) {
-            assert_ptr_equal(spw_address_map_get(&map, extents[i].address), &extents[i]);
-            assert_ptr_equal(spw_address_map_take(&map, extents[i].address), &extents[i]);
+            assert_ptr_equal(spw_pool_address_map_get(&map, extents[i].address), &extents[i]);
+            assert_ptr_equal(spw_pool_address_map_take(&map, extents[i].address), &extents[i]);
             count--;
         } else {
-            assert_null(spw_address_map_get(&map, extents[i].address));
-            assert_true(spw_address_map_reserve(&map));
-            spw_address_map_put(&map, &extents[i]);
+            assert_null(spw_pool_address_map_get(&map, extents[i].address));
+            assert_true(spw_pool_address_map_reserve(&map));
+            spw_pool_address_map_put(&map, &extents[i]);
             count++;
         }
         inside[i] = !inside[i];
     }
     assert_int_equal(map.count, count);
     for (size_t i = 0; i < COUNT; i++) {
-        assert_ptr_equal(spw_address_map_get(&map, extents[i].address),
+        assert_ptr_equal(spw_pool_address_map_get(&map, extents[i].address),
                          inside[i] ? &extents[i] : NULL);
     }
-    spw_address_map_fini(&map);
+    spw_pool_address_map_fini(&map);
     free(extents);
     free(inside);
 }

@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-enum { MS = 1000000, THREADS = 4, CROWD = SPW_GATE_SLOTS + 50 };
+enum { MS = 1000000, THREADS = 4, CROWD = SPW_MIGRATE_BARRIER_SLOTS + 50 };
 
 static int setup(void **state)
 {
-    spw_gate_reset();
-    spw_gate_arm();
+    spw_migrate_barrier_reset();
+    spw_migrate_barrier_arm();
     return 0;
 }
 
@@ -26,52 +26,52 @@ static int setup(void **state)
 static int setup_fenced(void **state)
 {
     setup(state);
-    atomic_store(&spw_gate.fenced, true);
+    atomic_store(&spw_migrate_barrier.fenced, true);
     return 0;
 }
 
 static void test_unarmed(void **state)
 {
-    atomic_store(&spw_gate.armed, false);
-    spw_gate_enter();
-    assert_false(spw_gate_inside());
+    atomic_store(&spw_migrate_barrier.armed, false);
+    spw_migrate_barrier_acquire();
+    assert_false(spw_migrate_barrier_inside());
     /* Armed in between: the call that was under way is not counted, and ends well. */
-    spw_gate_arm();
-    spw_gate_leave();
-    assert_false(spw_gate_inside());
-    assert_true(spw_gate_close(0));
-    spw_gate_open();
+    spw_migrate_barrier_arm();
+    spw_migrate_barrier_release();
+    assert_false(spw_migrate_barrier_inside());
+    assert_true(spw_migrate_barrier_quiesce(0));
+    spw_migrate_barrier_resume();
 }
 
 static void test_counts(void **state)
 {
-    uint64_t before = spw_gate_submissions();
+    uint64_t before = spw_migrate_barrier_submissions();
 
-    spw_gate_enter();
-    spw_gate_enter();
-    assert_true(spw_gate_inside());
-    spw_gate_leave();
-    assert_true(spw_gate_inside());
-    assert_int_equal(spw_gate_submissions(), before);
-    spw_gate_leave();
-    assert_false(spw_gate_inside());
-    assert_int_equal(spw_gate_submissions(), before + 1);
+    spw_migrate_barrier_acquire();
+    spw_migrate_barrier_acquire();
+    assert_true(spw_migrate_barrier_inside());
+    spw_migrate_barrier_release();
+    assert_true(spw_migrate_barrier_inside());
+    assert_int_equal(spw_migrate_barrier_submissions(), before);
+    spw_migrate_barrier_release();
+    assert_false(spw_migrate_barrier_inside());
+    assert_int_equal(spw_migrate_barrier_submissions(), before + 1);
 }
 
 /* The thread that closed it may still submit, and one that is inside may close it. */
 static void test_closer_passes(void **state)
 {
-    assert_true(spw_gate_close(0));
-    spw_gate_enter();
-    spw_gate_leave();
-    assert_false(spw_gate_close(0));
-    spw_gate_open();
-    spw_gate_enter();
-    assert_true(spw_gate_close(0));
-    spw_gate_open();
-    assert_true(spw_gate_inside());
-    spw_gate_leave();
-    assert_false(spw_gate_inside());
+    assert_true(spw_migrate_barrier_quiesce(0));
+    spw_migrate_barrier_acquire();
+    spw_migrate_barrier_release();
+    assert_false(spw_migrate_barrier_quiesce(0));
+    spw_migrate_barrier_resume();
+    spw_migrate_barrier_acquire();
+    assert_true(spw_migrate_barrier_quiesce(0));
+    spw_migrate_barrier_resume();
+    assert_true(spw_migrate_barrier_inside());
+    spw_migrate_barrier_release();
+    assert_false(spw_migrate_barrier_inside());
 }
 
 struct visitor {
@@ -84,16 +84,16 @@ static void *visit(void *cookie)
 {
     struct visitor *visitor = cookie;
 
-    spw_gate_enter();
+    spw_migrate_barrier_acquire();
     atomic_store(&visitor->stage, 1);
     while (atomic_load(&visitor->stage) != 2) {
         usleep(visitor->pause_us);
     }
     if (visitor->nested) {
-        spw_gate_enter();
-        spw_gate_leave();
+        spw_migrate_barrier_acquire();
+        spw_migrate_barrier_release();
     }
-    spw_gate_leave();
+    spw_migrate_barrier_release();
     atomic_store(&visitor->stage, 3);
     return NULL;
 }
@@ -112,12 +112,12 @@ static void test_somebody_stays(void **state)
 
     assert_int_equal(pthread_create(&thread, NULL, visit, &visitor), 0);
     await(&visitor.stage, 1);
-    assert_false(spw_gate_close(5 * MS));
-    assert_int_equal(atomic_load(&spw_gate.closed), 0);
+    assert_false(spw_migrate_barrier_quiesce(5 * MS));
+    assert_int_equal(atomic_load(&spw_migrate_barrier.closed), 0);
     atomic_store(&visitor.stage, 2);
     pthread_join(thread, NULL);
-    assert_true(spw_gate_close(1000 * MS));
-    spw_gate_open();
+    assert_true(spw_migrate_barrier_quiesce(1000 * MS));
+    spw_migrate_barrier_resume();
 }
 
 /* What is inside may submit again, or it would never leave. */
@@ -125,9 +125,9 @@ static void *close_gate(void *cookie)
 {
     bool *closed = cookie;
 
-    *closed = spw_gate_close(2000u * MS);
+    *closed = spw_migrate_barrier_quiesce(2000u * MS);
     if (*closed) {
-        spw_gate_open();
+        spw_migrate_barrier_resume();
     }
     return NULL;
 }
@@ -137,14 +137,14 @@ static void test_nested_passes_a_closed_gate(void **state)
     bool closed = false;
     pthread_t thread;
 
-    spw_gate_enter();
+    spw_migrate_barrier_acquire();
     assert_int_equal(pthread_create(&thread, NULL, close_gate, &closed), 0);
-    while (atomic_load(&spw_gate.closed) == 0) {
+    while (atomic_load(&spw_migrate_barrier.closed) == 0) {
         usleep(100);
     }
-    spw_gate_enter();
-    spw_gate_leave();
-    spw_gate_leave();
+    spw_migrate_barrier_acquire();
+    spw_migrate_barrier_release();
+    spw_migrate_barrier_release();
     pthread_join(thread, NULL);
     assert_true(closed);
 }
@@ -154,8 +154,8 @@ static void *enter_once(void *cookie)
     struct visitor *visitor = cookie;
 
     atomic_store(&visitor->stage, 1);
-    spw_gate_enter();
-    spw_gate_leave();
+    spw_migrate_barrier_acquire();
+    spw_migrate_barrier_release();
     atomic_store(&visitor->stage, 3);
     return NULL;
 }
@@ -166,16 +166,16 @@ static void test_others_wait(void **state)
     uint64_t before;
     pthread_t thread;
 
-    assert_true(spw_gate_close(0));
-    before = spw_gate_submissions();
+    assert_true(spw_migrate_barrier_quiesce(0));
+    before = spw_migrate_barrier_submissions();
     assert_int_equal(pthread_create(&thread, NULL, enter_once, &visitor), 0);
     await(&visitor.stage, 1);
     usleep(20000);
     assert_int_equal(atomic_load(&visitor.stage), 1);
-    assert_int_equal(spw_gate_submissions(), before);
-    spw_gate_open();
+    assert_int_equal(spw_migrate_barrier_submissions(), before);
+    spw_migrate_barrier_resume();
     pthread_join(thread, NULL);
-    assert_int_equal(spw_gate_submissions(), before + 1);
+    assert_int_equal(spw_migrate_barrier_submissions(), before + 1);
 }
 
 static _Atomic int shared_value;
@@ -184,9 +184,9 @@ static _Atomic bool stop;
 static void *submit_always(void *cookie)
 {
     while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-        spw_gate_enter();
+        spw_migrate_barrier_acquire();
         atomic_fetch_add_explicit(&shared_value, 1, memory_order_relaxed);
-        spw_gate_leave();
+        spw_migrate_barrier_release();
     }
     return NULL;
 }
@@ -204,14 +204,14 @@ static void test_nothing_happens_while_closed(void **state)
     for (int i = 0; i < 300; i++) {
         int before;
 
-        if (!spw_gate_close(200 * MS)) {
+        if (!spw_migrate_barrier_quiesce(200 * MS)) {
             continue;
         }
         closed++;
         before = atomic_load(&shared_value);
         usleep(20);
         assert_int_equal(atomic_load(&shared_value), before);
-        spw_gate_open();
+        spw_migrate_barrier_resume();
         usleep(50);
     }
     atomic_store(&stop, true);
@@ -235,18 +235,18 @@ static void test_crowd(void **state)
     for (int i = 0; i < CROWD; i++) {
         await(&visitors[i].stage, 1);
     }
-    assert_false(spw_gate_close(MS));
+    assert_false(spw_migrate_barrier_quiesce(MS));
     for (int i = 0; i < CROWD; i++) {
         atomic_store(&visitors[i].stage, 2);
     }
     for (int i = 0; i < CROWD; i++) {
         pthread_join(threads[i], NULL);
     }
-    assert_true(spw_gate_close(1000u * MS));
-    spw_gate_open();
-    for (int i = 0; i < SPW_GATE_SLOTS; i++) {
-        assert_int_equal(atomic_load(&spw_gate.slots[i].inside), 0);
-        assert_false(i > 0 && atomic_load(&spw_gate.slots[i].taken));
+    assert_true(spw_migrate_barrier_quiesce(1000u * MS));
+    spw_migrate_barrier_resume();
+    for (int i = 0; i < SPW_MIGRATE_BARRIER_SLOTS; i++) {
+        assert_int_equal(atomic_load(&spw_migrate_barrier.slots[i].inside), 0);
+        assert_false(i > 0 && atomic_load(&spw_migrate_barrier.slots[i].taken));
     }
 }
 
@@ -255,18 +255,18 @@ static void test_fork(void **state)
     pid_t child;
     int status = -1;
 
-    assert_true(spw_gate_close(0));
+    assert_true(spw_migrate_barrier_quiesce(0));
     child = fork();
     if (child == 0) {
         /* As in the child of a program whose other thread moves memory. */
-        spw_gate_thread.depth = 0;
-        spw_gate_reset();
-        spw_gate_enter();
-        spw_gate_leave();
-        spw_gate_arm();
-        _exit(spw_gate_close(0) ? 0 : 1);
+        spw_migrate_barrier_thread.depth = 0;
+        spw_migrate_barrier_reset();
+        spw_migrate_barrier_acquire();
+        spw_migrate_barrier_release();
+        spw_migrate_barrier_arm();
+        _exit(spw_migrate_barrier_quiesce(0) ? 0 : 1);
     }
-    spw_gate_open();
+    spw_migrate_barrier_resume();
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
 }

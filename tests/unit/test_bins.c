@@ -26,9 +26,9 @@ static void test_empty(void **state)
 {
     struct spw_bins bins = {0};
 
-    assert_null(spw_bins_best(&bins, SPW_UNIT_BYTES));
-    assert_null(spw_bins_best(&bins, 1ull << 49));
-    assert_int_equal(spw_bins_largest(&bins), 0);
+    assert_null(spw_pool_bins_best(&bins, SPW_UNIT_BYTES));
+    assert_null(spw_pool_bins_best(&bins, 1ull << 49));
+    assert_int_equal(spw_pool_bins_largest(&bins), 0);
 }
 
 static void test_one(void **state)
@@ -39,13 +39,13 @@ static void test_one(void **state)
         struct spw_bins bins = {0};
         struct spw_extent extent = extent_of(0, units[i]);
 
-        spw_bins_insert(&bins, &extent);
-        assert_ptr_equal(spw_bins_best(&bins, SPW_UNIT_BYTES), &extent);
-        assert_ptr_equal(spw_bins_best(&bins, extent.bytes), &extent);
-        assert_null(spw_bins_best(&bins, extent.bytes + SPW_UNIT_BYTES));
-        assert_int_equal(spw_bins_largest(&bins), extent.bytes);
-        spw_bins_remove(&bins, &extent);
-        assert_null(spw_bins_best(&bins, SPW_UNIT_BYTES));
+        spw_pool_bins_insert(&bins, &extent);
+        assert_ptr_equal(spw_pool_bins_best(&bins, SPW_UNIT_BYTES), &extent);
+        assert_ptr_equal(spw_pool_bins_best(&bins, extent.bytes), &extent);
+        assert_null(spw_pool_bins_best(&bins, extent.bytes + SPW_UNIT_BYTES));
+        assert_int_equal(spw_pool_bins_largest(&bins), extent.bytes);
+        spw_pool_bins_remove(&bins, &extent);
+        assert_null(spw_pool_bins_best(&bins, SPW_UNIT_BYTES));
         assert_int_equal(bins.levels, 0);
     }
 }
@@ -57,13 +57,13 @@ static void test_smallest_that_fits(void **state)
                                    extent_of(4, 1000)};
 
     for (int i = 0; i < 4; i++) {
-        spw_bins_insert(&bins, &extents[i]);
+        spw_pool_bins_insert(&bins, &extents[i]);
     }
-    assert_ptr_equal(spw_bins_best(&bins, 41 * SPW_UNIT_BYTES), &extents[1]);
-    assert_ptr_equal(spw_bins_best(&bins, 90 * SPW_UNIT_BYTES), &extents[1]);
-    assert_ptr_equal(spw_bins_best(&bins, 91 * SPW_UNIT_BYTES), &extents[0]);
-    assert_ptr_equal(spw_bins_best(&bins, 101 * SPW_UNIT_BYTES), &extents[3]);
-    assert_ptr_equal(spw_bins_best(&bins, 40 * SPW_UNIT_BYTES), &extents[2]);
+    assert_ptr_equal(spw_pool_bins_best(&bins, 41 * SPW_UNIT_BYTES), &extents[1]);
+    assert_ptr_equal(spw_pool_bins_best(&bins, 90 * SPW_UNIT_BYTES), &extents[1]);
+    assert_ptr_equal(spw_pool_bins_best(&bins, 91 * SPW_UNIT_BYTES), &extents[0]);
+    assert_ptr_equal(spw_pool_bins_best(&bins, 101 * SPW_UNIT_BYTES), &extents[3]);
+    assert_ptr_equal(spw_pool_bins_best(&bins, 40 * SPW_UNIT_BYTES), &extents[2]);
 }
 
 static void test_lowest_address_of_equals(void **state)
@@ -72,11 +72,11 @@ static void test_lowest_address_of_equals(void **state)
     struct spw_extent extents[] = {extent_of(300, 64), extent_of(100, 64), extent_of(200, 64)};
 
     for (int i = 0; i < 3; i++) {
-        spw_bins_insert(&bins, &extents[i]);
+        spw_pool_bins_insert(&bins, &extents[i]);
     }
-    assert_ptr_equal(spw_bins_best(&bins, 64 * SPW_UNIT_BYTES), &extents[1]);
-    spw_bins_remove(&bins, &extents[1]);
-    assert_ptr_equal(spw_bins_best(&bins, 64 * SPW_UNIT_BYTES), &extents[2]);
+    assert_ptr_equal(spw_pool_bins_best(&bins, 64 * SPW_UNIT_BYTES), &extents[1]);
+    spw_pool_bins_remove(&bins, &extents[1]);
+    assert_ptr_equal(spw_pool_bins_best(&bins, 64 * SPW_UNIT_BYTES), &extents[2]);
 }
 
 static uint64_t draw_units(void)
@@ -98,10 +98,10 @@ static void test_against_search(void **state)
         struct spw_extent *found;
 
         if (inside[i]) {
-            spw_bins_remove(&bins, &extents[i]);
+            spw_pool_bins_remove(&bins, &extents[i]);
         } else {
             extents[i] = extent_of(i, draw_units());
-            spw_bins_insert(&bins, &extents[i]);
+            spw_pool_bins_insert(&bins, &extents[i]);
         }
         inside[i] = !inside[i];
         if (round % 16 != 0) {
@@ -115,8 +115,8 @@ static void test_against_search(void **state)
                 }
             }
         }
-        assert_int_equal(spw_bins_largest(&bins), largest);
-        found = spw_bins_best(&bins, bytes);
+        assert_int_equal(spw_pool_bins_largest(&bins), largest);
+        found = spw_pool_bins_best(&bins, bytes);
         if (best == UINT64_MAX) {
             assert_null(found);
             continue;

@@ -34,13 +34,13 @@ static void test_random_programs(void **state)
         struct block *block = &blocks[random() % BLOCKS];
 
         if (block->bytes > 0) {
-            spw_charges_move(&charges, block->site, -block->bytes);
+            spw_pool_charges_move(&charges, block->site, -block->bytes);
             live[block->site] -= (uint64_t)block->bytes;
             device -= (uint64_t)block->bytes;
             block->bytes = 0;
         } else {
             *block = (struct block){(uint32_t)(random() % (SITES + 1)), 512 * (random() % 99 + 1)};
-            spw_charges_move(&charges, block->site, block->bytes);
+            spw_pool_charges_move(&charges, block->site, block->bytes);
             live[block->site] += (uint64_t)block->bytes;
             device += (uint64_t)block->bytes;
         }
@@ -49,13 +49,13 @@ static void test_random_programs(void **state)
         }
         if (device > device_peak) {
             device_peak = device;
-            spw_charges_peak(&charges);
+            spw_pool_charges_peak(&charges);
             memcpy(at_peak, live, sizeof(live));
         }
         for (uint32_t i = 0; i <= SITES; i++) {
             assert_int_equal(room[i].live, live[i]);
             assert_int_equal(room[i].peak, peak[i]);
-            assert_int_equal(spw_charge_at_peak(&charges, &room[i]), at_peak[i]);
+            assert_int_equal(spw_pool_charge_at_peak(&charges, &room[i]), at_peak[i]);
         }
     }
 }
@@ -64,12 +64,12 @@ static void test_what_is_beyond_counts_as_not_known(void **state)
 {
     struct spw_charges charges = fresh();
 
-    spw_charges_move(&charges, SITES + 1, 512);
-    spw_charges_move(&charges, UINT32_MAX, 512);
+    spw_pool_charges_move(&charges, SITES + 1, 512);
+    spw_pool_charges_move(&charges, UINT32_MAX, 512);
     assert_int_equal(room[0].live, 1024);
     assert_int_equal(room[0].allocs, 2);
     assert_int_equal(room[0].total, 1024);
-    spw_charges_move(&charges, SITES + 1, -512);
+    spw_pool_charges_move(&charges, SITES + 1, -512);
     assert_int_equal(room[0].frees, 1);
 }
 

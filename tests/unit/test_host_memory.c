@@ -54,11 +54,11 @@ static void put_machine(void)
                          "MemAvailable:   16777216 kB\nBuffers: 3 kB\n");
 }
 
-static struct spw_host_memory ask(void)
+static struct spw_migrate_host_memory ask(void)
 {
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
 
-    spw_host_memory_below(root, &memory);
+    spw_migrate_host_memory_below(root, &memory);
     return memory;
 }
 
@@ -71,28 +71,28 @@ static void put_in_group(const char *groups)
 
 static void test_nothing_known(void **state)
 {
-    const struct spw_host_memory memory = ask();
+    const struct spw_migrate_host_memory memory = ask();
 
     assert_int_equal(memory.total, 0);
     assert_false(memory.limited);
-    assert_int_equal(spw_host_memory_share(&memory), 0);
+    assert_int_equal(spw_migrate_host_memory_share(&memory), 0);
 }
 
 static void test_machine(void **state)
 {
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
 
     put_machine();
     memory = ask();
     assert_int_equal(memory.total, 32 * gib);
     assert_int_equal(memory.available, 16 * gib);
     assert_false(memory.limited);
-    assert_int_equal(spw_host_memory_share(&memory), 8 * gib);
+    assert_int_equal(spw_migrate_host_memory_share(&memory), 8 * gib);
 }
 
 static void test_unified_group(void **state)
 {
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
 
     put_in_group("0::/jobs/one\n");
     put("/sys/fs/cgroup/jobs/one/memory.max", "max\n");
@@ -104,13 +104,13 @@ static void test_unified_group(void **state)
     assert_true(memory.limited);
     assert_int_equal(memory.group_limit, 8 * gib);
     assert_int_equal(memory.group_leaves, 4 * gib);
-    assert_int_equal(spw_host_memory_share(&memory), 2 * gib);
+    assert_int_equal(spw_migrate_host_memory_share(&memory), 2 * gib);
 }
 
 /* A container sees its own group as the root, whatever path it is told. */
 static void test_path_of_the_host(void **state)
 {
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
 
     put_in_group("0::/docker/0123\n");
     put("/sys/fs/cgroup/memory.max", "4294967296\n");
@@ -121,7 +121,7 @@ static void test_path_of_the_host(void **state)
 
 static void test_separate_group(void **state)
 {
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
 
     put_in_group("12:cpu,cpuacct:/x\n9:memory:/job\n1:name=systemd:/y\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -132,16 +132,16 @@ static void test_separate_group(void **state)
     assert_true(memory.limited);
     assert_int_equal(memory.group_limit, 2 * gib);
     assert_int_equal(memory.group_leaves, 0);
-    assert_int_equal(spw_host_memory_share(&memory), 0);
+    assert_int_equal(spw_migrate_host_memory_share(&memory), 0);
 }
 
 static void test_this_machine(void **state)
 {
-    struct spw_host_memory memory;
+    struct spw_migrate_host_memory memory;
 
-    spw_host_memory(&memory);
+    spw_migrate_host_memory(&memory);
     assert_true(memory.total >= memory.available);
-    assert_true(spw_host_memory_share(&memory) <= memory.total / 2);
+    assert_true(spw_migrate_host_memory_share(&memory) <= memory.total / 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

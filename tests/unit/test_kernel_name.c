@@ -11,8 +11,8 @@
 static void test_list(void **state)
 {
 #define SPW_INDIRECT(part, why)                                                                    \
-    assert_true(spw_kernel_name_is_indirect(part));                                                \
-    assert_true(spw_kernel_name_is_indirect("_ZN1a" part "IfEEvv"));
+    assert_true(spw_track_kernel_name_is_indirect(part));                                          \
+    assert_true(spw_track_kernel_name_is_indirect("_ZN1a" part "IfEEvv"));
 #include "track/indirect.def"
 #undef SPW_INDIRECT
 }
@@ -42,7 +42,7 @@ static void test_of_the_wild(void **state)
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!spw_kernel_name_is_indirect(names[i])) {
+        if (!spw_track_kernel_name_is_indirect(names[i])) {
             fail_msg("%s", names[i]);
         }
     }
@@ -62,7 +62,7 @@ static void test_plain(void **state)
     };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (spw_kernel_name_is_indirect(names[i])) {
+        if (spw_track_kernel_name_is_indirect(names[i])) {
             fail_msg("%s", names[i]);
         }
     }

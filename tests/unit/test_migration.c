@@ -10,8 +10,8 @@ enum { DEVICE = 16, HOST = 32, COPIES = FAKE_STREAMS - 1 };
 /* Three blocks of two granules each, and two that share one. */
 struct fixture {
     struct pool_fixture pool;
-    struct spw_heat heat;
-    struct spw_mover mover;
+    struct spw_access_log heat;
+    struct spw_migration mover;
     uint64_t a, b, c, half, other_half;
 };
 
@@ -19,8 +19,8 @@ static void open_fixture(struct fixture *f)
 {
     bool moves;
 
-    spw_gate_reset();
-    spw_gate_arm();
+    spw_migrate_barrier_reset();
+    spw_migrate_barrier_arm();
     pool_open_small(&f->pool, 256, DEVICE, 0);
     assert_int_equal(
         spw_pool_open_host(f->pool.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
@@ -31,22 +31,22 @@ static void open_fixture(struct fixture *f)
     f->other_half = pool_alloc(&f->pool, 3 * GRANULE / 2, &stream_a);
     assert_int_equal(f->other_half, f->half + 3 * GRANULE / 2);
     fake_vm_write(&f->pool.vm, f->a, 2 * GRANULE, 100);
-    assert_true(spw_heat_open(&f->heat, f->pool.pool, &f->pool.counters));
-    f->mover = (struct spw_mover){.pool = f->pool.pool,
-                                  .counters = &f->pool.counters,
-                                  .granule_bytes = GRANULE,
-                                  .wait_ns = 100000,
-                                  .overlap = true,
-                                  .trust = true,
-                                  .next_skip = 1,
-                                  .heat = &f->heat};
+    assert_true(spw_migrate_access_log_open(&f->heat, f->pool.pool, &f->pool.counters));
+    f->mover = (struct spw_migration){.pool = f->pool.pool,
+                                      .counters = &f->pool.counters,
+                                      .granule_bytes = GRANULE,
+                                      .wait_ns = 100000,
+                                      .overlap = true,
+                                      .trust = true,
+                                      .next_skip = 1,
+                                      .heat = &f->heat};
 }
 
 static void close_fixture(struct fixture *f)
 {
     fake_vm_complete(&f->pool.vm);
-    (void)spw_mover_clear(&f->mover);
-    spw_heat_close(&f->heat);
+    (void)spw_migrate_migration_clear(&f->mover);
+    spw_migrate_access_log_close(&f->heat);
     assert_int_equal(f->pool.vm.violations, 0);
     pool_close(&f->pool);
 }
@@ -54,25 +54,25 @@ static void close_fixture(struct fixture *f)
 /* A call of the program, which the device will not have done for a while. */
 static void submit(struct fixture *f, uint64_t address)
 {
-    spw_gate_enter();
-    spw_heat_note(&f->heat, &address, 1, /* kernel */ true);
-    spw_gate_leave();
+    spw_migrate_barrier_acquire();
+    spw_migrate_access_log_record(&f->heat, &address, 1, /* kernel */ true);
+    spw_migrate_barrier_release();
 }
 
 static void submit_unknown(void)
 {
-    spw_gate_enter();
-    spw_gate_leave();
+    spw_migrate_barrier_acquire();
+    spw_migrate_barrier_release();
 }
 
-static struct spw_heat_moment now(struct fixture *f)
+static struct spw_access_log_moment now(struct fixture *f)
 {
-    return spw_heat_now(&f->heat, spw_gate_submissions());
+    return spw_migrate_access_log_now(&f->heat, spw_migrate_barrier_submissions());
 }
 
 /* Begins to move blocks of two granules; its copies are done soon, nothing else is. */
 static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, enum spw_tier to,
-                     const struct spw_heat_moment *since)
+                     const struct spw_access_log_moment *since)
 {
     struct spw_move_place places[8];
     const struct spw_move_wish wish = {.places = places, .count = 2 * count};
@@ -82,12 +82,13 @@ static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, en
                                             .granule = blocks[i / 2] + i % 2 * GRANULE,
                                             .to = to};
     }
-    assert_int_equal(spw_mover_begin(&f->mover, &wish, /* foreseen */ true, since), SPW_OK);
+    assert_int_equal(spw_migrate_migration_begin(&f->mover, &wish, /* foreseen */ true, since),
+                     SPW_OK);
     fake_vm_complete_stream(&f->pool.vm, COPIES);
 }
 
 static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
-                  const struct spw_heat_moment *since)
+                  const struct spw_access_log_moment *since)
 {
     begin_to(f, blocks, count, SPW_TIER_HOST, since);
 }
@@ -95,7 +96,7 @@ static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
 static enum spw_err finish(struct fixture *f)
 {
     uint64_t bytes;
-    enum spw_err err = spw_mover_finish(&f->mover, 0, &bytes);
+    enum spw_err err = spw_migrate_migration_finish(&f->mover, 0, &bytes);
 
     pool_check(&f->pool);
     return err;
@@ -176,7 +177,7 @@ static void test_no_block_is_named(void **state)
     struct fixture f;
 
     open_fixture(&f);
-    spw_heat_free(&f.heat, f.a);
+    spw_migrate_access_log_free(&f.heat, f.a);
     begin(&f, &f.a, 1, NULL);
     submit(&f, f.a + 512);
     assert_int_equal(finish(&f), SPW_OK);
@@ -214,11 +215,11 @@ static void test_inside_the_gate(void **state)
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
     submit_unknown();
-    spw_gate_enter();
-    spw_heat_note(&f.heat, &f.b, 1, /* kernel */ true);
+    spw_migrate_barrier_acquire();
+    spw_migrate_access_log_record(&f.heat, &f.b, 1, /* kernel */ true);
     f.pool.vm.immediate = true;
     assert_int_equal(finish(&f), SPW_OK);
-    spw_gate_leave();
+    spw_migrate_barrier_release();
     assert_true(is_on_host(&f, f.a));
     assert_int_equal(at_work(&f), 0);
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
@@ -254,17 +255,17 @@ static void test_two_at_once(void **state)
     begin(&f, &f.a, 1, NULL);
     begin(&f, &f.b, 1, NULL);
     assert_int_equal(f.mover.under_way, SPW_MOVES);
-    assert_int_equal(
-        spw_mover_begin(&f.mover, &(struct spw_move_wish){.to = SPW_TIER_HOST, .bytes = GRANULE},
-                        /* foreseen */ true, NULL),
-        SPW_E_AGAIN);
+    assert_int_equal(spw_migrate_migration_begin(
+                         &f.mover, &(struct spw_move_wish){.to = SPW_TIER_HOST, .bytes = GRANULE},
+                         /* foreseen */ true, NULL),
+                     SPW_E_AGAIN);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_false(is_on_host(&f, f.b));
     begin(&f, &f.c, 1, NULL);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.b));
-    assert_int_equal(spw_mover_finish(&f.mover, 0, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_migration_finish(&f.mover, 0, &bytes), SPW_OK);
     assert_int_equal(bytes, 2 * GRANULE);
     assert_int_equal(f.mover.under_way, 0);
     assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
@@ -301,10 +302,10 @@ static void test_awaited(void **state)
     begin_to(&f, &f.a, 1, SPW_TIER_DEVICE, NULL);
     begin_to(&f, &f.b, 1, SPW_TIER_DEVICE, NULL);
     assert_int_equal(finish(&f), SPW_OK);
-    assert_false(spw_heat_awaits(&f.heat, &f.a, 1));
-    assert_true(spw_heat_awaits(&f.heat, &f.b, 1));
+    assert_false(spw_migrate_access_log_awaits(&f.heat, &f.a, 1));
+    assert_true(spw_migrate_access_log_awaits(&f.heat, &f.b, 1));
     assert_int_equal(finish(&f), SPW_OK);
-    assert_false(spw_heat_awaits(&f.heat, &f.b, 1));
+    assert_false(spw_migrate_access_log_awaits(&f.heat, &f.b, 1));
     close_fixture(&f);
 }
 
@@ -399,7 +400,7 @@ static void test_copies_refused_when_the_first_is_exchanged(void **state)
 
 static void test_since_a_moment(void **state)
 {
-    struct spw_heat_moment then;
+    struct spw_access_log_moment then;
     uint64_t blocks[2];
     struct fixture f;
 
@@ -420,7 +421,7 @@ static void test_since_a_moment(void **state)
 
 static void test_unknown_since_a_moment(void **state)
 {
-    struct spw_heat_moment then;
+    struct spw_access_log_moment then;
     struct fixture f;
 
     open_fixture(&f);
@@ -436,14 +437,14 @@ static void test_unknown_since_a_moment(void **state)
  * mark it comes to lie on. */
 static void test_moment_amid_a_call(void **state)
 {
-    struct spw_heat_moment then;
+    struct spw_access_log_moment then;
     struct fixture f;
 
     open_fixture(&f);
-    spw_gate_enter();
-    spw_heat_note(&f.heat, &f.a, 1, /* kernel */ true);
+    spw_migrate_barrier_acquire();
+    spw_migrate_access_log_record(&f.heat, &f.a, 1, /* kernel */ true);
     then = now(&f);
-    spw_gate_leave();
+    spw_migrate_barrier_release();
     begin(&f, &f.a, 1, &then);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
@@ -452,33 +453,33 @@ static void test_moment_amid_a_call(void **state)
 
 /* ---- marks ---- */
 
-static void mark(struct fixture *f, struct spw_marks *marks)
+static void mark(struct fixture *f, struct spw_progress *marks)
 {
-    const struct spw_heat_moment moment = now(f);
+    const struct spw_access_log_moment moment = now(f);
 
-    spw_marks_set(marks, NULL, &moment);
+    spw_migrate_progress_set(marks, NULL, &moment);
 }
 
 static void test_marks(void **state)
 {
     struct fixture f;
-    struct spw_marks marks;
+    struct spw_progress marks;
 
     open_fixture(&f);
-    marks = (struct spw_marks){.pool = f.pool.pool};
-    assert_null(spw_marks_passed(&marks));
+    marks = (struct spw_progress){.pool = f.pool.pool};
+    assert_null(spw_migrate_progress_passed(&marks));
     submit(&f, f.a);
     mark(&f, &marks);
     submit(&f, f.b);
-    assert_null(spw_marks_passed(&marks));
+    assert_null(spw_migrate_progress_passed(&marks));
     fake_vm_complete(&f.pool.vm);
     mark(&f, &marks);
-    assert_int_equal(spw_marks_passed(&marks)->clock, 1);
-    assert_false(spw_marks_await(&marks, UINT64_MAX, 0));
-    assert_true(spw_marks_await(&marks, 0, 0));
+    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, 1);
+    assert_false(spw_migrate_progress_await(&marks, UINT64_MAX, 0));
+    assert_true(spw_migrate_progress_await(&marks, 0, 0));
     fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_marks_passed(&marks)->clock, 2);
-    assert_true(spw_marks_await(&marks, UINT64_MAX, 0));
+    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, 2);
+    assert_true(spw_migrate_progress_await(&marks, UINT64_MAX, 0));
     close_fixture(&f);
 }
 
@@ -486,22 +487,22 @@ static void test_marks(void **state)
 static void test_marks_of_a_stream(void **state)
 {
     struct fixture f;
-    struct spw_marks all, pace;
-    struct spw_heat_moment moment;
+    struct spw_progress all, pace;
+    struct spw_access_log_moment moment;
 
     open_fixture(&f);
-    all = pace = (struct spw_marks){.pool = f.pool.pool};
+    all = pace = (struct spw_progress){.pool = f.pool.pool};
     submit(&f, f.a);
     moment = now(&f);
-    spw_marks_set(&all, NULL, &moment);
-    spw_marks_set(&pace, &stream_b, &moment);
+    spw_migrate_progress_set(&all, NULL, &moment);
+    spw_migrate_progress_set(&pace, &stream_b, &moment);
     fake_vm_complete_stream(&f.pool.vm, stream_b.id);
-    assert_null(spw_marks_passed(&all));
-    assert_false(spw_marks_await(&all, UINT64_MAX, 0));
-    assert_non_null(spw_marks_passed(&pace));
-    assert_true(spw_marks_await(&pace, UINT64_MAX, 0));
+    assert_null(spw_migrate_progress_passed(&all));
+    assert_false(spw_migrate_progress_await(&all, UINT64_MAX, 0));
+    assert_non_null(spw_migrate_progress_passed(&pace));
+    assert_true(spw_migrate_progress_await(&pace, UINT64_MAX, 0));
     fake_vm_complete(&f.pool.vm);
-    assert_non_null(spw_marks_passed(&all));
+    assert_non_null(spw_migrate_progress_passed(&all));
     close_fixture(&f);
 }
 
@@ -509,10 +510,10 @@ static void test_marks_of_a_stream(void **state)
 static void test_marks_that_cannot_be_set(void **state)
 {
     struct fixture f;
-    struct spw_marks marks;
+    struct spw_progress marks;
 
     open_fixture(&f);
-    marks = (struct spw_marks){.pool = f.pool.pool};
+    marks = (struct spw_progress){.pool = f.pool.pool};
     f.pool.vm.capturing = true;
     mark(&f, &marks);
     assert_int_equal(marks.count, 0);
@@ -523,7 +524,7 @@ static void test_marks_that_cannot_be_set(void **state)
     }
     assert_int_equal(marks.count, SPW_MARKS);
     fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_marks_passed(&marks)->clock, SPW_MARKS);
+    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, SPW_MARKS);
     assert_int_equal(marks.count, 0);
     close_fixture(&f);
 }
@@ -537,14 +538,14 @@ static void test_rest_for_what_is_used(void **state)
 
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
-    spw_mover_rest(&f.mover);
+    spw_migrate_migration_rest(&f.mover);
     submit(&f, f.a);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
     f.mover.skip = 0;
     begin(&f, &f.a, 1, NULL);
     assert_false(f.mover.flights[f.mover.first].rest);
-    spw_mover_rest(&f.mover);
+    spw_migrate_migration_rest(&f.mover);
     submit(&f, f.a);
     fake_vm_complete(&f.pool.vm);
     f.pool.vm.immediate = true;
@@ -566,28 +567,28 @@ static void take_step(struct fixture *f)
 static void test_hot_on_the_host(void **state)
 {
     struct fixture f;
-    struct spw_heat_moment passed;
-    struct spw_heat_wish wish = {.most = 4, .passed = &passed};
-    struct spw_heat_plan plan;
+    struct spw_access_log_moment passed;
+    struct spw_access_log_wish wish = {.most = 4, .passed = &passed};
+    struct spw_access_log_plan plan;
 
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
     fake_vm_complete(&f.pool.vm);
     assert_int_equal(finish(&f), SPW_OK);
-    assert_true(spw_mover_clear(&f.mover));
+    assert_true(spw_migrate_migration_clear(&f.mover));
     for (int i = 0; i < 20; i++) {
         take_step(&f);
     }
     passed = now(&f);
-    spw_heat_plan(&f.heat, &wish, &plan);
+    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
     assert_int_equal(plan.hot, 0);
     assert_int_equal(plan.count, 2);
     take_step(&f);
-    spw_heat_plan(&f.heat, &wish, &plan);
+    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
     assert_int_equal(plan.hot, 2);
     assert_int_equal(plan.count, 0);
     wish.hot = true;
-    spw_heat_plan(&f.heat, &wish, &plan);
+    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
     assert_int_equal(plan.count, 2);
     assert_int_equal(plan.places[0].to, SPW_TIER_DEVICE);
     assert_int_equal(plan.places[0].granule, f.a);

@@ -15,27 +15,27 @@ enum { MIB = 1 << 20, GRANULE = 2 * MIB, MOST = 64 };
 
 #define NEVER UINT32_MAX
 
-static size_t ask(struct spw_plan_granule *granules, size_t count,
-                  const struct spw_plan_need *needs, size_t need_count, int64_t room,
-                  struct spw_plan_move *moves)
+static size_t ask(struct spw_planner_granule *granules, size_t count,
+                  const struct spw_planner_need *needs, size_t need_count, int64_t room,
+                  struct spw_planner_move *moves)
 {
-    const struct spw_plan_question question = {.granules = granules,
-                                               .granule_count = count,
-                                               .needs = needs,
-                                               .need_count = need_count,
-                                               .room_bytes = room,
-                                               .granule_bytes = GRANULE,
-                                               .most = MOST,
-                                               .fetch = true,
-                                               .later = 2};
+    const struct spw_planner_question question = {.granules = granules,
+                                                  .granule_count = count,
+                                                  .needs = needs,
+                                                  .need_count = need_count,
+                                                  .room_bytes = room,
+                                                  .granule_bytes = GRANULE,
+                                                  .most = MOST,
+                                                  .fetch = true,
+                                                  .later = 2};
     uint32_t at;
 
-    return spw_plan_answer(&question, moves, &at);
+    return spw_migrate_planner_answer(&question, moves, &at);
 }
 
 static void test_farthest_goes_for_nearest(void **state)
 {
-    struct spw_plan_granule granules[] = {
+    struct spw_planner_granule granules[] = {
         {.index = 0, .next = 50, .end = NEVER},
         {.index = 1, .next = 90, .end = NEVER},
         {.index = 2, .next = 30, .end = NEVER},
@@ -43,7 +43,7 @@ static void test_farthest_goes_for_nearest(void **state)
         {.index = 4, .next = 10, .end = NEVER, .host = true},
         {.index = 5, .next = NEVER, .end = NEVER, .host = true},
     };
-    struct spw_plan_move moves[2 * MOST];
+    struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 6, NULL, 0, 0, moves), 4);
     assert_int_equal(moves[0].index, 1);
@@ -57,23 +57,22 @@ static void test_farthest_goes_for_nearest(void **state)
 /* What is used sooner than that for which it would go stays. */
 static void test_no_thrash(void **state)
 {
-    struct spw_plan_granule granules[] = {
-        {.index = 0, .next = 50, .end = NEVER},
-        {.index = 1, .next = 60, .end = NEVER},
-        {.index = 2, .next = 59, .end = NEVER, .host = true}};
-    struct spw_plan_move moves[2 * MOST];
+    struct spw_planner_granule granules[] = {{.index = 0, .next = 50, .end = NEVER},
+                                             {.index = 1, .next = 60, .end = NEVER},
+                                             {.index = 2, .next = 59, .end = NEVER, .host = true}};
+    struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, NULL, 0, 0, moves), 0);
 }
 
 static void test_room_that_comes_and_goes(void **state)
 {
-    const struct spw_plan_need needs[] = {
+    const struct spw_planner_need needs[] = {
         {5, 2 * GRANULE}, {20, -2 * GRANULE}, {30, GRANULE}, {40, 2 * GRANULE}};
-    struct spw_plan_granule granules[] = {{.index = 0, .next = 100, .end = NEVER},
-                                          {.index = 1, .next = 70, .end = NEVER},
-                                          {.index = 2, .next = 41, .end = NEVER}};
-    struct spw_plan_move moves[2 * MOST];
+    struct spw_planner_granule granules[] = {{.index = 0, .next = 100, .end = NEVER},
+                                             {.index = 1, .next = 70, .end = NEVER},
+                                             {.index = 2, .next = 41, .end = NEVER}};
+    struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, needs, 4, 2 * GRANULE, moves), 1);
     assert_int_equal(moves[0].index, 0);
@@ -82,10 +81,10 @@ static void test_room_that_comes_and_goes(void **state)
 
 static void test_priority_comes_first(void **state)
 {
-    const struct spw_plan_need need = {1, GRANULE};
-    struct spw_plan_granule granules[] = {{.index = 0, .next = 100, .end = NEVER, .priority = 1},
-                                          {.index = 1, .next = 10, .end = NEVER}};
-    struct spw_plan_move moves[2 * MOST];
+    const struct spw_planner_need need = {1, GRANULE};
+    struct spw_planner_granule granules[] = {{.index = 0, .next = 100, .end = NEVER, .priority = 1},
+                                             {.index = 1, .next = 10, .end = NEVER}};
+    struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 2, &need, 1, 0, moves), 1);
     assert_int_equal(moves[0].index, 1);
@@ -93,21 +92,21 @@ static void test_priority_comes_first(void **state)
 
 static void test_age_where_nothing_is_known(void **state)
 {
-    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = NEVER, .age = 10},
-                                          {.index = 1, .next = NEVER, .end = NEVER, .age = 300},
-                                          {.index = 2, .next = NEVER, .end = NEVER, .age = 200}};
-    const struct spw_plan_need need = {0, 3 * GRANULE};
-    const struct spw_plan_question question = {.granules = granules,
-                                               .granule_count = 3,
-                                               .needs = &need,
-                                               .need_count = 1,
-                                               .granule_bytes = GRANULE,
-                                               .most = MOST,
-                                               .least_age = 100};
-    struct spw_plan_move moves[2 * MOST];
+    struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = NEVER, .age = 10},
+                                             {.index = 1, .next = NEVER, .end = NEVER, .age = 300},
+                                             {.index = 2, .next = NEVER, .end = NEVER, .age = 200}};
+    const struct spw_planner_need need = {0, 3 * GRANULE};
+    const struct spw_planner_question question = {.granules = granules,
+                                                  .granule_count = 3,
+                                                  .needs = &need,
+                                                  .need_count = 1,
+                                                  .granule_bytes = GRANULE,
+                                                  .most = MOST,
+                                                  .least_age = 100};
+    struct spw_planner_move moves[2 * MOST];
     uint32_t at;
 
-    assert_int_equal(spw_plan_answer(&question, moves, &at), 2);
+    assert_int_equal(spw_migrate_planner_answer(&question, moves, &at), 2);
     assert_int_equal(moves[0].index, 1);
     assert_int_equal(moves[1].index, 2);
 }
@@ -117,10 +116,10 @@ static void test_age_where_nothing_is_known(void **state)
 /* What is freed before the need gives its room by itself: to send it away gains nothing. */
 static void test_what_is_freed_in_time_stays(void **state)
 {
-    const struct spw_plan_need needs[] = {{10, -GRANULE}, {20, 2 * GRANULE}};
-    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
-                                          {.index = 1, .next = 100, .end = NEVER}};
-    struct spw_plan_move moves[2 * MOST];
+    const struct spw_planner_need needs[] = {{10, -GRANULE}, {20, 2 * GRANULE}};
+    struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
+                                             {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 2, needs, 2, 0, moves), 1);
     assert_int_equal(moves[0].index, 1);
@@ -129,12 +128,11 @@ static void test_what_is_freed_in_time_stays(void **state)
 /* What went for one need and is freed before the next gives its room once only. */
 static void test_room_is_given_once(void **state)
 {
-    const struct spw_plan_need needs[] = {
-        {5, GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
-    struct spw_plan_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
-                                          {.index = 1, .next = 100, .end = NEVER},
-                                          {.index = 2, .next = 90, .end = NEVER}};
-    struct spw_plan_move moves[2 * MOST];
+    const struct spw_planner_need needs[] = {{5, GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
+    struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
+                                             {.index = 1, .next = 100, .end = NEVER},
+                                             {.index = 2, .next = 90, .end = NEVER}};
+    struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, needs, 3, 0, moves), 3);
     assert_int_equal(moves[0].index, 0);
@@ -145,10 +143,10 @@ static void test_room_is_given_once(void **state)
 /* What was fetched and is freed gives its room back: on the host its end would have given none. */
 static void test_what_was_fetched_gives_room(void **state)
 {
-    const struct spw_plan_need needs[] = {{10, 0}, {20, GRANULE}};
-    struct spw_plan_granule granules[] = {{.index = 0, .next = 5, .end = 10, .host = true},
-                                          {.index = 1, .next = 100, .end = NEVER}};
-    struct spw_plan_move moves[2 * MOST];
+    const struct spw_planner_need needs[] = {{10, 0}, {20, GRANULE}};
+    struct spw_planner_granule granules[] = {{.index = 0, .next = 5, .end = 10, .host = true},
+                                             {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 2, needs, 2, GRANULE, moves), 1);
     assert_int_equal(moves[0].index, 0);
@@ -200,13 +198,10 @@ static int planned(const int *uses)
     int count = 0;
 
     for (int at = 0; at < LENGTH; at++) {
-        struct spw_plan_granule granules[PAGES];
-        struct spw_plan_move moves[2];
-        struct spw_plan_question question = {.granules = granules,
-                                             .granule_bytes = GRANULE,
-                                             .most = 1,
-                                             .fetch = true,
-                                             .later = 1};
+        struct spw_planner_granule granules[PAGES];
+        struct spw_planner_move moves[2];
+        struct spw_planner_question question = {
+            .granules = granules, .granule_bytes = GRANULE, .most = 1, .fetch = true, .later = 1};
         uint32_t due;
 
         if (resident >> uses[at] & 1) {
@@ -216,15 +211,15 @@ static int planned(const int *uses)
             bool host = (resident >> page & 1) == 0;
 
             if (!host || page == uses[at]) {
-                granules[question.granule_count++] = (struct spw_plan_granule){
-                    .index = (uint32_t)page,
-                    .next = next_use(uses, at, page),
-                    .end = NEVER,
-                    .host = host};
+                granules[question.granule_count++] =
+                    (struct spw_planner_granule){.index = (uint32_t)page,
+                                                 .next = next_use(uses, at, page),
+                                                 .end = NEVER,
+                                                 .host = host};
             }
         }
         question.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
-        for (size_t i = spw_plan_answer(&question, moves, &due); i > 0; i--) {
+        for (size_t i = spw_migrate_planner_answer(&question, moves, &due); i > 0; i--) {
             resident ^= 1u << moves[i - 1].index;
         }
         assert_true(resident >> uses[at] & 1);
@@ -252,52 +247,54 @@ static void test_as_few_as_can_be(void **state)
 static void test_places(void **state)
 {
     const uint64_t base = 64ull * GRANULE;
-    struct spw_places places;
+    struct spw_block_index places;
 
-    assert_true(spw_places_init(&places, base, 32 * GRANULE, GRANULE, 16));
-    spw_places_put(&places, 1, base, GRANULE / 2);
-    spw_places_put(&places, 2, base + GRANULE / 2, 3 * GRANULE);
-    spw_places_put(&places, 3, base + GRANULE / 2 * 7, GRANULE / 4);
-    spw_places_put(&places, 4, base + 4 * GRANULE, 28 * GRANULE);
-    assert_int_equal(spw_places_find(&places, base), 1);
-    assert_int_equal(spw_places_find(&places, base + GRANULE / 2 - 1), 1);
-    assert_int_equal(spw_places_find(&places, base + GRANULE / 2), 2);
-    assert_int_equal(spw_places_find(&places, base + 3 * GRANULE), 2);
-    assert_int_equal(spw_places_find(&places, base + GRANULE / 2 * 7), 3);
-    assert_int_equal(spw_places_find(&places, base + GRANULE / 4 * 15), 0);
-    assert_int_equal(spw_places_find(&places, base + 32 * GRANULE - 1), 4);
-    assert_int_equal(spw_places_touch(&places, base + GRANULE / 4 * 15, base + 4 * GRANULE), 0);
-    assert_int_equal(spw_places_touch(&places, base + GRANULE / 4 * 15, base + 5 * GRANULE), 4);
-    spw_places_remove(&places, 2);
-    assert_int_equal(spw_places_find(&places, base + GRANULE), 0);
-    assert_int_equal(spw_places_find(&places, base + GRANULE / 2 * 7), 3);
-    assert_int_equal(spw_places_find(&places, base), 1);
-    assert_false(spw_places_own(&places, base - 1));
-    assert_false(spw_places_own(&places, base + 32 * GRANULE));
-    spw_places_fini(&places);
+    assert_true(spw_migrate_block_index_init(&places, base, 32 * GRANULE, GRANULE, 16));
+    spw_migrate_block_index_put(&places, 1, base, GRANULE / 2);
+    spw_migrate_block_index_put(&places, 2, base + GRANULE / 2, 3 * GRANULE);
+    spw_migrate_block_index_put(&places, 3, base + GRANULE / 2 * 7, GRANULE / 4);
+    spw_migrate_block_index_put(&places, 4, base + 4 * GRANULE, 28 * GRANULE);
+    assert_int_equal(spw_migrate_block_index_find(&places, base), 1);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 2 - 1), 1);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 2), 2);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + 3 * GRANULE), 2);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 2 * 7), 3);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 4 * 15), 0);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + 32 * GRANULE - 1), 4);
+    assert_int_equal(
+        spw_migrate_block_index_touch(&places, base + GRANULE / 4 * 15, base + 4 * GRANULE), 0);
+    assert_int_equal(
+        spw_migrate_block_index_touch(&places, base + GRANULE / 4 * 15, base + 5 * GRANULE), 4);
+    spw_migrate_block_index_remove(&places, 2);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE), 0);
+    assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 2 * 7), 3);
+    assert_int_equal(spw_migrate_block_index_find(&places, base), 1);
+    assert_false(spw_migrate_block_index_own(&places, base - 1));
+    assert_false(spw_migrate_block_index_own(&places, base + 32 * GRANULE));
+    spw_migrate_block_index_fini(&places);
 }
 
 /* Which granule goes first of six neighbours, used from 1000 on, and of one that is alone. */
 static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
 {
-    struct spw_plan_granule granules[7];
-    const struct spw_plan_need need = {.at = 1, .bytes = GRANULE};
-    const struct spw_plan_question question = {.granules = granules,
-                                               .granule_count = 7,
-                                               .needs = &need,
-                                               .need_count = 1,
-                                               .granule_bytes = GRANULE,
-                                               .most = MOST,
-                                               .grain = 10};
-    struct spw_plan_move moves[2 * MOST];
+    struct spw_planner_granule granules[7];
+    const struct spw_planner_need need = {.at = 1, .bytes = GRANULE};
+    const struct spw_planner_question question = {.granules = granules,
+                                                  .granule_count = 7,
+                                                  .needs = &need,
+                                                  .need_count = 1,
+                                                  .granule_bytes = GRANULE,
+                                                  .most = MOST,
+                                                  .grain = 10};
+    struct spw_planner_move moves[2 * MOST];
     uint32_t at;
 
     for (uint32_t i = 0; i < 6; i++) {
         granules[i] =
-            (struct spw_plan_granule){.index = 10 + i, .next = 1000 + i * apart, .end = NEVER};
+            (struct spw_planner_granule){.index = 10 + i, .next = 1000 + i * apart, .end = NEVER};
     }
-    granules[6] = (struct spw_plan_granule){.index = 20, .next = alone, .end = NEVER};
-    assert_int_equal(spw_plan_answer(&question, moves, &at), 1);
+    granules[6] = (struct spw_planner_granule){.index = 20, .next = alone, .end = NEVER};
+    assert_int_equal(spw_migrate_planner_answer(&question, moves, &at), 1);
     return moves[0].index;
 }
 

@@ -71,13 +71,13 @@ static struct spw_policy *parse(const char *rule, ...)
 /* Which rule decides the allocation at a site, asked both ways. */
 static int decide(const struct spw_policy *policy, const char *text)
 {
-    static struct spw_site_text site;
+    static struct spw_callsite_text site;
     char complaint[256];
     int expected = SPW_POLICY_NO_RULE;
     uint64_t candidates;
     int rule;
 
-    assert_true(spw_site_parse(text, &site, complaint, sizeof(complaint)));
+    assert_true(spw_callsite_parse(text, &site, complaint, sizeof(complaint)));
     for (size_t i = 0; i < policy->rule_count && expected < 0; i++) {
         if (spw_policy_mismatch(&policy->rules[i], &site.site, &site.request) == NULL) {
             expected = (int)i;
@@ -133,7 +133,7 @@ static void test_candidates(void **state)
         RULE("other", "{\"thread\":\"x\"}", "{}"), RULE("big", "{\"size\":{\"min\":100}}", "{}"),
         RULE("first", "{\"thread\":\"t*\",\"nth\":1}", "{}"), RULE("t", "{\"thread\":\"t\"}", "{}"),
         RULE("behind", "{\"process\":\"p\"}", "{}"), NULL);
-    struct spw_site_facts site = {.thread = "t", .process = "p", .rank = -1};
+    struct spw_callsite_facts site = {.thread = "t", .process = "p", .rank = -1};
     struct spw_request_facts request = {.size = 99, .device = 0, .nth = 1};
     uint64_t candidates = spw_policy_candidates(policy, &site);
 
@@ -290,20 +290,20 @@ static void test_the_library_is_looked_for(void **state)
 {
     struct spw_json opened;
 
-    assert_true(spw_json_open("/nowhere", &opened));
+    assert_true(spw_policy_json_open("/nowhere", &opened));
     assert_non_null(opened.parse);
-    spw_json_close(&opened);
+    spw_policy_json_close(&opened);
     assert_null(opened.parse);
 }
 
 static int open_json(void **state)
 {
-    return spw_json_open(NULL, &json) ? 0 : -1;
+    return spw_policy_json_open(NULL, &json) ? 0 : -1;
 }
 
 static int close_json(void **state)
 {
-    spw_json_close(&json);
+    spw_policy_json_close(&json);
     return 0;
 }
 

@@ -14,11 +14,11 @@ static bool match(enum spw_glob_kind kind, const char *pattern, const char *name
     struct spw_glob glob = {.kind = kind, .tokens = tokens, .text = pattern};
     const char *problem = NULL;
 
-    glob.count = spw_glob_compile(pattern, tokens, &problem);
+    glob.count = spw_policy_glob_compile(pattern, tokens, &problem);
     if (glob.count == 0) {
         fail_msg("%s: %s", pattern, problem);
     }
-    return spw_glob_match(&glob, name);
+    return spw_policy_glob_match(&glob, name);
 }
 
 struct row {
@@ -133,14 +133,15 @@ static void test_bad_patterns(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         const char *problem = NULL;
 
-        assert_int_equal(spw_glob_compile(bad[i].pattern, tokens, &problem), 0);
+        assert_int_equal(spw_policy_glob_compile(bad[i].pattern, tokens, &problem), 0);
         assert_string_equal(problem, bad[i].problem);
     }
     memset(long_pattern, 'x', sizeof(long_pattern));
     long_pattern[SPW_GLOB_MAX + 1] = '\0';
-    assert_int_equal(spw_glob_compile(long_pattern, tokens, &(const char *){NULL}), 0);
+    assert_int_equal(spw_policy_glob_compile(long_pattern, tokens, &(const char *){NULL}), 0);
     long_pattern[SPW_GLOB_MAX] = '\0';
-    assert_int_equal(spw_glob_compile(long_pattern, tokens, &(const char *){NULL}), SPW_GLOB_MAX);
+    assert_int_equal(spw_policy_glob_compile(long_pattern, tokens, &(const char *){NULL}),
+                     SPW_GLOB_MAX);
 }
 
 /* A pattern of many runs against a name that almost matches takes no exponential time: this would

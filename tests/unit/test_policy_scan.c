@@ -16,7 +16,7 @@ static void test_places(void **state)
     };
     struct spw_scan scan;
 
-    assert_true(spw_scan(text, strlen(text), &scan));
+    assert_true(spw_policy_scan(text, strlen(text), &scan));
     assert_int_equal(scan.count, sizeof(expected) / sizeof(*expected));
     assert_memory_equal(scan.places, expected, sizeof(expected));
     free(scan.places);
@@ -40,7 +40,7 @@ static void test_good_texts(void **state)
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         struct spw_scan scan;
 
-        if (!spw_scan(texts[i], strlen(texts[i]), &scan)) {
+        if (!spw_policy_scan(texts[i], strlen(texts[i]), &scan)) {
             fail_msg("%s: %s", texts[i], scan.problem);
         }
         free(scan.places);
@@ -103,7 +103,7 @@ static void test_bad_texts(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct spw_scan scan;
 
-        assert_false(spw_scan(bad[i].text, strlen(bad[i].text), &scan));
+        assert_false(spw_policy_scan(bad[i].text, strlen(bad[i].text), &scan));
         assert_string_equal(scan.problem, bad[i].problem);
         assert_int_equal(scan.problem_at, bad[i].at);
         assert_null(scan.places);
@@ -114,7 +114,7 @@ static void test_a_nul_is_no_end(void **state)
 {
     struct spw_scan scan;
 
-    assert_false(spw_scan("{}\0", 3, &scan));
+    assert_false(spw_policy_scan("{}\0", 3, &scan));
     assert_string_equal(scan.problem, "byte 0x00, expected the end of the file");
     assert_int_equal(scan.problem_at, 2);
 }
@@ -124,13 +124,13 @@ static void test_cursor(void **state)
     static const char text[] = "ab\n\xc3\xa4\xe6\x96\x87x\ny";
     struct spw_scan_cursor cursor = {text, 0, 1, 1};
 
-    spw_scan_advance(&cursor, 1);
+    spw_policy_scan_advance(&cursor, 1);
     assert_int_equal(cursor.line, 1);
     assert_int_equal(cursor.column, 2);
-    spw_scan_advance(&cursor, 8);
+    spw_policy_scan_advance(&cursor, 8);
     assert_int_equal(cursor.line, 2);
     assert_int_equal(cursor.column, 3);
-    spw_scan_advance(&cursor, 10);
+    spw_policy_scan_advance(&cursor, 10);
     assert_int_equal(cursor.line, 3);
     assert_int_equal(cursor.column, 1);
 }

@@ -419,7 +419,7 @@ static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
     reached = fail_call >= 0 && f.vm.calls[fail_call] > fail_after;
     f.vm.fail_call = -1;
     assert_true(moved > 0 || fail_more > 0);
-    assert_int_equal(spw_pool_move_mend(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_remap_lost(f.pool), SPW_OK);
     for (uint64_t i = 0; i < 5; i++) {
         if (i != 2) {
             assert_true(fake_vm_usable(&f.vm, blocks[i], sizes[i]));
@@ -540,7 +540,7 @@ static void test_lost(void **state)
     assert_int_equal(spw_pool_move_lost(f.pool, &bytes), a);
     assert_int_equal(bytes, 3 * GRANULE);
     assert_int_equal(begin(&f, SPW_TIER_HOST, 1), SPW_E_AGAIN);
-    assert_int_equal(spw_pool_move_mend(f.pool), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_remap_lost(f.pool), SPW_E_AGAIN);
     pool_check(&f);
     f.vm.fail_call = -1;
     /* What is free on the granule of its end is out of use. */
@@ -548,7 +548,7 @@ static void test_lost(void **state)
     assert_true(b >= a + 3 * GRANULE);
     c = pool_alloc(&f, 3 * GRANULE, &stream_a);
     pool_free(&f, c, &stream_a);
-    assert_int_equal(spw_pool_move_mend(f.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_remap_lost(f.pool), SPW_OK);
     pool_check(&f);
     expect(&f, a, 2, 100, 0);
     assert_int_equal(spw_pool_move_lost(f.pool, &bytes), 0);

@@ -236,7 +236,7 @@ static bool run_with_faults(enum fake_call call, size_t after, size_t more)
     }
     reached = f.pool.vm.calls[call] > after;
     f.pool.vm.fail_call = -1;
-    assert_int_equal(spw_pool_move_mend(f.pool.pool), SPW_OK);
+    assert_int_equal(spw_pool_move_remap_lost(f.pool.pool), SPW_OK);
     for (size_t i = 0; i < 2; i++) {
         expect(&f, i, fake_vm_on_host(&f.pool.vm, f.blocks[i], 2 * GRANULE));
         pool_free(&f.pool, f.blocks[i], &stream_a);

@@ -30,7 +30,8 @@ static void begin(struct wishing *w)
 }
 
 static enum spw_err try_wish(struct wishing *w, uint64_t bytes, const struct spw_stream *stream,
-                             const struct spw_pool_wish *wish, bool anywhere, uint64_t *ret_address)
+                             const struct spw_pool_placement *wish, bool anywhere,
+                             uint64_t *ret_address)
 {
     uint64_t host_bytes;
     enum spw_err err = spw_pool_alloc_wish(w->f.pool, bytes, stream, NULL, 0, wish, anywhere,
@@ -40,7 +41,7 @@ static enum spw_err try_wish(struct wishing *w, uint64_t bytes, const struct spw
     return err;
 }
 
-static uint64_t alloc_wish(struct wishing *w, uint64_t bytes, const struct spw_pool_wish *wish)
+static uint64_t alloc_wish(struct wishing *w, uint64_t bytes, const struct spw_pool_placement *wish)
 {
     uint64_t address = 0;
 
@@ -55,7 +56,7 @@ static uint64_t of(const _Atomic uint64_t *value)
 
 static void test_on_host(void **state)
 {
-    const struct spw_pool_wish wish = {.most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
+    const struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
     struct wishing w;
     uint64_t first, second;
 
@@ -86,7 +87,7 @@ static void test_on_host(void **state)
 
 static void test_host_is_full(void **state)
 {
-    const struct spw_pool_wish wish = {.most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
+    const struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
     struct wishing w;
     uint64_t address = 4711, first;
 
@@ -103,7 +104,7 @@ static void test_host_is_full(void **state)
 
 static void test_share(void **state)
 {
-    struct spw_pool_wish wish = {.most_bytes = UINT64_MAX, .rule = 1, .host_permille = 750};
+    struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .host_permille = 750};
     struct wishing w;
     uint64_t address;
 
@@ -126,7 +127,7 @@ static void test_share(void **state)
 
 static void test_limit(void **state)
 {
-    struct spw_pool_wish wish = {.most_bytes = 4 * MIB, .rule = 2};
+    struct spw_pool_placement wish = {.most_bytes = 4 * MIB, .rule = 2};
     struct wishing w;
     uint64_t address = 4711;
 
@@ -146,7 +147,7 @@ static void test_limit(void **state)
 
 static void test_lazy(void **state)
 {
-    const struct spw_pool_wish wish = {.most_bytes = UINT64_MAX, .rule = 1, .lazy = true};
+    const struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .lazy = true};
     struct spw_pool_usage usage;
     struct wishing w;
     uint64_t first, second;
@@ -194,13 +195,13 @@ static uint64_t draw(uint64_t *random, uint64_t below)
     return (*random >> 33) % below;
 }
 
-static struct spw_pool_wish draw_wish(uint64_t *random)
+static struct spw_pool_placement draw_wish(uint64_t *random)
 {
-    struct spw_pool_wish wish = {.most_bytes = UINT64_MAX,
-                                 .rule = (uint8_t)(1 + draw(random, RULES)),
-                                 .region = (uint8_t)draw(random, 3),
-                                 .priority = (int32_t)draw(random, 5) - 2,
-                                 .fixed = draw(random, 4) == 0};
+    struct spw_pool_placement wish = {.most_bytes = UINT64_MAX,
+                                      .rule = (uint8_t)(1 + draw(random, RULES)),
+                                      .region = (uint8_t)draw(random, 3),
+                                      .priority = (int32_t)draw(random, 5) - 2,
+                                      .fixed = draw(random, 4) == 0};
 
     switch (draw(random, 6)) {
     case 0:
@@ -224,7 +225,7 @@ static struct spw_pool_wish draw_wish(uint64_t *random)
 static void fill(struct wishing *w, uint64_t *random, struct slot *slot)
 {
     const struct spw_stream *streams[] = {&stream_a, &stream_b, NULL};
-    struct spw_pool_wish wish = draw_wish(random);
+    struct spw_pool_placement wish = draw_wish(random);
     uint64_t bytes = 1 + draw(random, draw(random, 2) == 0 ? 8000 : 5 * GRANULE);
     uint64_t lazies = of(&w->lazies);
 

@@ -197,7 +197,7 @@ static void make_interpreter(int minor)
 
     snprintf(text_of_version, sizeof(text_of_version), "3.%d.0 (made by hand)", minor);
     version = text_of_version;
-    layout = spw_python_layout_of(minor);
+    layout = spw_callsite_python_layout_of(minor);
     make_types();
     thread_state = calloc(1, OBJECT_BYTES);
     between = calloc(1, OBJECT_BYTES);
@@ -236,10 +236,10 @@ static uint32_t capture_here(void)
     uint32_t site = 0;
 
     for (volatile int i = 0; i < 4; i++) {
-        unsigned walks = spw_site_walks();
+        unsigned walks = spw_callsite_walks();
 
-        site = spw_site_capture("test");
-        recognised = spw_site_walks() == walks;
+        site = spw_callsite_capture("test");
+        recognised = spw_callsite_walks() == walks;
     }
     return site;
 }
@@ -248,20 +248,20 @@ static uint32_t (*volatile capture)(void) = capture_here; /* the compiler makes 
 
 static void check_frame(uint32_t number, int index, int which, uint32_t line)
 {
-    const struct spw_site *site = spw_site_table_get(spw_site_known(), number);
-    const struct spw_site_line *found = &spw_site_lines(site)[index];
+    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
+    const struct spw_callsite_line *found = &spw_callsite_lines(site)[index];
     char name[32];
 
     snprintf(name, sizeof(name), "function%x", which);
-    CHECK(strcmp(spw_strings_text(spw_site_texts(), found->function), name) == 0);
+    CHECK(strcmp(spw_callsite_strings_text(spw_callsite_texts(), found->function), name) == 0);
     snprintf(name, sizeof(name), "/a/file%x.py", which);
-    CHECK(strcmp(spw_strings_text(spw_site_texts(), found->file), name) == 0);
+    CHECK(strcmp(spw_callsite_strings_text(spw_callsite_texts(), found->file), name) == 0);
     CHECK(found->line == line);
 }
 
 static int count_of(uint32_t site)
 {
-    return spw_site_table_get(spw_site_known(), site)->python_count;
+    return spw_callsite_table_get(spw_callsite_known(), site)->python_count;
 }
 
 /* Runs a test in a child, for a process has one interpreter; returns what it wrote to stderr. */
@@ -316,7 +316,7 @@ static void every_change_is_noticed(int minor)
     void *other;
 
     make_interpreter(minor);
-    spw_site_start(SPW_SITES_PYTHON);
+    spw_callsite_start(SPW_SITES_PYTHON);
     base = capture();
     CHECK(count_of(base) == FRAMES);
     for (int i = 0; i < FRAMES; i++) {
@@ -353,7 +353,7 @@ static void every_change_is_noticed(int minor)
 static void instructions_tell_lines(int minor)
 {
     make_interpreter(minor);
-    spw_site_start(SPW_SITES_PYTHON);
+    spw_callsite_start(SPW_SITES_PYTHON);
     base = capture();
     if (layout->lines == SPW_LINE_LOCATIONS) {
         put(frames[2].table, SPW_PYTHON_SIZE, 4);
@@ -372,7 +372,7 @@ static void hashes_stand_for_texts(int minor)
         put(frames[i].name, SPW_PYTHON_TEXT_HASH, 1000 + (uint64_t)i);
         put(frames[i].file, SPW_PYTHON_TEXT_HASH, 2000 + (uint64_t)i);
     }
-    spw_site_start(SPW_SITES_PYTHON);
+    spw_callsite_start(SPW_SITES_PYTHON);
     base = capture();
     for (int i = 0; i < FRAMES; i++) {
         char *name = characters(frames[i].name), *file = characters(frames[i].file);
@@ -393,7 +393,7 @@ static void own_frames_of_the_interpreter_are_left_out(int minor)
     }
     ((char *)frames[2].frame)[layout->frame_owner] = SPW_PYTHON_OWNER_INTERNAL;
     set_code(2, PyBytes_Type);
-    spw_site_start(SPW_SITES_PYTHON);
+    spw_callsite_start(SPW_SITES_PYTHON);
     base = capture();
     CHECK(count_of(base) == FRAMES - 1);
     check_frame(base, 2, 3, FIRST_LINE + 4);
@@ -405,7 +405,7 @@ static void without_a_stack_there_are_no_frames(int minor)
 
     make_interpreter(minor);
     state = thread_state;
-    spw_site_start(SPW_SITES_PYTHON);
+    spw_callsite_start(SPW_SITES_PYTHON);
     thread_state = NULL;
     CHECK(count_of(capture()) == 0);
     thread_state = state;
@@ -509,7 +509,7 @@ static void make_wrong(int minor)
 static void switches_off(int minor)
 {
     make_wrong(minor);
-    spw_site_start(SPW_SITES_BOTH);
+    spw_callsite_start(SPW_SITES_BOTH);
     CHECK(count_of(capture()) == 0);
     CHECK(count_of(capture()) == 0);
 }

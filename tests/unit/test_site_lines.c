@@ -17,7 +17,7 @@ struct expected {
     uint32_t line;
 };
 
-static void check(enum spw_line_form form, const char *table, size_t length, int first,
+static void check(enum spw_callsite_line_form form, const char *table, size_t length, int first,
                   const struct expected *expected, size_t count)
 {
     uint8_t *copy = malloc(length); /* of the very size, so that a read beyond it is seen */
@@ -26,7 +26,7 @@ static void check(enum spw_line_form form, const char *table, size_t length, int
     for (size_t i = 0; i < count; i++) {
         size_t used = 0;
 
-        assert_int_equal(spw_line_find(form, copy, length, first, expected[i].code, &used),
+        assert_int_equal(spw_callsite_line_find(form, copy, length, first, expected[i].code, &used),
                          expected[i].line);
         assert_in_range(used, 0, length);
     }
@@ -84,8 +84,8 @@ static void test_any_bytes(void **state)
             table[i] = (uint8_t)random();
         }
         for (int form = SPW_LINE_LNOTAB; form <= SPW_LINE_LOCATIONS; form++) {
-            uint32_t line =
-                spw_line_find(form, table, length, (int)random(), (int)random() % 256, &used);
+            uint32_t line = spw_callsite_line_find(form, table, length, (int)random(),
+                                                   (int)random() % 256, &used);
 
             assert_in_range(line, 0, INT32_MAX);
             assert_in_range(used, 0, length);
@@ -105,10 +105,11 @@ static void test_used_bytes_decide(void **state)
         uint32_t line;
 
         memcpy(copy, table, sizeof(table));
-        line = spw_line_find(SPW_LINE_LOCATIONS, copy, sizeof(table) - 1, 10, code, &used);
+        line = spw_callsite_line_find(SPW_LINE_LOCATIONS, copy, sizeof(table) - 1, 10, code, &used);
         memset(copy + used, 0xe8, sizeof(table) - used);
         assert_int_equal(
-            spw_line_find(SPW_LINE_LOCATIONS, copy, sizeof(table) - 1, 10, code, &again), line);
+            spw_callsite_line_find(SPW_LINE_LOCATIONS, copy, sizeof(table) - 1, 10, code, &again),
+            line);
         assert_int_equal(again, used);
     }
 }
@@ -144,13 +145,13 @@ static void test_nodes(void **state)
     bool apply;
 
     for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
-        assert_true(spw_symbol_node(some[i].mangled, &apply, node, sizeof(node)));
+        assert_true(spw_callsite_symbol_node(some[i].mangled, &apply, node, sizeof(node)));
         assert_string_equal(node, some[i].node);
         assert_int_equal(apply, some[i].apply);
     }
-    assert_false(spw_symbol_node(some[1].mangled, &apply, node, 8));
+    assert_false(spw_callsite_symbol_node(some[1].mangled, &apply, node, 8));
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-        if (spw_symbol_node(none[i], &apply, node, sizeof(node))) {
+        if (spw_callsite_symbol_node(none[i], &apply, node, sizeof(node))) {
             assert_string_equal(none[i], "is no node");
         }
     }
@@ -165,17 +166,18 @@ static void test_names_of_exported_functions(void **state)
         {.address = (uintptr_t)strtoull + 1},
         {.address = (uintptr_t)qsort + 4},
     };
-    size_t count = spw_symbols_sort(symbols, 4);
+    size_t count = spw_callsite_symbols_sort(symbols, 4);
     char name[64];
 
     assert_int_equal(count, 3);
-    spw_modules_note();
-    spw_symbols_name(symbols, count);
-    spw_symbol_text(spw_symbols_find(symbols, count, (uintptr_t)qsort + 4), name, sizeof(name));
+    spw_callsite_modules_note();
+    spw_callsite_symbols_name(symbols, count);
+    spw_callsite_symbol_text(spw_callsite_symbols_find(symbols, count, (uintptr_t)qsort + 4), name,
+                             sizeof(name));
     assert_string_equal(name, "qsort");
-    spw_symbol_text(spw_symbols_find(symbols, count, 16), name, sizeof(name));
+    spw_callsite_symbol_text(spw_callsite_symbols_find(symbols, count, 16), name, sizeof(name));
     assert_string_equal(name, "");
-    assert_null(spw_symbols_find(symbols, count, 17));
+    assert_null(spw_callsite_symbols_find(symbols, count, 17));
 }
 
 int main(void)

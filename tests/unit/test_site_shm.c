@@ -13,8 +13,8 @@
 
 enum { DEVICES = 2, SITES = 1200 };
 
-static struct spw_share *share;
-static struct spw_site_table sites;
+static struct spw_callsite_shm *share;
+static struct spw_callsite_table sites;
 static struct spw_strings strings;
 static size_t leaves; /* how often memory can be had still */
 static bool refused;  /* it could not be had once */
@@ -41,16 +41,16 @@ static int begin(void **state)
     leaves = 1000;
     refused = false;
     share = room(sizeof(*share));
-    assert_true(spw_site_table_init(&sites, SPW_SITE_MOST, SPW_SHARE_SITES));
-    assert_true(spw_strings_init(&strings, SPW_SHARE_TEXTS, 1 << 16));
+    assert_true(spw_callsite_table_init(&sites, SPW_CALLSITE_MOST, SPW_CALLSITE_SHM_SITES));
+    assert_true(spw_callsite_strings_init(&strings, SPW_CALLSITE_SHM_TEXTS, 1 << 16));
     return 0;
 }
 
 static int end(void **state)
 {
     munmap(share, sizeof(*share));
-    spw_site_table_fini(&sites);
-    spw_strings_fini(&strings);
+    spw_callsite_table_fini(&sites);
+    spw_callsite_strings_fini(&strings);
     return 0;
 }
 
@@ -65,13 +65,13 @@ static uint32_t enter(unsigned number)
     uint32_t site;
 
     snprintf(name, sizeof(name), "file%u.py", number % 100);
-    stack.thread = spw_strings_intern(&strings, "main", 4);
-    stack.python[0].file = spw_strings_intern(&strings, name, strlen(name));
-    stack.python[0].function = spw_strings_intern(&strings, "forward", 7);
+    stack.thread = spw_callsite_strings_intern(&strings, "main", 4);
+    stack.python[0].file = spw_callsite_strings_intern(&strings, name, strlen(name));
+    stack.python[0].function = spw_callsite_strings_intern(&strings, "forward", 7);
     stack.python[0].line = number;
-    spw_share_expect(share, spw_site_table_count(&sites));
-    site = spw_site_table_intern(&sites, &stack);
-    spw_share_publish(share, &sites, &strings);
+    spw_callsite_shm_expect(share, spw_callsite_table_count(&sites));
+    site = spw_callsite_table_intern(&sites, &stack);
+    spw_callsite_shm_publish(share, &sites, &strings);
     return site;
 }
 
@@ -81,69 +81,69 @@ static uint64_t move(uint64_t address, void *context)
 }
 
 /* Reads a copy, as another process has it; the number of sites, or -1. */
-static int read_copy(struct spw_site_table *ret_sites, struct spw_strings *ret_strings)
+static int read_copy(struct spw_callsite_table *ret_sites, struct spw_strings *ret_strings)
 {
-    static struct spw_share *copy;
+    static struct spw_callsite_shm *copy;
     uint64_t distance = 7;
 
     if (copy != NULL) {
         munmap(copy, sizeof(*copy));
     }
     copy = room(sizeof(*copy));
-    memcpy(copy, share, offsetof(struct spw_share, modules));
+    memcpy(copy, share, offsetof(struct spw_callsite_shm, modules));
     memcpy(copy->texts, share->texts, 1 << 20);
     memcpy(copy->sites, share->sites, 1 << 20);
-    copy->texts[SPW_SHARE_TEXTS - 1] = 'x'; /* must not be read */
-    if (!spw_share_read(copy, move, &distance, ret_sites, ret_strings)) {
+    copy->texts[SPW_CALLSITE_SHM_TEXTS - 1] = 'x'; /* must not be read */
+    if (!spw_callsite_shm_read(copy, move, &distance, ret_sites, ret_strings)) {
         return -1;
     }
     for (int i = 0; i < DEVICES; i++) {
         assert_ptr_equal(copy->charges[i].sites, copy->held[i]);
     }
-    return (int)spw_site_table_count(ret_sites);
+    return (int)spw_callsite_table_count(ret_sites);
 }
 
 static void test_what_is_published_is_read(void **state)
 {
-    struct spw_site_table other;
+    struct spw_callsite_table other;
     struct spw_strings texts;
     char name[32];
 
-    assert_true(spw_share_init(share, DEVICES, back));
+    assert_true(spw_callsite_shm_init(share, DEVICES, back));
     for (unsigned i = 1; i <= SITES; i++) {
         assert_int_equal(enter(i), i);
         assert_true(share->charges[DEVICES - 1].most >= i);
     }
     assert_int_equal(read_copy(&other, &texts), SITES);
     for (unsigned i = 1; i <= SITES; i++) {
-        const struct spw_site *site = spw_site_table_get(&other, i);
-        const struct spw_site_line *line = spw_site_lines(site);
+        const struct spw_callsite *site = spw_callsite_table_get(&other, i);
+        const struct spw_callsite_line *line = spw_callsite_lines(site);
 
         snprintf(name, sizeof(name), "file%u.py", i % 100);
         assert_string_equal(site->api, i % 2 == 0 ? "cuMemAlloc" : "cuMemAllocAsync");
-        assert_string_equal(spw_strings_text(&texts, site->thread), "main");
-        assert_string_equal(spw_strings_text(&texts, line->file), name);
-        assert_string_equal(spw_strings_text(&texts, line->function), "forward");
+        assert_string_equal(spw_callsite_strings_text(&texts, site->thread), "main");
+        assert_string_equal(spw_callsite_strings_text(&texts, line->file), name);
+        assert_string_equal(spw_callsite_strings_text(&texts, line->function), "forward");
         assert_int_equal(line->line, i);
         assert_int_equal(site->native[0], 1007 + i);
     }
-    assert_null(spw_site_table_get(&other, SITES + 1));
+    assert_null(spw_callsite_table_get(&other, SITES + 1));
 }
 
 /* After fork: the same sites again, in memory that is zero. */
 static void test_again(void **state)
 {
-    struct spw_site_table other;
+    struct spw_callsite_table other;
     struct spw_strings texts;
 
-    assert_true(spw_share_init(share, DEVICES, back));
+    assert_true(spw_callsite_shm_init(share, DEVICES, back));
     (void)enter(1);
     (void)enter(2);
     munmap(share, sizeof(*share));
     share = room(sizeof(*share));
-    assert_true(spw_share_init(share, DEVICES, NULL));
-    assert_int_equal(share->charges[0].most, SPW_SITE_MOST);
-    spw_share_publish(share, &sites, &strings);
+    assert_true(spw_callsite_shm_init(share, DEVICES, NULL));
+    assert_int_equal(share->charges[0].most, SPW_CALLSITE_MOST);
+    spw_callsite_shm_publish(share, &sites, &strings);
     assert_int_equal(read_copy(&other, &texts), 2);
 }
 
@@ -151,7 +151,7 @@ static void test_again(void **state)
  * 0 for good. */
 static void test_a_full_file_system(void **state)
 {
-    struct spw_site_table other;
+    struct spw_callsite_table other;
     struct spw_strings texts;
 
     for (size_t room_for = 0; room_for < 40; room_for++) {
@@ -162,7 +162,7 @@ static void test_a_full_file_system(void **state)
         (void)end(NULL);
         (void)begin(NULL);
         leaves = room_for;
-        if (!spw_share_init(share, DEVICES, back)) {
+        if (!spw_callsite_shm_init(share, DEVICES, back)) {
             continue;
         }
         while (number <= SITES && !refused) {
@@ -185,24 +185,24 @@ static void test_a_full_file_system(void **state)
 
 #define REFUSES(change)                                                                            \
     do {                                                                                           \
-        struct spw_share *kept = room(sizeof(*kept));                                              \
+        struct spw_callsite_shm *kept = room(sizeof(*kept));                                       \
                                                                                                    \
-        memcpy(kept, share, offsetof(struct spw_share, modules));                                  \
+        memcpy(kept, share, offsetof(struct spw_callsite_shm, modules));                           \
         change;                                                                                    \
         assert_true(read_copy(&other, &texts) < 2);                                                \
-        memcpy(share, kept, offsetof(struct spw_share, modules));                                  \
+        memcpy(share, kept, offsetof(struct spw_callsite_shm, modules));                           \
         munmap(kept, sizeof(*kept));                                                               \
         assert_int_equal(read_copy(&other, &texts), 2);                                            \
     } while (0)
 
-static struct spw_site *second(void)
+static struct spw_callsite *second(void)
 {
-    return (struct spw_site *)(share->sites + (size_t)share->offsets[2] * 8);
+    return (struct spw_callsite *)(share->sites + (size_t)share->offsets[2] * 8);
 }
 
 #define REFUSES_SITE(change)                                                                       \
     do {                                                                                           \
-        struct spw_site kept = *second();                                                          \
+        struct spw_callsite kept = *second();                                                      \
                                                                                                    \
         change;                                                                                    \
         assert_int_equal(read_copy(&other, &texts), 1);                                            \
@@ -211,26 +211,26 @@ static struct spw_site *second(void)
 
 static void test_nothing_is_trusted(void **state)
 {
-    struct spw_site_table other;
+    struct spw_callsite_table other;
     struct spw_strings texts;
 
-    assert_true(spw_share_init(share, DEVICES, back));
+    assert_true(spw_callsite_shm_init(share, DEVICES, back));
     (void)enter(1);
     (void)enter(2);
     REFUSES(share->magic++);
     REFUSES(share->version++);
     REFUSES(share->bytes--);
-    REFUSES(share->devices = SPW_SHARE_DEVICES + 1);
-    REFUSES(share->texts_used = SPW_SHARE_TEXTS);
+    REFUSES(share->devices = SPW_CALLSITE_SHM_DEVICES + 1);
+    REFUSES(share->texts_used = SPW_CALLSITE_SHM_TEXTS);
     REFUSES(share->offsets[2] = UINT32_MAX);
-    REFUSES(share->offsets[2] = SPW_SHARE_SITES / 8 - 1);
+    REFUSES(share->offsets[2] = SPW_CALLSITE_SHM_SITES / 8 - 1);
     REFUSES(share->apis[2] = share->texts_used);
-    REFUSES_SITE(second()->native_count = SPW_SITE_NATIVE + 1);
-    REFUSES_SITE(second()->python_count = SPW_SITE_PYTHON + 1);
+    REFUSES_SITE(second()->native_count = SPW_CALLSITE_NATIVE + 1);
+    REFUSES_SITE(second()->python_count = SPW_CALLSITE_PYTHON + 1);
     REFUSES_SITE(second()->thread = UINT32_MAX);
     REFUSES_SITE(second()->native_count = 0); /* the frames of Python are read elsewhere then */
     atomic_store(&share->count, UINT32_MAX);
-    assert_true(read_copy(&other, &texts) <= SPW_SITE_MOST);
+    assert_true(read_copy(&other, &texts) <= SPW_CALLSITE_MOST);
 }
 
 int main(void)

@@ -8,32 +8,32 @@
 
 #include <cmocka.h>
 
-static struct spw_site_text site;
+static struct spw_callsite_text site;
 static char complaint[512];
 
 static const char *reprint(const char *text)
 {
     static char buffer[4096];
 
-    assert_true(spw_site_parse(text, &site, complaint, sizeof(complaint)));
-    spw_site_print(&site.site, &site.request, buffer, sizeof(buffer));
+    assert_true(spw_callsite_parse(text, &site, complaint, sizeof(complaint)));
+    spw_callsite_print(&site.site, &site.request, buffer, sizeof(buffer));
     return buffer;
 }
 
 static void expect_complaint(const char *text, const char *expected)
 {
-    assert_false(spw_site_parse(text, &site, complaint, sizeof(complaint)));
+    assert_false(spw_callsite_parse(text, &site, complaint, sizeof(complaint)));
     assert_string_equal(complaint, expected);
 }
 
 static void test_facts(void **state)
 {
     assert_true(
-        spw_site_parse("python:/a b/train.py:Net.forward:42;python:x.py:main:7;"
-                       "native:libtorch_cuda.so:at::native::gelu(int); thread: pt_autograd_0"
-                       " ;node:AddmmBackward0;process:train.py;rank:3;size:12MiB;device:1;"
-                       "api:cuMemAllocAsync;nth:5",
-                       &site, complaint, sizeof(complaint)));
+        spw_callsite_parse("python:/a b/train.py:Net.forward:42;python:x.py:main:7;"
+                           "native:libtorch_cuda.so:at::native::gelu(int); thread: pt_autograd_0"
+                           " ;node:AddmmBackward0;process:train.py;rank:3;size:12MiB;device:1;"
+                           "api:cuMemAllocAsync;nth:5",
+                           &site, complaint, sizeof(complaint)));
     assert_int_equal(site.site.python_count, 2);
     assert_string_equal(site.site.python[0].file, "/a b/train.py");
     assert_string_equal(site.site.python[0].function, "Net.forward");
@@ -54,7 +54,8 @@ static void test_facts(void **state)
 
 static void test_what_is_not_said_is_not_known(void **state)
 {
-    assert_true(spw_site_parse(" python::f: ; native:: ;", &site, complaint, sizeof(complaint)));
+    assert_true(
+        spw_callsite_parse(" python::f: ; native:: ;", &site, complaint, sizeof(complaint)));
     assert_null(site.site.python[0].file);
     assert_string_equal(site.site.python[0].function, "f");
     assert_int_equal(site.site.python[0].line, 0);
@@ -123,7 +124,7 @@ static void test_complaints(void **state)
 
 static void test_limits(void **state)
 {
-    size_t length = SPW_SITE_STORAGE + 100;
+    size_t length = SPW_CALLSITE_STORAGE + 100;
     char *text = malloc(length + 16);
 
     assert_non_null(text);
@@ -132,7 +133,7 @@ static void test_limits(void **state)
     text[length] = '\0';
     expect_complaint(text, "character 8: the text is too long, expected at most 256 KiB");
     text[0] = '\0';
-    for (int i = 0; i <= SPW_SITE_FRAMES; i++) {
+    for (int i = 0; i <= SPW_CALLSITE_FRAMES; i++) {
         strcat(text, "native:a:b;");
     }
     expect_complaint(text, "character 1416: too many native frames, expected at most 128");
@@ -142,13 +143,13 @@ static void test_limits(void **state)
 static void test_cut_at_the_capacity(void **state)
 {
     struct spw_python_frame frame = {.file = "train.py", .function = "forward", .line = 42};
-    struct spw_site_facts facts = {.python = &frame, .python_count = 1, .rank = -1};
+    struct spw_callsite_facts facts = {.python = &frame, .python_count = 1, .rank = -1};
     const char *whole = "python:train.py:forward:42";
     char buffer[64];
 
     for (size_t capacity = 0; capacity < sizeof(buffer); capacity++) {
         memset(buffer, '?', sizeof(buffer));
-        assert_int_equal(spw_site_print(&facts, NULL, buffer, capacity), strlen(whole));
+        assert_int_equal(spw_callsite_print(&facts, NULL, buffer, capacity), strlen(whole));
         if (capacity > 0) {
             size_t kept = capacity - 1 < strlen(whole) ? capacity - 1 : strlen(whole);
 

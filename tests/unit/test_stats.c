@@ -555,15 +555,15 @@ static void test_process(void **state)
     struct timespec now;
     struct timespec began;
 
-    spw_process_name(name, sizeof(name));
+    spw_stats_process_name(name, sizeof(name));
     assert_string_equal(name, "test_stats");
-    assert_true(spw_process_start((int)getpid(), &ticks, &letter));
+    assert_true(spw_stats_process_start((int)getpid(), &ticks, &letter));
     assert_int_equal(letter, 'R');
     clock_gettime(CLOCK_REALTIME, &now);
-    began = spw_process_start_time(ticks);
+    began = spw_stats_process_start_time(ticks);
     assert_true(began.tv_sec <= now.tv_sec + 1);
     assert_true(began.tv_sec + 60 > now.tv_sec);
-    assert_false(spw_process_start(-1, &ticks, &letter));
+    assert_false(spw_stats_process_start(-1, &ticks, &letter));
 }
 
 static int set_up(void **state)
@@ -585,16 +585,16 @@ enum { ROOM = 8 << 20 };
 static void fill_room(bool is_file)
 {
     char path[SPW_STATS_PATH];
-    char *room = spw_stats_room_create(ROOM, path);
+    char *room = spw_stats_shm_create(ROOM, path);
 
     CHECK(room != NULL && (path[0] != '\0') == is_file && exists(path) == is_file);
-    CHECK(spw_stats_room_back(room + ROOM - 10, 10));
+    CHECK(spw_stats_shm_back(room + ROOM - 10, 10));
     room[0] = room[ROOM - 1] = 'x';
     unlink(path);
-    spw_stats_room_forget();
+    spw_stats_shm_forget();
     CHECK(room[0] == '\0' && room[ROOM - 1] == '\0');
     room[ROOM - 1] = 'y';
-    CHECK(spw_stats_room_create(ROOM, path) == room && (path[0] != '\0') == is_file);
+    CHECK(spw_stats_shm_create(ROOM, path) == room && (path[0] != '\0') == is_file);
     CHECK(!is_file || room[ROOM - 1] == '\0');
     unlink(path);
 }
@@ -630,15 +630,15 @@ static void lose_the_descriptor(void)
     int other;
 
     setenv("SPILLWAY_RUN_DIR", folder, 1);
-    room = spw_stats_room_create(ROOM, path);
-    CHECK(spw_stats_room_back(room, 1));
+    room = spw_stats_shm_create(ROOM, path);
+    CHECK(spw_stats_shm_back(room, 1));
     other = open(in_folder("other"), O_RDWR | O_CREAT, 0600);
     for (int fd = 3; fd < 4096; fd++) {
         if (fd != other && fcntl(fd, F_GETFD) >= 0) {
             CHECK(dup2(other, fd) == fd);
         }
     }
-    CHECK(!spw_stats_room_back(room + ROOM / 2, 1));
+    CHECK(!spw_stats_shm_back(room + ROOM / 2, 1));
     CHECK(lseek(other, 0, SEEK_END) == 0);
     unlink(path);
     unlink(in_folder("other"));

@@ -12,20 +12,21 @@ enum { PERIOD = 1000, PER_PERIOD = 10 };
 
 /* An order that is followed, and moves that are evenly spread over it. */
 struct run {
-    struct spw_evidence evidence;
-    struct spw_order_course course;
+    struct spw_validation evidence;
+    struct spw_predictor_course course;
 };
 
-static enum spw_evidence_worth move(struct run *run)
+static enum spw_validation_worth move(struct run *run)
 {
-    enum spw_evidence_worth worth;
+    enum spw_validation_worth worth;
 
-    assert_true(spw_evidence_begin(&run->evidence, &run->course));
+    assert_true(spw_migrate_validation_begin(&run->evidence, &run->course));
     run->course.events += PERIOD / PER_PERIOD;
-    worth = spw_evidence_weigh(&run->evidence, &run->course);
-    assert_int_not_equal(worth, SPW_EVIDENCE_NONE);
-    spw_evidence_note(&run->evidence, &run->course,
-                      worth == SPW_EVIDENCE_AUDIT ? SPW_EVIDENCE_CLEAN : SPW_EVIDENCE_BELIEVED);
+    worth = spw_migrate_validation_weigh(&run->evidence, &run->course);
+    assert_int_not_equal(worth, SPW_VALIDATION_NONE);
+    spw_migrate_validation_note(&run->evidence, &run->course,
+                                worth == SPW_VALIDATION_AUDIT ? SPW_VALIDATION_CLEAN
+                                                              : SPW_VALIDATION_BELIEVED);
     return worth;
 }
 
@@ -35,7 +36,7 @@ static int audits(struct run *run, int moves)
     int audited = 0;
 
     for (int i = 0; i < moves; i++) {
-        audited += move(run) == SPW_EVIDENCE_AUDIT;
+        audited += move(run) == SPW_VALIDATION_AUDIT;
     }
     return audited;
 }
@@ -55,7 +56,7 @@ static void test_two_periods(void **state)
     struct run run = begin();
 
     assert_int_equal(audits(&run, 2 * PER_PERIOD - 1), 2 * PER_PERIOD - 1);
-    assert_int_equal(move(&run), SPW_EVIDENCE_BELIEF);
+    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
 }
 
 /* However long it is followed, a few moves must have been looked at. */
@@ -65,7 +66,7 @@ static void test_few_moves(void **state)
 
     run.course.events += 100 * PERIOD;
     assert_int_equal(audits(&run, 4), 4);
-    assert_int_equal(move(&run), SPW_EVIDENCE_BELIEF);
+    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
 }
 
 static void test_one_in_sixteen(void **state)
@@ -90,8 +91,8 @@ static void test_another_order(void **state)
     run.course.events += 100 * PERIOD;
     assert_int_equal(audits(&run, 4), 4);
     run.course.period = 0;
-    assert_true(spw_evidence_begin(&run.evidence, &run.course));
-    assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_NONE);
+    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
+    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
 }
 
 /* The order changes while a move is under way, or something comes that was never seen. */
@@ -100,17 +101,20 @@ static void test_during_a_move(void **state)
     struct run run = begin();
 
     earn(&run);
-    assert_true(spw_evidence_begin(&run.evidence, &run.course));
-    assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_BELIEF);
+    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
+    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
+                     SPW_VALIDATION_BELIEF);
     run.course.events += 5;
     run.course.surprise = run.course.events;
-    assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_AUDIT);
-    spw_evidence_note(&run.evidence, &run.course, SPW_EVIDENCE_CLEAN);
-    assert_int_equal(move(&run), SPW_EVIDENCE_AUDIT);
-    assert_int_equal(move(&run), SPW_EVIDENCE_BELIEF);
-    assert_true(spw_evidence_begin(&run.evidence, &run.course));
+    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
+                     SPW_VALIDATION_AUDIT);
+    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_CLEAN);
+    assert_int_equal(move(&run), SPW_VALIDATION_AUDIT);
+    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
+    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
     run.course.since = ++run.course.events;
-    assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_AUDIT);
+    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
+                     SPW_VALIDATION_AUDIT);
 }
 
 /* What is moved since memory is short was not foreseen. */
@@ -119,10 +123,10 @@ static void test_outside_the_order(void **state)
     struct run run = begin();
 
     earn(&run);
-    assert_true(spw_evidence_begin(&run.evidence, NULL));
-    assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_NONE);
-    spw_evidence_note(&run.evidence, NULL, SPW_EVIDENCE_IN_VAIN);
-    assert_int_equal(move(&run), SPW_EVIDENCE_BELIEF);
+    assert_true(spw_migrate_validation_begin(&run.evidence, NULL));
+    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
+    spw_migrate_validation_note(&run.evidence, NULL, SPW_VALIDATION_IN_VAIN);
+    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
 }
 
 static void test_refuted_for_ever(void **state)
@@ -130,27 +134,28 @@ static void test_refuted_for_ever(void **state)
     struct run run = begin();
 
     earn(&run);
-    assert_true(spw_evidence_begin(&run.evidence, &run.course));
-    spw_evidence_note(&run.evidence, &run.course, SPW_EVIDENCE_WRONG);
+    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
+    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_WRONG);
     for (int i = 0; i < 10 * PER_PERIOD; i++) {
-        assert_false(spw_evidence_begin(&run.evidence, &run.course));
+        assert_false(spw_migrate_validation_begin(&run.evidence, &run.course));
         run.course.events += PERIOD / PER_PERIOD;
-        assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_NONE);
+        assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
+                         SPW_VALIDATION_NONE);
     }
     run.course.since = run.course.events;
-    assert_int_equal(spw_evidence_weigh(&run.evidence, &run.course), SPW_EVIDENCE_NONE);
+    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
     /* One that is made in one go may find the program at rest. */
-    assert_true(spw_evidence_begin(&run.evidence, NULL));
+    assert_true(spw_migrate_validation_begin(&run.evidence, NULL));
 }
 
 /* How many first copies are made, of so many that all turn out to be of no use. */
-static int copies(struct run *run, const struct spw_order_course *course, int moves)
+static int copies(struct run *run, const struct spw_predictor_course *course, int moves)
 {
     int made = 0;
 
     for (int i = 0; i < moves; i++) {
-        if (spw_evidence_begin(&run->evidence, course)) {
-            spw_evidence_note(&run->evidence, &run->course, SPW_EVIDENCE_IN_VAIN);
+        if (spw_migrate_validation_begin(&run->evidence, course)) {
+            spw_migrate_validation_note(&run->evidence, &run->course, SPW_VALIDATION_IN_VAIN);
             made++;
         }
     }
@@ -165,9 +170,9 @@ static void test_in_vain(void **state)
 
     assert_true(made >= 4 + 8 && made <= 4 + 11);
     assert_int_equal(copies(&run, NULL, 4), 4);
-    while (!spw_evidence_begin(&run.evidence, &run.course)) {
+    while (!spw_migrate_validation_begin(&run.evidence, &run.course)) {
     }
-    spw_evidence_note(&run.evidence, &run.course, SPW_EVIDENCE_OF_USE);
+    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_OF_USE);
     assert_int_equal(audits(&run, PER_PERIOD), PER_PERIOD);
 }
 
