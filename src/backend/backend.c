@@ -6,8 +6,13 @@
 #include "backend/copy.h"
 #include "backend/fence.h"
 
-enum { ACCESSORS = 64, ACCESS_RETRIES = 50, ACCESS_PAUSE_NS = 200 * 1000, HOST_NODES = 64,
-       REST_NS = 20 * 1000 * 1000 };
+enum {
+    ACCESSORS = 64,
+    ACCESS_RETRIES = 50,
+    ACCESS_PAUSE_NS = 200 * 1000,
+    HOST_NODES = 64,
+    REST_NS = 20 * 1000 * 1000
+};
 
 struct spw_backend {
     struct spw_fences fences; /* first: fences and memory share driver and ordinal */
@@ -15,7 +20,7 @@ struct spw_backend {
     uint64_t patience_ns;
     CUdevice device;
     uint64_t granule_bytes;
-    int host_node;      /* for chunks on the host */
+    int host_node;                    /* for chunks on the host */
     bool unmap_ranges, access_ranges; /* one call covers neighbouring mappings */
     CUmemAccessDesc access[ACCESSORS];
     size_t access_count;
@@ -198,8 +203,8 @@ static enum spw_err try_node(struct spw_backend *vm, int node, uint64_t address,
 
     vm->host_node = node;
     prop = properties(vm, SPW_TIER_HOST);
-    err = to_err(CALL(vm, cuMemGetAllocationGranularity, &granule, &prop,
-                      CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    err = to_err(
+        CALL(vm, cuMemGetAllocationGranularity, &granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     if (err != SPW_OK || granule == 0 || vm->granule_bytes % granule != 0) {
         return SPW_E_UNSUPPORTED;
     }
@@ -321,7 +326,7 @@ static enum spw_err vm_probe_pinned(void *cookie, uint64_t address, uint64_t byt
 }
 
 static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_copy *copies,
-                             size_t count, bool after_all, void **ret_fence)
+                            size_t count, bool after_all, void **ret_fence)
 {
     struct spw_backend *vm = cookie;
     struct spw_fence *fence = NULL;
@@ -458,7 +463,8 @@ static enum spw_err ask_device(struct spw_backend *vm)
         return SPW_E_UNSUPPORTED;
     }
     if (CALL(vm, cuDeviceGetAttribute, &vm->host_node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID,
-             vm->device) != CUDA_SUCCESS || vm->host_node < 0) {
+             vm->device) != CUDA_SUCCESS ||
+        vm->host_node < 0) {
         vm->host_node = 0; /* what the driver wants on a machine without NUMA */
     }
     vm->granule_bytes = granule;

@@ -26,7 +26,7 @@ struct spw_stack {
     uint32_t thread; /* name of the thread, interned: its role */
     uint16_t native_count;
     uint16_t python_count;
-    bool cut;                         /* a stack has more frames than are kept */
+    bool cut;                             /* a stack has more frames than are kept */
     uint64_t native[SPW_CALLSITE_NATIVE]; /* return addresses */
     struct spw_callsite_line python[SPW_CALLSITE_PYTHON];
 };

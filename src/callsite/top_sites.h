@@ -27,7 +27,7 @@ struct spw_callsite_holding {
     struct spw_callsite_holder holders[SPW_CALLSITE_HOLDERS]; /* the largest first */
     char rule[SPW_CALLSITE_RULE]; /* one rule of a policy file, as JSON: the largest holder that a
                                  rule can name to the host; "" when there is none */
-    uint64_t rule_bytes;      /* held by the sites that the rule matches, at least */
+    uint64_t rule_bytes;          /* held by the sites that the rule matches, at least */
 };
 
 /* Fills *ret_holding, a large struct, for a device's charges. */

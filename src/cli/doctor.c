@@ -164,8 +164,8 @@ static void report_spill(const struct spw_cuda *cuda, int ordinal, struct spw_re
                        "driver of CUDA 12.2, not WSL, in a container the capability SYS_NICE",
                        ordinal, chunks);
     } else {
-        spw_report_row(report, "%d\tnowhere\thost chunks (%s) and page-locked memory (%s)",
-                       ordinal, chunks, pinned);
+        spw_report_row(report, "%d\tnowhere\thost chunks (%s) and page-locked memory (%s)", ordinal,
+                       chunks, pinned);
     }
     cuda->cuCtxSetCurrent(NULL);
     cuda->cuDevicePrimaryCtxRelease_v2(device);

@@ -31,8 +31,8 @@ void spw_profile_complain(const char *id, char *complaint, size_t capacity)
 
     for (int i = 0; i < PROFILE_COUNT; i++) {
         ids[i] = profiles[i].id;
-        used += (size_t)snprintf(complaint + used, capacity - used, "%s %s", i > 0 ? "," : "",
-                                 ids[i]);
+        used +=
+            (size_t)snprintf(complaint + used, capacity - used, "%s %s", i > 0 ? "," : "", ids[i]);
     }
     nearest = spw_nearest(id, 0, ids, PROFILE_COUNT);
     if (nearest != NULL) {

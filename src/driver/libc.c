@@ -12,10 +12,10 @@
 
 /* What the dynamic section of a library says of its symbols. */
 struct symbols {
-    const ElfW(Sym) *symbols;
+    const ElfW(Sym) * symbols;
     const char *names;
-    const ElfW(Half) *versions; /* NULL: it has none */
-    const uint32_t *hash;       /* DT_GNU_HASH */
+    const ElfW(Half) * versions; /* NULL: it has none */
+    const uint32_t *hash;        /* DT_GNU_HASH */
 };
 
 static bool is_same(const char *left, const char *right)
@@ -56,7 +56,7 @@ static const struct link_map *first_object(void)
 }
 
 /* The loader may have made an address of the offset already. */
-static const void *address_of(const struct link_map *map, const ElfW(Dyn) *entry)
+static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {
     ElfW(Addr) address = entry->d_un.d_ptr;
 
@@ -109,7 +109,7 @@ static bool is_wanted(const struct symbols *in, uint32_t index, const char *name
 
 /* The format: counts of buckets, of symbols left out and of words of the filter, a shift; the
  * filter; the first symbol of each bucket; the hashes, the last one of a bucket with bit 0 set. */
-static const ElfW(Sym) *look_up(const struct symbols *in, const char *name)
+static const ElfW(Sym) * look_up(const struct symbols *in, const char *name)
 {
     uint32_t buckets = in->hash[0], left_out = in->hash[1];
     const uint32_t *first = in->hash + 4 + in->hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));

@@ -114,6 +114,7 @@
                   spw_track_arguments_launch(&use, f, kernelParams, NULL))
 
 /* The arguments of the functions that name their memory: three to seven. */
+/* clang-format off */
 #define SPW_LOOK_3(a, b, c)                                                                        \
     SPW_USE_ARGUMENT(&use, a), SPW_USE_ARGUMENT(&use, b), SPW_USE_ARGUMENT(&use, c)
 #define SPW_LOOK_4(a, b, c, d)          SPW_LOOK_3(a, b, c), SPW_USE_ARGUMENT(&use, d)
@@ -124,6 +125,7 @@
 #define SPW_LOOK(...)                                                                              \
     SPW_LOOK_OF(__VA_ARGS__, SPW_LOOK_7, SPW_LOOK_6, SPW_LOOK_5, SPW_LOOK_4, SPW_LOOK_3, , , )     \
     (__VA_ARGS__)
+/* clang-format on */
 #define SPW_ENTRY_TOUCH(symbol, params, args, stream, flags)                                       \
     SPW_ENTRY_USE(symbol, params, args, stream, flags,                                             \
                   (spw_track_arguments_touch(&use), SPW_LOOK args))

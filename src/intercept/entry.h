@@ -13,20 +13,20 @@ enum spw_fn spw_intercept_entry_find(const void *address);
 
 /* The handlers of the SERVE rows: serve_*.c. Each has the type of the function it answers for, and
  * is called when CUDA is in use and the call is the program's. */
-#define SPW_DECLARE(symbol)              __typeof__(symbol) spw_serve_##symbol;
-#define SPW_HANDLER_START                SPW_DECLARE
-#define SPW_HANDLER_SERVE                SPW_DECLARE
-#define SPW_HANDLER_RESOLVE              SPW_DECLARE
-#define SPW_HANDLER_FORWARD(symbol)      /* no handler */
-#define SPW_HANDLER_SUBMIT(symbol)       /* no handler */
-#define SPW_HANDLER_SUBMIT_PARTS(symbol) /* no handler */
-#define SPW_HANDLER_LAUNCH(symbol)       /* no handler */
-#define SPW_HANDLER_LAUNCH_PLAIN(symbol) /* no handler */
-#define SPW_HANDLER_TOUCH(symbol)        /* no handler */
-#define SPW_HANDLER_COPY(symbol) /* no handler */
-#define SPW_HANDLER_COPY_PEER(symbol) /* no handler */
-#define SPW_HANDLER_COPY_ROWS(symbol) /* no handler */
-#define SPW_HANDLER_COPY_PARTS(symbol) /* no handler */
+#define SPW_DECLARE(symbol)                 __typeof__(symbol) spw_serve_##symbol;
+#define SPW_HANDLER_START                   SPW_DECLARE
+#define SPW_HANDLER_SERVE                   SPW_DECLARE
+#define SPW_HANDLER_RESOLVE                 SPW_DECLARE
+#define SPW_HANDLER_FORWARD(symbol)         /* no handler */
+#define SPW_HANDLER_SUBMIT(symbol)          /* no handler */
+#define SPW_HANDLER_SUBMIT_PARTS(symbol)    /* no handler */
+#define SPW_HANDLER_LAUNCH(symbol)          /* no handler */
+#define SPW_HANDLER_LAUNCH_PLAIN(symbol)    /* no handler */
+#define SPW_HANDLER_TOUCH(symbol)           /* no handler */
+#define SPW_HANDLER_COPY(symbol)            /* no handler */
+#define SPW_HANDLER_COPY_PEER(symbol)       /* no handler */
+#define SPW_HANDLER_COPY_ROWS(symbol)       /* no handler */
+#define SPW_HANDLER_COPY_PARTS(symbol)      /* no handler */
 #define SPW_HANDLER_COPY_ROWS_PARTS(symbol) /* no handler */
 /* The rows. */
 #define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_HANDLER_##kind(symbol)

@@ -6,7 +6,7 @@
 enum {
     LATER_SHARE = 4,  /* part of a period by which what goes is used later than what comes */
     GRAIN_SHARE = 32, /* part of a period within which it is all one what goes first */
-    SOON = 16          /* events in which a block that is used does not go to the host */
+    SOON = 16         /* events in which a block that is used does not go to the host */
 };
 
 _Atomic int spw_migrate_access_log_watched;

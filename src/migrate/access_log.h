@@ -50,9 +50,9 @@ struct spw_access_log {
     uint64_t granule_bytes;
     struct spw_predictor order;
     struct spw_block_index places;
-    bool blind;         /* there are blocks that it does not know */
-    uint8_t *moving;    /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
-    uint64_t *touched;  /* by granule: the clock at its last use */
+    bool blind;        /* there are blocks that it does not know */
+    uint8_t *moving;   /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
+    uint64_t *touched; /* by granule: the clock at its last use */
     uint64_t known, certain, clock; /* as in the moment that is now */
     /* For planning: as many as there are granules, and allocations and frees in a period. */
     struct spw_move_spot *spots;
@@ -135,7 +135,7 @@ struct spw_access_log_wish {
     size_t most;        /* granules to move either way; at most SPW_MOVE_GRANULES / 2 */
     uint32_t least_age; /* of what goes to the host, in events, while nothing is known */
     const struct spw_access_log_moment *passed; /* nothing that was named since; NULL: anything */
-    bool hot;           /* to the device, only what was: it can come only while the device rests */
+    bool hot; /* to the device, only what was: it can come only while the device rests */
 };
 
 struct spw_access_log_plan {

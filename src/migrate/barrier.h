@@ -34,7 +34,7 @@ struct spw_migrate_barrier {
 
 struct spw_migrate_barrier_thread {
     struct spw_migrate_barrier_slot *slot; /* NULL: none yet */
-    uint32_t depth;             /* calls under way, one inside the other */
+    uint32_t depth;                        /* calls under way, one inside the other */
 };
 
 extern struct spw_migrate_barrier spw_migrate_barrier;

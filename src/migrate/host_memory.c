@@ -111,9 +111,8 @@ static void read_groups(const char *root, const struct group_kind *kind, const c
 {
     char folder[PATH_BYTES];
     size_t base = (size_t)snprintf(folder, sizeof(folder), "%s%s", root, kind->folder);
-    int length = base < sizeof(folder)
-                     ? snprintf(folder + base, sizeof(folder) - base, "%s", group)
-                     : -1;
+    int length =
+        base < sizeof(folder) ? snprintf(folder + base, sizeof(folder) - base, "%s", group) : -1;
 
     if (length < 0 || (size_t)length >= sizeof(folder) - base) {
         return;

@@ -14,56 +14,56 @@
 enum state { UNOPENED, OPEN, CLOSED };
 
 enum {
-    PATIENCE = 10,       /* times the wait that is set, for room that is needed */
+    PATIENCE = 10,          /* times the wait that is set, for room that is needed */
     YIELD_BYTES = 64 << 20, /* moved when somebody else needs memory */
-    COLD_AGE = 64,       /* blocks freed since a block was last used that make it cold */
-    SHARE_AT_ONCE = 64,  /* part of the limit that is moved at once, at least */
-    SHARE_AT_WORK = 32,  /* the same while the device need not rest for it */
-    SHARE_AT_MOST = 16,  /* that is moved for one request, unless more is missing */
-    SHARE_KEPT_FREE = 16, /* part of the limit that is not filled by promotion */
-    COLD_EVENTS = 64,     /* allocations, uses and frees since a block was used that make it cold */
-    BATCH_SHARE = 32,     /* part of the limit that is moved at once ahead of use, each way, */
-    BATCH_SMALL = 96,     /* or less, down to this part of it, */
-    BATCH_OF_HOST = 8,    /* where it is more than this part of what the host holds */
-    BATCH_LEAST = 4,      /* granules */
+    COLD_AGE = 64,          /* blocks freed since a block was last used that make it cold */
+    SHARE_AT_ONCE = 64,     /* part of the limit that is moved at once, at least */
+    SHARE_AT_WORK = 32,     /* the same while the device need not rest for it */
+    SHARE_AT_MOST = 16,     /* that is moved for one request, unless more is missing */
+    SHARE_KEPT_FREE = 16,   /* part of the limit that is not filled by promotion */
+    COLD_EVENTS = 64,  /* allocations, uses and frees since a block was used that make it cold */
+    BATCH_SHARE = 32,  /* part of the limit that is moved at once ahead of use, each way, */
+    BATCH_SMALL = 96,  /* or less, down to this part of it, */
+    BATCH_OF_HOST = 8, /* where it is more than this part of what the host holds */
+    BATCH_LEAST = 4,   /* granules */
     BATCH_MOST = SPW_MOVE_GRANULES / 2,
-    WORTH_SHARE = 8,      /* part of a batch that is worth a move for which nothing rests */
-    SOON_SHARE = 16,      /* part of a period within which a need does not wait for a full batch */
-    MAPPED_AT_WORK = 4,   /* granules mapped beyond a block then: calls take the program's time */
-    LOOK_SHARE = 64,      /* part of a period after which it is looked again what to do */
-    LOOK_AT_WORK = 128,   /* the same while the device need not rest for moves */
-    LOOK_LEAST = 16,      /* events, at least */
-    LOOK_TIME = 8,        /* part of the time that is spent on looking in vain, at most */
-    NEAR_SHARE = 8,       /* part of a period that the program may be ahead of the device */
-    NEAR_MOVING = 64,     /* the same while a move is under way for which the device must rest */
-    NEAR_TRUSTED = 32,    /* the same where it need not */
-    NEAR_LEAST = 32,      /* events, at least */
-    MARK_SHARE = 4,       /* part of the least of these, between marks */
-    UNHELD = 64,          /* marks */
-    ASK_EVERY = 8         /* calls, for which a copy under way is asked once whether it is done */
+    WORTH_SHARE = 8,    /* part of a batch that is worth a move for which nothing rests */
+    SOON_SHARE = 16,    /* part of a period within which a need does not wait for a full batch */
+    MAPPED_AT_WORK = 4, /* granules mapped beyond a block then: calls take the program's time */
+    LOOK_SHARE = 64,    /* part of a period after which it is looked again what to do */
+    LOOK_AT_WORK = 128, /* the same while the device need not rest for moves */
+    LOOK_LEAST = 16,    /* events, at least */
+    LOOK_TIME = 8,      /* part of the time that is spent on looking in vain, at most */
+    NEAR_SHARE = 8,     /* part of a period that the program may be ahead of the device */
+    NEAR_MOVING = 64,   /* the same while a move is under way for which the device must rest */
+    NEAR_TRUSTED = 32,  /* the same where it need not */
+    NEAR_LEAST = 32,    /* events, at least */
+    MARK_SHARE = 4,     /* part of the least of these, between marks */
+    UNHELD = 64,        /* marks */
+    ASK_EVERY = 8       /* calls, for which a copy under way is asked once whether it is done */
 };
 
 struct spw_migrate {
     struct spw_migrate_config config;
     pthread_mutex_t lock;
     enum state state;
-    bool moves;     /* memory can be moved, not only placed */
-    bool needed;    /* memory was short */
+    bool moves;           /* memory can be moved, not only placed */
+    bool needed;          /* memory was short */
     enum spw_err refused; /* why the host cannot be used */
-    bool pins;      /* blocks are placed in page-locked memory: no chunks can be had */
+    bool pins;            /* blocks are placed in page-locked memory: no chunks can be had */
     struct spw_migration mover;
     struct spw_access_log heat;
     struct spw_progress marks; /* how far the device is, where arguments are trusted */
     struct spw_progress pace;  /* how far the streams are that the program submits to */
-    uint64_t marked;        /* the event at which the last mark was set */
-    uint64_t rests_until;   /* by the clock: it is not looked again what to move */
-    uint64_t period;        /* of the order of use, in events; 0: not known */
-    uint32_t unheld;        /* marks at which it is not held back, since that was of no use */
-    _Atomic bool watching;    /* the heat is noted */
-    _Atomic uint32_t calls;   /* since it was last asked whether there is something to do */
-    _Atomic uint64_t look_at; /* the event at which it is looked what to move */
-    atomic_flag announced; /* the first spill was told */
-    _Atomic uint64_t steps; /* as the program has marked them */
+    uint64_t marked;           /* the event at which the last mark was set */
+    uint64_t rests_until;      /* by the clock: it is not looked again what to move */
+    uint64_t period;           /* of the order of use, in events; 0: not known */
+    uint32_t unheld;           /* marks at which it is not held back, since that was of no use */
+    _Atomic bool watching;     /* the heat is noted */
+    _Atomic uint32_t calls;    /* since it was last asked whether there is something to do */
+    _Atomic uint64_t look_at;  /* the event at which it is looked what to move */
+    atomic_flag announced;     /* the first spill was told */
+    _Atomic uint64_t steps;    /* as the program has marked them */
 };
 
 static uint64_t granule_of(const struct spw_pool *pool)

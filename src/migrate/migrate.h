@@ -36,7 +36,7 @@ struct spw_migrate_request {
     uint64_t bytes;
     const struct spw_stream *stream; /* NULL: without a stream */
     void *context;
-    uint32_t site;    /* who is charged with it */
+    uint32_t site;                         /* who is charged with it */
     const struct spw_pool_placement *wish; /* of a rule; NULL: none */
     enum spw_err err; /* what the pool answered: SPW_E_LIMIT or SPW_E_NO_MEMORY */
     bool may_move;    /* no capture is open */

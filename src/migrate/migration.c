@@ -181,9 +181,11 @@ static void tell_unnamed(struct spw_migration *mover, struct spw_flight *flight)
     (void)spw_pool_find(mover->pool, flight->unnamed, &block);
     mover->label(block.site, site, sizeof(site));
     if (mover->evidence.believed > 0) {
-        (void)snprintf(before, sizeof(before), "; but %" PRIu64 " moves before it were not copied "
+        (void)snprintf(before, sizeof(before),
+                       "; but %" PRIu64 " moves before it were not copied "
                        "again, and what was written so during one of them is lost "
-                       "(SPILLWAY_OVERLAP=careful copies all again)", mover->evidence.believed);
+                       "(SPILLWAY_OVERLAP=careful copies all again)",
+                       mover->evidence.believed);
     }
     spw_say("device %d: a kernel wrote to memory that no argument names, while it was moved: to "
             "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
@@ -456,9 +458,8 @@ static enum spw_err come_to_rest(struct spw_migration *mover, struct spw_flight 
     enum spw_err err = spw_pool_move_drain(mover->pool, flight->move);
 
     take_sample(mover, flight);
-    return err == SPW_E_AGAIN
-               ? await(spw_pool_move_drain, mover->pool, flight->move, patience_ns)
-               : err;
+    return err == SPW_E_AGAIN ? await(spw_pool_move_drain, mover->pool, flight->move, patience_ns)
+                              : err;
 }
 
 enum spw_err spw_migrate_migration_finish(struct spw_migration *mover, uint64_t patience_ns,

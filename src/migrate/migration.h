@@ -47,18 +47,18 @@ struct spw_migration {
     uint64_t granule_bytes;
     uint64_t wait_ns; /* how long the gate may be closed for the device to come to rest */
     bool overlap, verify;
-    bool trust;       /* a kernel's arguments name all that it writes to */
-    bool audit;       /* whether they do is found out; else, without trust, they do not */
+    bool trust; /* a kernel's arguments name all that it writes to */
+    bool audit; /* whether they do is found out; else, without trust, they do not */
     struct spw_validation evidence;
     /* Writes in a few words who is charged with the blocks of a site. */
     void (*label)(uint32_t site, char *text, size_t capacity);
-    uint32_t skip;    /* moves not to be tried, since the last ones were abandoned */
+    uint32_t skip; /* moves not to be tried, since the last ones were abandoned */
     uint32_t next_skip;
     struct spw_access_log *heat; /* who sees what moves used; NULL: nobody */
     struct spw_flight flights[SPW_MOVES];
-    size_t first, under_way; /* the one that began first, and how many there are */
-    bool inside;  /* the thread that finishes it has a call under way */
-    bool at_work; /* the last one was exchanged while the device was at work */
+    size_t first, under_way;   /* the one that began first, and how many there are */
+    bool inside;               /* the thread that finishes it has a call under way */
+    bool at_work;              /* the last one was exchanged while the device was at work */
     struct spw_move *to_clear; /* the last one that is done but for what it held; NULL: none */
 };
 

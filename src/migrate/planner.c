@@ -232,8 +232,8 @@ static void rank(const struct spw_planner_question *question)
 static bool continues(const struct spw_planner_granule *granule)
 {
     const struct spw_planner_granule *before = granule - 1;
-    uint32_t apart = granule->rank > before->rank ? granule->rank - before->rank
-                                                  : before->rank - granule->rank;
+    uint32_t apart =
+        granule->rank > before->rank ? granule->rank - before->rank : before->rank - granule->rank;
 
     return granule->index == before->index + 1 && granule->host == before->host && apart <= 1;
 }

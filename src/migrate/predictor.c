@@ -4,23 +4,23 @@
 #include <string.h>
 
 enum {
-    GRAM = 8,            /* events whose tokens together say where to look */
-    END_BITS = 16,       /* of the table of such places */
-    LEAST_EQUAL = 24,    /* events that must be equal before a place is followed */
-    MOST_EQUAL = 1 << 15, /* compared at most */
-    MOST_PLACES = 512,   /* looked at in one search */
+    GRAM = 8,                /* events whose tokens together say where to look */
+    END_BITS = 16,           /* of the table of such places */
+    LEAST_EQUAL = 24,        /* events that must be equal before a place is followed */
+    MOST_EQUAL = 1 << 15,    /* compared at most */
+    MOST_PLACES = 512,       /* looked at in one search */
     MOST_COMPARED = 1 << 17, /* events, in one search, also for a step */
-    MOST_SKIPPED = 32,   /* expected events that may be missing at once */
-    MOST_STRIKES = 48,   /* differences, less what was as expected since */
-    SEARCH_EVERY = 32,   /* events, while lost */
-    NEAR_SHARE = 8,      /* part of a period by which another one may differ and be the same */
-    MORE_PERIODS = 16,   /* as many times as long, another one may be of the same order, ... */
-    FEW_PERIODS = 4,     /* ... and of as many it may be one */
-    UNLIKE_SHARE = 32,   /* part of a step's events that may use other blocks than those before */
-    MISSING_SHARE = 4,   /* part of a step that need not have come twice yet */
-    MOST_PERIODS = 8,    /* of events compared to find how long a step is, at most */
-    MEASURE_SHARE = 4,   /* part of a period after which it is looked again how long a step is */
-    REACH = 4            /* periods ahead that are foreseen, if so much is known */
+    MOST_SKIPPED = 32,       /* expected events that may be missing at once */
+    MOST_STRIKES = 48,       /* differences, less what was as expected since */
+    SEARCH_EVERY = 32,       /* events, while lost */
+    NEAR_SHARE = 8,          /* part of a period by which another one may differ and be the same */
+    MORE_PERIODS = 16,       /* as many times as long, another one may be of the same order, ... */
+    FEW_PERIODS = 4,         /* ... and of as many it may be one */
+    UNLIKE_SHARE = 32, /* part of a step's events that may use other blocks than those before */
+    MISSING_SHARE = 4, /* part of a step that need not have come twice yet */
+    MOST_PERIODS = 8,  /* of events compared to find how long a step is, at most */
+    MEASURE_SHARE = 4, /* part of a period after which it is looked again how long a step is */
+    REACH = 4          /* periods ahead that are foreseen, if so much is known */
 };
 
 static const uint64_t odd = 0x9e3779b97f4a7c15u;
@@ -257,8 +257,8 @@ static void search(struct spw_predictor *order)
 /* Compares the event with what is expected, and goes on from there. False when it was not that. */
 static bool follow(struct spw_predictor *order, const struct spw_predictor_event *event)
 {
-    for (uint64_t skipped = 0;
-         skipped <= MOST_SKIPPED && order->cursor + skipped < order->count; skipped++) {
+    for (uint64_t skipped = 0; skipped <= MOST_SKIPPED && order->cursor + skipped < order->count;
+         skipped++) {
         const struct spw_predictor_event *then = event_at(order, order->cursor + skipped);
 
         if (then->token == event->token) {
@@ -486,9 +486,9 @@ void spw_migrate_predictor_foresee(struct spw_predictor *order,
         expected.block = present(order, event->block);
         if (expected.block != 0) {
             foresee_event(order, &expected);
-            }
-            if (event->kind != SPW_PREDICTOR_USE && expect != NULL) {
-                expect(cookie, &expected);
-            }
+        }
+        if (event->kind != SPW_PREDICTOR_USE && expect != NULL) {
+            expect(cookie, &expected);
+        }
     }
 }

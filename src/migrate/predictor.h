@@ -31,11 +31,11 @@ struct spw_predictor_block {
     int64_t last;   /* the event it was last seen in; negative: before the first */
     uint32_t token; /* what it has in common with its likes */
     uint32_t twin, heir;
-    uint32_t next;  /* events from now until it is used; see spw_migrate_predictor_foresee */
-    uint32_t swept; /* the forecast in which `next` was set */
-    uint32_t end;   /* events from now until it is freed */
-    uint32_t ended; /* the forecast in which `end` was set */
-    uint32_t ahead; /* the forecast in which its like is allocated anew */
+    uint32_t next;   /* events from now until it is used; see spw_migrate_predictor_foresee */
+    uint32_t swept;  /* the forecast in which `next` was set */
+    uint32_t end;    /* events from now until it is freed */
+    uint32_t ended;  /* the forecast in which `end` was set */
+    uint32_t ahead;  /* the forecast in which its like is allocated anew */
     uint32_t summed; /* the last sum that its bytes are in */
     bool live;
 };
@@ -49,7 +49,7 @@ struct spw_predictor_event {
 
 struct spw_predictor {
     struct spw_predictor_event *events; /* a ring */
-    uint64_t *ends;                 /* by hash of the last tokens: the newest event, with 1 added */
+    uint64_t *ends; /* by hash of the last tokens: the newest event, with 1 added */
     struct spw_predictor_block *blocks; /* number 0 is none */
     uint32_t *unused;
     uint32_t block_count, unused_count;
@@ -59,10 +59,10 @@ struct spw_predictor {
     bool twice;      /* what lies between it and now is known to have come twice */
     uint32_t strikes, wait;
     uint32_t forecast, sum;
-    uint64_t live_bytes; /* of all blocks that are there */
+    uint64_t live_bytes;      /* of all blocks that are there */
     uint64_t step, step_seen; /* the newest step's events, and the event after it; 0: none */
-    uint64_t measure_at; /* the event at which it is looked again how long a step is */
-    uint64_t hits, misses; /* events that were expected, and that were not, while following */
+    uint64_t measure_at;      /* the event at which it is looked again how long a step is */
+    uint64_t hits, misses;    /* events that were expected, and that were not, while following */
     uint64_t steady_period, since, surprise; /* see struct spw_predictor_course */
     uint64_t followed; /* the newest event not in such a while, with 1 added */
 };

@@ -25,9 +25,9 @@ struct spw_mark {
 struct spw_progress {
     struct spw_pool *pool;
     struct spw_mark ring[SPW_MARKS];
-    size_t first, count;           /* of those that are not passed, oldest first */
+    size_t first, count;                 /* of those that are not passed, oldest first */
     struct spw_access_log_moment passed; /* of the newest that is */
-    bool any;                      /* there is one */
+    bool any;                            /* there is one */
 };
 
 /* Sets a mark for a moment whose submissions were counted just before, by the same thread: behind

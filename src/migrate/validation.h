@@ -19,14 +19,14 @@
 #include "migrate/predictor.h"
 
 struct spw_validation {
-    bool refuted;         /* somebody wrote without naming it */
-    uint64_t since;       /* the event since which the order is followed that audits are about */
-    uint32_t audits;      /* since then, which found nothing */
-    uint32_t unaudited;   /* moves that were believed since the last audit */
-    uint64_t believed;    /* in all */
-    bool foreseen;        /* the move under way follows the order */
-    uint64_t begun;       /* the event it began at */
-    uint32_t in_vain[2];  /* first copies in a row that were of no use; by `foreseen` */
+    bool refuted;        /* somebody wrote without naming it */
+    uint64_t since;      /* the event since which the order is followed that audits are about */
+    uint32_t audits;     /* since then, which found nothing */
+    uint32_t unaudited;  /* moves that were believed since the last audit */
+    uint64_t believed;   /* in all */
+    bool foreseen;       /* the move under way follows the order */
+    uint64_t begun;      /* the event it began at */
+    uint32_t in_vain[2]; /* first copies in a row that were of no use; by `foreseen` */
 };
 
 /* What to do with a move of which no argument named anything since its copies began. */

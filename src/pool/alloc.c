@@ -18,10 +18,10 @@ struct request {
     enum spw_heap_class heap;
     uint32_t site;
     const struct spw_pool_placement *wish; /* NULL: none */
-    bool spilling;        /* may be on the host */
-    bool lazy;            /* gets its memory later */
-    bool device_full;     /* the driver refused to create more */
-    bool wait_refused;    /* the host may not wait now */
+    bool spilling;                         /* may be on the host */
+    bool lazy;                             /* gets its memory later */
+    bool device_full;                      /* the driver refused to create more */
+    bool wait_refused;                     /* the host may not wait now */
     size_t host_granules; /* of the block that are to be on the host, by its wish */
     uint64_t host_bytes;  /* of the block that was had */
 };
@@ -534,8 +534,7 @@ static enum spw_err alloc(struct spw_pool *pool, struct request *request, uint64
     if (request->requested > pool->config.arena_bytes) {
         return SPW_E_LIMIT;
     }
-    request->bytes =
-        (request->requested + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
+    request->bytes = (request->requested + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
     request->heap = request->bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
     if (request->wish != NULL) {
         choose_heap(pool, request);

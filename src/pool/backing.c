@@ -17,8 +17,7 @@ static size_t table_bytes(const struct spw_backing *backing)
 
 static uint64_t reserved_bytes(const struct spw_backing *backing)
 {
-    return backing->bytes +
-           SPW_BACKING_WINDOWS * SPW_BACKING_STAGING * backing->granule_bytes;
+    return backing->bytes + SPW_BACKING_WINDOWS * SPW_BACKING_STAGING * backing->granule_bytes;
 }
 
 enum spw_err spw_pool_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops,

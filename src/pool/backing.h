@@ -19,13 +19,13 @@
 enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
 
 struct spw_granule {
-    uint64_t chunk; /* 0: not backed; seam handles are kept with 1 added */
-    uint64_t seq;   /* of the last free inside */
-    uint32_t lane;  /* of that free */
-    bool broken;    /* the seam failed half-way here: not used again */
-    uint8_t tier;   /* enum spw_tier of the chunk */
-    bool pinned;    /* a move is reading it: not unmapped */
-    uint8_t lost;   /* enum spw_lost: the chunk has the content, but nobody reaches it */
+    uint64_t chunk;           /* 0: not backed; seam handles are kept with 1 added */
+    uint64_t seq;             /* of the last free inside */
+    uint32_t lane;            /* of that free */
+    bool broken;              /* the seam failed half-way here: not used again */
+    uint8_t tier;             /* enum spw_tier of the chunk */
+    bool pinned;              /* a move is reading it: not unmapped */
+    uint8_t lost;             /* enum spw_lost: the chunk has the content, but nobody reaches it */
     struct spw_extent *start; /* of the block that began in it last, and may be gone by now */
 };
 

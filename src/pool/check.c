@@ -184,8 +184,8 @@ static const char *check_chunks(const struct spw_pool *pool)
 static const char *check_census(const struct spw_pool *pool, const struct census *census)
 {
     const struct spw_counters *counters = pool->counters;
-    uint64_t charged = spw_counter_get(&counters->vmm_bytes) +
-                       spw_counter_get(&counters->vmm_host_bytes);
+    uint64_t charged =
+        spw_counter_get(&counters->vmm_bytes) + spw_counter_get(&counters->vmm_host_bytes);
 
     if (census->block_bytes != pool->own_live_bytes ||
         spw_counter_get(&counters->live_bytes) - charged != pool->own_live_bytes) {

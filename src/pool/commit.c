@@ -73,8 +73,7 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 
 /* Maps the new chunks of items [first, last), a run of neighbours, in the place of the old ones.
  * Nobody has access there yet. */
-static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first,
-                            size_t last)
+static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last)
 {
     uint64_t granule = pool->config.granule_bytes, bytes = (last - first) * granule, done = bytes;
     size_t mapped = first;
@@ -203,8 +202,7 @@ static void look_again(struct spw_pool *pool, const struct spw_move *move)
     }
 }
 
-enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move,
-                                  uint64_t *ret_bytes)
+enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, uint64_t *ret_bytes)
 {
     enum spw_err err = SPW_OK, settled;
     size_t moved[SPW_TIER_COUNT] = {0};

@@ -30,11 +30,11 @@ struct spw_extent {
     bool host;                      /* FREE: in part on the host, so in no bin */
     uint32_t placed;                /* BLOCK: units of it that a rule placed on the host */
     union {
-        struct {                        /* FREE; HOLE uses age only */
+        struct {                           /* FREE; HOLE uses age only */
             struct spw_stream_queue *lane; /* whose pending work may still touch it */
-            uint64_t seq;               /* newest free of that lane inside it */
-            struct spw_extent_link bin; /* extents of like size */
-            struct spw_extent_link age; /* oldest first */
+            uint64_t seq;                  /* newest free of that lane inside it */
+            struct spw_extent_link bin;    /* extents of like size */
+            struct spw_extent_link age;    /* oldest first */
         };
         struct { /* BLOCK */
             uint64_t requested;

@@ -84,8 +84,8 @@ enum spw_err spw_pool_charge_for(struct spw_pool *pool, uint64_t bytes, uint32_t
     if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
         uint64_t excess = wanted - pool->config.limit_bytes;
 
-        (void)give_back(pool, (size_t)((excess + pool->config.granule_bytes - 1) /
-                                       pool->config.granule_bytes));
+        (void)give_back(
+            pool, (size_t)((excess + pool->config.granule_bytes - 1) / pool->config.granule_bytes));
         wanted = spw_counter_get(&counters->committed_bytes) + bytes;
     }
     if (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes) {

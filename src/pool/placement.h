@@ -19,8 +19,8 @@ struct spw_stream;
 enum { SPW_RULES = 64, SPW_REGIONS = 8 };
 
 struct spw_pool_placement {
-    uint64_t most_bytes; /* of the rule's blocks on the device; UINT64_MAX: no limit */
-    int32_t priority;    /* see extent.h */
+    uint64_t most_bytes;    /* of the rule's blocks on the device; UINT64_MAX: no limit */
+    int32_t priority;       /* see extent.h */
     uint32_t host_permille; /* of the block that is to be on the host, in whole granules */
     uint8_t rule;
     uint8_t region; /* from 1; 0: none */
@@ -40,7 +40,7 @@ struct spw_tally {
     _Atomic uint64_t host_peak;
     _Atomic uint64_t spilled;  /* moved to the host since */
     _Atomic uint64_t promoted; /* and back */
-    _Atomic uint64_t unmet; /* allocations that did not get what the rule wishes */
+    _Atomic uint64_t unmet;    /* allocations that did not get what the rule wishes */
 };
 
 /* Allocates like spw_pool_alloc_for what a rule has wishes for (NULL: none does). With `anywhere`,

@@ -47,8 +47,8 @@ enum spw_err spw_pool_wait_for_one(struct spw_pool *pool)
     spw_counter_add(&pool->counters->host_waits, 1);
     pthread_mutex_unlock(&pool->lock);
     /* With a host tier there is another way than to wait for ever. */
-    err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon : pool->ops->wait_host)(
-        pool->vm, record.fence);
+    err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon
+                                             : pool->ops->wait_host)(pool->vm, record.fence);
     pthread_mutex_lock(&pool->lock);
     pool->lanes.waiters--;
     spw_pool_stream_queue_waited(&pool->lanes, lane, record, err == SPW_OK);
@@ -104,8 +104,7 @@ static void give_block(struct spw_pool *pool, struct spw_extent *block,
     }
 }
 
-enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address,
-                           const struct spw_stream *stream)
+enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct spw_stream *stream)
 {
     struct spw_extent *block;
     struct spw_stream_queue *lane;

@@ -108,8 +108,7 @@ static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
     struct spw_slabs *slabs = &pool->slabs;
     struct spw_extent *best = spw_pool_bins_best(&slabs->idle, bytes);
 
-    for (struct spw_extent *e = slabs->pending.oldest; lane != NULL && e != NULL;
-         e = e->age.next) {
+    for (struct spw_extent *e = slabs->pending.oldest; lane != NULL && e != NULL; e = e->age.next) {
         if (e->lane == lane && e->bytes >= bytes && (best == NULL || e->bytes < best->bytes)) {
             best = e;
         }
@@ -181,8 +180,7 @@ uint64_t spw_pool_slabs_trim(struct spw_pool *pool)
     for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
         struct spw_slab *slab = &slabs->table[i];
 
-        if (is_idle(slab->first) && slab->first->next == NULL &&
-            give_back(pool, slab) != SPW_OK) {
+        if (is_idle(slab->first) && slab->first->next == NULL && give_back(pool, slab) != SPW_OK) {
             break;
         }
     }
@@ -254,9 +252,8 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
     slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
     if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
         extent = add_slab(pool, pool->config.granule_bytes / ALONE);
-        err = extent == NULL
-                  ? SPW_E_NO_MEMORY
-                  : pool->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
+        err = extent == NULL ? SPW_E_NO_MEMORY
+                             : pool->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
     }
     if (err != SPW_OK) {
         spw_pool_slabs_fini(pool, true);

@@ -28,11 +28,11 @@ struct spw_slab {
 };
 
 struct spw_slabs {
-    struct spw_slab *table; /* NULL: there are none, and never will be */
-    _Atomic size_t count;   /* entries that were ever used; read without the lock */
-    uint64_t bytes;         /* of all */
-    uint64_t live_bytes;    /* of the blocks in them */
-    struct spw_bins idle;   /* free extents with no pending work */
+    struct spw_slab *table;      /* NULL: there are none, and never will be */
+    _Atomic size_t count;        /* entries that were ever used; read without the lock */
+    uint64_t bytes;              /* of all */
+    uint64_t live_bytes;         /* of the blocks in them */
+    struct spw_bins idle;        /* free extents with no pending work */
     struct spw_age_list pending; /* the others */
 };
 

@@ -614,8 +614,7 @@ static size_t steal_from_heap(struct spw_space *space, enum spw_heap_class class
 
     while (taken < count) {
         struct spw_extent *victim = best_victim(space, class, count - taken);
-        size_t got =
-            victim != NULL ? steal_from(space, SPW_TIER_DEVICE, victim, count - taken) : 0;
+        size_t got = victim != NULL ? steal_from(space, SPW_TIER_DEVICE, victim, count - taken) : 0;
 
         if (got == 0) {
             break;

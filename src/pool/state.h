@@ -15,25 +15,25 @@
 /* One granule of a move. */
 struct spw_move_item {
     size_t granule;
-    uint64_t chunk; /* the new one; when it is committed, the old one */
-    uint64_t hash;  /* of the content, when it is verified */
+    uint64_t chunk;       /* the new one; when it is committed, the old one */
+    uint64_t hash;        /* of the content, when it is verified */
     uint64_t copied_hash; /* of the copy, when it is sampled */
     enum spw_tier to;
-    bool staged;    /* the new chunk is mapped in the staging window */
-    bool sampled;   /* it is in the sample */
-    bool left_out;  /* of the commit: its block was fixed meanwhile */
-    bool mapped;    /* the new chunk is in place, but nobody has access yet */
+    bool staged;   /* the new chunk is mapped in the staging window */
+    bool sampled;  /* it is in the sample */
+    bool left_out; /* of the commit: its block was fixed meanwhile */
+    bool mapped;   /* the new chunk is in place, but nobody has access yet */
     bool committed;
 };
 
 /* A move that is under way. */
 struct spw_move {
-    size_t count;     /* 0: none is */
-    uint64_t staging; /* where its window begins */
+    size_t count;                                  /* 0: none is */
+    uint64_t staging;                              /* where its window begins */
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
     void *fences[SPW_TIER_COUNT]; /* of the copies to it; NULL: none are under way */
-    void *drained; /* of the whole device; NULL: none */
-    bool over;     /* it was ended, but its copies are still under way */
+    void *drained;                /* of the whole device; NULL: none */
+    bool over;                    /* it was ended, but its copies are still under way */
 };
 
 struct spw_pool {
@@ -56,8 +56,8 @@ struct spw_pool {
     bool lost_told;          /* in config.lazies: the next work has to ask for what is lost */
     uint64_t fixed_id;       /* blocks up to this one are never moved */
     struct spw_move moves[SPW_MOVES];
-    size_t ahead;            /* granules that are mapped beyond a block, at most */
-    uint32_t pressure;       /* frees that are still watched for a fence, since memory was short */
+    size_t ahead;      /* granules that are mapped beyond a block, at most */
+    uint32_t pressure; /* frees that are still watched for a fence, since memory was short */
 };
 
 /* Every list of extents: those of the heaps, then those of the slabs, by its first; NULL where

@@ -44,11 +44,11 @@ struct spw_fence_record {
 struct spw_stream_queue {
     uint32_t number;
     struct spw_stream stream;
-    pthread_t owner;         /* of a thread-bound stream: who may record on it */
-    bool retired;            /* the stream's handle is gone */
-    bool vacant;             /* retired, nothing pending: may serve another stream */
+    pthread_t owner; /* of a thread-bound stream: who may record on it */
+    bool retired;    /* the stream's handle is gone */
+    bool vacant;     /* retired, nothing pending: may serve another stream */
     uint64_t seq, fenced, done;
-    uint64_t unfenced_bytes; /* freed since the newest fence */
+    uint64_t unfenced_bytes;                                 /* freed since the newest fence */
     struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, oldest at `first` */
     unsigned first, count;
     struct spw_age_list extents; /* free extents of this lane, by rising seq */
@@ -60,9 +60,9 @@ enum { SPW_STREAM_QUEUE_CACHE = 64 };
 struct spw_stream_queues {
     struct spw_stream_queue **by_number;
     uint32_t count, capacity;
-    uint32_t streams;            /* lanes of streams that are there now */
-    uint64_t clock;              /* number of the last free on any lane */
-    uint32_t waiters;            /* threads that wait for a fence they took out of its lane */
+    uint32_t streams; /* lanes of streams that are there now */
+    uint64_t clock;   /* number of the last free on any lane */
+    uint32_t waiters; /* threads that wait for a fence they took out of its lane */
     struct spw_stream_queue *cache[SPW_STREAM_QUEUE_CACHE]; /* by stream id */
     const struct spw_vm_ops *ops;
     void *vm;

@@ -21,8 +21,8 @@ enum spw_tier { SPW_TIER_DEVICE, SPW_TIER_HOST, SPW_TIER_COUNT };
 struct spw_stream {
     uint64_t id;
     void *handle;
-    void *context;      /* the context it belongs to; what else the seam needs to reach it */
-    bool thread_bound;  /* the handle names this stream only on the calling thread */
+    void *context;     /* the context it belongs to; what else the seam needs to reach it */
+    bool thread_bound; /* the handle names this stream only on the calling thread */
 };
 
 enum { SPW_STREAM_ALL = 0 };

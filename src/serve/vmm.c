@@ -17,7 +17,7 @@ struct piece {
     uint64_t bytes;
     int ordinal; /* of the device that is charged, or whose pinned memory it counts as */
     bool host;
-    bool spilled; /* to the host, though asked of the device */
+    bool spilled;        /* to the host, though asked of the device */
     bool tallied_host;   /* so says the tally of its rule */
     uint8_t rule;        /* of a policy that decided on it; 0: none */
     uint32_t site;       /* who is charged */

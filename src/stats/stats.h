@@ -55,14 +55,14 @@ struct spw_stats_oom {
     uint64_t missing_bytes; /* as in struct spw_stats_refusal */
     uint64_t site;
     char api[SPW_STATS_NAME];
-    char label[SPW_STATS_LABEL];                    /* who asked */
-    uint64_t total_bytes, free_bytes;               /* of the device, as the driver says */
+    char label[SPW_STATS_LABEL];      /* who asked */
+    uint64_t total_bytes, free_bytes; /* of the device, as the driver says */
     uint64_t limit_bytes, live_bytes, committed_bytes;
-    uint64_t spare_bytes, largest_free_bytes;       /* committed, but under no block */
-    uint64_t host_bytes, host_limit_bytes;          /* of the host tier */
+    uint64_t spare_bytes, largest_free_bytes;        /* committed, but under no block */
+    uint64_t host_bytes, host_limit_bytes;           /* of the host tier */
     uint64_t host_total_bytes, host_available_bytes; /* of the machine */
-    bool usage_known;                               /* the next two */
-    uint64_t own_other_bytes;    /* this process's beside the pool: context, code, libraries */
+    bool usage_known;                                /* the next two */
+    uint64_t own_other_bytes; /* this process's beside the pool: context, code, libraries */
     uint64_t other_process_bytes;
     uint64_t holding_sites;
     int holder_count;

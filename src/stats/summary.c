@@ -150,8 +150,10 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              get(&counters->second_copies), get(&counters->stall_ns) / 1000000,
              get(&counters->closed_ns) / 1000000);
     if (get(&counters->failed_audits) > 0) {
-        put_line(fd, "spillway: device %d: a kernel wrote to memory that no argument names: from "
-                 "then on everything was moved with submissions held back", ordinal);
+        put_line(fd,
+                 "spillway: device %d: a kernel wrote to memory that no argument names: from "
+                 "then on everything was moved with submissions held back",
+                 ordinal);
     }
 }
 

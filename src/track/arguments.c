@@ -23,8 +23,8 @@ struct layout {
     uint32_t generation;
     uint32_t first; /* in `sizes` */
     uint32_t count;
-    bool known;     /* the driver told it */
-    bool direct;    /* its name is known, and does not say that it finds addresses in memory */
+    bool known;  /* the driver told it */
+    bool direct; /* its name is known, and does not say that it finds addresses in memory */
     _Atomic bool launched;
 };
 

@@ -11,9 +11,9 @@
 enum { SPW_USE_ADDRESSES = 192 };
 
 struct spw_arguments {
-    bool known;                            /* nothing tells that it uses more than these */
-    bool kernel;                           /* which may find others in memory all the same */
-    bool first;                            /* launch of that kernel */
+    bool known;  /* nothing tells that it uses more than these */
+    bool kernel; /* which may find others in memory all the same */
+    bool first;  /* launch of that kernel */
     size_t count;
     uint64_t addresses[SPW_USE_ADDRESSES]; /* of our pools */
 };

@@ -10,7 +10,7 @@ struct spw_request {
     const struct spw_stream *stream; /* NULL: without a stream */
     CUcontext context;
     uint64_t bytes;
-    const char *api; /* the function asked, without its version */
+    const char *api;           /* the function asked, without its version */
     enum spw_ledger_kind kind; /* how it is entered in the ledger if it passes */
     uint32_t site;
 };

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 static const char *const counted[] = {
-    "cuMemAlloc",         "cuMemFree",         "cuMemCreate",      "cuMemMap",
-    "cuMemSetAccess",     "cuMemUnmap",        "cuMemRelease",     "cuEventRecord",
-    "cuEventQuery",       "cuEventSynchronize", "cuStreamWaitEvent", "cuCtxSynchronize",
+    "cuMemAlloc",          "cuMemFree",          "cuMemCreate",       "cuMemMap",
+    "cuMemSetAccess",      "cuMemUnmap",         "cuMemRelease",      "cuEventRecord",
+    "cuEventQuery",        "cuEventSynchronize", "cuStreamWaitEvent", "cuCtxSynchronize",
     "cuStreamSynchronize", "cuCtxGetCurrent",
 };
 

@@ -29,7 +29,7 @@ struct touch {
 };
 
 struct act {
-    char kind; /* the first letter of the line */
+    char kind;       /* the first letter of the line */
     uint64_t number; /* bytes or nanoseconds */
     uint64_t written;
     uint32_t buffers[RANGES];

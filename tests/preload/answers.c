@@ -39,11 +39,11 @@ static void show_attributes(CUdeviceptr block, CUdeviceptr address, CUcontext co
     printf("range offset %llu\n", address - number(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address));
     printf("device pointer offset %llu\n",
            number(CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address) - block);
-    printf("pool %s\n", number(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == 0 ? "none"
-                        : (CUmemoryPool)number(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) ==
-                                default_pool
-                            ? "default"
-                            : "other");
+    printf("pool %s\n",
+           number(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == 0 ? "none"
+           : (CUmemoryPool)number(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) == default_pool
+               ? "default"
+               : "other");
     /* Memory of a pool may belong to no context. */
     HOLD((CUcontext)number(CU_POINTER_ATTRIBUTE_CONTEXT, address) == context ||
          number(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address) != 0);
@@ -89,8 +89,8 @@ static void show_handles(CUdeviceptr block)
     printf("ipc handle: %d\n", cuIpcGetMemHandle(&ipc, block));
     printf("retain: %d\n", cuMemRetainAllocationHandle(&handle, (void *)block));
     printf("range handle: %d\n",
-           cuMemGetHandleForAddressRange(&file, block, 2 << 20,
-                                         CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+           cuMemGetHandleForAddressRange(&file, block, 2 << 20, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
+                                         0));
 }
 
 static void ask(CUdeviceptr block, CUcontext context)

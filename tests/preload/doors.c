@@ -49,9 +49,9 @@ static const char *text(CUresult result)
 static void open_door(const char *door)
 {
     (void)door;
-#define TAKE(name) api.name##_ = name;
+#    define TAKE(name) api.name##_ = name;
     FUNCTIONS(TAKE)
-#undef TAKE
+#    undef TAKE
 }
 
 #else
@@ -106,16 +106,16 @@ static void *by_proc_v2(const char *base, const char *symbol)
 static void open_door(const char *door)
 {
     void *(*find)(const char *, const char *) = strcmp(door, "dlsym") == 0     ? by_dlsym
-                                               : strcmp(door, "proc_v1") == 0 ? by_proc_v1
-                                                                              : by_proc_v2;
+                                                : strcmp(door, "proc_v1") == 0 ? by_proc_v1
+                                                                               : by_proc_v2;
 
-#define TEXT(name) #name
-#define TAKE(name)                                                                                 \
-    *(void **)&api.name##_ = find(#name, TEXT(name));                                              \
-    HOLD(api.name##_ != NULL);
+#    define TEXT(name) #    name
+#    define TAKE(name)                                                                             \
+        *(void **)&api.name##_ = find(#name, TEXT(name));                                          \
+        HOLD(api.name##_ != NULL);
     FUNCTIONS(TAKE)
-#undef TAKE
-#undef TEXT
+#    undef TAKE
+#    undef TEXT
 }
 
 #endif

@@ -48,27 +48,28 @@ static void ask(const struct question *question)
     printf(" %s\n", function == NULL ? "NULL" : function == &questions ? "untouched" : "function");
 
     function = (void *)&questions;
-    printf("  v2: %d", second(question->name, &function, question->version, question->flags,
-                              &status));
+    printf("  v2: %d",
+           second(question->name, &function, question->version, question->flags, &status));
     printf(" %s status %d\n",
-           function == NULL ? "NULL" : function == &questions ? "untouched" : "function",
+           function == NULL         ? "NULL"
+           : function == &questions ? "untouched"
+                                    : "function",
            (int)status);
 
     function = (void *)&questions;
-    printf("  v2, no status: %d", second(question->name, &function, question->version,
-                                         question->flags, NULL));
+    printf("  v2, no status: %d",
+           second(question->name, &function, question->version, question->flags, NULL));
     printf(" %s\n", function == NULL ? "NULL" : function == &questions ? "untouched" : "function");
-    printf("  v2, no place: %d\n", second(question->name, NULL, question->version,
-                                          question->flags, &status));
-    printf("  v1, no place: %d\n", first(question->name, NULL, question->version,
-                                         question->flags));
+    printf("  v2, no place: %d\n",
+           second(question->name, NULL, question->version, question->flags, &status));
+    printf("  v1, no place: %d\n", first(question->name, NULL, question->version, question->flags));
 }
 
 int main(void)
 {
-    static const char *const names[] = {"cuMemAlloc",       "cuMemAlloc_v2", "cuMemFree",
-                                        "cuMemFree_v2",     "cuMemAllocAsync_ptsz",
-                                        "cuNoSuchFunction", "malloc",        ""};
+    static const char *const names[] = {
+        "cuMemAlloc",           "cuMemAlloc_v2",    "cuMemFree", "cuMemFree_v2",
+        "cuMemAllocAsync_ptsz", "cuNoSuchFunction", "malloc",    ""};
     void *handle = dlopen("libcuda.so.1", RTLD_NOW);
 
     HOLD(handle != NULL);

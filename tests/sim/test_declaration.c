@@ -203,12 +203,9 @@ static void test_ptx(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_other_names),
-        WORK_TEST(test_launches),
-        WORK_TEST(test_arrays),
-        WORK_TEST(test_places),
-        WORK_TEST(test_buffer),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_other_names),
+        WORK_TEST(test_launches),     WORK_TEST(test_arrays),
+        WORK_TEST(test_places),       WORK_TEST(test_buffer),
         WORK_TEST(test_ptx),
     };
 

@@ -318,8 +318,8 @@ static void with_wait(void)
 {
     uint32_t *flag = new_flag();
 
-    MUST(cuStreamWaitValue32(side_stream, (CUdeviceptr)(uintptr_t)flag, 1,
-                             CU_STREAM_WAIT_VALUE_EQ));
+    MUST(
+        cuStreamWaitValue32(side_stream, (CUdeviceptr)(uintptr_t)flag, 1, CU_STREAM_WAIT_VALUE_EQ));
     add(side_stream, 0);
     hold_and_allocate();
     MUST(cuStreamWriteValue32(main_stream, (CUdeviceptr)(uintptr_t)flag, 1, 0));
@@ -664,8 +664,8 @@ static void ask(CUdeviceptr block, size_t bytes, CUmemoryPool owner)
         EXPECT(cuMemGetAddressRange(&start, &size, block + bytes), CUDA_ERROR_INVALID_VALUE);
     }
     EXPECT(cuIpcGetMemHandle(&ipc, block), CUDA_ERROR_INVALID_VALUE);
-    EXPECT(cuMemGetHandleForAddressRange(&handle, block, bytes,
-                                         CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
+    EXPECT(cuMemGetHandleForAddressRange(&handle, block, bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
+                                         0),
            CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -741,13 +741,13 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"writes", writes},          {"threads", with_threads}, {"spin", with_spin},
-                 {"wait", with_wait},         {"callback", with_callback}, {"copy", with_copy},
+    } modes[] = {{"writes", writes},          {"threads", with_threads},
+                 {"spin", with_spin},         {"wait", with_wait},
+                 {"callback", with_callback}, {"copy", with_copy},
                  {"capture", with_capture},   {"faults", with_faults},
                  {"peer", with_peer},         {"peer-spin", with_peer_spin},
-                 {"pointers", with_pointers},
-                 {"registered", with_registered}, {"told", with_told},
-                 {"told-next", with_told_next},
+                 {"pointers", with_pointers}, {"registered", with_registered},
+                 {"told", with_told},         {"told-next", with_told_next},
                  {"pin", with_pin},           {"unpin", with_unpin},
                  {"priority", with_priority}, {"create", with_create}};
 

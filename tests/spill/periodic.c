@@ -28,10 +28,8 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-    {"named", 1, false, false, false},
-    {"unnamed", 1, true, false, false},
-    {"otherwise", 7, false, false, false},
-    {"unknown", 1, false, true, false},
+    {"named", 1, false, false, false},     {"unnamed", 1, true, false, false},
+    {"otherwise", 7, false, false, false}, {"unknown", 1, false, true, false},
     {"check", 1, false, false, true},
 };
 

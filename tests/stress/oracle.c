@@ -15,9 +15,9 @@ struct oracle_marker {
 
 /* A free; shared by the units it was the last one of. */
 struct oracle_free {
-    uint32_t units;            /* that name it; 0: unused */
+    uint32_t units; /* that name it; 0: unused */
     uint32_t next_unused;
-    int slot;                  /* -1: after everything in `all` */
+    int slot; /* -1: after everything in `all` */
     uint64_t number;
     struct oracle_clock *all;
 };
@@ -160,8 +160,8 @@ int oracle_stream_create(struct oracle *oracle)
     }
     i = slot_vacant(oracle);
     slot = &oracle->slots[i];
-    slot->stream = (struct spw_stream){.id = ++oracle->next_stream_id,
-                                       .handle = &oracle->handle_used[handle]};
+    slot->stream =
+        (struct spw_stream){.id = ++oracle->next_stream_id, .handle = &oracle->handle_used[handle]};
     oracle->handle_used[handle] = true;
     slot->live = true;
     slot->marker_count = 0;
@@ -288,8 +288,10 @@ static void judge_units(struct oracle *oracle, size_t first, size_t last, int sl
         if (oracle->freed[i] != passed && oracle->freed[i] != 0) {
             passed = oracle->freed[i];
             if (!is_before(oracle, &oracle->frees[passed], slot)) {
-                oracle_find(oracle, "%s (stream slot %d): unit %zu was freed on slot %d item %llu, "
-                            "which is pending", what, slot, i, oracle->frees[passed].slot,
+                oracle_find(oracle,
+                            "%s (stream slot %d): unit %zu was freed on slot %d item %llu, "
+                            "which is pending",
+                            what, slot, i, oracle->frees[passed].slot,
                             (unsigned long long)oracle->frees[passed].number);
                 return;
             }
@@ -326,8 +328,7 @@ static uint32_t free_take(struct oracle *oracle)
     }
     if (oracle->free_count == oracle->free_capacity) {
         oracle->free_capacity = oracle->free_capacity == 0 ? 4096 : oracle->free_capacity * 2;
-        oracle->frees =
-            realloc(oracle->frees, oracle->free_capacity * sizeof(struct oracle_free));
+        oracle->frees = realloc(oracle->frees, oracle->free_capacity * sizeof(struct oracle_free));
     }
     return oracle->free_count++;
 }
@@ -347,8 +348,8 @@ void oracle_note_free(struct oracle *oracle, uint64_t address, uint64_t bytes, i
     size_t first = unit_of(oracle, address), last = unit_of(oracle, address + bytes - 1) + 1;
     uint32_t i = free_take(oracle);
 
-    oracle->frees[i] = (struct oracle_free){
-        .units = (uint32_t)(last - first), .slot = slot, .number = number};
+    oracle->frees[i] =
+        (struct oracle_free){.units = (uint32_t)(last - first), .slot = slot, .number = number};
     if (slot < 0) {
         oracle->frees[i].all = malloc(sizeof(struct oracle_clock));
         *oracle->frees[i].all = everything(oracle);

@@ -48,9 +48,9 @@ struct oracle {
     struct oracle_clock known; /* what the pool was told is complete */
     struct oracle_free *frees;
     uint32_t free_count, free_capacity, free_unused;
-    bool capturing;          /* fences can be neither recorded nor asked */
-    unsigned failure_odds;   /* one in so many calls fails; 0: none */
-    uint64_t random;         /* state of the generator */
+    bool capturing;        /* fences can be neither recorded nor asked */
+    unsigned failure_odds; /* one in so many calls fails; 0: none */
+    uint64_t random;       /* state of the generator */
     uint64_t next_stream_id;
     bool handle_used[ORACLE_HANDLES];
     struct oracle_fence *pending; /* every fence that was not dropped */

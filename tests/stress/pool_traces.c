@@ -112,8 +112,7 @@ static void finish(struct replay *replay)
 {
     struct fake_vm *vm = &replay->vm;
 
-    if (spw_counter_get(&replay->counters.live_peak_bytes) !=
-        replay->scenario.trace->peak_live) {
+    if (spw_counter_get(&replay->counters.live_peak_bytes) != replay->scenario.trace->peak_live) {
         problem(replay, "the live peak is not that of the trace");
     }
     check(replay);

@@ -25,7 +25,7 @@ enum {
 
 struct block {
     uint64_t address, bytes;
-    int home;                  /* slot of the allocation; -1: without a stream */
+    int home; /* slot of the allocation; -1: without a stream */
     void *context;
     struct oracle_clock needs; /* items that must be before its free */
 };
@@ -37,16 +37,16 @@ struct program {
     struct block blocks[BLOCKS_MOST];
     size_t block_count;
     uint64_t limit, charged;
-    uint64_t unordered;     /* percent of allocations and frees without a stream */
-    size_t most_blocks;     /* drifts, so that memory fills and empties */
-    int stuck;              /* slot whose work does not go on by itself */
-    size_t capture_left;    /* operations until the capture ends */
+    uint64_t unordered;  /* percent of allocations and frees without a stream */
+    size_t most_blocks;  /* drifts, so that memory fills and empties */
+    int stuck;           /* slot whose work does not go on by itself */
+    size_t capture_left; /* operations until the capture ends */
     struct {
-        bool open;                 /* a thread of the program waits for the device */
-        bool all;                  /* for all of it, else for one stream */
+        bool open; /* a thread of the program waits for the device */
+        bool all;  /* for all of it, else for one stream */
         struct spw_stream stream;
         struct oracle_clock covers;
-        uint64_t clock;            /* of the pool, before the wait */
+        uint64_t clock; /* of the pool, before the wait */
     } wait;
     uint64_t allocs, refusals;
 };
@@ -211,8 +211,7 @@ static void give_back(struct program *program)
     int slot = draw(program, 100) < program->unordered ? -1 : any_stream(program);
     uint64_t number = 0;
 
-    if (slot >= 0 && block->home >= 0 && draw(program, 2) == 0 &&
-        oracle->slots[block->home].live) {
+    if (slot >= 0 && block->home >= 0 && draw(program, 2) == 0 && oracle->slots[block->home].live) {
         slot = block->home;
     }
     if (slot >= 0) {
@@ -341,8 +340,9 @@ static void rare(struct program *program)
         void (*act)(struct program *program);
         unsigned weight;
     } acts[] = {
-        {lose_context, 1}, {trim, 3},         {charge, 3},         {move_limit, 3}, {capture, 3},
-        {jam, 6},          {wait_on_host, 3}, {refresh_access, 3}, {fill_or_empty, 12},
+        {lose_context, 1},    {trim, 3},           {charge, 3},
+        {move_limit, 3},      {capture, 3},        {jam, 6},
+        {wait_on_host, 3},    {refresh_access, 3}, {fill_or_empty, 12},
         {change_streams, 12},
     };
     unsigned sum = 0;
@@ -444,8 +444,7 @@ static void finish(struct program *program)
     oracle_fini(oracle);
 }
 
-static size_t run(struct program *program, uint64_t seed, uint64_t operations,
-                  uint64_t check_every)
+static size_t run(struct program *program, uint64_t seed, uint64_t operations, uint64_t check_every)
 {
     struct oracle *oracle = &program->oracle;
     uint64_t i;
@@ -464,8 +463,8 @@ static size_t run(struct program *program, uint64_t seed, uint64_t operations,
     finish(program);
     printf("seed %" PRIu64 ": %" PRIu64 " operations, %" PRIu64 " allocations, %" PRIu64
            " refused, %" PRIu64 " steals, %" PRIu64 " stream waits, %zu host waits, %zu fences, "
-           "%zu unmaps, %zu failures\n", seed, i, program->allocs, program->refusals,
-           spw_counter_get(&program->counters.steals),
+           "%zu unmaps, %zu failures\n",
+           seed, i, program->allocs, program->refusals, spw_counter_get(&program->counters.steals),
            spw_counter_get(&program->counters.stream_waits), oracle->waits, oracle->fences,
            oracle->unmaps, oracle->failures);
     if (oracle->findings != 0) {

@@ -272,9 +272,9 @@ static bool empty_pool(uint64_t *ret_reserved_bytes)
 
     return !failed(cudaGetDevice(&device), "cudaGetDevice") &&
            !failed(cudaDeviceGetDefaultMemPool(&pool, device), "cudaDeviceGetDefaultMemPool") &&
-           !failed(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemHigh,
-                                           ret_reserved_bytes),
-                   "cudaMemPoolGetAttribute") &&
+           !failed(
+               cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemHigh, ret_reserved_bytes),
+               "cudaMemPoolGetAttribute") &&
            !failed(cudaMemPoolTrimTo(pool, 0), "cudaMemPoolTrimTo");
 }
 
@@ -350,11 +350,15 @@ static bool parse_number(const char *name, const char *text, uint64_t least, uin
 static int parse_arguments(int argc, char **argv, struct settings *ret_settings)
 {
     static const struct option options[] = {
-        {"async", no_argument, NULL, 'a'},         {"sync", no_argument, NULL, 's'},
-        {"steps", required_argument, NULL, 'n'},   {"streams", required_argument, NULL, 'm'},
-        {"seed", required_argument, NULL, 'r'},    {"quiet", no_argument, NULL, 'q'},
+        {"async", no_argument, NULL, 'a'},
+        {"sync", no_argument, NULL, 's'},
+        {"steps", required_argument, NULL, 'n'},
+        {"streams", required_argument, NULL, 'm'},
+        {"seed", required_argument, NULL, 'r'},
+        {"quiet", no_argument, NULL, 'q'},
         {"touch", no_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},          {0},
+        {"help", no_argument, NULL, 'h'},
+        {0},
     };
     struct settings settings = {.ordered = true};
     uint64_t steps = 3;

@@ -141,8 +141,8 @@ static cudaError_t settle(struct staging *staging, struct batch *batch)
 static cudaError_t close_batch(struct staging *staging)
 {
     for (int i = 0; i < staging->stream_count; i++) {
-        cudaError_t err = cudaEventRecord(staging->batches[staging->current].done[i],
-                                          staging->streams[i]);
+        cudaError_t err =
+            cudaEventRecord(staging->batches[staging->current].done[i], staging->streams[i]);
 
         if (err != cudaSuccess) {
             return err;

@@ -166,8 +166,8 @@ static bool fails(struct fake_vm *vm, enum fake_call call)
 
 static bool is_complete(const struct fake_vm *vm, struct fake_fence fence)
 {
-    return fence.time <= vm->finished || (fence.stream != SPW_STREAM_ALL &&
-                                          fence.time <= vm->stream_finished[fence.stream]);
+    return fence.time <= vm->finished ||
+           (fence.stream != SPW_STREAM_ALL && fence.time <= vm->stream_finished[fence.stream]);
 }
 
 static enum spw_err reserve(struct fake_vm *vm, uint64_t bytes, uint64_t *ret_address)

@@ -19,47 +19,60 @@ enum { FAKE_GRANULE = 2 << 20, FAKE_STREAMS = 64 };
 #define FAKE_PINNED (1ull << 44)
 
 enum fake_call {
-    FAKE_RESERVE, FAKE_CREATE, FAKE_RELEASE, FAKE_MAP, FAKE_ACCESS, FAKE_UNMAP, FAKE_FENCE,
-    FAKE_QUERY, FAKE_WAIT_HOST, FAKE_WAIT_SOON, FAKE_WAIT_STREAM, FAKE_PROBE, FAKE_COPY, FAKE_HASH,
-    FAKE_PIN, FAKE_UNPIN,
+    FAKE_RESERVE,
+    FAKE_CREATE,
+    FAKE_RELEASE,
+    FAKE_MAP,
+    FAKE_ACCESS,
+    FAKE_UNMAP,
+    FAKE_FENCE,
+    FAKE_QUERY,
+    FAKE_WAIT_HOST,
+    FAKE_WAIT_SOON,
+    FAKE_WAIT_STREAM,
+    FAKE_PROBE,
+    FAKE_COPY,
+    FAKE_HASH,
+    FAKE_PIN,
+    FAKE_UNPIN,
     FAKE_CALLS
 };
 
 struct fake_vm {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool holding;               /* host waits do not return */
-    bool impatient;             /* waits that must not last end without success */
-    size_t waiters;             /* host waits that are held */
+    bool holding;   /* host waits do not return */
+    bool impatient; /* waits that must not last end without success */
+    size_t waiters; /* host waits that are held */
     uint64_t base, bytes;
-    uint64_t *mapped;           /* chunk + 1 per granule */
+    uint64_t *mapped; /* chunk + 1 per granule */
     bool *accessible;
     size_t granules;
-    size_t chunks, most_chunks; /* created now, and the device's size (0: no limit) */
-    size_t host_chunks;         /* the same of the host, which has no size */
-    uint8_t *chunk_used;        /* per chunk number: 1 created, one more per mapping */
-    uint8_t *chunk_tier;        /* enum spw_tier, per chunk number */
-    uint64_t *chunk_value;      /* the content, as one number */
+    size_t chunks, most_chunks;        /* created now, and the device's size (0: no limit) */
+    size_t host_chunks;                /* the same of the host, which has no size */
+    uint8_t *chunk_used;               /* per chunk number: 1 created, one more per mapping */
+    uint8_t *chunk_tier;               /* enum spw_tier, per chunk number */
+    uint64_t *chunk_value;             /* the content, as one number */
     bool no_host, no_moves, no_pinned; /* what probing the host finds */
     uint64_t pinned_end, pinned_bytes; /* page-locked memory: the end of its addresses, its size */
     size_t pinned_pieces;
     size_t chunk_numbers;
-    uint64_t clock, finished;   /* fences recorded, and completed up to, on any stream */
+    uint64_t clock, finished; /* fences recorded, and completed up to, on any stream */
     uint64_t stream_finished[FAKE_STREAMS]; /* the same of the streams with these ids */
     bool stream_gone[FAKE_STREAMS];         /* naming it is a violation */
-    bool immediate;             /* every fence completes when it is recorded */
-    uint64_t seed;              /* not 0: fences complete after a random number of calls */
-    bool capturing;             /* fences can be neither recorded, asked nor waited for */
-    uint64_t fenced_stream;     /* id that the newest fence was recorded on */
-    uint64_t waiting_stream;    /* id that was last made to wait */
-    uint64_t waited_stream;     /* id, below FAKE_STREAMS, that it waits for */
+    bool immediate;                         /* every fence completes when it is recorded */
+    uint64_t seed;           /* not 0: fences complete after a random number of calls */
+    bool capturing;          /* fences can be neither recorded, asked nor waited for */
+    uint64_t fenced_stream;  /* id that the newest fence was recorded on */
+    uint64_t waiting_stream; /* id that was last made to wait */
+    uint64_t waited_stream;  /* id, below FAKE_STREAMS, that it waits for */
     size_t live_fences;
     size_t violations;
     size_t calls[FAKE_CALLS];
-    bool unmap_fails;           /* every unmap fails and does nothing */
-    int fail_call;              /* enum fake_call that fails once; -1: none */
-    size_t fail_after;          /* that many calls of it from now succeed before */
-    size_t fail_more;           /* that many calls of it fail after the first that does */
+    bool unmap_fails;  /* every unmap fails and does nothing */
+    int fail_call;     /* enum fake_call that fails once; -1: none */
+    size_t fail_after; /* that many calls of it from now succeed before */
+    size_t fail_more;  /* that many calls of it fail after the first that does */
 };
 
 extern const struct spw_vm_ops fake_vm_ops;

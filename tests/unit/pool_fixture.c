@@ -11,9 +11,9 @@ void pool_open_as(struct pool_fixture *fixture, const struct spw_pool_config *co
 {
     memset(fixture, 0, sizeof(*fixture));
     fake_vm_init(&fixture->vm);
-    assert_int_equal(spw_pool_create(config, &fake_vm_ops, &fixture->vm, &fixture->counters,
-                                     &fixture->pool),
-                     SPW_OK);
+    assert_int_equal(
+        spw_pool_create(config, &fake_vm_ops, &fixture->vm, &fixture->counters, &fixture->pool),
+        SPW_OK);
     pool_check(fixture);
 }
 
@@ -25,8 +25,8 @@ void pool_open(struct pool_fixture *fixture, uint32_t growth)
                                                     .growth_permille = growth});
 }
 
-void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules,
-                     uint64_t limit_granules, uint32_t growth)
+void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules, uint64_t limit_granules,
+                     uint32_t growth)
 {
     pool_open_as(fixture, &(struct spw_pool_config){.granule_bytes = GRANULE,
                                                     .arena_bytes = arena_granules * GRANULE,

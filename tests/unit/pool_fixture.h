@@ -29,8 +29,8 @@ void pool_open_as(struct pool_fixture *fixture, const struct spw_pool_config *co
 /* A pool without a practical limit, of 64 GiB of addresses; `growth` as in the configuration. */
 void pool_open(struct pool_fixture *fixture, uint32_t growth);
 /* A pool of an arena and a limit counted in granules. */
-void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules,
-                     uint64_t limit_granules, uint32_t growth);
+void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules, uint64_t limit_granules,
+                     uint32_t growth);
 /* Destroys the pool and checks that nothing is left on the device. */
 void pool_close(struct pool_fixture *fixture);
 

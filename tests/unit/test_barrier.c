@@ -271,8 +271,7 @@ static void test_fork(void **state)
     assert_int_equal(status, 0);
 }
 
-#define TEST(name)                                                                                 \
-    cmocka_unit_test_setup(name, setup), cmocka_unit_test_setup(name, setup_fenced)
+#define TEST(name) cmocka_unit_test_setup(name, setup), cmocka_unit_test_setup(name, setup_fenced)
 
 int main(void)
 {

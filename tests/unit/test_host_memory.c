@@ -149,7 +149,7 @@ static void test_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_nothing_known), TEST(test_machine),        TEST(test_unified_group),
+        TEST(test_nothing_known),    TEST(test_machine),        TEST(test_unified_group),
         TEST(test_path_of_the_host), TEST(test_separate_group), TEST(test_this_machine),
     };
 

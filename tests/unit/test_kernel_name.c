@@ -51,10 +51,29 @@ static void test_of_the_wild(void **state)
 static void test_plain(void **state)
 {
     static const char *const names[] = {
-        "", "_Z", "spw_add", "ampere_sgemm_128x64_nn", "triton_poi_fused_add_0", "f(float**)",
-        "PPPP", "_Z4PPPPPf", "_Z6vecaddPKfS0_Pfi", "_Z9", "_Z99999999999999999999P", "_Z1fPK",
-        "_Z1fPA3_f", "_Z1fP3FooPKS_", "_ZN2at1fEP3FooPS0_", "_Z1fPfS_", "_Z1fPdPS", "_Z1fPdPS9_",
-        "_Z1fPdPSZZZZZZZZZZZZZ_", "_Z1fS_", "_ZN", "_ZNE", "_ZN2atE",
+        "",
+        "_Z",
+        "spw_add",
+        "ampere_sgemm_128x64_nn",
+        "triton_poi_fused_add_0",
+        "f(float**)",
+        "PPPP",
+        "_Z4PPPPPf",
+        "_Z6vecaddPKfS0_Pfi",
+        "_Z9",
+        "_Z99999999999999999999P",
+        "_Z1fPK",
+        "_Z1fPA3_f",
+        "_Z1fP3FooPKS_",
+        "_ZN2at1fEP3FooPS0_",
+        "_Z1fPfS_",
+        "_Z1fPdPS",
+        "_Z1fPdPS9_",
+        "_Z1fPdPSZZZZZZZZZZZZZ_",
+        "_Z1fS_",
+        "_ZN",
+        "_ZNE",
+        "_ZN2atE",
         /* at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, Array<char*, 3>> */
         ("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3E"
          "EEEviT0_T1_"),

@@ -22,8 +22,7 @@ static void open_fixture(struct fixture *f)
     spw_migrate_barrier_reset();
     spw_migrate_barrier_arm();
     pool_open_small(&f->pool, 256, DEVICE, 0);
-    assert_int_equal(
-        spw_pool_open_host(f->pool.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
+    assert_int_equal(spw_pool_open_host(f->pool.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
     f->a = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
     f->b = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
     f->c = pool_alloc(&f->pool, 2 * GRANULE, &stream_a);
@@ -78,9 +77,8 @@ static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, en
     const struct spw_move_wish wish = {.places = places, .count = 2 * count};
 
     for (size_t i = 0; i < 2 * count; i++) {
-        places[i] = (struct spw_move_place){.block = blocks[i / 2],
-                                            .granule = blocks[i / 2] + i % 2 * GRANULE,
-                                            .to = to};
+        places[i] = (struct spw_move_place){
+            .block = blocks[i / 2], .granule = blocks[i / 2] + i % 2 * GRANULE, .to = to};
     }
     assert_int_equal(spw_migrate_migration_begin(&f->mover, &wish, /* foreseen */ true, since),
                      SPW_OK);

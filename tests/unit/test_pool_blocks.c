@@ -113,7 +113,7 @@ static void test_find_outside(void **state)
     (void)pool_alloc(&f, 8192, &stream_a);
     expect_none(&f, 0);
     expect_none(&f, f.vm.base - 1);
-    expect_none(&f, f.vm.base);              /* the small heap is empty */
+    expect_none(&f, f.vm.base); /* the small heap is empty */
     expect_none(&f, f.vm.base + f.vm.bytes - 1);
     expect_none(&f, f.vm.base + f.vm.bytes);
     expect_none(&f, UINT64_MAX);
@@ -135,9 +135,9 @@ static void test_ids_never_repeat(void **state)
         struct spw_block block;
         uint64_t address = 0;
 
-        assert_int_equal(spw_pool_alloc(f.pool, 1000, i % 2 != 0 ? &stream_a : NULL, &context,
-                                        &address),
-                         SPW_OK);
+        assert_int_equal(
+            spw_pool_alloc(f.pool, 1000, i % 2 != 0 ? &stream_a : NULL, &context, &address),
+            SPW_OK);
         assert_true(spw_pool_find(f.pool, address, &block));
         assert_true(block.id > last);
         assert_ptr_equal(block.context, &context);
@@ -180,9 +180,9 @@ static void test_impossible_sizes(void **state)
 
 static void test_rounding(void **state)
 {
-    static const uint64_t sizes[][2] = {{1, 512},     {511, 512},   {512, 512},
-                                        {513, 1024},  {4096, 4096}, {4097, 4608},
-                                        {GRANULE, GRANULE}, {GRANULE + 1, GRANULE + 512}};
+    static const uint64_t sizes[][2] = {
+        {1, 512},     {511, 512},   {512, 512},         {513, 1024},
+        {4096, 4096}, {4097, 4608}, {GRANULE, GRANULE}, {GRANULE + 1, GRANULE + 512}};
     struct pool_fixture f;
 
     pool_open(&f, 100);

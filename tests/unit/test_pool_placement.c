@@ -229,8 +229,8 @@ static void fill(struct wishing *w, uint64_t *random, struct slot *slot)
     uint64_t bytes = 1 + draw(random, draw(random, 2) == 0 ? 8000 : 5 * GRANULE);
     uint64_t lazies = of(&w->lazies);
 
-    if (try_wish(w, bytes, streams[draw(random, 3)], &wish, draw(random, 5) == 0,
-                 &slot->address) == SPW_OK) {
+    if (try_wish(w, bytes, streams[draw(random, 3)], &wish, draw(random, 5) == 0, &slot->address) ==
+        SPW_OK) {
         slot->bytes = (bytes + 511) / 512 * 512;
         slot->rule = wish.rule;
         slot->lazy = of(&w->lazies) > lazies;

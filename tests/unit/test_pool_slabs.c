@@ -82,8 +82,8 @@ static void test_answers(void **state)
     assert_false(spw_pool_find(f.pool, address + 4096, &block));
     assert_true(spw_pool_find(f.pool, ordered, &block));
     assert_false(is_pinned(block.address));
-    assert_int_equal(spw_pool_treat(f.pool, address + 1, 1,
-                                    &(struct spw_treatment){.fix = SPW_FIXED_WISH}), 1);
+    assert_int_equal(
+        spw_pool_treat(f.pool, address + 1, 1, &(struct spw_treatment){.fix = SPW_FIXED_WISH}), 1);
     pool_free(&f, address, &stream_a);
     assert_false(spw_pool_find(f.pool, address, &block));
     assert_int_equal(spw_pool_free(f.pool, address, &stream_a), SPW_E_NOT_OURS);
@@ -310,11 +310,11 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_first), cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_figures),      cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_device_first),    cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_figures),         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_slabs_make_room), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_contexts_go),  cmocka_unit_test(test_neither),
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_contexts_go),     cmocka_unit_test(test_neither),
+        cmocka_unit_test(test_random),          cmocka_unit_test(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

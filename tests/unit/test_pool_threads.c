@@ -116,8 +116,7 @@ static void hammer_pool(uint64_t seed)
     struct pool_fixture f;
     struct hammer hammers[THREADS + 1] = {0};
     pthread_t threads[THREADS + 1];
-    _Atomic uint32_t *shadow =
-        calloc(ARENA_GRANULES * (GRANULE / UNIT), sizeof(_Atomic uint32_t));
+    _Atomic uint32_t *shadow = calloc(ARENA_GRANULES * (GRANULE / UNIT), sizeof(_Atomic uint32_t));
 
     pool_open_small(&f, ARENA_GRANULES, LIMIT_GRANULES, 100);
     f.vm.seed = seed;
@@ -127,9 +126,8 @@ static void hammer_pool(uint64_t seed)
                                      .name = i + 1,
                                      .random = seed * 100 + i,
                                      .stream = {.id = i + 1, .thread_bound = i % 2 != 0}};
-        assert_int_equal(pthread_create(&threads[i], NULL, i < THREADS ? hammer_on : bystander,
-                                        &hammers[i]),
-                         0);
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, i < THREADS ? hammer_on : bystander, &hammers[i]), 0);
     }
     for (int i = 0; i <= THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
@@ -165,9 +163,8 @@ static void *wait_for_memory(void *argument)
 {
     struct waiting *waiting = argument;
 
-    assert_int_equal(spw_pool_alloc(waiting->fixture->pool, 4 * GRANULE, NULL, NULL,
-                                    &waiting->address),
-                     SPW_OK);
+    assert_int_equal(
+        spw_pool_alloc(waiting->fixture->pool, 4 * GRANULE, NULL, NULL, &waiting->address), SPW_OK);
     return NULL;
 }
 

@@ -179,14 +179,10 @@ static void test_in_vain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_periods),
-        cmocka_unit_test(test_few_moves),
-        cmocka_unit_test(test_one_in_sixteen),
-        cmocka_unit_test(test_another_order),
-        cmocka_unit_test(test_during_a_move),
-        cmocka_unit_test(test_outside_the_order),
-        cmocka_unit_test(test_refuted_for_ever),
-        cmocka_unit_test(test_in_vain),
+        cmocka_unit_test(test_two_periods),      cmocka_unit_test(test_few_moves),
+        cmocka_unit_test(test_one_in_sixteen),   cmocka_unit_test(test_another_order),
+        cmocka_unit_test(test_during_a_move),    cmocka_unit_test(test_outside_the_order),
+        cmocka_unit_test(test_refuted_for_ever), cmocka_unit_test(test_in_vain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -446,7 +446,7 @@ CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event)
     return sim_capture_extend_tail(stream, event->captured, event->captured_count);
 }
 
-SIM_API(cuThreadExchangeStreamCaptureMode, SIM_INITIALIZED, (CUstreamCaptureMode *mode), (mode))
+SIM_API(cuThreadExchangeStreamCaptureMode, SIM_INITIALIZED, (CUstreamCaptureMode * mode), (mode))
 {
     CUstreamCaptureMode before = thread_mode;
 

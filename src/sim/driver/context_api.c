@@ -34,13 +34,13 @@ static CUresult create(CUcontext *pctx, unsigned int flags, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxCreate, SIM_INITIALIZED, (CUcontext *pctx, unsigned int flags, CUdevice dev),
+SIM_API(cuCtxCreate, SIM_INITIALIZED, (CUcontext * pctx, unsigned int flags, CUdevice dev),
         (pctx, flags, dev))
 {
     return create(pctx, flags, dev);
 }
 
-SIM_API(cuCtxCreate_v2, SIM_INITIALIZED, (CUcontext *pctx, unsigned int flags, CUdevice dev),
+SIM_API(cuCtxCreate_v2, SIM_INITIALIZED, (CUcontext * pctx, unsigned int flags, CUdevice dev),
         (pctx, flags, dev))
 {
     return create(pctx, flags, dev);
@@ -48,7 +48,7 @@ SIM_API(cuCtxCreate_v2, SIM_INITIALIZED, (CUcontext *pctx, unsigned int flags, C
 
 /* cuda.h: execution affinity is supported under MPS only, which the simulator does not have. */
 SIM_API(cuCtxCreate_v3, SIM_INITIALIZED,
-        (CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
+        (CUcontext * pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
          CUdevice dev),
         (pctx, paramsArray, numParams, flags, dev))
 {
@@ -59,7 +59,7 @@ SIM_API(cuCtxCreate_v3, SIM_INITIALIZED,
 }
 
 SIM_API(cuCtxCreate_v4, SIM_INITIALIZED,
-        (CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
+        (CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
         (pctx, ctxCreateParams, flags, dev))
 {
     if (ctxCreateParams != NULL && ctxCreateParams->cigParams != NULL) {
@@ -95,7 +95,7 @@ SIM_API(cuCtxDestroy_v2, SIM_INITIALIZED, (CUcontext ctx), (ctx))
     return destroy(ctx);
 }
 
-SIM_API(cuCtxAttach, SIM_CONTEXT, (CUcontext *pctx, unsigned int flags), (pctx, flags))
+SIM_API(cuCtxAttach, SIM_CONTEXT, (CUcontext * pctx, unsigned int flags), (pctx, flags))
 {
     CUcontext ctx = sim_ctx_current();
 
@@ -144,12 +144,12 @@ static CUresult pop(CUcontext *pctx)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxPopCurrent, SIM_INITIALIZED, (CUcontext *pctx), (pctx))
+SIM_API(cuCtxPopCurrent, SIM_INITIALIZED, (CUcontext * pctx), (pctx))
 {
     return pop(pctx);
 }
 
-SIM_API(cuCtxPopCurrent_v2, SIM_INITIALIZED, (CUcontext *pctx), (pctx))
+SIM_API(cuCtxPopCurrent_v2, SIM_INITIALIZED, (CUcontext * pctx), (pctx))
 {
     return pop(pctx);
 }
@@ -162,7 +162,7 @@ SIM_API(cuCtxSetCurrent, SIM_INITIALIZED, (CUcontext ctx), (ctx))
     return sim_ctx_set(ctx);
 }
 
-SIM_API(cuCtxGetCurrent, SIM_INITIALIZED, (CUcontext *pctx), (pctx))
+SIM_API(cuCtxGetCurrent, SIM_INITIALIZED, (CUcontext * pctx), (pctx))
 {
     if (pctx == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -201,12 +201,12 @@ static CUresult get_device(CUdevice *device, CUcontext handle)
     return result;
 }
 
-SIM_API(cuCtxGetDevice, SIM_INITIALIZED, (CUdevice *device), (device))
+SIM_API(cuCtxGetDevice, SIM_INITIALIZED, (CUdevice * device), (device))
 {
     return get_device(device, NULL);
 }
 
-SIM_API(cuCtxGetDevice_v2, SIM_INITIALIZED, (CUdevice *device, CUcontext ctx), (device, ctx))
+SIM_API(cuCtxGetDevice_v2, SIM_INITIALIZED, (CUdevice * device, CUcontext ctx), (device, ctx))
 {
     return get_device(device, ctx);
 }
@@ -302,7 +302,7 @@ SIM_API(cuCtxSetLimit, SIM_CONTEXT, (CUlimit limit, size_t value), (limit, value
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetLimit, SIM_CONTEXT, (size_t *pvalue, CUlimit limit), (pvalue, limit))
+SIM_API(cuCtxGetLimit, SIM_CONTEXT, (size_t * pvalue, CUlimit limit), (pvalue, limit))
 {
     if (pvalue == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -314,7 +314,7 @@ SIM_API(cuCtxGetLimit, SIM_CONTEXT, (size_t *pvalue, CUlimit limit), (pvalue, li
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetCacheConfig, SIM_CONTEXT, (CUfunc_cache *pconfig), (pconfig))
+SIM_API(cuCtxGetCacheConfig, SIM_CONTEXT, (CUfunc_cache * pconfig), (pconfig))
 {
     if (pconfig == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -329,7 +329,7 @@ SIM_API(cuCtxSetCacheConfig, SIM_CONTEXT, (CUfunc_cache config), (config))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig *pConfig), (pConfig))
+SIM_API(cuCtxGetSharedMemConfig, SIM_CONTEXT, (CUsharedconfig * pConfig), (pConfig))
 {
     if (pConfig == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -379,7 +379,7 @@ SIM_API(cuCtxResetPersistingL2Cache, SIM_CONTEXT, (void), ())
 }
 
 SIM_API(cuCtxGetExecAffinity, SIM_CONTEXT,
-        (CUexecAffinityParam *pExecAffinity, CUexecAffinityType type), (pExecAffinity, type))
+        (CUexecAffinityParam * pExecAffinity, CUexecAffinityType type), (pExecAffinity, type))
 {
     return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
 }

@@ -132,7 +132,7 @@ static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *dsts, cons
 }
 
 SIM_API_PTSZ(cuMemcpyBatchAsync, SIM_CONTEXT,
-             (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+             (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
               CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
               CUstream hStream),
              (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream))
@@ -144,7 +144,7 @@ SIM_API_PTSZ(cuMemcpyBatchAsync, SIM_CONTEXT,
 }
 
 SIM_API_PTSZ(cuMemcpyBatchAsync_v2, SIM_CONTEXT,
-             (CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+             (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
               CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream),
              (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
 {

@@ -148,7 +148,7 @@ static CUresult attribute(const struct sim_device *device, CUdevice_attribute at
     }
 }
 
-SIM_API(cuDeviceGet, SIM_INITIALIZED, (CUdevice *device, int ordinal), (device, ordinal))
+SIM_API(cuDeviceGet, SIM_INITIALIZED, (CUdevice * device, int ordinal), (device, ordinal))
 {
     if (device == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -197,17 +197,17 @@ static CUresult device_uuid(CUuuid *uuid, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetUuid, SIM_INITIALIZED, (CUuuid *uuid, CUdevice dev), (uuid, dev))
+SIM_API(cuDeviceGetUuid, SIM_INITIALIZED, (CUuuid * uuid, CUdevice dev), (uuid, dev))
 {
     return device_uuid(uuid, dev);
 }
 
-SIM_API(cuDeviceGetUuid_v2, SIM_INITIALIZED, (CUuuid *uuid, CUdevice dev), (uuid, dev))
+SIM_API(cuDeviceGetUuid_v2, SIM_INITIALIZED, (CUuuid * uuid, CUdevice dev), (uuid, dev))
 {
     return device_uuid(uuid, dev);
 }
 
-SIM_API(cuDeviceTotalMem_v2, SIM_INITIALIZED, (size_t *bytes, CUdevice dev), (bytes, dev))
+SIM_API(cuDeviceTotalMem_v2, SIM_INITIALIZED, (size_t * bytes, CUdevice dev), (bytes, dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -251,7 +251,7 @@ SIM_API(cuDeviceComputeCapability, SIM_INITIALIZED, (int *major, int *minor, CUd
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetProperties, SIM_INITIALIZED, (CUdevprop *prop, CUdevice dev), (prop, dev))
+SIM_API(cuDeviceGetProperties, SIM_INITIALIZED, (CUdevprop * prop, CUdevice dev), (prop, dev))
 {
     const struct sim_device *device = sim_device_get(dev);
 
@@ -292,7 +292,7 @@ SIM_API(cuDeviceGetPCIBusId, SIM_INITIALIZED, (char *pciBusId, int len, CUdevice
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetByPCIBusId, SIM_INITIALIZED, (CUdevice *dev, const char *pciBusId),
+SIM_API(cuDeviceGetByPCIBusId, SIM_INITIALIZED, (CUdevice * dev, const char *pciBusId),
         (dev, pciBusId))
 {
     unsigned int domain = 0, bus, slot;
@@ -359,7 +359,7 @@ SIM_API(cuDeviceGetP2PAttribute, SIM_INITIALIZED,
 }
 
 SIM_API(cuDeviceGetTexture1DLinearMaxWidth, SIM_INITIALIZED,
-        (size_t *maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev),
+        (size_t * maxWidthInElements, CUarray_format format, unsigned numChannels, CUdevice dev),
         (maxWidthInElements, format, numChannels, dev))
 {
     if (maxWidthInElements == NULL || numChannels == 0) {

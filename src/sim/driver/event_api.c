@@ -11,7 +11,7 @@
 
 #define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
-SIM_API(cuEventCreate, SIM_CONTEXT, (CUevent *phEvent, unsigned int Flags), (phEvent, Flags))
+SIM_API(cuEventCreate, SIM_CONTEXT, (CUevent * phEvent, unsigned int Flags), (phEvent, Flags))
 {
     struct sim_event *event;
 

@@ -191,7 +191,7 @@ SIM_API(cuKernelSetCacheConfig, SIM_INITIALIZED,
     return config > CU_FUNC_CACHE_PREFER_EQUAL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-SIM_API(cuFuncGetModule, SIM_CONTEXT, (CUmodule *hmod, CUfunction hfunc), (hmod, hfunc))
+SIM_API(cuFuncGetModule, SIM_CONTEXT, (CUmodule * hmod, CUfunction hfunc), (hmod, hfunc))
 {
     struct sim_function *function;
     CUresult result = resolve(hfunc, &function);
@@ -255,7 +255,7 @@ SIM_API(cuKernelGetParamInfo, SIM_INITIALIZED,
 }
 
 /* A function is loaded with its module. */
-SIM_API(cuFuncIsLoaded, SIM_CONTEXT, (CUfunctionLoadingState *state, CUfunction function),
+SIM_API(cuFuncIsLoaded, SIM_CONTEXT, (CUfunctionLoadingState * state, CUfunction function),
         (state, function))
 {
     struct sim_function *found;

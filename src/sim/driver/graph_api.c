@@ -8,7 +8,7 @@
 #include "sim/driver/entry.h"
 #include "sim/driver/graph_memory.h"
 
-SIM_API(cuGraphCreate, SIM_INITIALIZED, (CUgraph *phGraph, unsigned int flags), (phGraph, flags))
+SIM_API(cuGraphCreate, SIM_INITIALIZED, (CUgraph * phGraph, unsigned int flags), (phGraph, flags))
 {
     struct sim_graph *graph;
 
@@ -34,7 +34,7 @@ SIM_API(cuGraphDestroy, SIM_INITIALIZED, (CUgraph hGraph), (hGraph))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuGraphClone, SIM_INITIALIZED, (CUgraph *phGraphClone, CUgraph originalGraph),
+SIM_API(cuGraphClone, SIM_INITIALIZED, (CUgraph * phGraphClone, CUgraph originalGraph),
         (phGraphClone, originalGraph))
 {
     const struct sim_graph *graph = sim_graph_of(originalGraph);
@@ -52,7 +52,7 @@ SIM_API(cuGraphClone, SIM_INITIALIZED, (CUgraph *phGraphClone, CUgraph originalG
 }
 
 SIM_API(cuGraphNodeFindInClone, SIM_INITIALIZED,
-        (CUgraphNode *phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph),
+        (CUgraphNode * phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph),
         (phNode, hOriginalNode, hClonedGraph))
 {
     const struct sim_graph *clone = sim_graph_of(hClonedGraph);

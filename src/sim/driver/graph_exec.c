@@ -163,7 +163,7 @@ static CUresult instantiate_with_log(CUgraphExec *ret_exec, CUgraph hGraph,
 }
 
 SIM_API(cuGraphInstantiate, SIM_CONTEXT,
-        (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+        (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
          size_t bufferSize),
         (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
 {
@@ -171,7 +171,7 @@ SIM_API(cuGraphInstantiate, SIM_CONTEXT,
 }
 
 SIM_API(cuGraphInstantiate_v2, SIM_CONTEXT,
-        (CUgraphExec *phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
+        (CUgraphExec * phGraphExec, CUgraph hGraph, CUgraphNode *phErrorNode, char *logBuffer,
          size_t bufferSize),
         (phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize))
 {
@@ -179,7 +179,7 @@ SIM_API(cuGraphInstantiate_v2, SIM_CONTEXT,
 }
 
 SIM_API(cuGraphInstantiateWithFlags, SIM_CONTEXT,
-        (CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags),
+        (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
         (phGraphExec, hGraph, flags))
 {
     return instantiate(phGraphExec, hGraph, flags);
@@ -211,7 +211,7 @@ static CUresult upload(bool ptsz, struct sim_exec *exec, CUstream hStream)
 }
 
 SIM_API_PTSZ(cuGraphInstantiateWithParams, SIM_CONTEXT,
-             (CUgraphExec *phGraphExec, CUgraph hGraph,
+             (CUgraphExec * phGraphExec, CUgraph hGraph,
               CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams),
              (phGraphExec, hGraph, instantiateParams))
 {

@@ -98,7 +98,7 @@ static unsigned int round_up(unsigned int value, unsigned int unit)
 }
 
 SIM_API(cuDevSmResourceSplitByCount, SIM_INITIALIZED,
-        (CUdevResource *parts, unsigned int *nbGroups, const CUdevResource *input,
+        (CUdevResource * parts, unsigned int *nbGroups, const CUdevResource *input,
          CUdevResource *remaining, unsigned int useFlags, unsigned int minCount),
         (parts, nbGroups, input, remaining, useFlags, minCount))
 {
@@ -136,7 +136,7 @@ SIM_API(cuDevSmResourceSplitByCount, SIM_INITIALIZED,
 
 /* Descriptors cannot be destroyed (cuda.h has no function for it). */
 SIM_API(cuDevResourceGenerateDesc, SIM_INITIALIZED,
-        (CUdevResourceDesc *phDesc, CUdevResource *resources, unsigned int nbResources),
+        (CUdevResourceDesc * phDesc, CUdevResource *resources, unsigned int nbResources),
         (phDesc, resources, nbResources))
 {
     struct descriptor *descriptor;
@@ -196,7 +196,7 @@ static CUresult create(struct sim_device *device, const struct descriptor *descr
 }
 
 SIM_API(cuGreenCtxCreate, SIM_INITIALIZED,
-        (CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags),
+        (CUgreenCtx * phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags),
         (phCtx, desc, dev, flags))
 {
     const struct descriptor *descriptor = sim_handle_object(SIM_HANDLE_RESOURCE, desc);
@@ -235,7 +235,7 @@ SIM_API(cuGreenCtxDestroy, SIM_INITIALIZED, (CUgreenCtx hCtx), (hCtx))
     return sim_primary_release(device);
 }
 
-SIM_API(cuCtxFromGreenCtx, SIM_INITIALIZED, (CUcontext *pContext, CUgreenCtx hCtx),
+SIM_API(cuCtxFromGreenCtx, SIM_INITIALIZED, (CUcontext * pContext, CUgreenCtx hCtx),
         (pContext, hCtx))
 {
     const struct green *green = find(hCtx);
@@ -281,7 +281,7 @@ SIM_API(cuGreenCtxGetId, SIM_INITIALIZED, (CUgreenCtx greenCtx, unsigned long lo
 }
 
 SIM_API(cuGreenCtxStreamCreate, SIM_INITIALIZED,
-        (CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority),
+        (CUstream * phStream, CUgreenCtx greenCtx, unsigned int flags, int priority),
         (phStream, greenCtx, flags, priority))
 {
     const struct green *green = find(greenCtx);

@@ -20,7 +20,7 @@ struct handle {
 
 _Static_assert(sizeof(struct handle) <= sizeof(CUipcEventHandle), "the handle must fit");
 
-SIM_API(cuIpcGetEventHandle, SIM_CONTEXT, (CUipcEventHandle *pHandle, CUevent hEvent),
+SIM_API(cuIpcGetEventHandle, SIM_CONTEXT, (CUipcEventHandle * pHandle, CUevent hEvent),
         (pHandle, hEvent))
 {
     struct sim_event *event;
@@ -44,7 +44,7 @@ SIM_API(cuIpcGetEventHandle, SIM_CONTEXT, (CUipcEventHandle *pHandle, CUevent hE
     return sim_event_settle(event);
 }
 
-SIM_API(cuIpcOpenEventHandle, SIM_CONTEXT, (CUevent *phEvent, CUipcEventHandle given),
+SIM_API(cuIpcOpenEventHandle, SIM_CONTEXT, (CUevent * phEvent, CUipcEventHandle given),
         (phEvent, given))
 {
     struct sim_event *event;

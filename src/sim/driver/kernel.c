@@ -196,9 +196,8 @@ struct add_through_args {
     uint32_t value;
 };
 
-static const struct sim_param add_through_params[] = {PARAM(add_through_args, p),
-                                                      PARAM(add_through_args, n_words),
-                                                      PARAM(add_through_args, value)};
+static const struct sim_param add_through_params[] = {
+    PARAM(add_through_args, p), PARAM(add_through_args, n_words), PARAM(add_through_args, value)};
 
 static CUresult add_through_memory(struct sim_op *op, const void *args)
 {
@@ -222,9 +221,8 @@ struct add_by_map_args {
     uint32_t value;
 };
 
-static const struct sim_param add_by_map_params[] = {PARAM(add_by_map_args, map),
-                                                     PARAM(add_by_map_args, n_words),
-                                                     PARAM(add_by_map_args, value)};
+static const struct sim_param add_by_map_params[] = {
+    PARAM(add_by_map_args, map), PARAM(add_by_map_args, n_words), PARAM(add_by_map_args, value)};
 
 /* It is found out when it runs. */
 static CUresult add_by_map_memory(struct sim_op *op, const void *args)
@@ -278,9 +276,16 @@ struct touch_args {
 #define TOUCH_PARAM(i) PARAM(touch_args, ranges[i].address), PARAM(touch_args, ranges[i].bytes)
 
 static const struct sim_param touch_params[] = {
-    TOUCH_PARAM(0), TOUCH_PARAM(1), TOUCH_PARAM(2), TOUCH_PARAM(3),
-    TOUCH_PARAM(4), TOUCH_PARAM(5), TOUCH_PARAM(6), TOUCH_PARAM(7),
-    PARAM(touch_args, written), PARAM(touch_args, nanoseconds),
+    TOUCH_PARAM(0),
+    TOUCH_PARAM(1),
+    TOUCH_PARAM(2),
+    TOUCH_PARAM(3),
+    TOUCH_PARAM(4),
+    TOUCH_PARAM(5),
+    TOUCH_PARAM(6),
+    TOUCH_PARAM(7),
+    PARAM(touch_args, written),
+    PARAM(touch_args, nanoseconds),
 };
 
 static CUresult touch_memory(struct sim_op *op, const void *args)

@@ -55,7 +55,7 @@ static bool is_kept(const CUlibraryOption *options, unsigned int count)
 }
 
 SIM_API(cuLibraryLoadData, SIM_INITIALIZED,
-        (CUlibrary *library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+        (CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
          unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
          unsigned int numLibraryOptions),
         (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
@@ -65,7 +65,7 @@ SIM_API(cuLibraryLoadData, SIM_INITIALIZED,
 }
 
 SIM_API(cuLibraryLoadFromFile, SIM_INITIALIZED,
-        (CUlibrary *library, const char *fileName, CUjit_option *jitOptions,
+        (CUlibrary * library, const char *fileName, CUjit_option *jitOptions,
          void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
          void **libraryOptionValues, unsigned int numLibraryOptions),
         (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
@@ -168,7 +168,7 @@ CUresult sim_library_kernel(struct sim_library *library, const char *name,
 }
 
 SIM_API(cuLibraryGetKernel, SIM_INITIALIZED,
-        (CUkernel *pKernel, CUlibrary library, const char *name), (pKernel, library, name))
+        (CUkernel * pKernel, CUlibrary library, const char *name), (pKernel, library, name))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
     struct sim_kernel *kernel;
@@ -204,7 +204,7 @@ SIM_API(cuLibraryGetKernelCount, SIM_INITIALIZED, (unsigned int *count, CUlibrar
 }
 
 SIM_API(cuLibraryEnumerateKernels, SIM_INITIALIZED,
-        (CUkernel *kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib))
+        (CUkernel * kernels, unsigned int numKernels, CUlibrary lib), (kernels, numKernels, lib))
 {
     struct sim_library *library = sim_handle_object(SIM_HANDLE_LIBRARY, lib);
     const struct sim_image_kernel *declared;
@@ -229,7 +229,7 @@ SIM_API(cuLibraryEnumerateKernels, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuLibraryGetModule, SIM_CONTEXT, (CUmodule *pMod, CUlibrary library), (pMod, library))
+SIM_API(cuLibraryGetModule, SIM_CONTEXT, (CUmodule * pMod, CUlibrary library), (pMod, library))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
     struct sim_module *module;
@@ -249,7 +249,7 @@ SIM_API(cuLibraryGetModule, SIM_CONTEXT, (CUmodule *pMod, CUlibrary library), (p
 }
 
 SIM_API(cuLibraryGetGlobal, SIM_CONTEXT,
-        (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name),
+        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
         (dptr, bytes, library, name))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
@@ -319,13 +319,12 @@ static CUresult find_managed(struct sim_library *library, const char *name,
     if (declared == NULL && (library->image->globals_known || name[0] == '\0')) {
         return CUDA_ERROR_NOT_FOUND;
     }
-    return create_managed(library, name,
-                          declared != NULL ? declared->size : SIM_UNKNOWN_GLOBAL_BYTES,
-                          ret_variable);
+    return create_managed(
+        library, name, declared != NULL ? declared->size : SIM_UNKNOWN_GLOBAL_BYTES, ret_variable);
 }
 
 SIM_API(cuLibraryGetManaged, SIM_INITIALIZED,
-        (CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name),
+        (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
         (dptr, bytes, library, name))
 {
     struct sim_library *found = sim_handle_object(SIM_HANDLE_LIBRARY, library);
@@ -348,7 +347,7 @@ SIM_API(cuLibraryGetManaged, SIM_INITIALIZED,
     return result;
 }
 
-SIM_API(cuKernelGetFunction, SIM_CONTEXT, (CUfunction *pFunc, CUkernel kernel), (pFunc, kernel))
+SIM_API(cuKernelGetFunction, SIM_CONTEXT, (CUfunction * pFunc, CUkernel kernel), (pFunc, kernel))
 {
     struct sim_function *function;
     CUresult result;
@@ -366,7 +365,7 @@ SIM_API(cuKernelGetFunction, SIM_CONTEXT, (CUfunction *pFunc, CUkernel kernel), 
     return result;
 }
 
-SIM_API(cuKernelGetLibrary, SIM_INITIALIZED, (CUlibrary *pLib, CUkernel kernel), (pLib, kernel))
+SIM_API(cuKernelGetLibrary, SIM_INITIALIZED, (CUlibrary * pLib, CUkernel kernel), (pLib, kernel))
 {
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
 

@@ -39,13 +39,13 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemAlloc_v2, SIM_CONTEXT, (CUdeviceptr *dptr, size_t bytesize), (dptr, bytesize))
+SIM_API(cuMemAlloc_v2, SIM_CONTEXT, (CUdeviceptr * dptr, size_t bytesize), (dptr, bytesize))
 {
     return allocate(dptr, bytesize);
 }
 
 SIM_API(cuMemAllocPitch_v2, SIM_CONTEXT,
-        (CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+        (CUdeviceptr * dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
          unsigned int ElementSizeBytes),
         (dptr, pPitch, WidthInBytes, Height, ElementSizeBytes))
 {
@@ -67,7 +67,7 @@ SIM_API(cuMemAllocPitch_v2, SIM_CONTEXT,
     return result;
 }
 
-SIM_API(cuMemAllocManaged, SIM_CONTEXT, (CUdeviceptr *dptr, size_t bytesize, unsigned int flags),
+SIM_API(cuMemAllocManaged, SIM_CONTEXT, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags),
         (dptr, bytesize, flags))
 {
     CUcontext ctx = sim_ctx_current();
@@ -149,7 +149,7 @@ SIM_API(cuMemFree_v2, SIM_CONTEXT, (CUdeviceptr dptr), (dptr))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t *free, size_t *total), (free, total))
+SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t * free, size_t *total), (free, total))
 {
     const struct sim_device *device = sim_ctx_current()->device;
 
@@ -164,7 +164,7 @@ SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t *free, size_t *total), (free, tota
 /* cuda.h: of the allocation that contains the address; of memory mapped by cuMemMap, the mapping.
  */
 SIM_API(cuMemGetAddressRange_v2, SIM_HEALTHY,
-        (CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr))
+        (CUdeviceptr * pbase, size_t *psize, CUdeviceptr dptr), (pbase, psize, dptr))
 {
     const struct sim_block *block = sim_block_find(dptr);
     const struct sim_mapping *mapping = sim_mapping_find(dptr);

@@ -46,14 +46,14 @@ static CUresult allocate(CUdeviceptr *dptr, size_t size, CUmemoryPool pool, CUst
     return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuMemAllocAsync, SIM_HEALTHY, (CUdeviceptr *dptr, size_t bytesize, CUstream hStream),
+SIM_API_PTSZ(cuMemAllocAsync, SIM_HEALTHY, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream),
              (dptr, bytesize, hStream))
 {
     return allocate(dptr, bytesize, NULL, hStream, ptsz);
 }
 
 SIM_API_PTSZ(cuMemAllocFromPoolAsync, SIM_HEALTHY,
-             (CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
+             (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream),
              (dptr, bytesize, pool, hStream))
 {
     if (!sim_mempool_is_live(pool)) {
@@ -134,7 +134,7 @@ static CUresult device_at(const CUmemLocation *location, CUmemAllocationType typ
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemPoolCreate, SIM_INITIALIZED, (CUmemoryPool *pool, const CUmemPoolProps *poolProps),
+SIM_API(cuMemPoolCreate, SIM_INITIALIZED, (CUmemoryPool * pool, const CUmemPoolProps *poolProps),
         (pool, poolProps))
 {
     struct sim_device *device;
@@ -292,7 +292,7 @@ SIM_API(cuMemPoolSetAccess, SIM_INITIALIZED,
 }
 
 SIM_API(cuMemPoolGetAccess, SIM_INITIALIZED,
-        (CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location),
+        (CUmemAccess_flags * flags, CUmemoryPool memPool, CUmemLocation *location),
         (flags, memPool, location))
 {
     const struct sim_device *device;
@@ -319,7 +319,7 @@ static CUresult give_pool(CUmemoryPool found, CUmemoryPool *ret_pool)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDeviceGetDefaultMemPool, SIM_INITIALIZED, (CUmemoryPool *pool_out, CUdevice dev),
+SIM_API(cuDeviceGetDefaultMemPool, SIM_INITIALIZED, (CUmemoryPool * pool_out, CUdevice dev),
         (pool_out, dev))
 {
     struct sim_device *device = sim_device_get(dev);
@@ -331,7 +331,7 @@ SIM_API(cuDeviceGetDefaultMemPool, SIM_INITIALIZED, (CUmemoryPool *pool_out, CUd
                           : CUDA_ERROR_INVALID_DEVICE;
 }
 
-SIM_API(cuDeviceGetMemPool, SIM_INITIALIZED, (CUmemoryPool *pool, CUdevice dev), (pool, dev))
+SIM_API(cuDeviceGetMemPool, SIM_INITIALIZED, (CUmemoryPool * pool, CUdevice dev), (pool, dev))
 {
     struct sim_device *device = sim_device_get(dev);
 
@@ -360,7 +360,7 @@ SIM_API(cuDeviceSetMemPool, SIM_INITIALIZED, (CUdevice dev, CUmemoryPool pool), 
 }
 
 SIM_API(cuMemGetDefaultMemPool, SIM_INITIALIZED,
-        (CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type),
+        (CUmemoryPool * pool_out, CUmemLocation *location, CUmemAllocationType type),
         (pool_out, location, type))
 {
     struct sim_device *device;
@@ -373,7 +373,7 @@ SIM_API(cuMemGetDefaultMemPool, SIM_INITIALIZED,
 }
 
 SIM_API(cuMemGetMemPool, SIM_INITIALIZED,
-        (CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type),
+        (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type),
         (pool, location, type))
 {
     struct sim_device *device;
@@ -386,7 +386,7 @@ SIM_API(cuMemGetMemPool, SIM_INITIALIZED,
 }
 
 SIM_API(cuMemSetMemPool, SIM_INITIALIZED,
-        (CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool),
+        (CUmemLocation * location, CUmemAllocationType type, CUmemoryPool pool),
         (location, type, pool))
 {
     struct sim_device *device;

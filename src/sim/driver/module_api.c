@@ -31,26 +31,26 @@ static CUresult load(CUmodule *ret_module, const void *data, size_t size)
     return result;
 }
 
-SIM_API(cuModuleLoadData, SIM_CONTEXT, (CUmodule *module, const void *image), (module, image))
+SIM_API(cuModuleLoadData, SIM_CONTEXT, (CUmodule * module, const void *image), (module, image))
 {
     return load(module, image, SIM_IMAGE_ANY_SIZE);
 }
 
 SIM_API(cuModuleLoadDataEx, SIM_CONTEXT,
-        (CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
+        (CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options,
          void **optionValues),
         (module, image, numOptions, options, optionValues))
 {
     return load(module, image, SIM_IMAGE_ANY_SIZE);
 }
 
-SIM_API(cuModuleLoadFatBinary, SIM_CONTEXT, (CUmodule *module, const void *fatCubin),
+SIM_API(cuModuleLoadFatBinary, SIM_CONTEXT, (CUmodule * module, const void *fatCubin),
         (module, fatCubin))
 {
     return load(module, fatCubin, SIM_IMAGE_ANY_SIZE);
 }
 
-SIM_API(cuModuleLoad, SIM_CONTEXT, (CUmodule *module, const char *fname), (module, fname))
+SIM_API(cuModuleLoad, SIM_CONTEXT, (CUmodule * module, const char *fname), (module, fname))
 {
     void *data;
     size_t size;
@@ -83,7 +83,7 @@ SIM_API(cuModuleUnload, SIM_CONTEXT, (CUmodule hmod), (hmod))
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuModuleGetFunction, SIM_CONTEXT, (CUfunction *hfunc, CUmodule hmod, const char *name),
+SIM_API(cuModuleGetFunction, SIM_CONTEXT, (CUfunction * hfunc, CUmodule hmod, const char *name),
         (hfunc, hmod, name))
 {
     struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, hmod);
@@ -119,7 +119,7 @@ SIM_API(cuModuleGetFunctionCount, SIM_CONTEXT, (unsigned int *count, CUmodule mo
 }
 
 SIM_API(cuModuleEnumerateFunctions, SIM_CONTEXT,
-        (CUfunction *functions, unsigned int numFunctions, CUmodule mod),
+        (CUfunction * functions, unsigned int numFunctions, CUmodule mod),
         (functions, numFunctions, mod))
 {
     struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, mod);
@@ -146,7 +146,7 @@ SIM_API(cuModuleEnumerateFunctions, SIM_CONTEXT,
 }
 
 SIM_API(cuModuleGetGlobal_v2, SIM_CONTEXT,
-        (CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name),
+        (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name),
         (dptr, bytes, hmod, name))
 {
     struct sim_module *module = sim_handle_object(SIM_HANDLE_MODULE, hmod);
@@ -171,7 +171,7 @@ SIM_API(cuModuleGetGlobal_v2, SIM_CONTEXT,
 }
 
 /* The environment variable is the real driver's; its default is lazy loading. */
-SIM_API(cuModuleGetLoadingMode, SIM_INITIALIZED, (CUmoduleLoadingMode *mode), (mode))
+SIM_API(cuModuleGetLoadingMode, SIM_INITIALIZED, (CUmoduleLoadingMode * mode), (mode))
 {
     const char *text = getenv("CUDA_MODULE_LOADING");
 

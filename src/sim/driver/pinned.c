@@ -158,7 +158,7 @@ SIM_API(cuMemHostUnregister, SIM_CONTEXT, (void *p), (p))
 /* The device uses the host's address, see
  * CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM. */
 SIM_API(cuMemHostGetDevicePointer_v2, SIM_CONTEXT,
-        (CUdeviceptr *pdptr, void *p, unsigned int Flags), (pdptr, p, Flags))
+        (CUdeviceptr * pdptr, void *p, unsigned int Flags), (pdptr, p, Flags))
 {
     const struct sim_block *block = sim_block_find((uintptr_t)p);
 

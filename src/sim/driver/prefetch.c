@@ -111,7 +111,7 @@ static CUresult check_locations(const CUmemLocation *locations, const size_t *in
 }
 
 SIM_API_PTSZ(cuMemPrefetchBatchAsync, SIM_CONTEXT,
-             (CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+             (CUdeviceptr * dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
               size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
               CUstream hStream),
              (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream))
@@ -122,7 +122,7 @@ SIM_API_PTSZ(cuMemPrefetchBatchAsync, SIM_CONTEXT,
 }
 
 SIM_API_PTSZ(cuMemDiscardBatchAsync, SIM_CONTEXT,
-             (CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags,
+             (CUdeviceptr * dptrs, size_t *sizes, size_t count, unsigned long long flags,
               CUstream hStream),
              (dptrs, sizes, count, flags, hStream))
 {
@@ -130,7 +130,7 @@ SIM_API_PTSZ(cuMemDiscardBatchAsync, SIM_CONTEXT,
 }
 
 SIM_API_PTSZ(cuMemDiscardAndPrefetchBatchAsync, SIM_CONTEXT,
-             (CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
+             (CUdeviceptr * dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs,
               size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags,
               CUstream hStream),
              (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream))

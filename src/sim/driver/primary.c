@@ -29,7 +29,7 @@ CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx)
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext *pctx, CUdevice dev), (pctx, dev))
+SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext * pctx, CUdevice dev), (pctx, dev))
 {
     struct sim_device *device = sim_device_get(dev);
 

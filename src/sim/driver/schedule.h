@@ -38,14 +38,14 @@ struct sim_fences {
 struct sim_item {
     struct sim_item *next;
     struct sim_stream *stream;
-    struct sim_op *op;       /* a reference */
-    struct sim_fences after; /* what it waits for besides its stream */
-    uint64_t number;         /* its position in the stream, from 1 */
-    uint64_t delay; /* nanoseconds before it begins */
+    struct sim_op *op;        /* a reference */
+    struct sim_fences after;  /* what it waits for besides its stream */
+    uint64_t number;          /* its position in the stream, from 1 */
+    uint64_t delay;           /* nanoseconds before it begins */
     struct sim_timing timing; /* set when it has become first and its fences are done */
-    bool started; /* timing is set */
-    bool polls;   /* blocked until memory changes, which nobody announces */
-    void *state;  /* the operation's own, see struct sim_op_class */
+    bool started;             /* timing is set */
+    bool polls;               /* blocked until memory changes, which nobody announces */
+    void *state;              /* the operation's own, see struct sim_op_class */
 };
 
 /* Whether its point was reached. */

@@ -35,13 +35,13 @@ CUresult sim_stream_create(CUcontext ctx, unsigned int flags, int priority, CUst
     return CUDA_SUCCESS;
 }
 
-SIM_API(cuStreamCreate, SIM_CONTEXT, (CUstream *phStream, unsigned int Flags), (phStream, Flags))
+SIM_API(cuStreamCreate, SIM_CONTEXT, (CUstream * phStream, unsigned int Flags), (phStream, Flags))
 {
     return sim_stream_create(sim_ctx_current(), Flags, PRIORITY_LEAST, phStream);
 }
 
 SIM_API(cuStreamCreateWithPriority, SIM_CONTEXT,
-        (CUstream *phStream, unsigned int flags, int priority), (phStream, flags, priority))
+        (CUstream * phStream, unsigned int flags, int priority), (phStream, flags, priority))
 {
     return sim_stream_create(sim_ctx_current(), flags, priority, phStream);
 }

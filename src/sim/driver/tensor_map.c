@@ -5,7 +5,7 @@
 #include "sim/driver/entry.h"
 
 /* What a map holds of its address: no word that is one. */
-#define SEALED(address) ((cuuint64_t)(address) * 0x9e3779b97f4a7c15u ^ 0xa5a5a5a5a5a5a5a5u)
+#define SEALED(address) ((cuuint64_t)(address)*0x9e3779b97f4a7c15u ^ 0xa5a5a5a5a5a5a5a5u)
 #define INVERSE         0xf1de83e19937733du /* of the factor */
 
 static void seal(CUtensorMap *map, const void *address)
@@ -40,7 +40,7 @@ static CUresult encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t ra
 }
 
 SIM_API(cuTensorMapEncodeTiled, SIM_INITIALIZED,
-        (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+        (CUtensorMap * tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
          void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
          const cuuint32_t *boxDim, const cuuint32_t *elementStrides,
          CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
@@ -56,7 +56,7 @@ SIM_API(cuTensorMapEncodeTiled, SIM_INITIALIZED,
 }
 
 SIM_API(cuTensorMapEncodeIm2col, SIM_INITIALIZED,
-        (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+        (CUtensorMap * tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
          void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
          const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner,
          cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
@@ -74,7 +74,7 @@ SIM_API(cuTensorMapEncodeIm2col, SIM_INITIALIZED,
 }
 
 SIM_API(cuTensorMapEncodeIm2colWide, SIM_INITIALIZED,
-        (CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
+        (CUtensorMap * tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
          void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
          int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel,
          cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides,
@@ -89,7 +89,7 @@ SIM_API(cuTensorMapEncodeIm2colWide, SIM_INITIALIZED,
                   elementStrides);
 }
 
-SIM_API(cuTensorMapReplaceAddress, SIM_INITIALIZED, (CUtensorMap *tensorMap, void *globalAddress),
+SIM_API(cuTensorMapReplaceAddress, SIM_INITIALIZED, (CUtensorMap * tensorMap, void *globalAddress),
         (tensorMap, globalAddress))
 {
     if (tensorMap == NULL || globalAddress == NULL || (uintptr_t)globalAddress % 16 != 0) {

@@ -116,8 +116,8 @@ static struct sim_timing start_copy(const struct sim_op *op, uint64_t now)
 {
     uint64_t *engine = engines[op->device];
     struct sim_timing timing = {.begin = now, .traffic = traffic_of_copy(op)};
-    const bool uses[DIRECTIONS] = {[TO_DEVICE] = timing.traffic.in_bytes > 0,
-                                   [FROM_DEVICE] = timing.traffic.out_bytes > 0};
+    const bool uses[DIRECTIONS] = {
+        [TO_DEVICE] = timing.traffic.in_bytes > 0, [FROM_DEVICE] = timing.traffic.out_bytes > 0};
 
     for (int i = 0; i < DIRECTIONS; i++) {
         if (uses[i] && engine[i] > timing.begin) {

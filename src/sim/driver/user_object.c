@@ -64,7 +64,7 @@ CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *o
 }
 
 SIM_API(cuUserObjectCreate, SIM_INITIALIZED,
-        (CUuserObject *object_out, void *ptr, CUhostFn destroy, unsigned int initialRefcount,
+        (CUuserObject * object_out, void *ptr, CUhostFn destroy, unsigned int initialRefcount,
          unsigned int flags),
         (object_out, ptr, destroy, initialRefcount, flags))
 {

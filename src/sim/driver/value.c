@@ -107,8 +107,8 @@ static CUresult wait_value(struct sim_stream *stream, CUdeviceptr address, uint6
     if (condition > CU_STREAM_WAIT_VALUE_NOR) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    result = value_op_new(&wait_class, sim_stream_device(stream), address, value, size, condition,
-                          &op);
+    result =
+        value_op_new(&wait_class, sim_stream_device(stream), address, value, size, condition, &op);
     return result == CUDA_SUCCESS ? sim_submit_new(stream, op) : result;
 }
 

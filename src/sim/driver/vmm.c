@@ -30,7 +30,7 @@ static CUresult check_capture(void)
 }
 
 SIM_API(cuMemAddressReserve, SIM_HEALTHY,
-        (CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
+        (CUdeviceptr * ptr, size_t size, size_t alignment, CUdeviceptr addr,
          unsigned long long flags),
         (ptr, size, alignment, addr, flags))
 {
@@ -104,7 +104,7 @@ static CUresult check_properties(const CUmemAllocationProp *prop)
 }
 
 SIM_API(cuMemCreate, SIM_HEALTHY,
-        (CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop,
+        (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *prop,
          unsigned long long flags),
         (handle, size, prop, flags))
 {
@@ -372,7 +372,7 @@ SIM_API(cuMemGetAccess, SIM_HEALTHY,
 }
 
 SIM_API(cuMemGetAllocationGranularity, SIM_HEALTHY,
-        (size_t *granularity, const CUmemAllocationProp *prop,
+        (size_t * granularity, const CUmemAllocationProp *prop,
          CUmemAllocationGranularity_flags option),
         (granularity, prop, option))
 {
@@ -390,7 +390,7 @@ SIM_API(cuMemGetAllocationGranularity, SIM_HEALTHY,
 }
 
 SIM_API(cuMemGetAllocationPropertiesFromHandle, SIM_HEALTHY,
-        (CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle), (prop, handle))
+        (CUmemAllocationProp * prop, CUmemGenericAllocationHandle handle), (prop, handle))
 {
     const struct sim_chunk *chunk = sim_chunk_find(handle);
 
@@ -403,7 +403,7 @@ SIM_API(cuMemGetAllocationPropertiesFromHandle, SIM_HEALTHY,
 
 /* cuda.h: any address in the mapping will do; owes a release. */
 SIM_API(cuMemRetainAllocationHandle, SIM_HEALTHY,
-        (CUmemGenericAllocationHandle *handle, void *addr), (handle, addr))
+        (CUmemGenericAllocationHandle * handle, void *addr), (handle, addr))
 {
     const struct sim_mapping *mapping = sim_mapping_find((uintptr_t)addr);
     CUresult result;
@@ -440,7 +440,7 @@ SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
 
 /* For a file descriptor the handle is the number itself as a pointer; it stays the caller's. */
 SIM_API(cuMemImportFromShareableHandle, SIM_HEALTHY,
-        (CUmemGenericAllocationHandle *handle, void *osHandle,
+        (CUmemGenericAllocationHandle * handle, void *osHandle,
          CUmemAllocationHandleType shHandleType),
         (handle, osHandle, shHandleType))
 {

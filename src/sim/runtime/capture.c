@@ -63,7 +63,7 @@ SIMRT_API_PTSZ(cudaStreamUpdateCaptureDependencies, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaThreadExchangeStreamCaptureMode, SIMRT_DRIVER,
-          (enum cudaStreamCaptureMode *inout_mode), (inout_mode))
+          (enum cudaStreamCaptureMode * inout_mode), (inout_mode))
 {
     return simrt_error(
         simrt_driver.cuThreadExchangeStreamCaptureMode((CUstreamCaptureMode *)inout_mode));

@@ -178,7 +178,7 @@ static CUresult get_properties(CUdevice device, struct cudaDeviceProp *ret_prope
 }
 
 SIMRT_API(cudaGetDeviceProperties, SIMRT_DRIVER,
-          (struct cudaDeviceProp *ret_properties, int ordinal), (ret_properties, ordinal))
+          (struct cudaDeviceProp * ret_properties, int ordinal), (ret_properties, ordinal))
 {
     struct cudaDeviceProp properties;
     CUdevice device;
@@ -252,7 +252,7 @@ SIMRT_API(cudaDeviceGetByPCIBusId, SIMRT_DRIVER, (int *ret_ordinal, const char *
     return result != CUDA_SUCCESS ? simrt_error(result) : cudaErrorInvalidDevice;
 }
 
-SIMRT_API(cudaDeviceGetLimit, SIMRT_CONTEXT, (size_t *ret_value, enum cudaLimit limit),
+SIMRT_API(cudaDeviceGetLimit, SIMRT_CONTEXT, (size_t * ret_value, enum cudaLimit limit),
           (ret_value, limit))
 {
     return simrt_error(simrt_driver.cuCtxGetLimit(ret_value, (CUlimit)limit));
@@ -263,7 +263,7 @@ SIMRT_API(cudaDeviceSetLimit, SIMRT_CONTEXT, (enum cudaLimit limit, size_t value
     return simrt_error(simrt_driver.cuCtxSetLimit((CUlimit)limit, value));
 }
 
-SIMRT_API(cudaDeviceGetCacheConfig, SIMRT_CONTEXT, (enum cudaFuncCache *ret_config), (ret_config))
+SIMRT_API(cudaDeviceGetCacheConfig, SIMRT_CONTEXT, (enum cudaFuncCache * ret_config), (ret_config))
 {
     return simrt_error(simrt_driver.cuCtxGetCacheConfig((CUfunc_cache *)ret_config));
 }
@@ -273,7 +273,7 @@ SIMRT_API(cudaDeviceSetCacheConfig, SIMRT_CONTEXT, (enum cudaFuncCache config), 
     return simrt_error(simrt_driver.cuCtxSetCacheConfig((CUfunc_cache)config));
 }
 
-SIMRT_API(cudaDeviceGetSharedMemConfig, SIMRT_CONTEXT, (enum cudaSharedMemConfig *ret_config),
+SIMRT_API(cudaDeviceGetSharedMemConfig, SIMRT_CONTEXT, (enum cudaSharedMemConfig * ret_config),
           (ret_config))
 {
     return simrt_error(simrt_driver.cuCtxGetSharedMemConfig((CUsharedconfig *)ret_config));

@@ -19,7 +19,7 @@ static const struct simrt_lookup lookups[] = {
     {#name, version, LOOKUP_DEFAULT, offsetof(struct simrt_driver, name)},
 #define SIMRT_FUNCTION_PAIR(name, version, ptsz)                                                   \
     {#name, version, LOOKUP_DEFAULT, offsetof(struct simrt_driver, name[false])},                  \
-    {#name, ptsz, LOOKUP_PTSZ, offsetof(struct simrt_driver, name[true])},
+        {#name, ptsz, LOOKUP_PTSZ, offsetof(struct simrt_driver, name[true])},
 #include "sim/runtime/driver.def"
 #undef SIMRT_FUNCTION
 #undef SIMRT_FUNCTION_PAIR

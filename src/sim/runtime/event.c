@@ -3,12 +3,12 @@
 
 #include "sim/runtime/entry.h"
 
-SIMRT_API(cudaEventCreate, SIMRT_CONTEXT, (cudaEvent_t *ret_event), (ret_event))
+SIMRT_API(cudaEventCreate, SIMRT_CONTEXT, (cudaEvent_t * ret_event), (ret_event))
 {
     return simrt_error(simrt_driver.cuEventCreate(ret_event, CU_EVENT_DEFAULT));
 }
 
-SIMRT_API(cudaEventCreateWithFlags, SIMRT_CONTEXT, (cudaEvent_t *ret_event, unsigned int flags),
+SIMRT_API(cudaEventCreateWithFlags, SIMRT_CONTEXT, (cudaEvent_t * ret_event, unsigned int flags),
           (ret_event, flags))
 {
     return simrt_error(simrt_driver.cuEventCreate(ret_event, flags));

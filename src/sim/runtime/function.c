@@ -5,7 +5,7 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-SIMRT_API(cudaGetFuncBySymbol, SIMRT_CONTEXT, (cudaFunction_t *ret_function, const void *symbol),
+SIMRT_API(cudaGetFuncBySymbol, SIMRT_CONTEXT, (cudaFunction_t * ret_function, const void *symbol),
           (ret_function, symbol))
 {
     if (ret_function == NULL) {
@@ -24,7 +24,7 @@ static int attribute_or_zero(CUfunction function, CUfunction_attribute attribute
 }
 
 SIMRT_API(cudaFuncGetAttributes, SIMRT_CONTEXT,
-          (struct cudaFuncAttributes *ret_attributes, const void *kernel),
+          (struct cudaFuncAttributes * ret_attributes, const void *kernel),
           (ret_attributes, kernel))
 {
     CUfunction function;
@@ -153,7 +153,7 @@ SIMRT_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaOccupancyAvailableDynamicSMemPerBlock, SIMRT_CONTEXT,
-          (size_t *ret_size, const void *kernel, int block_count, int block_size),
+          (size_t * ret_size, const void *kernel, int block_count, int block_size),
           (ret_size, kernel, block_count, block_size))
 {
     CUfunction function;

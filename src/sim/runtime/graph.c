@@ -9,7 +9,7 @@ _Static_assert(sizeof(cudaGraphInstantiateParams) == sizeof(CUDA_GRAPH_INSTANTIA
 _Static_assert(sizeof(cudaGraphExecUpdateResultInfo) == sizeof(CUgraphExecUpdateResultInfo),
                "results of updates are the same");
 
-SIMRT_API(cudaGraphCreate, SIMRT_CONTEXT, (cudaGraph_t *ret_graph, unsigned int flags),
+SIMRT_API(cudaGraphCreate, SIMRT_CONTEXT, (cudaGraph_t * ret_graph, unsigned int flags),
           (ret_graph, flags))
 {
     return simrt_error(simrt_driver.cuGraphCreate(ret_graph, flags));
@@ -20,7 +20,7 @@ SIMRT_API(cudaGraphDestroy, SIMRT_CONTEXT, (cudaGraph_t graph), (graph))
     return simrt_error(simrt_driver.cuGraphDestroy(graph));
 }
 
-SIMRT_API(cudaGraphClone, SIMRT_CONTEXT, (cudaGraph_t *ret_clone, cudaGraph_t graph),
+SIMRT_API(cudaGraphClone, SIMRT_CONTEXT, (cudaGraph_t * ret_clone, cudaGraph_t graph),
           (ret_clone, graph))
 {
     return simrt_error(simrt_driver.cuGraphClone(ret_clone, graph));
@@ -74,7 +74,7 @@ SIMRT_API(cudaGraphDebugDotPrint, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphConditionalHandleCreate, SIMRT_CONTEXT,
-          (cudaGraphConditionalHandle *ret_handle, cudaGraph_t graph, unsigned int launch_value,
+          (cudaGraphConditionalHandle * ret_handle, cudaGraph_t graph, unsigned int launch_value,
            unsigned int flags),
           (ret_handle, graph, launch_value, flags))
 {
@@ -93,7 +93,7 @@ SIMRT_API(cudaGraphConditionalHandleCreate, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaUserObjectCreate, SIMRT_DRIVER,
-          (cudaUserObject_t *ret_object, void *pointer, cudaHostFn_t destroy,
+          (cudaUserObject_t * ret_object, void *pointer, cudaHostFn_t destroy,
            unsigned int references, unsigned int flags),
           (ret_object, pointer, destroy, references, flags))
 {
@@ -127,21 +127,21 @@ SIMRT_API(cudaGraphReleaseUserObject, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaGraphInstantiate, SIMRT_CONTEXT,
-          (cudaGraphExec_t *ret_exec, cudaGraph_t graph, unsigned long long flags),
+          (cudaGraphExec_t * ret_exec, cudaGraph_t graph, unsigned long long flags),
           (ret_exec, graph, flags))
 {
     return simrt_error(simrt_driver.cuGraphInstantiateWithFlags(ret_exec, graph, flags));
 }
 
 SIMRT_API(cudaGraphInstantiateWithFlags, SIMRT_CONTEXT,
-          (cudaGraphExec_t *ret_exec, cudaGraph_t graph, unsigned long long flags),
+          (cudaGraphExec_t * ret_exec, cudaGraph_t graph, unsigned long long flags),
           (ret_exec, graph, flags))
 {
     return simrt_error(simrt_driver.cuGraphInstantiateWithFlags(ret_exec, graph, flags));
 }
 
 SIMRT_API_PTSZ(cudaGraphInstantiateWithParams, SIMRT_CONTEXT,
-               (cudaGraphExec_t *ret_exec, cudaGraph_t graph,
+               (cudaGraphExec_t * ret_exec, cudaGraph_t graph,
                 cudaGraphInstantiateParams *inout_params),
                (ret_exec, graph, inout_params))
 {

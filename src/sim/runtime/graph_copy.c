@@ -47,7 +47,7 @@ static cudaError_t symbol_copy(const void *symbol, void *target, const void *sou
 }
 
 SIMRT_API(cudaGraphAddMemcpyNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, const struct cudaMemcpy3DParms *parms),
           (ret_node, graph, dependencies, count, parms))
 {
@@ -58,7 +58,7 @@ SIMRT_API(cudaGraphAddMemcpyNode, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddMemcpyNode1D, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, void *target, const void *source, size_t size, enum cudaMemcpyKind kind),
           (ret_node, graph, dependencies, count, target, source, size, kind))
 {
@@ -69,7 +69,7 @@ SIMRT_API(cudaGraphAddMemcpyNode1D, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddMemcpyNodeToSymbol, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, const void *symbol, const void *source, size_t size, size_t offset,
            enum cudaMemcpyKind kind),
           (ret_node, graph, dependencies, count, symbol, source, size, offset, kind))
@@ -81,7 +81,7 @@ SIMRT_API(cudaGraphAddMemcpyNodeToSymbol, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddMemcpyNodeFromSymbol, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, void *target, const void *symbol, size_t size, size_t offset,
            enum cudaMemcpyKind kind),
           (ret_node, graph, dependencies, count, target, symbol, size, offset, kind))
@@ -208,7 +208,7 @@ _Static_assert(sizeof(struct cudaMemsetParams) == sizeof(CUDA_MEMSET_NODE_PARAMS
                "parameters of filling nodes are the same");
 
 SIMRT_API(cudaGraphAddMemsetNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, const struct cudaMemsetParams *params),
           (ret_node, graph, dependencies, count, params))
 {

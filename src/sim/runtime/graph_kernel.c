@@ -35,7 +35,7 @@ static cudaError_t kernel_params(const struct cudaKernelNodeParams *params,
 }
 
 SIMRT_API(cudaGraphAddKernelNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, const struct cudaKernelNodeParams *params),
           (ret_node, graph, dependencies, count, params))
 {
@@ -202,7 +202,7 @@ static cudaError_t driver_params(const struct cudaGraphNodeParams *params,
 }
 
 SIMRT_API(cudaGraphAddNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            const cudaGraphEdgeData *edges, size_t count, struct cudaGraphNodeParams *inout_params),
           (ret_node, graph, dependencies, edges, count, inout_params))
 {

@@ -16,7 +16,7 @@ cudaError_t simrt_node_context(CUcontext *ret_context)
 }
 
 SIMRT_API(cudaGraphNodeFindInClone, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraphNode_t original, cudaGraph_t clone),
+          (cudaGraphNode_t * ret_node, cudaGraphNode_t original, cudaGraph_t clone),
           (ret_node, original, clone))
 {
     return simrt_error(simrt_driver.cuGraphNodeFindInClone(ret_node, original, clone));
@@ -52,7 +52,7 @@ SIMRT_API(cudaGraphDestroyNode, SIMRT_CONTEXT, (cudaGraphNode_t node), (node))
 }
 
 SIMRT_API(cudaGraphAddEmptyNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count),
           (ret_node, graph, dependencies, count))
 {
@@ -60,7 +60,7 @@ SIMRT_API(cudaGraphAddEmptyNode, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddChildGraphNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, cudaGraph_t child),
           (ret_node, graph, dependencies, count, child))
 {
@@ -81,7 +81,7 @@ SIMRT_API(cudaGraphExecChildGraphNodeSetParams, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddHostNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, const struct cudaHostNodeParams *params),
           (ret_node, graph, dependencies, count, params))
 {
@@ -112,7 +112,7 @@ SIMRT_API(cudaGraphExecHostNodeSetParams, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddEventRecordNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, cudaEvent_t event),
           (ret_node, graph, dependencies, count, event))
 {
@@ -139,7 +139,7 @@ SIMRT_API(cudaGraphExecEventRecordNodeSetEvent, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddEventWaitNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, cudaEvent_t event),
           (ret_node, graph, dependencies, count, event))
 {
@@ -166,7 +166,7 @@ SIMRT_API(cudaGraphExecEventWaitNodeSetEvent, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddMemAllocNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, struct cudaMemAllocNodeParams *inout_params),
           (ret_node, graph, dependencies, count, inout_params))
 {
@@ -182,7 +182,7 @@ SIMRT_API(cudaGraphMemAllocNodeGetParams, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaGraphAddMemFreeNode, SIMRT_CONTEXT,
-          (cudaGraphNode_t *ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+          (cudaGraphNode_t * ret_node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
            size_t count, void *address),
           (ret_node, graph, dependencies, count, address))
 {

@@ -16,8 +16,8 @@ SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size), (ret_add
         *ret_address = NULL;
         return cudaSuccess;
     }
-    return simrt_error(simrt_block_made(
-        simrt_driver.cuMemAlloc((CUdeviceptr *)ret_address, size), ret_address, size));
+    return simrt_error(simrt_block_made(simrt_driver.cuMemAlloc((CUdeviceptr *)ret_address, size),
+                                        ret_address, size));
 }
 
 SIMRT_API(cudaFree, SIMRT_CONTEXT, (void *address), (address))
@@ -51,7 +51,7 @@ SIMRT_API(cudaMallocPitch, SIMRT_CONTEXT,
 }
 
 SIMRT_API(cudaMalloc3D, SIMRT_CONTEXT,
-          (struct cudaPitchedPtr *ret_pitched, struct cudaExtent extent), (ret_pitched, extent))
+          (struct cudaPitchedPtr * ret_pitched, struct cudaExtent extent), (ret_pitched, extent))
 {
     if (ret_pitched == NULL || (extent.depth != 0 && extent.height > SIZE_MAX / extent.depth)) {
         return cudaErrorInvalidValue;
@@ -129,14 +129,14 @@ SIMRT_API(cudaMallocManaged, SIMRT_CONTEXT, (void **ret_address, size_t size, un
     return simrt_error(simrt_driver.cuMemAllocManaged((CUdeviceptr *)ret_address, size, flags));
 }
 
-SIMRT_API(cudaMemGetInfo, SIMRT_CONTEXT, (size_t *ret_free, size_t *ret_total),
+SIMRT_API(cudaMemGetInfo, SIMRT_CONTEXT, (size_t * ret_free, size_t *ret_total),
           (ret_free, ret_total))
 {
     return simrt_error(simrt_driver.cuMemGetInfo(ret_free, ret_total));
 }
 
 SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
-          (struct cudaPointerAttributes *ret_attributes, const void *pointer),
+          (struct cudaPointerAttributes * ret_attributes, const void *pointer),
           (ret_attributes, pointer))
 {
     unsigned int memory_type = 0;

@@ -37,7 +37,7 @@ SIMRT_API_PTSZ(cudaFreeAsync, SIMRT_CONTEXT, (void *address, cudaStream_t stream
     return simrt_error(simrt_driver.cuMemFreeAsync[ptsz]((CUdeviceptr)address, stream));
 }
 
-SIMRT_API(cudaDeviceGetDefaultMemPool, SIMRT_DRIVER, (cudaMemPool_t *ret_pool, int ordinal),
+SIMRT_API(cudaDeviceGetDefaultMemPool, SIMRT_DRIVER, (cudaMemPool_t * ret_pool, int ordinal),
           (ret_pool, ordinal))
 {
     CUdevice device;
@@ -49,7 +49,7 @@ SIMRT_API(cudaDeviceGetDefaultMemPool, SIMRT_DRIVER, (cudaMemPool_t *ret_pool, i
     return simrt_error(simrt_driver.cuDeviceGetDefaultMemPool(ret_pool, device));
 }
 
-SIMRT_API(cudaDeviceGetMemPool, SIMRT_DRIVER, (cudaMemPool_t *ret_pool, int ordinal),
+SIMRT_API(cudaDeviceGetMemPool, SIMRT_DRIVER, (cudaMemPool_t * ret_pool, int ordinal),
           (ret_pool, ordinal))
 {
     CUdevice device;
@@ -73,7 +73,7 @@ SIMRT_API(cudaDeviceSetMemPool, SIMRT_DRIVER, (int ordinal, cudaMemPool_t pool),
 }
 
 SIMRT_API(cudaMemGetDefaultMemPool, SIMRT_DRIVER,
-          (cudaMemPool_t *ret_pool, struct cudaMemLocation *location,
+          (cudaMemPool_t * ret_pool, struct cudaMemLocation *location,
            enum cudaMemAllocationType type),
           (ret_pool, location, type))
 {
@@ -82,7 +82,7 @@ SIMRT_API(cudaMemGetDefaultMemPool, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaMemGetMemPool, SIMRT_DRIVER,
-          (cudaMemPool_t *ret_pool, struct cudaMemLocation *location,
+          (cudaMemPool_t * ret_pool, struct cudaMemLocation *location,
            enum cudaMemAllocationType type),
           (ret_pool, location, type))
 {
@@ -91,7 +91,7 @@ SIMRT_API(cudaMemGetMemPool, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaMemSetMemPool, SIMRT_DRIVER,
-          (struct cudaMemLocation *location, enum cudaMemAllocationType type, cudaMemPool_t pool),
+          (struct cudaMemLocation * location, enum cudaMemAllocationType type, cudaMemPool_t pool),
           (location, type, pool))
 {
     return simrt_error(
@@ -99,7 +99,7 @@ SIMRT_API(cudaMemSetMemPool, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaMemPoolCreate, SIMRT_DRIVER,
-          (cudaMemPool_t *ret_pool, const struct cudaMemPoolProps *properties),
+          (cudaMemPool_t * ret_pool, const struct cudaMemPoolProps *properties),
           (ret_pool, properties))
 {
     return simrt_error(simrt_driver.cuMemPoolCreate(ret_pool, (const CUmemPoolProps *)properties));
@@ -140,7 +140,7 @@ SIMRT_API(cudaMemPoolSetAccess, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaMemPoolGetAccess, SIMRT_DRIVER,
-          (enum cudaMemAccessFlags *ret_flags, cudaMemPool_t pool,
+          (enum cudaMemAccessFlags * ret_flags, cudaMemPool_t pool,
            struct cudaMemLocation *location),
           (ret_flags, pool, location))
 {
@@ -158,7 +158,7 @@ SIMRT_API(cudaMemPoolExportToShareableHandle, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaMemPoolImportFromShareableHandle, SIMRT_DRIVER,
-          (cudaMemPool_t *ret_pool, void *handle, enum cudaMemAllocationHandleType type,
+          (cudaMemPool_t * ret_pool, void *handle, enum cudaMemAllocationHandleType type,
            unsigned int flags),
           (ret_pool, handle, type, flags))
 {
@@ -167,7 +167,7 @@ SIMRT_API(cudaMemPoolImportFromShareableHandle, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaMemPoolExportPointer, SIMRT_DRIVER,
-          (struct cudaMemPoolPtrExportData *ret_data, void *address), (ret_data, address))
+          (struct cudaMemPoolPtrExportData * ret_data, void *address), (ret_data, address))
 {
     return simrt_error(simrt_driver.cuMemPoolExportPointer((CUmemPoolPtrExportData *)ret_data,
                                                            (CUdeviceptr)address));

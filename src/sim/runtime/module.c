@@ -6,7 +6,7 @@
 
 /* The options have the driver's numbers. */
 SIMRT_API(cudaLibraryLoadData, SIMRT_DRIVER,
-          (cudaLibrary_t *ret_library, const void *code, enum cudaJitOption *jit_options,
+          (cudaLibrary_t * ret_library, const void *code, enum cudaJitOption *jit_options,
            void **jit_values, unsigned int jit_count, enum cudaLibraryOption *options,
            void **values, unsigned int count),
           (ret_library, code, jit_options, jit_values, jit_count, options, values, count))
@@ -17,7 +17,7 @@ SIMRT_API(cudaLibraryLoadData, SIMRT_DRIVER,
 }
 
 SIMRT_API(cudaLibraryLoadFromFile, SIMRT_DRIVER,
-          (cudaLibrary_t *ret_library, const char *path, enum cudaJitOption *jit_options,
+          (cudaLibrary_t * ret_library, const char *path, enum cudaJitOption *jit_options,
            void **jit_values, unsigned int jit_count, enum cudaLibraryOption *options,
            void **values, unsigned int count),
           (ret_library, path, jit_options, jit_values, jit_count, options, values, count))
@@ -38,7 +38,7 @@ SIMRT_API(cudaLibraryUnload, SIMRT_DRIVER, (cudaLibrary_t library), (library))
 }
 
 SIMRT_API(cudaLibraryGetKernel, SIMRT_DRIVER,
-          (cudaKernel_t *ret_kernel, cudaLibrary_t library, const char *name),
+          (cudaKernel_t * ret_kernel, cudaLibrary_t library, const char *name),
           (ret_kernel, library, name))
 {
     CUresult result = simrt_driver.cuLibraryGetKernel(ret_kernel, library, name);
@@ -56,7 +56,7 @@ SIMRT_API(cudaLibraryGetKernelCount, SIMRT_DRIVER, (unsigned int *ret_count, cud
 }
 
 SIMRT_API(cudaLibraryEnumerateKernels, SIMRT_DRIVER,
-          (cudaKernel_t *ret_kernels, unsigned int count, cudaLibrary_t library),
+          (cudaKernel_t * ret_kernels, unsigned int count, cudaLibrary_t library),
           (ret_kernels, count, library))
 {
     unsigned int available = 0;

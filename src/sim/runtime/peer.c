@@ -64,7 +64,7 @@ SIMRT_API(cudaDeviceDisablePeerAccess, SIMRT_CONTEXT, (int peer), (peer))
 _Static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle), "handles are the same");
 _Static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(CUipcEventHandle), "handles are the same");
 
-SIMRT_API(cudaIpcGetMemHandle, SIMRT_CONTEXT, (cudaIpcMemHandle_t *ret_handle, void *address),
+SIMRT_API(cudaIpcGetMemHandle, SIMRT_CONTEXT, (cudaIpcMemHandle_t * ret_handle, void *address),
           (ret_handle, address))
 {
     return simrt_error(
@@ -88,13 +88,13 @@ SIMRT_API(cudaIpcCloseMemHandle, SIMRT_CONTEXT, (void *address), (address))
 }
 
 SIMRT_API(cudaIpcGetEventHandle, SIMRT_CONTEXT,
-          (cudaIpcEventHandle_t *ret_handle, cudaEvent_t event), (ret_handle, event))
+          (cudaIpcEventHandle_t * ret_handle, cudaEvent_t event), (ret_handle, event))
 {
     return simrt_error(simrt_driver.cuIpcGetEventHandle((CUipcEventHandle *)ret_handle, event));
 }
 
 SIMRT_API(cudaIpcOpenEventHandle, SIMRT_CONTEXT,
-          (cudaEvent_t *ret_event, cudaIpcEventHandle_t handle), (ret_event, handle))
+          (cudaEvent_t * ret_event, cudaIpcEventHandle_t handle), (ret_event, handle))
 {
     CUipcEventHandle driver_handle;
 

@@ -104,7 +104,7 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 }
 
 SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
-          (dim3 *ret_grid, dim3 *ret_block, size_t *ret_shared, void *ret_stream),
+          (dim3 * ret_grid, dim3 *ret_block, size_t *ret_shared, void *ret_stream),
           (ret_grid, ret_block, ret_shared, ret_stream))
 {
     if (configuration_count == 0) {
@@ -119,13 +119,13 @@ SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
 }
 
 /* A compiled launch asks for its kernel once and keeps the answer, for every device. */
-SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t *ret_kernel, const void *host),
+SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host),
           (ret_kernel, host))
 {
     return simrt_kernel_find(host, ret_kernel);
 }
 
-SIMRT_API(cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t *ret_kernel, const void *host),
+SIMRT_API(cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host),
           (ret_kernel, host))
 {
     if (ret_kernel == NULL || host == NULL) {

@@ -3,19 +3,19 @@
 
 #include "sim/runtime/entry.h"
 
-SIMRT_API(cudaStreamCreate, SIMRT_CONTEXT, (cudaStream_t *ret_stream), (ret_stream))
+SIMRT_API(cudaStreamCreate, SIMRT_CONTEXT, (cudaStream_t * ret_stream), (ret_stream))
 {
     return simrt_error(simrt_driver.cuStreamCreate(ret_stream, CU_STREAM_DEFAULT));
 }
 
-SIMRT_API(cudaStreamCreateWithFlags, SIMRT_CONTEXT, (cudaStream_t *ret_stream, unsigned int flags),
+SIMRT_API(cudaStreamCreateWithFlags, SIMRT_CONTEXT, (cudaStream_t * ret_stream, unsigned int flags),
           (ret_stream, flags))
 {
     return simrt_error(simrt_driver.cuStreamCreate(ret_stream, flags));
 }
 
 SIMRT_API(cudaStreamCreateWithPriority, SIMRT_CONTEXT,
-          (cudaStream_t *ret_stream, unsigned int flags, int priority),
+          (cudaStream_t * ret_stream, unsigned int flags, int priority),
           (ret_stream, flags, priority))
 {
     return simrt_error(simrt_driver.cuStreamCreateWithPriority(ret_stream, flags, priority));

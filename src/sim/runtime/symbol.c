@@ -71,7 +71,7 @@ SIMRT_API(cudaGetSymbolAddress, SIMRT_CONTEXT, (void **ret_address, const void *
     return simrt_variable_find(symbol, ret_address, &size);
 }
 
-SIMRT_API(cudaGetSymbolSize, SIMRT_CONTEXT, (size_t *ret_size, const void *symbol),
+SIMRT_API(cudaGetSymbolSize, SIMRT_CONTEXT, (size_t * ret_size, const void *symbol),
           (ret_size, symbol))
 {
     void *address;

@@ -20,8 +20,7 @@ struct launch_args {
 static void add(struct sim_shim_work *work, const void *address, size_t bytes, bool written)
 {
     if (address != NULL && bytes > 0 && work->count < SIM_SHIM_RANGES) {
-        work->ranges[work->count++] =
-            (struct sim_shim_range){(CUdeviceptr)address, bytes, written};
+        work->ranges[work->count++] = (struct sim_shim_range){(CUdeviceptr)address, bytes, written};
     }
 }
 
@@ -121,8 +120,8 @@ int sim_shim_capability(void)
     int major = 0;
 
     if (sim_shim_context() == CUDA_SUCCESS && driver->cuCtxGetDevice(&device) == CUDA_SUCCESS) {
-        (void)driver->cuDeviceGetAttribute(
-            &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+        (void)driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                           device);
     }
     return major;
 }

@@ -99,11 +99,18 @@ static size_t scale_bytes(cublasComputeType_t compute, cudaDataType_t c)
         integer n, integer k, const type *alpha, const type *A, integer lda, const type *B,        \
         integer ldb, const type *beta, type *C, integer ldc)                                       \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa, transb, m, n, k,                         \
+        return multiply(handle, &(struct product){transa,                                          \
+                                                  transb,                                          \
+                                                  m,                                               \
+                                                  n,                                               \
+                                                  k,                                               \
                                                   {A, BITS(type), lda, 0},                         \
                                                   {B, BITS(type), ldb, 0},                         \
                                                   {C, BITS(type), ldc, 0},                         \
-                                                  1, alpha, beta, sizeof(type)});                  \
+                                                  1,                                               \
+                                                  alpha,                                           \
+                                                  beta,                                            \
+                                                  sizeof(type)});                                  \
     }
 
 #define GEMM_STRIDED(suffix, integer, letter, type)                                                \
@@ -113,11 +120,18 @@ static size_t scale_bytes(cublasComputeType_t compute, cudaDataType_t c)
         long long int strideA, const type *B, integer ldb, long long int strideB,                  \
         const type *beta, type *C, integer ldc, long long int strideC, integer batchCount)         \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa, transb, m, n, k,                         \
+        return multiply(handle, &(struct product){transa,                                          \
+                                                  transb,                                          \
+                                                  m,                                               \
+                                                  n,                                               \
+                                                  k,                                               \
                                                   {A, BITS(type), lda, strideA},                   \
                                                   {B, BITS(type), ldb, strideB},                   \
                                                   {C, BITS(type), ldc, strideC},                   \
-                                                  batchCount, alpha, beta, sizeof(type)});         \
+                                                  batchCount,                                      \
+                                                  alpha,                                           \
+                                                  beta,                                            \
+                                                  sizeof(type)});                                  \
     }
 
 #define GEMM_BATCHED(suffix, integer, letter, type)                                                \
@@ -142,11 +156,18 @@ SIM_CUBLAS_ALL_TYPES(GEMM_BATCHED)
         const void *B, cudaDataType Btype, integer ldb, const type *beta, void *C,                 \
         cudaDataType Ctype, integer ldc)                                                           \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa, transb, m, n, k,                         \
+        return multiply(handle, &(struct product){transa,                                          \
+                                                  transb,                                          \
+                                                  m,                                               \
+                                                  n,                                               \
+                                                  k,                                               \
                                                   {A, sim_shim_type_bits(Atype), lda, 0},          \
                                                   {B, sim_shim_type_bits(Btype), ldb, 0},          \
                                                   {C, sim_shim_type_bits(Ctype), ldc, 0},          \
-                                                  1, alpha, beta, sizeof(type)});                  \
+                                                  1,                                               \
+                                                  alpha,                                           \
+                                                  beta,                                            \
+                                                  sizeof(type)});                                  \
     }
 
 SIM_CUBLAS_BOTH_WIDTHS(GEMM_TYPED, S, float)
@@ -159,11 +180,17 @@ SIM_CUBLAS_BOTH_WIDTHS(GEMM_TYPED, C, cuComplex)
         const void *B, cudaDataType Btype, integer ldb, const void *beta, void *C,                 \
         cudaDataType Ctype, integer ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo)   \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa, transb, m, n, k,                         \
+        return multiply(handle, &(struct product){transa,                                          \
+                                                  transb,                                          \
+                                                  m,                                               \
+                                                  n,                                               \
+                                                  k,                                               \
                                                   {A, sim_shim_type_bits(Atype), lda, 0},          \
                                                   {B, sim_shim_type_bits(Btype), ldb, 0},          \
                                                   {C, sim_shim_type_bits(Ctype), ldc, 0},          \
-                                                  1, alpha, beta,                                  \
+                                                  1,                                               \
+                                                  alpha,                                           \
+                                                  beta,                                            \
                                                   scale_bytes(computeType, Ctype)});               \
     }                                                                                              \
     SIM_SHIM_EXPORT cublasStatus_t cublasGemmStridedBatchedEx##suffix(                             \
@@ -174,11 +201,17 @@ SIM_CUBLAS_BOTH_WIDTHS(GEMM_TYPED, C, cuComplex)
         long long int strideC, integer batchCount, cublasComputeType_t computeType,                \
         cublasGemmAlgo_t algo)                                                                     \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa, transb, m, n, k,                         \
+        return multiply(handle, &(struct product){transa,                                          \
+                                                  transb,                                          \
+                                                  m,                                               \
+                                                  n,                                               \
+                                                  k,                                               \
                                                   {A, sim_shim_type_bits(Atype), lda, strideA},    \
                                                   {B, sim_shim_type_bits(Btype), ldb, strideB},    \
                                                   {C, sim_shim_type_bits(Ctype), ldc, strideC},    \
-                                                  batchCount, alpha, beta,                         \
+                                                  batchCount,                                      \
+                                                  alpha,                                           \
+                                                  beta,                                            \
                                                   scale_bytes(computeType, Ctype)});               \
     }                                                                                              \
     SIM_SHIM_EXPORT cublasStatus_t cublasGemmBatchedEx##suffix(                                    \

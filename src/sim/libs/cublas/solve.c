@@ -80,11 +80,10 @@ SIM_CUBLAS_ALL_TYPES(TRSM)
     SIM_SHIM_EXPORT cublasStatus_t cublas##letter##getrfBatched(                                   \
         cublasHandle_t handle, int n, type *const A[], int lda, int *P, int *info, int batchSize)  \
     {                                                                                              \
-        return factorise(handle, "getrf_batched",                                                  \
-                         &(struct arrays){.addresses = {A},                                        \
-                                          .written = {P, info},                                    \
-                                          .order = n,                                              \
-                                          .batch = batchSize});                                    \
+        return factorise(                                                                          \
+            handle, "getrf_batched",                                                               \
+            &(struct arrays){                                                                      \
+                .addresses = {A}, .written = {P, info}, .order = n, .batch = batchSize});          \
     }                                                                                              \
     SIM_SHIM_EXPORT cublasStatus_t cublas##letter##getrsBatched(                                   \
         cublasHandle_t handle, cublasOperation_t trans, int n, int nrhs,                           \

@@ -26,8 +26,7 @@ static cublasStatus_t dot(cublasHandle_t handle, int64_t n, const void *x, size_
         cublasHandle_t handle, integer n, const type *x, integer incx, const type *y,              \
         integer incy, type *result)                                                                \
     {                                                                                              \
-        return dot(handle, n, x, sizeof(type), incx, y, sizeof(type), incy, result,                \
-                   sizeof(type));                                                                  \
+        return dot(handle, n, x, sizeof(type), incx, y, sizeof(type), incy, result, sizeof(type)); \
     }
 
 SIM_CUBLAS_BOTH_WIDTHS(DOT, Sdot, float)

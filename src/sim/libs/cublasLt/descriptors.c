@@ -159,9 +159,8 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t
                                                           uint64_t cols, int64_t ld)
 {
     *matLayout = malloc(sizeof(**matLayout));
-    return created((void **)matLayout,
-                   cublasLtMatrixLayoutInit_internal(*matLayout, sizeof(**matLayout), type, rows,
-                                                     cols, ld));
+    return created((void **)matLayout, cublasLtMatrixLayoutInit_internal(
+                                           *matLayout, sizeof(**matLayout), type, rows, cols, ld));
 }
 
 SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matmulDesc,
@@ -181,13 +180,13 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *ma
                                                         cudaDataType_t scaleType)
 {
     *matmulDesc = malloc(sizeof(**matmulDesc));
-    return created((void **)matmulDesc,
-                   cublasLtMatmulDescInit_internal(*matmulDesc, sizeof(**matmulDesc), computeType,
-                                                   scaleType));
+    return created(
+        (void **)matmulDesc,
+        cublasLtMatmulDescInit_internal(*matmulDesc, sizeof(**matmulDesc), computeType, scaleType));
 }
 
-SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmulPreferenceInit_internal(
-    cublasLtMatmulPreference_t pref, size_t size)
+SIM_SHIM_EXPORT cublasStatus_t
+cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t pref, size_t size)
 {
     return initialise(pref, size, &preference_defaults, sizeof(preference_defaults));
 }

@@ -9,14 +9,14 @@
 
 /* Bits of cublasLtEpilogue_t: the epilogue writes or reads an auxiliary matrix, is of a backward
  * pass, or touches the bias or its gradient. */
-#define EPILOGUE_BIAS     4U
-#define EPILOGUE_DRELU    8U
-#define EPILOGUE_BGRAD    16U
-#define EPILOGUE_DGELU    64U
-#define EPILOGUE_AUX      128U
-#define EPILOGUE_BGRADA   256U
-#define EPILOGUE_BGRADB   512U
-#define EPILOGUE_RELU     2U
+#define EPILOGUE_BIAS   4U
+#define EPILOGUE_DRELU  8U
+#define EPILOGUE_BGRAD  16U
+#define EPILOGUE_DGELU  64U
+#define EPILOGUE_AUX    128U
+#define EPILOGUE_BGRADA 256U
+#define EPILOGUE_BGRADB 512U
+#define EPILOGUE_RELU   2U
 
 static struct sim_shim_matrix matrix_of(const void *data, cublasLtMatrixLayout_t opaque)
 {

@@ -99,8 +99,8 @@ static cudnnStatus_t find_engine(struct sim_descriptor *heuristics)
                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
     }
     if (status == CUDNN_STATUS_SUCCESS) {
-        status = sim_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
-                                    &index);
+        status =
+            sim_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
     }
     if (status == CUDNN_STATUS_SUCCESS) {
         engine->finalized = true;
@@ -167,10 +167,11 @@ static cudnnStatus_t hand_out(const struct sim_attribute *attribute, int64_t cou
     return CUDNN_STATUS_SUCCESS;
 }
 
-SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(
-    cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t attributeName,
-    cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount,
-    int64_t *elementCount, void *arrayOfElements)
+SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
+                                                       cudnnBackendAttributeName_t attributeName,
+                                                       cudnnBackendAttributeType_t attributeType,
+                                                       int64_t requestedElementCount,
+                                                       int64_t *elementCount, void *arrayOfElements)
 {
     const struct sim_descriptor *self = descriptor;
     const struct sim_attribute *attribute;
@@ -224,8 +225,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
         return status;
     }
     workspace = (const void *)sim_descriptor_integer(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
-    sim_shim_writes(&work, workspace,
-                    (size_t)sim_descriptor_integer(
-                        plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
+    sim_shim_writes(
+        &work, workspace,
+        (size_t)sim_descriptor_integer(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
     return sim_cudnn_launch(handle, sim_graph_kernel(graph_of(plan)), &work);
 }

@@ -39,9 +39,9 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     const cudnnTensorDescriptor_t zDesc, const void *zData, const cudnnTensorDescriptor_t yDesc,
     void *yData, const cudnnTensorDescriptor_t bnScaleBiasMeanVarDesc, const void *bnScale,
     const void *bnBias, double exponentialAverageFactor, void *resultRunningMean,
-    void *resultRunningVariance, double epsilon, void *resultSaveMean,
-    void *resultSaveInvVariance, cudnnActivationDescriptor_t activationDesc, void *workspace,
-    size_t workSpaceSizeInBytes, void *reserveSpace, size_t reserveSpaceSizeInBytes)
+    void *resultRunningVariance, double epsilon, void *resultSaveMean, void *resultSaveInvVariance,
+    cudnnActivationDescriptor_t activationDesc, void *workspace, size_t workSpaceSizeInBytes,
+    void *reserveSpace, size_t reserveSpaceSizeInBytes)
 {
     size_t channels = sim_cudnn_tensor_bytes(bnScaleBiasMeanVarDesc);
     struct sim_shim_work work = {.count = 0};
@@ -84,11 +84,10 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     const cudnnTensorDescriptor_t yDesc, const void *yData, const cudnnTensorDescriptor_t dyDesc,
     const void *dyData, const cudnnTensorDescriptor_t dzDesc, void *dzData,
     const cudnnTensorDescriptor_t dxDesc, void *dxData,
-    const cudnnTensorDescriptor_t dBnScaleBiasDesc, const void *bnScaleData,
-    const void *bnBiasData, void *dBnScaleData, void *dBnBiasData, double epsilon,
-    const void *savedMean, const void *savedInvVariance,
-    cudnnActivationDescriptor_t activationDesc, void *workSpace, size_t workSpaceSizeInBytes,
-    void *reserveSpace, size_t reserveSpaceSizeInBytes)
+    const cudnnTensorDescriptor_t dBnScaleBiasDesc, const void *bnScaleData, const void *bnBiasData,
+    void *dBnScaleData, void *dBnBiasData, double epsilon, const void *savedMean,
+    const void *savedInvVariance, cudnnActivationDescriptor_t activationDesc, void *workSpace,
+    size_t workSpaceSizeInBytes, void *reserveSpace, size_t reserveSpaceSizeInBytes)
 {
     size_t channels = sim_cudnn_tensor_bytes(dBnScaleBiasDesc);
     struct sim_shim_work work = {.count = 0};
