@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Comments and documents are plain English: no retired words, few riddling sentences.
+
+    test_words.py --list [PATH...]    prints the sentences and the words that count, by file
+"""
+import re
+import sys
+import unittest
+
+import tree
+
+# Beginnings of a sentence whose subject is a clause: the reader learns what it is about last.
+FREE_RELATIVE = re.compile(r"(What|Whatever|Whether|Who|Whoever|Where it|Where they|The same)\b")
+SHARE_OF_ALL = 0.015
+SHARE_OF_FILE = 0.05
+# In a short file one sentence is more than the share.
+ALWAYS_ALLOWED = 1
+
+# Words that only this project used, and their successors. docs/glossary.md explains the latter.
+RETIRED = {
+    r"astray": "following the wrong repetition",
+    r"belie(f|ve|ved|ves)": "validated",
+    r"surprises?": "misprediction",
+    r"heirs?|twins?": "successor, predecessor",
+    r"in vain": "wasted",
+    r"condemn(s|ed)?|reviv(e|es|ed)": "retire, reinstate",
+    r"bur(y|ied|ies)": "unref",
+    r"scrap(e|es|ed)": "reclaim",
+    r"sheds?": "evict",
+    r"mend(s|ed|ing)?": "repair, retry, remap",
+    r"seams?": "backend, interface",
+    r"lanes?": "stream queue",
+    r"foresee(s|n)?|foresaw": "predict",
+    r"wish(es)?": "placement, request",
+    r"doctor_beside|doctor_aside": "doctor_concurrency, doctor_disabled",
+}
+RETIRED_RE = re.compile(r"(?<![\w-])(" + "|".join(RETIRED) + r")(?![\w-])", re.IGNORECASE)
+
+# Names of the contract, whose words stay, and the list above.
+EXCEPTIONS = {"tests/style/test_words.py", "docs/glossary.md", "CHANGELOG.md"}
+
+CODE = tree.matching("src include tests", ".c", ".h", ".def", ".cu", ".cpp", ".in")
+PROSE = [path for path in tree.files() if path.suffix == ".md"
+         and path.parts[:2] != ("tests", "traces") and "results" not in path.parts]
+
+
+def comments(path):
+    """The comments of a C file as text, one string for each."""
+    for match in re.finditer(r'/\*(.*?)\*/|"(?:\\.|[^"\\\n])*"', tree.text(path), re.S):
+        if match.group(1) is not None:
+            yield re.sub(r"\n\s*\*? ?", " ", match.group(1)).strip()
+
+
+def sentences(text):
+    return [part.strip() for part in re.split(r"(?<=[.:;!?])\s+(?=[A-Z])", text)
+            if re.search(r"[a-z]{2}", part)]
+
+
+def riddles(path):
+    """(all sentences, those that begin with a free relative) of the comments of a file."""
+    every = [sentence for comment in comments(path) for sentence in sentences(comment)]
+    return every, [sentence for sentence in every if FREE_RELATIVE.match(sentence)]
+
+
+def retired(path):
+    """(line, word) of the retired words in a file's comments, or in all of a document."""
+    text = tree.text(path)
+    if path.suffix != ".md":
+        kept = lambda match: re.sub(r"[^\n]", " ", match.group())
+        text = re.sub(r'"(?:\\.|[^"\\\n])*"(?![^/]*\*/)', kept, text)
+        text = re.sub(r"\*/.*?(?=/\*|\Z)", kept, "*/" + text, flags=re.S)[2:]
+    return [(tree.line_of(text, match.start()), match.group())
+            for match in RETIRED_RE.finditer(text)]
+
+
+class Words(unittest.TestCase):
+    maxDiff = None
+
+    def test_sentences_begin_with_their_subject(self):
+        total, found, wrong = 0, 0, []
+        for path in CODE:
+            every, begun = riddles(path)
+            total += len(every)
+            found += len(begun)
+            if len(begun) > max(ALWAYS_ALLOWED, SHARE_OF_FILE * len(every)):
+                wrong.append(f"{path}: {len(begun)} of {len(every)} sentences")
+        self.assertGreater(total, 1000)
+        self.assertEqual(wrong, [])
+        self.assertLessEqual(found / total, SHARE_OF_ALL)
+
+    def test_retired_words_stay_away(self):
+        self.assertEqual([f"{path}:{line}: {word}" for path in CODE + PROSE
+                          if str(path) not in EXCEPTIONS for line, word in retired(path)], [])
+
+
+def print_findings(chosen):
+    total = found = 0
+    for path in CODE + PROSE:
+        if chosen and not str(path).startswith(tuple(chosen)) or str(path) in EXCEPTIONS:
+            continue
+        every, begun = riddles(path) if path in CODE else ([], [])
+        total, found = total + len(every), found + len(begun)
+        for sentence in begun:
+            print(f"{path}: {sentence[:100]}")
+        for line, word in retired(path):
+            print(f"{path}:{line}: retired word: {word}")
+    print(f"{found} of {total} sentences begin with a free relative")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--list"]:
+        print_findings(sys.argv[2:])
+    else:
+        unittest.main()
