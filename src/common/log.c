@@ -1,5 +1,6 @@
 #include "common/log.h"
 
+#include "common/create.h"
 #include "common/fd.h"
 #include "common/options.h"
 
@@ -84,7 +85,7 @@ void spw_say(const char *format, ...)
 
 static void open_file(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int fd = spw_create_append(path, O_CREAT, 0644);
     struct stat status;
 
     if (fd < 0) {

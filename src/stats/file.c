@@ -1,6 +1,6 @@
 #include "stats/stats.h"
 
-#include "common/fd.h"
+#include "common/create.h"
 #include "common/log.h"
 #include "common/writer.h"
 #include "stats/path.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_PATH = SPW_STATS_PATH + 32 };
+enum { FILE_PATH = SPW_STATS_PATH + 64 };
 
 /* Adds keys to the file; see spw_stats_extend. */
 static void (*_Atomic extension)(struct spw_writer *writer);
@@ -252,23 +252,12 @@ static bool is_special(const char *path)
            strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0;
 }
 
-static bool write_special(const struct spw_stats *stats)
-{
-    int fd = open(stats->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
-
-    return fd >= 0 && write_to(fd, stats);
-}
-
 static bool write_regular(struct spw_stats *stats)
 {
-    static _Atomic unsigned count; /* two threads may run out of memory at once */
     char temporary[FILE_PATH];
+    int fd = spw_create_beside(stats->path, 0644, temporary, sizeof(temporary));
     int saved;
-    int fd;
 
-    snprintf(temporary, sizeof(temporary), "%s.%d.%u.tmp", stats->path, (int)getpid(),
-             atomic_fetch_add(&count, 1));
-    fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) {
         return false;
     }
@@ -281,6 +270,22 @@ static bool write_regular(struct spw_stats *stats)
     return false;
 }
 
+/* To a device or pipe in place, otherwise by a temporary file. A link that somebody else placed is
+ * not followed: it counts as a file of somebody else's. */
+static bool write_anywhere(struct spw_stats *stats)
+{
+    int fd;
+
+    if (!is_special(stats->path)) {
+        return write_regular(stats);
+    }
+    fd = spw_create_append(stats->path, O_NONBLOCK, 0);
+    if (fd < 0) {
+        return errno == EACCES && write_regular(stats);
+    }
+    return write_to(fd, stats);
+}
+
 bool spw_stats_write(struct spw_stats *stats)
 {
     int saved = errno;
@@ -289,7 +294,7 @@ bool spw_stats_write(struct spw_stats *stats)
     if (stats->path[0] == '\0') {
         return true;
     }
-    written = is_special(stats->path) ? write_special(stats) : write_regular(stats);
+    written = write_anywhere(stats);
     if (!written) {
         spw_say("cannot write statistics to %s: %s", stats->path, strerror(errno));
     }

@@ -105,7 +105,7 @@ bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity)
 int spw_stats_path_owner(const char *path)
 {
     char text[sizeof(FIRST_BYTES) + 16] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t length;
 
     if (fd < 0) {

@@ -30,7 +30,7 @@ static int open_in_run_dir(char path[SPW_STATS_PATH])
         int fd;
 
         snprintf(path, SPW_STATS_PATH, "%s/%d.%d.sites", folder, (int)getpid(), image);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }

@@ -38,7 +38,7 @@ static int open_in_run_dir(void)
 
         snprintf(path, sizeof(path), image == 0 ? "%s/%d" : "%s/%d.%d", folder, (int)getpid(),
                  image);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }

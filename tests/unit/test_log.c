@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static char folder[] = "/tmp/spillway-log-XXXXXX";
 static char errors[64];
@@ -61,6 +62,28 @@ static void test_file(void **state)
 
 static void nothing(void)
 {
+}
+
+/* A link that another user placed in a shared folder does not choose the file that is written. */
+static void test_link_of_another_user(void **state)
+{
+    enum { NOBODY = 65534 };
+    char setting[128], victim[64];
+
+    if (geteuid() != 0) {
+        skip();
+    }
+    snprintf(victim, sizeof(victim), "%s/victim", folder);
+    snprintf(setting, sizeof(setting), "info:%s/link", folder);
+    assert_int_equal(symlink("victim", setting + strlen("info:")), 0);
+    assert_int_equal(lchown(setting + strlen("info:"), NOBODY, NOBODY), 0);
+    assert_int_equal(chmod(folder, 0777), 0); /* with the sticky bit the system may refuse first */
+    with_log(setting, say_all);
+    assert_int_equal(access(victim, F_OK), -1);
+    assert_non_null(strstr(content(errors), "Permission denied; logging to stderr\n"));
+    assert_non_null(strstr(content(errors), "spillway: news two\n"));
+    assert_int_equal(chmod(folder, 0700), 0);
+    assert_int_equal(unlink(setting + strlen("info:")), 0);
 }
 
 static void test_trouble_is_reported(void **state)
@@ -161,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_trouble_is_reported),
+        cmocka_unit_test(test_link_of_another_user),
         cmocka_unit_test(test_recycled_descriptor_is_not_written_to),
         cmocka_unit_test(test_long_line_is_cut),
         cmocka_unit_test(test_errno_is_kept),

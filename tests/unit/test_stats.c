@@ -292,6 +292,65 @@ static void test_links_are_left_alone(void **state)
 }
 
 /* Under the launcher a file stays though it is older than this process: it is of the same run. */
+/* Somebody who guesses the temporary name makes it a link: PATH.PID.NUMBER.tmp. */
+static void write_beside_links(void)
+{
+    char name[128], victim[128];
+
+    snprintf(victim, sizeof(victim), "%s", in_folder("victim"));
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof(name), "%s.%d.%d.tmp", in_folder("s.json"), (int)getpid(), i);
+        CHECK(symlink(victim, name) == 0);
+    }
+    write_figures();
+    CHECK(strcmp(content(victim), "precious") == 0);
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof(name), "%s.%d.%d.tmp", in_folder("s.json"), (int)getpid(), i);
+        CHECK(unlink(name) == 0);
+    }
+}
+
+static void test_guessed_temporary_name(void **state)
+{
+    write_text(in_folder("victim"), "precious");
+    in_child(write_beside_links);
+    assert_int_equal(unlink(in_folder("victim")), 0);
+    assert_int_equal(unlink(in_folder("s.json")), 0);
+}
+
+/* A link that another user placed where the statistics go is not followed. */
+static void write_at_a_link(void)
+{
+    char with_pid[128];
+
+    CHECK(spw_stats_write(start(in_folder("s.json"))));
+    snprintf(with_pid, sizeof(with_pid), "%s.%d", in_folder("s.json"), (int)getpid());
+    CHECK(spw_stats_path_owner(with_pid) == getpid());
+    CHECK(unlink(with_pid) == 0);
+}
+
+static void test_foreign_link_to_a_pipe(void **state)
+{
+    enum { NOBODY = 65534 };
+    char text[8];
+    int pipe;
+
+    if (geteuid() != 0) {
+        skip();
+    }
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_int_equal(symlink("pipe", in_folder("s.json")), 0);
+    assert_int_equal(lchown(in_folder("s.json"), NOBODY, NOBODY), 0);
+    assert_int_equal(chmod(folder, 01777), 0);
+    pipe = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    in_child(write_at_a_link);
+    assert_int_equal(read(pipe, text, sizeof(text)), 0);
+    close(pipe);
+    assert_int_equal(chmod(folder, 0700), 0);
+    assert_int_equal(unlink(in_folder("s.json")), 0);
+    assert_int_equal(unlink(in_folder("pipe")), 0);
+}
+
 static void test_same_run_is_kept(void **state)
 {
     char mapping[128];
@@ -663,6 +722,8 @@ int main(void)
         cmocka_unit_test(test_second_process_appends_its_pid),
         cmocka_unit_test(test_earlier_run_is_removed),
         cmocka_unit_test(test_links_are_left_alone),
+        cmocka_unit_test(test_guessed_temporary_name),
+        cmocka_unit_test(test_foreign_link_to_a_pipe),
         cmocka_unit_test(test_same_run_is_kept),
         cmocka_unit_test(test_unwritable_path_is_reported),
         cmocka_unit_test(test_special_file_is_written_in_place),

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/create.h"
 #include "sim/driver/control.h"
 #include "sim/driver/entry.h"
 #include "sim/driver/options.h"
@@ -122,7 +123,7 @@ static void start(void)
     started = true;
     set_rules(options->fail);
     if (options->log_path != NULL) {
-        log_fd = open(options->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        log_fd = spw_create_append(options->log_path, O_CREAT, 0666);
         if (log_fd < 0) {
             fprintf(stderr, "spillway sim: SPILLWAY_SIM_LOG=%s: cannot be written: %s\n",
                     options->log_path, strerror(errno));

@@ -65,7 +65,7 @@ static int open_record(const char *folder)
 
         snprintf(path, sizeof(path), image == 0 ? "%s/sim-%d" : "%s/sim-%d.%d", folder,
                  (int)getpid(), image);
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
         }

@@ -1,0 +1,19 @@
+/* Opening files to write in folders that other users may write too.
+ *
+ * Self-contained: the simulated driver is built from this source as well. No lock, no allocation;
+ * a failure is -1 with errno set. */
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Creates a new, empty file beside `path`, to be renamed to it later: PATH.PID.NUMBER.tmp with a
+ * random number. A file or link that exists already is never opened; another number is tried then.
+ * The name goes to `ret_name`, of `capacity` bytes. Returns a descriptor for writing. */
+int spw_create_beside(const char *path, mode_t mode, char *ret_name, size_t capacity);
+
+/* Opens `path` for appending, with more flags of open(2), such as O_CREAT, and the mode of a new
+ * file. A symbolic link as the last part of the path is followed when it belongs to the caller or
+ * to root, or when only its owner's folder can hold it: one that is neither sticky nor writable by
+ * all. Otherwise errno is EACCES. */
+int spw_create_append(const char *path, int flags, mode_t mode);
