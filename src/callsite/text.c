@@ -2,6 +2,7 @@
 
 #include "common/nearest.h"
 #include "common/size.h"
+#include "common/utf8.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -35,24 +36,37 @@ static void put_text(struct printer *printer, const char *text)
     }
 }
 
-/* A name, with what would end it escaped; `also` are more bytes to escape than the semicolon. */
+static void put_escaped(struct printer *printer, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        char escaped[8];
+
+        snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)bytes[i]);
+        put_text(printer, escaped);
+    }
+}
+
+/* A name. Escaped are bytes that would end it, control characters, and bytes that are not UTF-8;
+ * `also` are more bytes to escape than the semicolon. */
 static void put_name(struct printer *printer, const char *name, const char *also)
 {
-    for (const char *at = name; at != NULL && *at != '\0'; at++) {
+    size_t length = 0;
+
+    for (const char *at = name; at != NULL && *at != '\0'; at += length) {
         bool outer_blank = *at == ' ' && (at == name || at[1] == '\0');
-        unsigned char byte = (unsigned char)*at;
 
-        if (byte < 0x20 || byte == 0x7F || outer_blank) {
-            char escaped[8];
-
-            snprintf(escaped, sizeof(escaped), "\\x%02x", byte);
-            put_text(printer, escaped);
+        length = spw_utf8_length(at);
+        if (length == 0 || outer_blank || spw_utf8_is_control(at, length)) {
+            length = length > 0 ? length : 1;
+            put_escaped(printer, at, length);
             continue;
         }
-        if (byte == '\\' || byte == ';' || strchr(also, byte) != NULL) {
+        if (*at == '\\' || *at == ';' || strchr(also, *at) != NULL) {
             put(printer, '\\');
         }
-        put(printer, *at);
+        for (size_t i = 0; i < length; i++) {
+            put(printer, at[i]);
+        }
     }
 }
 

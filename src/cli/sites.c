@@ -2,6 +2,7 @@
 
 #include "callsite/label.h"
 #include "common/size.h"
+#include "common/utf8.h"
 #include "cli/sites_load.h"
 
 #include <cjson/cJSON.h>
@@ -89,6 +90,7 @@ static void label_of(const struct spw_sites_entry *entry, char ret_label[SPW_CAL
     } else {
         spw_callsite_label(&entry->facts, ret_label, SPW_CALLSITE_LABEL);
     }
+    spw_utf8_plain(ret_label, /* keep */ "");
 }
 
 static void site_text(const struct spw_sites_entry *entry, char *ret_text)
@@ -242,6 +244,9 @@ static void show(const struct spw_sites_file *file, const struct arguments *argu
     if (arguments->json) {
         char *text = cJSON_Print(root);
 
+        if (text != NULL) {
+            spw_utf8_plain(text, /* keep */ "\n\t");
+        }
         puts(text != NULL ? text : "{}");
         cJSON_free(text);
         cJSON_Delete(root);

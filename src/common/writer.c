@@ -1,6 +1,7 @@
 #include "common/writer.h"
 
 #include "common/fd.h"
+#include "common/utf8.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,39 +33,13 @@ void spw_write_number(struct spw_writer *writer, uint64_t number)
     spw_write(writer, text);
 }
 
-/* The length of the well-formed UTF-8 sequence at `text`, 0 when there is none. */
-static size_t utf8_length(const unsigned char *text)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : 4;
-    uint32_t code;
-
-    if (length == 1) {
-        return 1;
-    }
-    if (length == 4 && text[0] >> 3 != 30) {
-        return 0;
-    }
-    code = text[0] & (0x7FU >> length);
-    for (size_t i = 1; i < length; i++) {
-        if (text[i] >> 6 != 2) {
-            return 0;
-        }
-        code = code << 6 | (text[i] & 0x3FU);
-    }
-    if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) {
-        return 0;
-    }
-    return length;
-}
-
 /* A JSON string. Bytes that are no UTF-8 (names of files may be anything) become U+FFFD. */
 void spw_write_string(struct spw_writer *writer, const char *text)
 {
     spw_write(writer, "\"");
     while (*text != '\0') {
         unsigned char byte = (unsigned char)*text;
-        size_t length = utf8_length((const unsigned char *)text);
+        size_t length = spw_utf8_length(text);
         char piece[8] = "\\ufffd";
 
         if (byte == '"' || byte == '\\') {

@@ -84,6 +84,7 @@ static void test_prints_what_it_reads(void **state)
         "size:12582913; device:0; api:cudaMalloc; nth:9223372036854775807",
         "size:3GiB; rank:0",
         "python:n\xc3\xa4me.py:\xe6\x96\x87:9",
+        "thread:\\x9b\\xc2\\x9b\\x7f",
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -95,6 +96,7 @@ static void test_prints_what_it_reads(void **state)
     assert_string_equal(reprint(texts[0]), texts[0]);
     assert_string_equal(reprint(texts[4]), texts[4]);
     assert_string_equal(reprint(texts[5]), texts[5]);
+    assert_string_equal(reprint(texts[8]), texts[8]);
     assert_string_equal(reprint("size:1536"), "size:1536");
     assert_string_equal(reprint("size:1.5KiB"), "size:1536");
     assert_string_equal(reprint("device:1;thread:x"), "thread:x; device:1");
