@@ -3,6 +3,7 @@
 #include <string.h>
 
 enum { UNIT = 8, SITES_AT_ONCE = 512, BYTES_AT_ONCE = 256 << 10, MODULES_AT_ONCE = 64 };
+enum { TEXT_MOST = 4096 }; /* bytes of a text that is read; none that is written is as long */
 
 /* The writer's side: how far the share is filled, and how far it can be. One for the process. */
 static struct {
@@ -136,13 +137,16 @@ void spw_callsite_shm_publish(struct spw_callsite_shm *share,
 
 static bool is_text(const struct spw_callsite_shm *share, uint32_t number)
 {
-    return number == 0 ||
-           (number < share->texts_used && share->texts_used < SPW_CALLSITE_SHM_TEXTS);
+    return share->texts_used < SPW_CALLSITE_SHM_TEXTS &&
+           (number == 0 || number < share->texts_used) &&
+           strnlen(share->texts + number, TEXT_MOST + 1) <= TEXT_MOST;
 }
 
-/* Makes a site this process's; false when it is none. */
+/* Makes a site this process's, and moves *end, which is behind the previous site, behind this one;
+ * false when it is none. Sites are in the order of their numbers: two that share bytes would be
+ * changed by one another after they were checked. */
 static bool adopt(struct spw_callsite_shm *share, uint32_t number,
-                  uint64_t (*move)(uint64_t address, void *context), void *context)
+                  uint64_t (*move)(uint64_t address, void *context), void *context, size_t *end)
 {
     const size_t largest = sizeof(struct spw_callsite) + SPW_CALLSITE_NATIVE * sizeof(uint64_t) +
                            SPW_CALLSITE_PYTHON * sizeof(struct spw_callsite_line);
@@ -150,7 +154,7 @@ static bool adopt(struct spw_callsite_shm *share, uint32_t number,
     struct spw_callsite_line *lines;
     struct spw_callsite *site;
 
-    if (at + largest > sizeof(share->sites)) {
+    if (at < *end || at + largest > sizeof(share->sites)) {
         return false;
     }
     site = (struct spw_callsite *)(share->sites + at);
@@ -164,6 +168,7 @@ static bool adopt(struct spw_callsite_shm *share, uint32_t number,
             return false;
         }
     }
+    *end = (size_t)((const char *)(lines + site->python_count) - share->sites);
     for (int i = 0; i < site->native_count; i++) {
         site->native[i] = move(site->native[i], context);
     }
@@ -176,6 +181,7 @@ bool spw_callsite_shm_read(struct spw_callsite_shm *share,
                            struct spw_callsite_table *ret_sites, struct spw_strings *ret_strings)
 {
     uint32_t count, adopted = 0;
+    size_t end = 0;
 
     if (share->magic != SPW_CALLSITE_SHM_MAGIC || share->version != SPW_CALLSITE_SHM_VERSION ||
         share->bytes != sizeof(*share) || share->devices > SPW_CALLSITE_SHM_DEVICES) {
@@ -184,7 +190,7 @@ bool spw_callsite_shm_read(struct spw_callsite_shm *share,
     share->texts[SPW_CALLSITE_SHM_TEXTS - 1] = '\0';
     count = atomic_load_explicit(&share->count, memory_order_acquire);
     while (adopted < count && adopted < SPW_CALLSITE_MOST &&
-           adopt(share, adopted + 1, move, context)) {
+           adopt(share, adopted + 1, move, context, &end)) {
         adopted++;
     }
     for (uint32_t i = 0; i < share->devices; i++) {

@@ -101,7 +101,7 @@ static bool find_tables(const struct spw_module *module, struct tables *ret_tabl
 /* The number behind the last symbol of a GNU hash table: the end of the chain that begins last. */
 static size_t count_by_gnu_hash(uintptr_t hash)
 {
-    enum { PART = 1024 };
+    enum { PART = 1024, CHAIN_MOST = 1 << 16 };
     uint32_t head[4]; /* buckets, first symbol, words of the filter, shift */
     uint32_t part[PART];
     uintptr_t buckets, chains;
@@ -125,7 +125,7 @@ static size_t count_by_gnu_hash(uintptr_t hash)
     if (last < head[1]) {
         return 0;
     }
-    for (;; last++) {
+    for (size_t i = 0; i < CHAIN_MOST; i++, last++) {
         uint32_t chain;
 
         if (!spw_safe_read(chains + (last - head[1]) * sizeof(uint32_t), &chain, sizeof(chain))) {
@@ -135,6 +135,7 @@ static size_t count_by_gnu_hash(uintptr_t hash)
             return last + (size_t)1;
         }
     }
+    return 0;
 }
 
 static size_t count_of(const struct tables *tables)
@@ -166,7 +167,7 @@ static void name_by(const ElfW(Sym) * found, const struct spw_module *module,
 
 static void name_module(const struct spw_module *module, struct spw_symbol *symbols, size_t count)
 {
-    enum { PART = 512 };
+    enum { PART = 512, SYMBOLS_MOST = 1 << 24 };
     ElfW(Sym) part[PART];
     struct tables tables;
     size_t total;
@@ -175,6 +176,7 @@ static void name_module(const struct spw_module *module, struct spw_symbol *symb
         return;
     }
     total = count_of(&tables);
+    total = total < SYMBOLS_MOST ? total : 0; /* more is no table, but damage */
     for (size_t i = 0; i < total; i += PART) {
         size_t length = total - i < PART ? total - i : PART;
 

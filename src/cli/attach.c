@@ -1,5 +1,7 @@
 #include "cli/attach.h"
 
+#include "common/fd.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +15,8 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Memory without a launcher: open descriptors of the process lead there. */
+/* Memory without a launcher: open descriptors of the process lead there. The last one counts: those
+ * before it are of a parent, whose descriptors a child keeps. */
 static bool find_descriptor(int pid, const char *name, char ret_path[SPW_ATTACH_PATH])
 {
     char folder[64], link[SPW_ATTACH_PATH], target[256];
@@ -23,7 +26,7 @@ static bool find_descriptor(int pid, const char *name, char ret_path[SPW_ATTACH_
 
     snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
     open = opendir(folder);
-    while (open != NULL && !found && (entry = readdir(open)) != NULL) {
+    while (open != NULL && (entry = readdir(open)) != NULL) {
         ssize_t length;
 
         snprintf(link, sizeof(link), "%s/%s", folder, entry->d_name);
@@ -102,6 +105,78 @@ enum spw_attach spw_attach_find(int pid, char ret_stats[SPW_ATTACH_PATH],
         (void)find_descriptor(pid, "spillway-sites", ret_sites);
     }
     return result;
+}
+
+/* ---- whose it is ---- */
+
+/* Reads a line of /proc/PID/status, without its name. */
+static bool read_status(int pid, const char *name, char *ret_line, size_t capacity)
+{
+    char path[64];
+    bool found = false;
+    FILE *status;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    status = fopen(path, "re");
+    while (status != NULL && !found && fgets(ret_line, (int)capacity, status) != NULL) {
+        found = begins(ret_line, name);
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    if (found) {
+        memmove(ret_line, ret_line + strlen(name), strlen(ret_line) - strlen(name) + 1);
+    }
+    return found;
+}
+
+int spw_attach_own_pid(int pid)
+{
+    char line[512];
+    const char *last;
+
+    if (!read_status(pid, "NSpid:", line, sizeof(line))) {
+        return read_status(pid, "Pid:", line, sizeof(line)) ? pid : 0;
+    }
+    last = strrchr(line, '\t');
+    return last != NULL ? (int)strtol(last, NULL, 10) : pid;
+}
+
+/* One of the process's users: real, effective, saved, and that of files. */
+static bool is_user(int pid, uid_t user)
+{
+    char line[256];
+    const char *at = line;
+
+    if (!read_status(pid, "Uid:", line, sizeof(line))) {
+        return false;
+    }
+    for (int i = 0; i < 4; i++) {
+        char *end;
+        unsigned long number = strtoul(at, &end, 10);
+
+        if (end != at && number == user) {
+            return true;
+        }
+        at = end;
+    }
+    return false;
+}
+
+int spw_attach_open(int pid, const char *path)
+{
+    int fd = spw_fd_open_regular(path);
+    struct stat status;
+
+    if (fd < 0) {
+        return -1;
+    }
+    if (fstat(fd, &status) == 0 && (status.st_uid == 0 || is_user(pid, status.st_uid))) {
+        return fd;
+    }
+    close(fd);
+    errno = EPERM;
+    return -1;
 }
 
 /* ---- processes below another ---- */

@@ -20,6 +20,13 @@ enum spw_attach {
 enum spw_attach spw_attach_find(int pid, char ret_stats[SPW_ATTACH_PATH],
                                 char ret_sites[SPW_ATTACH_PATH]);
 
+/* Opens such a path for reading. -1 with errno set: EPERM when the file belongs neither to the
+ * process's user nor to root, so that it is another's. */
+int spw_attach_open(int pid, const char *path);
+
+/* The number that the process has for itself: another one in a container. 0: it is gone. */
+int spw_attach_own_pid(int pid);
+
 /* Writes the pids of processes below `pid` that have such memory, separated by commas; "" when
  * there is none. */
 void spw_attach_below(int pid, char *ret_pids, size_t capacity);

@@ -1,5 +1,6 @@
 #include "cli/rundir.h"
 
+#include "common/fd.h"
 #include "cli/command.h"
 #include "cli/sites_share.h"
 #include "callsite/report.h"
@@ -70,12 +71,17 @@ static void finish(struct spw_stats *stats)
 {
     bool unwritten = atomic_load(&stats->state) == SPW_STATS_RUNNING && stats->path[0] != '\0';
 
-    sites = unwritten && stats->sites[0] != '\0' ? spw_sites_share_open(stats->sites) : NULL;
+    int file = unwritten && stats->sites[0] != '\0' ? spw_fd_open_regular(stats->sites) : -1;
+
+    sites = file >= 0 ? spw_sites_share_read(file) : NULL;
     spw_stats_extend(sites != NULL ? report_sites : NULL);
     spw_stats_finish(stats);
     spw_stats_extend(NULL);
     spw_sites_share_close(sites);
     sites = NULL;
+    if (file >= 0) {
+        close(file);
+    }
 }
 
 static void finish_one(const char *folder, const char *name, void *context)

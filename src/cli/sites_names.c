@@ -1,63 +1,81 @@
 #include "cli/sites_names.h"
 
+#include "common/fd.h"
+
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A library's file, mapped; `symbols` is NULL when it cannot be used. */
+enum { PART_MOST = 1 << 30 };
+
+/* The symbols of a library's file, a copy; `symbols` is NULL when there are none. */
 struct spw_names_file {
     char *path;
-    const char *image;
-    size_t bytes;
-    const ElfW(Sym) * symbols;
+    int fd; /* while it is read */
+    uint64_t bytes;
+    ElfW(Sym) * symbols;
     size_t symbol_count;
-    const char *texts;
+    char *texts;
     size_t text_bytes;
 };
 
 /* ---- reading a file; nothing in it is trusted ---- */
 
-static const void *part(const struct spw_names_file *file, uint64_t offset, uint64_t bytes)
+/* Reads a part of the file into new memory; NULL when the file does not have it. A copy, for the
+ * file may become shorter meanwhile. */
+static void *part(const struct spw_names_file *file, uint64_t offset, uint64_t bytes)
 {
-    return offset <= file->bytes && bytes <= file->bytes - offset ? file->image + offset : NULL;
-}
+    void *copy;
 
-static const ElfW(Shdr) * sections(const struct spw_names_file *file, size_t *ret_count)
-{
-    const ElfW(Ehdr) *head = part(file, 0, sizeof(*head));
-
-    if (head == NULL || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 ||
-        head->e_ident[EI_CLASS] != ELFCLASS64 || head->e_shentsize != sizeof(ElfW(Shdr)) ||
-        head->e_shoff % sizeof(uint64_t) != 0) {
+    if (bytes == 0 || bytes > PART_MOST || offset > file->bytes || bytes > file->bytes - offset) {
         return NULL;
     }
-    *ret_count = head->e_shnum;
-    return part(file, head->e_shoff, head->e_shnum * sizeof(ElfW(Shdr)));
+    copy = malloc(bytes);
+    if (copy != NULL && !spw_fd_read_at(file->fd, copy, bytes, (off_t)offset)) {
+        free(copy);
+        copy = NULL;
+    }
+    return copy;
+}
+
+/* The table of sections; the caller frees it. */
+static ElfW(Shdr) * sections(const struct spw_names_file *file, size_t *ret_count)
+{
+    ElfW(Ehdr) head;
+
+    if (!spw_fd_read_at(file->fd, &head, sizeof(head), 0) ||
+        memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+        head.e_shentsize != sizeof(ElfW(Shdr))) {
+        return NULL;
+    }
+    *ret_count = head.e_shnum;
+    return part(file, head.e_shoff, head.e_shnum * sizeof(ElfW(Shdr)));
 }
 
 static bool has_build_id(const struct spw_names_file *file, const ElfW(Shdr) * section,
                          const char *build_id)
 {
-    enum { NAME = 4 };
-    const unsigned char *notes = part(file, section->sh_offset, section->sh_size);
+    enum { NAME = 4, ID_MOST = 64 };
     const size_t begin = sizeof(ElfW(Nhdr)) + NAME;
-    char text[2 * 64 + 1] = "";
+    unsigned char notes[sizeof(ElfW(Nhdr)) + NAME + ID_MOST] = {0};
+    size_t length = section->sh_size < sizeof(notes) ? section->sh_size : sizeof(notes);
+    char text[2 * ID_MOST + 1] = "";
     ElfW(Nhdr) note;
 
-    if (notes == NULL || section->sh_size < begin) {
+    if (length < begin || section->sh_offset > file->bytes ||
+        !spw_fd_read_at(file->fd, notes, length, (off_t)section->sh_offset)) {
         return false;
     }
     memcpy(&note, notes, sizeof(note));
-    if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != NAME || note.n_descsz > 64 ||
-        note.n_descsz > section->sh_size - begin) {
+    if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != NAME || note.n_descsz > ID_MOST ||
+        note.n_descsz > length - begin) {
         return false;
     }
     for (size_t i = 0; i < note.n_descsz; i++) {
@@ -77,53 +95,50 @@ static bool is_the_build(const struct spw_names_file *file, const ElfW(Shdr) * l
     return *build_id == '\0';
 }
 
+static void read_symbols(struct spw_names_file *file, const ElfW(Shdr) * table,
+                         const ElfW(Shdr) * texts)
+{
+    file->symbols = part(file, table->sh_offset, table->sh_size);
+    file->texts = part(file, texts->sh_offset, texts->sh_size);
+    file->symbol_count = table->sh_size / sizeof(ElfW(Sym));
+    file->text_bytes = texts->sh_size;
+    if (file->texts == NULL || file->texts[file->text_bytes - 1] != '\0') {
+        free(file->symbols);
+        file->symbols = NULL;
+    }
+}
+
 static void find_symbols(struct spw_names_file *file, const char *build_id)
 {
     size_t count = 0;
-    const ElfW(Shdr) *list = sections(file, &count);
+    ElfW(Shdr) *list = sections(file, &count);
 
     if (list == NULL || !is_the_build(file, list, count, build_id)) {
-        return;
+        count = 0;
     }
     for (size_t i = 0; i < count; i++) {
-        const ElfW(Shdr) *table = &list[i], *texts;
-
-        if (table->sh_type != SHT_SYMTAB || table->sh_link >= count ||
-            table->sh_offset % sizeof(uint64_t) != 0) {
-            continue;
+        if (list[i].sh_type == SHT_SYMTAB && list[i].sh_link < count) {
+            read_symbols(file, &list[i], &list[list[i].sh_link]);
+            break;
         }
-        texts = &list[table->sh_link];
-        file->symbols = part(file, table->sh_offset, table->sh_size);
-        file->texts = part(file, texts->sh_offset, texts->sh_size);
-        file->symbol_count = table->sh_size / sizeof(ElfW(Sym));
-        file->text_bytes = texts->sh_size;
-        if (file->texts == NULL || file->text_bytes == 0 ||
-            file->texts[file->text_bytes - 1] != '\0') {
-            file->symbols = NULL;
-        }
-        return;
     }
+    free(list);
 }
 
 static void open_file(struct spw_names_file *file, const char *path, const char *build_id)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *image = MAP_FAILED;
     struct stat status;
 
-    *file = (struct spw_names_file){.path = strdup(path)};
-    if (fd < 0) {
+    *file = (struct spw_names_file){.path = strdup(path), .fd = spw_fd_open_regular(path)};
+    if (file->fd < 0) {
         return;
     }
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-        image = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    }
-    close(fd);
-    if (image != MAP_FAILED) {
-        file->image = image;
-        file->bytes = (size_t)status.st_size;
+    if (fstat(file->fd, &status) == 0) {
+        file->bytes = (uint64_t)status.st_size;
         find_symbols(file, build_id);
     }
+    close(file->fd);
+    file->fd = -1;
 }
 
 static struct spw_names_file *file_of(struct spw_names *names, const char *path,
@@ -195,9 +210,8 @@ char *spw_names_readable(struct spw_names *names, const char *symbol)
 void spw_names_fini(struct spw_names *names)
 {
     for (size_t i = 0; i < names->count; i++) {
-        if (names->files[i].image != NULL) {
-            (void)munmap((void *)(uintptr_t)names->files[i].image, names->files[i].bytes);
-        }
+        free(names->files[i].symbols);
+        free(names->files[i].texts);
         free(names->files[i].path);
     }
     free(names->files);

@@ -1,18 +1,14 @@
 #include "cli/sites_share.h"
 
+#include "common/fd.h"
+#include "cli/library.h"
 #include "callsite/capture.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
-#include <link.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-/* Where a library of the process is in this one: its file is mapped as the dynamic loader would, to
- * be read only. */
+/* Where a library of the process is in this one. */
 struct place {
     uintptr_t begin, end; /* in the process */
     uintptr_t distance;   /* from there to here */
@@ -23,150 +19,6 @@ static struct {
     size_t count;
 } places;
 
-/* The libraries that were mapped, for the next time. */
-static struct {
-    struct spw_module list[SPW_MODULE_MOST]; /* as in the process */
-    uintptr_t distances[SPW_MODULE_MOST];
-    size_t count;
-} known;
-
-/* ---- a library's file ---- */
-
-static bool is_build(const char *notes, size_t length, const struct spw_module *module)
-{
-    ElfW(Nhdr) note;
-
-    while (length >= sizeof(note)) {
-        size_t name, data;
-
-        memcpy(&note, notes, sizeof(note));
-        name = sizeof(note) + ((note.n_namesz + (size_t)3) & ~(size_t)3);
-        data = name + ((note.n_descsz + (size_t)3) & ~(size_t)3);
-        if (data > length) {
-            return false;
-        }
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_descsz >= module->id_bytes &&
-            memcmp(notes + name, module->id, module->id_bytes) == 0) {
-            return true;
-        }
-        notes += data;
-        length -= data;
-    }
-    return false;
-}
-
-/* Whether the file is the one that the process has loaded, as far as that can be told. */
-static bool is_same(int fd, const ElfW(Phdr) * segments, int count, const struct spw_module *module)
-{
-    char notes[4096];
-
-    for (int i = 0; i < count && module->id_bytes > 0; i++) {
-        size_t length = segments[i].p_filesz < sizeof(notes) ? segments[i].p_filesz : sizeof(notes);
-
-        if (segments[i].p_type == PT_NOTE &&
-            pread(fd, notes, length, (off_t)segments[i].p_offset) == (ssize_t)length &&
-            is_build(notes, length, module)) {
-            return true;
-        }
-    }
-    return module->id_bytes == 0;
-}
-
-/* Maps the loaded segments of a file to their places behind `here`, where address `first` of the
- * file belongs. False when one cannot be. */
-static bool map_segments(int fd, const ElfW(Phdr) * segments, int count, char *here,
-                         uintptr_t first, size_t bytes)
-{
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-
-    for (int i = 0; i < count; i++) {
-        uintptr_t begin = segments[i].p_vaddr & ~(page - 1);
-        size_t more = segments[i].p_vaddr - begin;
-
-        if (segments[i].p_type != PT_LOAD || segments[i].p_filesz == 0) {
-            continue;
-        }
-        if (begin < first || begin - first + more + segments[i].p_filesz > bytes ||
-            mmap(here + (begin - first), more + segments[i].p_filesz, PROT_READ,
-                 MAP_PRIVATE | MAP_FIXED, fd, (off_t)(segments[i].p_offset - more)) == MAP_FAILED) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Fills the reserved memory at `here` from the module's file. */
-static bool load(const struct spw_module *module, char *here, uintptr_t begin, size_t bytes)
-{
-    enum { SEGMENTS = 64 };
-    ElfW(Phdr) segments[SEGMENTS];
-    int fd = open(module->path, O_RDONLY | O_CLOEXEC);
-    bool loaded = false;
-    ElfW(Ehdr) head;
-
-    if (fd < 0) {
-        return false;
-    }
-    if (pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-        memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64 &&
-        head.e_phentsize == sizeof(segments[0]) && head.e_phnum <= SEGMENTS) {
-        size_t length = head.e_phnum * sizeof(segments[0]);
-
-        loaded = pread(fd, segments, length, (off_t)head.e_phoff) == (ssize_t)length &&
-                 is_same(fd, segments, head.e_phnum, module) &&
-                 map_segments(fd, segments, head.e_phnum, here, begin - module->base, bytes);
-    }
-    close(fd);
-    return loaded;
-}
-
-static bool is_known(const struct spw_module *module, uintptr_t *ret_distance)
-{
-    for (size_t i = 0; i < known.count; i++) {
-        const struct spw_module *other = &known.list[i];
-
-        if (other->begin == module->begin && other->end == module->end &&
-            other->id_bytes == module->id_bytes &&
-            memcmp(other->id, module->id, SPW_MODULE_ID) == 0 &&
-            strncmp(other->path, module->path, sizeof(other->path)) == 0) {
-            *ret_distance = known.distances[i];
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Adds a module of the process to this one's. Without its file it has a place, and no names. */
-static bool add(const struct spw_module *module, uintptr_t *ret_distance)
-{
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = module->begin & ~(page - 1);
-    struct spw_module here = *module;
-    size_t bytes = module->end - begin;
-    char *room;
-
-    here.path[sizeof(here.path) - 1] = '\0';
-    if (module->end <= begin || module->id_bytes > SPW_MODULE_ID ||
-        known.count == SPW_MODULE_MOST) {
-        return false;
-    }
-    room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
-        return false;
-    }
-    *ret_distance = (uintptr_t)room - begin;
-    if (!load(&here, room, begin, bytes)) {
-        here.dynamic = 0;
-    }
-    here.base += *ret_distance;
-    here.begin += *ret_distance;
-    here.end += *ret_distance;
-    here.dynamic += here.dynamic != 0 ? *ret_distance : 0;
-    known.distances[known.count] = *ret_distance;
-    known.list[known.count++] = *module;
-    return spw_callsite_modules_add(&here);
-}
-
 static void place_all(const struct spw_callsite_shm *share)
 {
     uint32_t count = atomic_load_explicit(&share->module_count, memory_order_acquire);
@@ -176,7 +28,7 @@ static void place_all(const struct spw_callsite_shm *share)
         const struct spw_module *module = &share->modules[i];
         uintptr_t distance;
 
-        if (is_known(module, &distance) || add(module, &distance)) {
+        if (spw_intercept_library_place(module, &distance)) {
             places.list[places.count++] = (struct place){module->begin, module->end, distance};
         }
     }
@@ -197,30 +49,85 @@ static uint64_t move(uint64_t address, void *context)
 
 /* ---- the share ---- */
 
-static struct spw_callsite_shm *map(const char *path)
+/* Reads `bytes` of the file to the place that they have in a share; see offsetof. */
+static bool read_part(int fd, struct spw_callsite_shm *share, size_t offset, size_t bytes)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct spw_callsite_shm *share = MAP_FAILED;
-    struct stat status;
-
-    if (fd < 0) {
-        return NULL;
-    }
-    if (fstat(fd, &status) == 0 && status.st_size == (off_t)sizeof(*share)) {
-        share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    }
-    close(fd);
-    return share != MAP_FAILED ? share : NULL;
+    return spw_fd_read_at(fd, (char *)share + offset, bytes, (off_t)offset);
 }
 
-struct spw_callsite_shm *spw_sites_share_open(const char *path)
+/* Reads the head of a share. The counts are read first: what they count is there by then, and the
+ * rest of the head belongs to them or is newer. */
+static bool read_head(int fd, struct spw_callsite_shm *share)
 {
-    struct spw_callsite_shm *share = map(path);
+    uint32_t count, modules;
 
-    if (share == NULL) {
+    if (!read_part(fd, share, 0, offsetof(struct spw_callsite_shm, charges))) {
+        return false;
+    }
+    count = atomic_load(&share->count);
+    modules = atomic_load(&share->module_count);
+    if (!read_part(fd, share, 0, offsetof(struct spw_callsite_shm, apis)) ||
+        share->magic != SPW_CALLSITE_SHM_MAGIC || share->version != SPW_CALLSITE_SHM_VERSION ||
+        share->bytes != sizeof(*share) || share->devices > SPW_CALLSITE_SHM_DEVICES ||
+        share->texts_used > SPW_CALLSITE_SHM_TEXTS) {
+        return false;
+    }
+    atomic_store(&share->count, count < SPW_CALLSITE_MOST ? count : SPW_CALLSITE_MOST);
+    atomic_store(&share->module_count, modules < SPW_MODULE_MOST ? modules : SPW_MODULE_MOST);
+    return true;
+}
+
+/* The end of the last site that is counted, or more. */
+static size_t sites_end(const struct spw_callsite_shm *share, uint32_t count)
+{
+    const size_t largest = sizeof(struct spw_callsite) + SPW_CALLSITE_NATIVE * sizeof(uint64_t) +
+                           SPW_CALLSITE_PYTHON * sizeof(struct spw_callsite_line);
+    size_t end = count > 0 ? (size_t)share->offsets[count] * sizeof(uint64_t) + largest : 0;
+
+    return end < sizeof(share->sites) ? end : sizeof(share->sites);
+}
+
+/* Reads what is used of a share; the rest stays zero. */
+static bool read_share(int fd, struct spw_callsite_shm *share)
+{
+    uint32_t numbers;
+    bool done = read_head(fd, share);
+
+    if (!done) {
+        return false;
+    }
+    numbers = atomic_load(&share->count) + 1;
+    done = read_part(fd, share, offsetof(struct spw_callsite_shm, apis),
+                     numbers * sizeof(share->apis[0])) &&
+           read_part(fd, share, offsetof(struct spw_callsite_shm, offsets),
+                     numbers * sizeof(share->offsets[0])) &&
+           read_part(fd, share, offsetof(struct spw_callsite_shm, modules),
+                     atomic_load(&share->module_count) * sizeof(share->modules[0])) &&
+           read_part(fd, share, offsetof(struct spw_callsite_shm, texts), share->texts_used) &&
+           read_part(fd, share, offsetof(struct spw_callsite_shm, sites),
+                     sites_end(share, numbers - 1));
+    for (uint32_t i = 0; done && i < share->devices; i++) {
+        done = read_part(fd, share,
+                         offsetof(struct spw_callsite_shm, held) + i * sizeof(share->held[0]),
+                         numbers * sizeof(share->held[0][0]));
+    }
+    return done;
+}
+
+struct spw_callsite_shm *spw_sites_share_read(int fd)
+{
+    struct spw_callsite_shm *share;
+    struct stat status;
+
+    if (fstat(fd, &status) != 0 || status.st_size != (off_t)sizeof(*share)) {
         return NULL;
     }
-    if (share->magic != SPW_CALLSITE_SHM_MAGIC || share->version != SPW_CALLSITE_SHM_VERSION) {
+    share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (share == MAP_FAILED) {
+        return NULL;
+    }
+    if (!read_share(fd, share)) {
         spw_sites_share_close(share);
         return NULL;
     }

@@ -4,10 +4,10 @@
 
 #include "callsite/shm.h"
 
-/* Opens the file of a process's sites (callsite/shm.h), as it is at this moment. From then on what
- * src/callsite tells of sites is that process's, with its charges in the result. NULL when it is no
- * such file, with errno set when it cannot be opened. */
-struct spw_callsite_shm *spw_sites_share_open(const char *path);
+/* Reads the file of a process's sites (callsite/shm.h), as it is at this moment, into a copy. From
+ * then on what src/callsite tells of sites is that process's, with its charges in the result. NULL
+ * when it is no such file. The descriptor stays the caller's. */
+struct spw_callsite_shm *spw_sites_share_read(int fd);
 
 /* Takes NULL. The sites are nobody's then. */
 void spw_sites_share_close(struct spw_callsite_shm *share);

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "common/size.h"
+#include "common/utf8.h"
 #include "cli/attach.h"
 #include "cli/sites_share.h"
 #include "callsite/top_sites.h"
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,8 +40,10 @@ struct look {
 
 struct view {
     const struct arguments *arguments;
-    struct spw_stats *stats;
-    char sites[SPW_ATTACH_PATH]; /* "": it keeps none */
+    uint64_t start;         /* of the process, in ticks: tells a recycled pid */
+    int stats_file;         /* of the process, as sites_file; it may change at any time */
+    int sites_file;         /* -1: it keeps none */
+    struct spw_stats stats; /* a copy */
     struct look before, now;
 };
 
@@ -69,12 +73,12 @@ static void take(const struct spw_stats *stats, struct look *ret_look)
 }
 
 /* The number has not been given to another process meanwhile. */
-static bool is_alive(const struct spw_stats *stats)
+static bool is_alive(const struct view *view)
 {
     uint64_t start;
     char state;
 
-    return spw_stats_process_start(stats->pid, &start, &state) && start == stats->start &&
+    return spw_stats_process_start(view->arguments->pid, &start, &state) && start == view->start &&
            state != 'Z' && state != 'X';
 }
 
@@ -115,6 +119,7 @@ static void put(const char *format, ...)
     if (width > 0 && strlen(line) > (size_t)width) {
         line[width] = '\0';
     }
+    spw_utf8_plain(line, /* keep */ "");
     puts(line);
 }
 
@@ -176,10 +181,10 @@ static void put_sites(const struct spw_callsite_shm *share, int device)
 
 static void show(const struct view *view, const struct spw_callsite_shm *share)
 {
-    const struct spw_stats *stats = view->stats;
+    const struct spw_stats *stats = &view->stats;
     bool any = false;
 
-    put("%s (pid %d), mode %s%s%s", stats->process, stats->pid, stats->mode,
+    put("%s (pid %d), mode %s%s%s", stats->process, view->arguments->pid, stats->mode,
         stats->policy[0] != '\0' ? ", policy " : "", stats->policy);
     for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
         if (is_used(&view->now.counters[i])) {
@@ -240,12 +245,12 @@ static void add_device(cJSON *devices, const struct view *view,
 /* One object on one line. */
 static void show_json(const struct view *view, const struct spw_callsite_shm *share)
 {
-    const struct spw_stats *stats = view->stats;
+    const struct spw_stats *stats = &view->stats;
     cJSON *root = cJSON_CreateObject();
     cJSON *devices;
     char *text;
 
-    cJSON_AddNumberToObject(root, "pid", stats->pid);
+    cJSON_AddNumberToObject(root, "pid", view->arguments->pid);
     cJSON_AddStringToObject(root, "process", stats->process);
     cJSON_AddStringToObject(root, "mode", stats->mode);
     cJSON_AddStringToObject(root, "policy", stats->policy);
@@ -254,29 +259,94 @@ static void show_json(const struct view *view, const struct spw_callsite_shm *sh
         add_device(devices, view, share, i);
     }
     text = cJSON_PrintUnformatted(root);
+    if (text != NULL) {
+        spw_utf8_plain(text, /* keep */ "");
+    }
     puts(text != NULL ? text : "{}");
     cJSON_free(text);
     cJSON_Delete(root);
 }
 
+/* ---- when the process is hostile ---- */
+
+enum { PATIENCE_S = 30, MEMORY_MIB = 1024, FRAME_BYTES = 1 << 20 };
+
+/* For when nothing else ends a frame, such as a name that takes ages to be made readable. */
+static struct {
+    bool is_terminal;
+    struct termios before;
+} terminal;
+
+static void restore_terminal(void)
+{
+    if (terminal.is_terminal) {
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal.before);
+    }
+}
+
+static void give_up(int number)
+{
+    static const char text[] =
+        "spillway: top: the memory of the process takes too long to read: it may be damaged\n";
+
+    (void)number;
+    restore_terminal();
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    _exit(SPW_EXIT_FINDINGS);
+}
+
+/* Limits the time of a frame (begun by alarm) and the memory of this process, of which a crafted
+ * name could take all. */
+static void guard(void)
+{
+    const struct sigaction action = {.sa_handler = give_up};
+    static char output[FRAME_BYTES];
+    unsigned long pages = 0;
+    struct rlimit limit;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    /* A frame is written at its end, without the limit: who reads it may be slow. */
+    (void)setvbuf(stdout, output, _IOFBF, sizeof(output));
+    (void)sigaction(SIGALRM, &action, NULL);
+    if (file != NULL && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
+        getrlimit(RLIMIT_DATA, &limit) == 0) {
+        rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)MEMORY_MIB << 20);
+
+        limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+        (void)setrlimit(RLIMIT_DATA, &limit);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
 /* ---- frames ---- */
 
-static void frame(struct view *view)
+/* False when the statistics cannot be read any more; one line says so. */
+static bool frame(struct view *view)
 {
     struct spw_callsite_shm *share = NULL;
 
+    (void)alarm(PATIENCE_S);
     view->before = view->now;
-    take(view->stats, &view->now);
-    if (view->sites[0] != '\0') {
-        share = spw_sites_share_open(view->sites);
+    if (!spw_stats_read(view->stats_file, &view->stats)) {
+        (void)alarm(0);
+        spw_complain("top", "process %d: its statistics are damaged", view->arguments->pid);
+        return false;
+    }
+    take(&view->stats, &view->now);
+    if (view->sites_file >= 0) {
+        share = spw_sites_share_read(view->sites_file);
     }
     if (view->arguments->json) {
         show_json(view, share);
     } else {
         show(view, share);
     }
+    (void)alarm(0);
     fflush(stdout);
     spw_sites_share_close(share);
+    return true;
 }
 
 static void end(int number)
@@ -298,18 +368,19 @@ static bool wait_for(int timeout_ms)
 }
 
 /* Redraws each second on a terminal; elsewhere, and with --json, one frame follows the other. */
-static void watch(struct view *view)
+static bool watch(struct view *view)
 {
     const struct sigaction action = {.sa_handler = end};
-    bool terminal = isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    struct termios before, plain;
+    bool foreground = isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    struct termios plain;
     struct winsize size;
+    bool shown;
 
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
-    terminal = terminal && tcgetattr(STDIN_FILENO, &before) == 0;
-    if (terminal) {
-        plain = before;
+    terminal.is_terminal = foreground && tcgetattr(STDIN_FILENO, &terminal.before) == 0;
+    if (terminal.is_terminal) {
+        plain = terminal.before;
         plain.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &plain);
     }
@@ -320,24 +391,23 @@ static void watch(struct view *view)
                         : 0;
             fputs("\033[H\033[J", stdout);
         }
-        frame(view);
-    } while (is_alive(view->stats) && wait_for(MILLISECONDS));
-    if (terminal) {
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &before);
+        shown = frame(view);
+    } while (shown && is_alive(view) && wait_for(MILLISECONDS));
+    restore_terminal();
+    if (shown && !is_alive(view)) {
+        fprintf(stderr, "spillway: top: process %d has ended\n", view->arguments->pid);
     }
-    if (!is_alive(view->stats)) {
-        fprintf(stderr, "spillway: top: process %d has ended\n", view->stats->pid);
-    }
+    return shown;
 }
 
 /* ---- the command ---- */
 
-static bool open_view(struct view *view)
+/* Finds the statistics; one line says why there are none. */
+static bool find(int pid, char ret_stats[SPW_ATTACH_PATH], char ret_sites[SPW_ATTACH_PATH])
 {
-    char path[SPW_ATTACH_PATH], below[256];
-    int pid = view->arguments->pid;
+    char below[256];
 
-    switch (spw_attach_find(pid, path, view->sites)) {
+    switch (spw_attach_find(pid, ret_stats, ret_sites)) {
     case SPW_ATTACH_GONE:
         spw_complain("top", "there is no process %d", pid);
         return false;
@@ -353,17 +423,41 @@ static bool open_view(struct view *view)
                      below[0] != '\0' ? " (below it do: " : "", below, below[0] != '\0' ? ")" : "");
         return false;
     default:
-        break;
+        return true;
     }
-    view->stats = spw_stats_open(path);
-    if (view->stats == NULL) {
-        spw_complain("top", "process %d: %s", pid,
-                     errno == EACCES ? "only its user and root may look"
-                                     : "its spillway is of another version");
+}
+
+static bool open_view(struct view *view)
+{
+    char stats[SPW_ATTACH_PATH], sites[SPW_ATTACH_PATH], state;
+    int pid = view->arguments->pid;
+
+    if (!find(pid, stats, sites)) {
         return false;
     }
-    if (view->sites[0] == '\0') {
-        snprintf(view->sites, sizeof(view->sites), "%.*s", SPW_STATS_PATH - 1, view->stats->sites);
+    view->sites_file = -1;
+    view->stats_file = spw_attach_open(pid, stats);
+    if (view->stats_file < 0) {
+        spw_complain("top", "process %d: %s", pid,
+                     errno == EACCES  ? "only its user and root may look"
+                     : errno == EPERM ? "the file of its statistics belongs to another user"
+                                      : "its statistics cannot be opened");
+        return false;
+    }
+    if (!spw_stats_process_start(pid, &view->start, &state) ||
+        !spw_stats_read(view->stats_file, &view->stats)) {
+        spw_complain("top", "process %d: its spillway is of another version", pid);
+        return false;
+    }
+    if (view->stats.pid != spw_attach_own_pid(pid)) {
+        spw_complain("top", "process %d: its statistics are those of another process", pid);
+        return false;
+    }
+    if (sites[0] == '\0') {
+        snprintf(sites, sizeof(sites), "%s", view->stats.sites);
+    }
+    if (sites[0] != '\0') {
+        view->sites_file = spw_attach_open(pid, sites);
     }
     return true;
 }
@@ -410,6 +504,7 @@ int spw_command_top(int argc, char **argv)
 {
     static struct view view;
     struct arguments arguments;
+    bool opened, shown;
 
     if (argc > 1 && spw_is_help(argv[1])) {
         print_help();
@@ -419,16 +514,19 @@ int spw_command_top(int argc, char **argv)
         return SPW_EXIT_USAGE;
     }
     view.arguments = &arguments;
-    if (!open_view(&view)) {
+    guard();
+    (void)alarm(PATIENCE_S);
+    opened = open_view(&view);
+    (void)alarm(0);
+    if (!opened) {
         return SPW_EXIT_FINDINGS;
     }
-    take(view.stats, &view.now);
+    take(&view.stats, &view.now);
     if (arguments.once || (!arguments.json && isatty(STDOUT_FILENO) == 0)) {
         (void)poll(NULL, 0, SHORT_WAIT);
-        frame(&view);
+        shown = frame(&view);
     } else {
-        watch(&view);
+        shown = watch(&view);
     }
-    spw_stats_close(view.stats);
-    return SPW_EXIT_OK;
+    return shown ? SPW_EXIT_OK : SPW_EXIT_FINDINGS;
 }

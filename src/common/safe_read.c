@@ -2,8 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+static _Atomic(spw_peek_function *) instead; /* NULL: this process's memory is read */
 
 /* Reads by way of a pipe, into which the kernel copies only what is there. */
 static bool peek_by_pipe(uintptr_t address, void *ret_bytes, size_t bytes)
@@ -21,14 +24,25 @@ static bool peek_by_pipe(uintptr_t address, void *ret_bytes, size_t bytes)
     return done;
 }
 
+void spw_peek_with(spw_peek_function *read)
+{
+    atomic_store_explicit(&instead, read, memory_order_release);
+}
+
 bool spw_safe_read(uintptr_t address, void *ret_bytes, size_t bytes)
 {
+    spw_peek_function *read = atomic_load_explicit(&instead, memory_order_acquire);
     struct iovec to = {ret_bytes, bytes};
     struct iovec from = {(void *)address, bytes};
     int saved = errno;
-    ssize_t copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-    bool done = copied == (ssize_t)bytes;
+    ssize_t copied;
+    bool done;
 
+    if (read != NULL) {
+        return read(address, ret_bytes, bytes);
+    }
+    copied = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+    done = copied == (ssize_t)bytes;
     if (copied < 0 && (errno == ENOSYS || errno == EPERM)) {
         done = peek_by_pipe(address, ret_bytes, bytes);
     }

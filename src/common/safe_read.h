@@ -7,3 +7,10 @@
 
 /* Copies `bytes` from an address that may be wrong; false when it is. */
 bool spw_safe_read(uintptr_t address, void *ret_bytes, size_t bytes);
+
+/* A reader in the place of spw_safe_read's own. */
+typedef bool spw_peek_function(uintptr_t address, void *ret_bytes, size_t bytes);
+
+/* From now on spw_safe_read calls `read`: for a command that reads the libraries of another
+ * process. NULL: this process's memory is read again. */
+void spw_peek_with(spw_peek_function *read);

@@ -171,28 +171,84 @@ void spw_stats_forget(void)
     }
 }
 
+#define TERMINATE(text) ((text)[sizeof(text) - 1] = '\0')
+
+/* Memory that holds a bool may hold any byte. */
+static void make_bool(bool *value)
+{
+    unsigned char byte;
+
+    memcpy(&byte, value, sizeof(byte));
+    *value = byte != 0;
+}
+
+static void distrust_oom(struct spw_stats_oom *oom)
+{
+    make_bool(&oom->usage_known);
+    TERMINATE(oom->api);
+    TERMINATE(oom->label);
+    TERMINATE(oom->rule);
+    if (oom->holder_count < 0 || oom->holder_count > SPW_STATS_HOLDERS) {
+        oom->holder_count = 0;
+    }
+    for (int i = 0; i < SPW_STATS_HOLDERS; i++) {
+        TERMINATE(oom->holders[i].label);
+    }
+}
+
+/* Ends every text within its bounds, and brings counts into theirs. */
+static void distrust(struct spw_stats *stats)
+{
+    make_bool(&stats->summary);
+    TERMINATE(stats->mode);
+    TERMINATE(stats->why);
+    TERMINATE(stats->process);
+    TERMINATE(stats->path);
+    TERMINATE(stats->sites);
+    TERMINATE(stats->policy);
+    for (int i = 0; i < SPW_RULES; i++) {
+        TERMINATE(stats->rule_names[i]);
+    }
+    for (int i = 0; i < SPW_STATS_CALLS; i++) {
+        TERMINATE(stats->call_names[i]);
+    }
+    distrust_oom(&stats->oom);
+    for (int i = 0; i < SPW_STATS_DEVICES; i++) {
+        TERMINATE(stats->devices[i].refusal.api);
+        TERMINATE(stats->devices[i].refusal.thread);
+    }
+    if (stats->device_count < 0 || stats->device_count > SPW_STATS_DEVICES) {
+        stats->device_count = 0;
+    }
+}
+
+bool spw_stats_read(int fd, struct spw_stats *ret_stats)
+{
+    if (!spw_fd_read_at(fd, ret_stats, sizeof(*ret_stats), 0) ||
+        ret_stats->magic != SPW_STATS_MAGIC || ret_stats->version != SPW_STATS_VERSION ||
+        ret_stats->bytes != sizeof(*ret_stats)) {
+        return false;
+    }
+    distrust(ret_stats);
+    return true;
+}
+
 struct spw_stats *spw_stats_open(const char *path)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    struct spw_stats *stats = MAP_FAILED;
-    struct stat status;
+    int fd = spw_fd_open_regular(path);
+    struct spw_stats *stats;
+    bool read;
 
     if (fd < 0) {
         return NULL;
     }
-    if (fstat(fd, &status) == 0 && status.st_size >= (off_t)sizeof(*stats)) {
-        stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    }
+    stats = mmap(NULL, sizeof(*stats), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    read = stats != MAP_FAILED && spw_stats_read(fd, stats);
     close(fd);
-    if (stats == MAP_FAILED) {
-        return NULL;
-    }
-    if (stats->magic != SPW_STATS_MAGIC || stats->version != SPW_STATS_VERSION ||
-        stats->bytes != sizeof(*stats)) {
+    if (!read && stats != MAP_FAILED) {
         spw_stats_close(stats);
-        return NULL;
     }
-    return stats;
+    return read ? stats : NULL;
 }
 
 void spw_stats_close(struct spw_stats *stats)

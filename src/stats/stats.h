@@ -122,8 +122,13 @@ void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64
  * async-signal-safe calls. */
 void spw_stats_forget(void);
 
-/* Maps a statistics file that another process created; NULL when it is none of this version.
- * Unmapped by spw_stats_close. */
+/* Reads the statistics of another process from its file: a copy, for the process may change or cut
+ * the file at any time. Nothing in it is trusted: texts are terminated and counts within bounds.
+ * False when it is no such file, or of another version; *ret_stats is undefined then. */
+bool spw_stats_read(int fd, struct spw_stats *ret_stats);
+
+/* The same of the file of that name, which must be a regular one, into new memory; NULL when it
+ * cannot be read. Freed by spw_stats_close. */
 struct spw_stats *spw_stats_open(const char *path);
 void spw_stats_close(struct spw_stats *stats);
 

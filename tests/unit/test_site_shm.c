@@ -224,6 +224,8 @@ static void test_nothing_is_trusted(void **state)
     REFUSES(share->texts_used = SPW_CALLSITE_SHM_TEXTS);
     REFUSES(share->offsets[2] = UINT32_MAX);
     REFUSES(share->offsets[2] = SPW_CALLSITE_SHM_SITES / 8 - 1);
+    REFUSES(share->offsets[2] = share->offsets[1]);
+    REFUSES(share->offsets[2] = share->offsets[1] + 1); /* begins within the first */
     REFUSES(share->apis[2] = share->texts_used);
     REFUSES_SITE(second()->native_count = SPW_CALLSITE_NATIVE + 1);
     REFUSES_SITE(second()->python_count = SPW_CALLSITE_PYTHON + 1);
