@@ -157,7 +157,16 @@ static enum spw_err vm_wait_soon(void *cookie, void *fence)
 {
     struct spw_backend *vm = cookie;
 
+    /* The driver's wait for all of a context has no end but its own. The pool asks for it last. */
+    if (spw_fence_is_deferred(&vm->fences, fence)) {
+        return spw_backend_fence_wait(&vm->fences, fence);
+    }
     return spw_backend_fence_wait_soon(&vm->fences, fence, vm->patience_ns);
+}
+
+static bool vm_defers(void *cookie)
+{
+    return spw_backend_fences_defer(cookie);
 }
 
 static enum spw_err vm_wait_stream(void *cookie, const struct spw_stream *stream, void *fence)
@@ -217,6 +226,18 @@ static enum spw_err try_node(struct spw_backend *vm, int node, uint64_t address,
     return err;
 }
 
+/* Finds out by doing it whether the driver records the events of a fence of the device. */
+static bool has_device_fences(struct spw_backend *vm)
+{
+    const struct spw_stream all = {.id = SPW_STREAM_ALL};
+    struct spw_fence *fence;
+
+    if (spw_backend_fence_record(&vm->fences, &all, &fence) == SPW_OK) {
+        spw_backend_fence_drop(&vm->fences, fence);
+    }
+    return !spw_backend_fences_defer(&vm->fences);
+}
+
 static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
 {
     struct spw_backend *vm = cookie;
@@ -241,8 +262,8 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
     if (!busy) {
         vm_unreserve(vm, address, 2 * vm->granule_bytes);
     }
-    /* A fence of the whole device must be had without blocking. */
-    *ret_moves = err == SPW_OK && vm->fences.driver->cuCtxRecordEvent != NULL;
+    /* A fence of the whole device must be had that completes by itself. */
+    *ret_moves = err == SPW_OK && has_device_fences(vm);
     return err;
 }
 
@@ -378,6 +399,7 @@ const struct spw_vm_ops *spw_backend_ops(void)
         .wait_host = vm_wait_host,
         .wait_soon = vm_wait_soon,
         .wait_stream = vm_wait_stream,
+        .defers = vm_defers,
         .drop = vm_drop,
         .probe_host = vm_probe_host,
         .pin = vm_pin,
@@ -484,8 +506,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal, struct s
     if (vm == NULL) {
         return SPW_E_NO_HOST;
     }
-    vm->fences.driver = driver;
-    vm->fences.ordinal = ordinal;
+    spw_backend_fences_init(&vm->fences, driver, ordinal);
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         vm->copiers[tier].fences = &vm->fences;
     }
@@ -558,6 +579,14 @@ bool spw_backend_grant(struct spw_backend *vm, int accessor, bool readable, bool
 void spw_backend_note_context(struct spw_backend *vm, CUcontext context, bool peer)
 {
     spw_backend_fences_note_context(&vm->fences, context, peer);
+}
+
+void spw_vm_forget_contexts(struct spw_backend *vm)
+{
+    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+        spw_backend_copier_forget_context(&vm->copiers[tier], vm->copiers[tier].context);
+    }
+    spw_backend_fences_forget_contexts(&vm->fences);
 }
 
 void spw_backend_forget_context(struct spw_backend *vm, CUcontext context)

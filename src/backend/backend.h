@@ -48,3 +48,6 @@ void spw_backend_note_context(struct spw_backend *vm, CUcontext context, bool pe
 
 /* The context is about to go with all its events, or is gone; its work is complete. */
 void spw_backend_forget_context(struct spw_backend *vm, CUcontext context);
+
+/* The same for all contexts that were noted. */
+void spw_vm_forget_contexts(struct spw_backend *vm);

@@ -34,14 +34,19 @@ void spw_backend_fences_leave(struct spw_fences *fences, bool pushed)
     }
 }
 
-void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
+static bool is_known(const struct spw_fences *fences, CUcontext context)
 {
     for (size_t i = 0; i < fences->context_count; i++) {
         if (fences->contexts[i] == context) {
-            return;
+            return true;
         }
     }
-    if (context == NULL) {
+    return false;
+}
+
+static void note_context(struct spw_fences *fences, CUcontext context, bool peer)
+{
+    if (context == NULL || is_known(fences, context)) {
         return;
     }
     if (fences->context_count == SPW_FENCE_CONTEXTS) {
@@ -53,6 +58,13 @@ void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext contex
         fences->contexts[fences->context_count - 1] = fences->contexts[fences->own_count];
         fences->contexts[fences->own_count++] = context;
     }
+}
+
+void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
+{
+    pthread_mutex_lock(&fences->lock);
+    note_context(fences, context, peer);
+    pthread_mutex_unlock(&fences->lock);
 }
 
 /* Fills the gap with the last of its kind. */
@@ -80,7 +92,22 @@ static void strip(struct spw_fence *fence, CUcontext context)
     fence->count = kept;
 }
 
-void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context)
+/* Waits until nobody synchronises the context any more. Its work is complete, so that is soon. */
+static void await_visits(struct spw_fences *fences, CUcontext context)
+{
+    const struct spw_fence_visit *visit = fences->visits;
+
+    while (visit != NULL) {
+        if (visit->context == context) {
+            pthread_cond_wait(&fences->left, &fences->lock);
+            visit = fences->visits;
+        } else {
+            visit = visit->next;
+        }
+    }
+}
+
+static void forget_context(struct spw_fences *fences, CUcontext context)
 {
     struct spw_event **link = &fences->unused_events;
 
@@ -104,6 +131,23 @@ void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext cont
         *link = event->next;
         free(event);
     }
+    await_visits(fences, context);
+}
+
+void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context)
+{
+    pthread_mutex_lock(&fences->lock);
+    forget_context(fences, context);
+    pthread_mutex_unlock(&fences->lock);
+}
+
+void spw_backend_fences_forget_contexts(struct spw_fences *fences)
+{
+    pthread_mutex_lock(&fences->lock);
+    while (fences->context_count > 0) {
+        forget_context(fences, fences->contexts[0]);
+    }
+    pthread_mutex_unlock(&fences->lock);
 }
 
 /* ---- events ---- */
@@ -154,14 +198,27 @@ static struct spw_fence *take_fence(struct spw_fences *fences)
     return fence;
 }
 
-void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
+static void drop_events(struct spw_fences *fences, struct spw_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
         keep_event(fences, fence->events[i]);
     }
     fence->count = 0;
+}
+
+static void drop(struct spw_fences *fences, struct spw_fence *fence)
+{
+    drop_events(fences, fence);
+    fence->deferred = 0;
     fence->next = fences->unused;
     fences->unused = fence;
+}
+
+void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
+{
+    pthread_mutex_lock(&fences->lock);
+    drop(fences, fence);
+    pthread_mutex_unlock(&fences->lock);
 }
 
 /* ---- recording ---- */
@@ -212,13 +269,6 @@ static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CU
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     result = record_event(fences, event, stream);
-    if (result == CUDA_ERROR_NOT_SUPPORTED && !captures_open(fences)) {
-        /* An old driver: what is synchronised needs no event. */
-        keep_event(fences, event);
-        result = SPW_DRIVER_CALL0(fences->driver, fences->ordinal, cuCtxSynchronize);
-        spw_backend_fences_leave(fences, pushed);
-        return result;
-    }
     spw_backend_fences_leave(fences, pushed);
     if (result != CUDA_SUCCESS) {
         keep_event(fences, event);
@@ -244,11 +294,31 @@ static enum spw_err to_err(CUresult result)
     }
 }
 
-enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
-                                      struct spw_fence **ret_fence)
+/* Records one event in each context, or makes the fence a deferred one. */
+static CUresult record_all(struct spw_fences *fences, struct spw_fence *fence,
+                           const struct spw_stream *all)
+{
+    CUresult result = fences->defers ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+
+    for (size_t i = 0; result == CUDA_SUCCESS && i < fences->context_count; i++) {
+        result = add_event(fences, fence, fences->contexts[i], all);
+        if (to_err(result) == SPW_OK) {
+            result = CUDA_SUCCESS; /* a context that is gone needs no event */
+        }
+    }
+    if (result == CUDA_ERROR_NOT_SUPPORTED) {
+        fences->defers = true;
+        drop_events(fences, fence);
+        fence->deferred = ++fences->last_deferred;
+        result = CUDA_SUCCESS;
+    }
+    return result;
+}
+
+static enum spw_err record(struct spw_fences *fences, const struct spw_stream *stream,
+                           struct spw_fence **ret_fence)
 {
     struct spw_fence *fence;
-    CUresult result = CUDA_SUCCESS;
     enum spw_err err;
 
     /* A fence of a whole context breaks every capture in it. */
@@ -260,22 +330,45 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
     if (fence == NULL) {
         return SPW_E_NO_HOST;
     }
-    if (stream->id != SPW_STREAM_ALL) {
-        result = add_event(fences, fence, stream->context, stream);
-    }
-    for (size_t i = 0; stream->id == SPW_STREAM_ALL && i < fences->context_count; i++) {
-        result = add_event(fences, fence, fences->contexts[i], stream);
-        if (to_err(result) != SPW_OK) {
-            break;
-        }
-    }
-    err = to_err(result);
+    err = to_err(stream->id == SPW_STREAM_ALL ? record_all(fences, fence, stream)
+                                              : add_event(fences, fence, stream->context, stream));
     if (err != SPW_OK) {
-        spw_backend_fence_drop(fences, fence);
+        drop(fences, fence);
         return err;
     }
     *ret_fence = fence;
     return SPW_OK;
+}
+
+enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
+                                      struct spw_fence **ret_fence)
+{
+    enum spw_err err;
+
+    pthread_mutex_lock(&fences->lock);
+    err = record(fences, stream, ret_fence);
+    pthread_mutex_unlock(&fences->lock);
+    return err;
+}
+
+bool spw_backend_fences_defer(struct spw_fences *fences)
+{
+    bool defers;
+
+    pthread_mutex_lock(&fences->lock);
+    defers = fences->defers || fences->driver->cuCtxRecordEvent == NULL;
+    pthread_mutex_unlock(&fences->lock);
+    return defers;
+}
+
+bool spw_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence)
+{
+    bool deferred;
+
+    pthread_mutex_lock(&fences->lock);
+    deferred = fence->deferred > fences->synchronized;
+    pthread_mutex_unlock(&fences->lock);
+    return deferred;
 }
 
 /* ---- asking and waiting ---- */
@@ -297,8 +390,11 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
         }                                                                                          \
     } while (0)
 
-enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence)
+static enum spw_err query(struct spw_fences *fences, struct spw_fence *fence)
 {
+    if (fence->deferred > fences->synchronized) {
+        return SPW_E_AGAIN;
+    }
     for (size_t i = 0; i < fence->count; i++) {
         const struct spw_event *event = fence->events[i];
         CUresult result;
@@ -313,24 +409,75 @@ enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence
     return SPW_OK;
 }
 
-enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
+enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence)
 {
-    for (size_t i = 0; i < fence->count; i++) {
-        const struct spw_event *event = fence->events[i];
-        CUresult result;
-        enum spw_err err;
+    enum spw_err err;
 
-        CALL_IN(result, fences, event->context, cuEventSynchronize, event->event);
-        err = to_err(result);
+    pthread_mutex_lock(&fences->lock);
+    err = query(fences, fence);
+    pthread_mutex_unlock(&fences->lock);
+    return err;
+}
+
+/* Waits for all work of a context. The lock is given up meanwhile. */
+static CUresult visit(struct spw_fences *fences, CUcontext context)
+{
+    struct spw_fence_visit own = {.next = fences->visits, .context = context};
+    struct spw_fence_visit **link = &fences->visits;
+    CUresult result;
+    bool pushed;
+
+    fences->visits = &own;
+    pthread_mutex_unlock(&fences->lock);
+    result = spw_backend_fences_enter(fences, context, &pushed);
+    if (result == CUDA_SUCCESS) {
+        result = SPW_DRIVER_CALL0(fences->driver, fences->ordinal, cuCtxSynchronize);
+        spw_backend_fences_leave(fences, pushed);
+    }
+    pthread_mutex_lock(&fences->lock);
+    while (*link != &own) {
+        link = &(*link)->next;
+    }
+    *link = own.next;
+    pthread_cond_broadcast(&fences->left);
+    return result;
+}
+
+/* Waits for all work of every context: completes the deferred fences that were made before. The
+ * lock is given up meanwhile. A context that is noted meanwhile does not matter to those, one that
+ * is forgotten is complete. */
+static enum spw_err synchronize(struct spw_fences *fences)
+{
+    CUcontext contexts[SPW_FENCE_CONTEXTS];
+    size_t count = fences->context_count;
+    uint64_t covered = fences->last_deferred;
+
+    for (size_t i = 0; i < count; i++) {
+        contexts[i] = fences->contexts[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        enum spw_err err = SPW_OK;
+
+        if (captures_open(fences)) {
+            return SPW_E_AGAIN;
+        }
+        if (is_known(fences, contexts[i])) {
+            err = to_err(visit(fences, contexts[i]));
+        }
         if (err != SPW_OK) {
             return err;
         }
     }
+    if (covered > fences->synchronized) {
+        fences->synchronized = covered;
+    }
     return SPW_OK;
 }
 
-enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
-                                         uint64_t patience_ns)
+/* The driver's own wait for an event would go on while another thread destroys its context: so the
+ * events are asked again and again. */
+static enum spw_err wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+                              uint64_t patience_ns)
 {
     struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
     uint64_t begin = spw_clock_ns();
@@ -346,10 +493,29 @@ enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_f
     }
 }
 
-enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
-                                           const struct spw_stream *stream, struct spw_fence *fence)
+enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
 {
-    if (is_capturing(fences, stream)) {
+    enum spw_err err = SPW_OK;
+
+    pthread_mutex_lock(&fences->lock);
+    if (fence->deferred > fences->synchronized) {
+        err = synchronize(fences);
+    }
+    pthread_mutex_unlock(&fences->lock);
+    return err != SPW_OK ? err : wait_soon(fences, fence, UINT64_MAX);
+}
+
+enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+                                         uint64_t patience_ns)
+{
+    return spw_fence_is_deferred(fences, fence) ? SPW_E_AGAIN
+                                                : wait_soon(fences, fence, patience_ns);
+}
+
+static enum spw_err wait_stream(struct spw_fences *fences, const struct spw_stream *stream,
+                                struct spw_fence *fence)
+{
+    if (is_capturing(fences, stream) || fence->deferred > fences->synchronized) {
         return SPW_E_AGAIN;
     }
     for (size_t i = 0; i < fence->count; i++) {
@@ -364,6 +530,26 @@ enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
         }
     }
     return SPW_OK;
+}
+
+enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
+                                           const struct spw_stream *stream, struct spw_fence *fence)
+{
+    enum spw_err err;
+
+    pthread_mutex_lock(&fences->lock);
+    err = wait_stream(fences, stream, fence);
+    pthread_mutex_unlock(&fences->lock);
+    return err;
+}
+
+/* ---- life ---- */
+
+void spw_backend_fences_init(struct spw_fences *fences, struct spw_driver *driver, int ordinal)
+{
+    *fences = (struct spw_fences){.driver = driver, .ordinal = ordinal};
+    pthread_mutex_init(&fences->lock, NULL);
+    pthread_cond_init(&fences->left, NULL);
 }
 
 void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events)

@@ -2,12 +2,16 @@
  *
  * A fence of a stream is one event; a fence of the device is one event for each known context of
  * it and of the devices that may reach its memory, recorded with cuCtxRecordEvent (CUDA 12.5: it
- * covers every stream of the context). On a driver
- * without that call the device is synchronised instead. Events are kept for the next fence, by
- * context, because an event belongs to the context it was created in. Caller holds the pool's lock,
- * but where it says no lock. */
+ * covers every stream of the context). A driver without that call has no such events: a fence of
+ * the device is deferred then. It is a number, and complete when somebody has synchronised all
+ * contexts since it was made, which spw_fence_wait does. Events are kept for the next fence, by
+ * context, because an event belongs to the context it was created in.
+ *
+ * Caller holds the pool's lock, but where it says no lock. A mutex inside covers every record, so
+ * that a context can be forgotten while another thread waits for a fence. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,13 +32,25 @@ struct spw_event {
 struct spw_fence {
     struct spw_fence *next;     /* of the unused */
     struct spw_fence *all_next; /* of all there are, in use or not */
+    uint64_t deferred;          /* the number of a deferred fence; else 0 */
     size_t count;
     struct spw_event *events[SPW_FENCE_CONTEXTS];
+};
+
+/* A thread that synchronises a context, without a lock. */
+struct spw_fence_visit {
+    struct spw_fence_visit *next;
+    CUcontext context;
 };
 
 struct spw_fences {
     struct spw_driver *driver;
     int ordinal;
+    pthread_mutex_t lock;
+    pthread_cond_t left; /* a visit ended */
+    struct spw_fence_visit *visits;
+    bool defers;                            /* the driver has no events of a whole context */
+    uint64_t last_deferred, synchronized;   /* numbers: given out; complete up to */
     CUcontext contexts[SPW_FENCE_CONTEXTS]; /* known: those of this device, then those of peers */
     size_t own_count, context_count;
     bool overflow; /* there was one more */
@@ -47,17 +63,24 @@ struct spw_fences {
 enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
                                       struct spw_fence **ret_fence);
 
+/* Whether fences of the device are deferred, as far as is known. */
+bool spw_backend_fences_defer(struct spw_fences *fences);
+
+/* Whether it takes a synchronisation of the device to complete this one. No lock. */
+bool spw_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence);
+
 /* OK when complete, AGAIN when not. A context that is gone has completed. */
 enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence);
 
-/* Blocks until complete. No lock. */
+/* Blocks until complete. AGAIN when the fence is deferred and a capture is open. No lock. */
 enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence);
 
-/* The same, but AGAIN when it takes longer than `patience_ns`. No lock. */
+/* The same, but AGAIN when it takes longer than `patience_ns`, and at once for a
+ * fence that takes a synchronisation. */
 enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
                                          uint64_t patience_ns);
 
-/* Makes `stream` wait for the fence. */
+/* Makes `stream` wait for the fence; AGAIN when that cannot be done. */
 enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
                                            const struct spw_stream *stream,
                                            struct spw_fence *fence);
@@ -74,5 +97,12 @@ void spw_backend_fences_leave(struct spw_fences *fences, bool pushed);
 void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer);
 void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context);
 
-/* Frees the records; with `destroy_events`, the events are given back to the driver. */
+/* Takes all of them out. */
+void spw_backend_fences_forget_contexts(struct spw_fences *fences);
+
+/* Before the first use. */
+void spw_backend_fences_init(struct spw_fences *fences, struct spw_driver *driver, int ordinal);
+
+/* Frees the records, which nobody else uses any more; with `destroy_events`, the events are given
+ * back to the driver. */
 void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events);

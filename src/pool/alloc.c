@@ -113,9 +113,10 @@ static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_
         return SPW_OK;
     }
     /* cuMemFree may have waited for the device on a bare driver, so waiting for it here is no
-     * worse, and keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. */
+     * worse, and keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. Not so where
+     * only a wait for the whole device tells: it may take as long as this thread does not go on. */
     if (request->lane == NULL && !request->wait_refused &&
-        spw_pool_stream_queue_all(&pool->lanes)->count > 0) {
+        spw_pool_stream_queue_all(&pool->lanes)->count > 0 && !pool->ops->defers(pool->vm)) {
         return SPW_E_AGAIN;
     }
     err = grow(pool, request, count, UINT64_MAX);

@@ -97,13 +97,14 @@ class Case(unittest.TestCase):
                               text=True, errors="replace", timeout=timeout, cwd=self.folder)
         return Result(done.returncode, done.stdout, done.stderr, None)
 
-    def run_program(self, *command, preload=True, sim=True, status=0, allow=(), **options):
+    def run_program(self, *command, preload=True, sim=True, status=0, allow=(), timeout=300,
+                    **options):
         """Runs a program on the simulated GPU. Each pattern of `allow` is a line that spillway may
         write; the summary is off unless it was asked for."""
         path = options.get("STATS", self.folder / f"stats-{next(self.numbers)}.json")
         if preload:
             options = {"SUMMARY": "off", "STATS": path, **options}
-        result = self.run_command(command, environment(preload, sim, **options))
+        result = self.run_command(command, environment(preload, sim, **options), timeout)
         if path != "" and os.path.exists(path):
             result.stats = json.loads(pathlib.Path(path).read_text())
         what = f"{command} {options}\n{result.stdout}{result.stderr}"
@@ -114,12 +115,13 @@ class Case(unittest.TestCase):
                             f"unexpected: {line}\n{what}")
         return result
 
-    def run_both(self, *command, status=0, allow=(), **options):
+    def run_both(self, *command, status=0, allow=(), timeout=300, **options):
         """Runs a program bare and under spillway: its output must be the same. Returns the second
         result."""
         sim_options = {key: value for key, value in options.items() if key.startswith("SIM_")}
-        bare = self.run_program(*command, preload=False, status=status, **sim_options)
-        pool = self.run_program(*command, status=status, allow=allow, **options)
+        bare = self.run_program(*command, preload=False, status=status, timeout=timeout,
+                                **sim_options)
+        pool = self.run_program(*command, status=status, allow=allow, timeout=timeout, **options)
         self.assertEqual(bare.stdout, pool.stdout)
         return pool
 

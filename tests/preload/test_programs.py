@@ -88,6 +88,15 @@ class Programs(harness.Case):
         result = self.run_program(PROGRAMS / "exits", "reset", status=5)
         self.assertEqual(result.stdout, "memory calls: 0\n")
 
+    def test_host_function_that_waits(self):
+        self.run_both(PROGRAMS / "host_function", timeout=60)
+
+    def test_host_function_that_waits_on_an_old_driver(self):
+        """Without fences of the whole device, memory grows before anybody waits for it."""
+        result = self.run_both(PROGRAMS / "host_function", timeout=60,
+                               SIM_FAIL="cuCtxRecordEvent:1+:801")
+        self.assertEqual(result.device()["host_waits"], 0)
+
     def test_peer_access(self):
         result = self.run_both(PROGRAMS / "peers", SIM_DEVICES=2)
         self.assertEqual(result.device(0)["allocs"], 2)

@@ -637,6 +637,12 @@ static void seam_drop(void *vm, void *cookie)
     free(fence);
 }
 
+static bool seam_defers(void *vm)
+{
+    (void)vm;
+    return false;
+}
+
 const struct spw_vm_ops oracle_ops = {
     .reserve = seam_reserve,
     .unreserve = seam_unreserve,
@@ -651,4 +657,5 @@ const struct spw_vm_ops oracle_ops = {
     .wait_soon = seam_wait_host,
     .wait_stream = seam_wait_stream,
     .drop = seam_drop,
+    .defers = seam_defers,
 };

@@ -494,6 +494,12 @@ static void fake_drop(void *cookie, void *dropped)
     pthread_mutex_unlock(&vm->lock);
 }
 
+static bool fake_defers(void *cookie)
+{
+    (void)cookie;
+    return false;
+}
+
 const struct spw_vm_ops fake_vm_ops = {
     .reserve = fake_reserve,
     .unreserve = fake_unreserve,
@@ -508,6 +514,7 @@ const struct spw_vm_ops fake_vm_ops = {
     .wait_soon = fake_wait_soon,
     .wait_stream = fake_wait_stream,
     .drop = fake_drop,
+    .defers = fake_defers,
     .probe_host = fake_probe_host,
     .probe_pinned = fake_probe_pinned,
     .pin = fake_pin,
