@@ -260,7 +260,7 @@ static void forget(void)
 
 /* ---- the pool of a device ---- */
 
-enum { ARENA_FACTOR = 8 };
+enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* of what one pool may number */ };
 static const uint64_t least_room = UINT64_C(512) << 20;
 
 /* What the driver says the device has, and has left. */
@@ -328,8 +328,10 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
 static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *vm,
                               uint64_t most, uint64_t limit, struct spw_pool **ret_pool)
 {
+    static uint64_t pools_made; /* under spw_process.lock */
     uint64_t granule = spw_backend_granule(vm);
     struct spw_pool_config config = {
+        .clock = pools_made++ << FREES_BITS,
         .granule_bytes = granule,
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
@@ -482,6 +484,11 @@ static void forget_context(void *vm, CUcontext context)
     spw_backend_forget_context(vm, context);
 }
 
+static void forget_contexts(void *vm)
+{
+    spw_vm_forget_contexts(vm);
+}
+
 const struct spw_seam spw_seam = {
     .start = start,
     .open = open_device,
@@ -490,6 +497,7 @@ const struct spw_seam spw_seam = {
     .grant = grant,
     .note_context = note_context,
     .forget_context = forget_context,
+    .forget_contexts = forget_contexts,
     .report = report,
     .forget = forget,
 };

@@ -6,6 +6,7 @@
 #include "driver/runtime_api.h"
 #include "track/process.h"
 #include "track/indirect.h"
+#include "track/lease.h"
 #include "track/arguments.h"
 #include "serve/placement.h"
 #include "migrate/barrier.h"
@@ -21,8 +22,16 @@
     {                                                                                              \
         struct spw_driver *driver = spw_track_driver();                                            \
                                                                                                    \
+        CUresult result;                                                                           \
+                                                                                                   \
         spw_track_call.arrived = true;                                                             \
-        return spw_track_serves() ? spw_serve_##symbol args : driver->symbol args;                 \
+        if (!spw_track_serves()) {                                                                 \
+            return driver->symbol args;                                                            \
+        }                                                                                          \
+        spw_track_lease_enter();                                                                   \
+        result = spw_serve_##symbol args;                                                          \
+        spw_track_lease_leave();                                                                   \
+        return result;                                                                             \
     }
 
 #define SPW_ENTRY_HANDLE(symbol, params, args, ...)                                                \
@@ -77,7 +86,10 @@
 /* What may have enqueued a part when it fails is not repeated. `copy` is what brings addresses with
  * it while memory is short. */
 #define SPW_ENTRY_PARTS(symbol, params, args, copy)                                                \
-    SPW_ENTRY_GATED(symbol, params, spw_track_arguments_wanted() ? (copy) : (void)0,               \
+    SPW_ENTRY_GATED(symbol, params,                                                                \
+                    spw_track_arguments_wanted()                                                   \
+                        ? (spw_track_lease_enter(), (copy), spw_track_lease_leave())               \
+                        : (void)0,                                                                 \
                     result = driver->symbol args)
 #define SPW_ENTRY_SUBMIT_PARTS(symbol, params, args, ...)                                          \
     SPW_ENTRY_GATED(symbol, params, (void)0, result = driver->symbol args)
@@ -93,13 +105,17 @@
                                                                                                    \
         SPW_COMMIT_LAZY(symbol);                                                                   \
         if (SPW_UNLIKELY(wanted)) {                                                                \
+            spw_track_lease_enter();                                                               \
             look;                                                                                  \
             spw_track_arguments_expect(&use, stream,                                               \
                                        (flags) == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);  \
+            spw_track_lease_leave();                                                               \
         }                                                                                          \
         spw_migrate_barrier_acquire();                                                             \
         if (SPW_UNLIKELY(wanted)) {                                                                \
+            spw_track_lease_enter();                                                               \
             spw_track_arguments_note(&use);                                                        \
+            spw_track_lease_leave();                                                               \
         }                                                                                          \
         SPW_FORWARD(result, driver->symbol args);                                                  \
         spw_migrate_barrier_release();                                                             \

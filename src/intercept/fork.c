@@ -3,6 +3,7 @@
 #include "track/capture.h"
 #include "track/device.h"
 #include "track/indirect.h"
+#include "track/lease.h"
 #include "track/ledger.h"
 #include "track/site.h"
 #include "track/stream.h"
@@ -78,12 +79,13 @@ static void child(void)
     }
     atomic_store(&spw_process.state, SPW_PROCESS_CHILD);
     spw_migrate_barrier_reset();
+    spw_track_lease_reset();
     /* Before the pools are closed, which counts: the parent's figures are not touched. */
     spw_seam.forget();
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *device = &spw_process.devices[i];
 
-        spw_track_device_close(device, SPW_CLOSING_FORKED);
+        spw_device_abandon(device);
         atomic_store(&device->failed, false);
         for (int j = 0; j < SPW_PROCESS_DEVICES; j++) {
             atomic_store(&device->access[j], 0);

@@ -2,6 +2,7 @@
 
 #include "driver/register_api.h"
 #include "track/device.h"
+#include "track/lease.h"
 #include "intercept/library.h"
 #include "serve/placement.h"
 #include "pool/attributes.h"
@@ -12,13 +13,18 @@ void spw_intercept_registered_fix(CUdeviceptr address, size_t bytes)
 {
     static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
     struct spw_pool *pool;
+    bool ours;
 
-    if (atomic_load_explicit(&spw_process.state, memory_order_acquire) != SPW_PROCESS_RUNNING ||
-        spw_track_device_owner(address, &pool) == NULL) {
+    if (atomic_load_explicit(&spw_process.state, memory_order_acquire) != SPW_PROCESS_RUNNING) {
         return;
     }
-    (void)spw_pool_treat(pool, address, bytes, &known);
-    if (atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > 0) {
+    spw_track_lease_enter();
+    ours = spw_track_device_owner(address, &pool) != NULL;
+    if (ours) {
+        (void)spw_pool_treat(pool, address, bytes, &known);
+    }
+    spw_track_lease_leave();
+    if (ours && atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > 0) {
         /* Whoever registers memory that cannot be had says so. */
         (void)spw_serve_placement_commit("registration");
     }

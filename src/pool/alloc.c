@@ -388,6 +388,9 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
     for (;;) {
         enum spw_err err;
 
+        if (pool->shut) {
+            return SPW_E_UNSUPPORTED;
+        }
         /* Every time, since other threads may have used the room during a wait. */
         if (!spw_pool_address_map_reserve(&pool->blocks)) {
             return SPW_E_NO_HOST;

@@ -20,6 +20,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     if (err != SPW_OK) {
         goto err_pool;
     }
+    pool->lanes.clock = config->clock;
     err = spw_pool_backing_init(&pool->backing, ops, vm, &pool->lanes, counters,
                                 config->arena_bytes, config->granule_bytes);
     if (err != SPW_OK) {
@@ -43,6 +44,8 @@ err_pool:
 /* What is live still goes with the pool. */
 static void uncharge_all(struct spw_pool *pool)
 {
+    int64_t ordered = 0;
+
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
             if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
@@ -52,8 +55,14 @@ static void uncharge_all(struct spw_pool *pool)
             if (e->kind == SPW_EXTENT_BLOCK && e->rule != 0) {
                 spw_pool_placement_end(pool, e);
             }
+            if (e->kind == SPW_EXTENT_BLOCK && e->ordered) {
+                ordered += (int64_t)spw_pool_extent_held(e);
+            }
         }
     }
+    /* The counters outlive the pool and may serve another already. */
+    spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
+    spw_counter_shift(&pool->counters->async_live_bytes, -ordered);
 }
 
 static void pool_free(struct spw_pool *pool, bool release)
@@ -66,12 +75,16 @@ static void pool_free(struct spw_pool *pool, bool release)
     spw_pool_slabs_fini(pool, release);
     spw_pool_stream_queues_fini(&pool->lanes, release);
     spw_pool_backing_fini(&pool->backing, release);
-    /* The counters outlive the pool and may serve another. */
-    spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
-    spw_counter_set(&pool->counters->async_live_bytes, 0);
     spw_pool_space_fini(&pool->space);
     spw_pool_address_map_fini(&pool->blocks);
     free(pool);
+}
+
+void spw_pool_shut(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->shut = true;
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void spw_pool_destroy(struct spw_pool *pool)

@@ -66,7 +66,7 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
 
     pthread_mutex_lock(&pool->lock);
     committed = own_committed(pool);
-    if (committed > keep_bytes) {
+    if (committed > keep_bytes && !pool->shut) {
         released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
     }
     pthread_mutex_unlock(&pool->lock);

@@ -110,7 +110,7 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     struct spw_stream_queue *lane;
 
     pthread_mutex_lock(&pool->lock);
-    block = spw_pool_address_map_take(&pool->blocks, address);
+    block = pool->shut ? NULL : spw_pool_address_map_take(&pool->blocks, address);
     if (block == NULL) {
         pthread_mutex_unlock(&pool->lock);
         return SPW_E_NOT_OURS;
@@ -184,8 +184,10 @@ void spw_pool_lose_context(struct spw_pool *pool, const void *context)
     for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->lanes.count; i++) {
         struct spw_stream_queue *lane = pool->lanes.by_number[i];
 
-        if (lane->stream.context == context) {
+        if (lane->stream.context == context && !lane->vacant) {
             synchronized(pool, lane, pool->lanes.clock);
+            lane->retired = true;
+            spw_pool_space_settle(&pool->space, lane);
         }
     }
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {

@@ -27,6 +27,8 @@
 struct spw_pool;
 
 struct spw_pool_config {
+    uint64_t clock;              /* number that its frees follow on; beyond those of a pool that the
+                                    device had before, so that a moment of that one is past */
     uint64_t granule_bytes;      /* the driver's minimum allocation granularity */
     uint64_t arena_bytes;        /* address space to reserve, a multiple of the granule */
     uint64_t limit_bytes;        /* most device memory in chunks, foreign charges included */
@@ -75,6 +77,10 @@ void spw_pool_destroy(struct spw_pool *pool);
 
 /* Forgets the pool without any call to the device (after fork, or when the context is gone). */
 void spw_pool_abandon(struct spw_pool *pool);
+
+/* The pool will be destroyed, and another may have its counters already: nothing is allocated,
+ * freed or trimmed any more. */
+void spw_pool_shut(struct spw_pool *pool);
 
 /* Allocates a block of `bytes` (more than 0), aligned to 512 bytes, and charges it to `site` as
  * long as it lives (see charges.h). `stream` NULL: without a stream. Errors: SPW_E_LIMIT when the

@@ -48,6 +48,7 @@ struct spw_pool {
     struct spw_space space;
     struct spw_slabs slabs;
     struct spw_address_map blocks;
+    bool shut; /* it will be destroyed: nothing begins or ends any more */
     uint64_t next_id;
     uint64_t own_live_bytes; /* blocks only, without foreign charges */
     uint64_t placed_bytes;   /* of them, what rules have placed on the host */

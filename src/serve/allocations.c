@@ -86,8 +86,11 @@ static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
         spw_track_device_check(request->device, pool);
     }
     if (SPW_LIKELY(err == SPW_OK)) {
-        if (SPW_UNLIKELY(spw_track_arguments_wanted()) && request->device->tier != NULL) {
-            spw_migrate_allocated(request->device->tier, address, request->bytes, request->site);
+        struct spw_migrate *tier =
+            SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&request->device->tier) : NULL;
+
+        if (SPW_UNLIKELY(tier != NULL)) {
+            spw_migrate_allocated(tier, address, request->bytes, request->site);
         }
         *ret_address = address;
         return TAKEN;
@@ -291,10 +294,12 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesi
 static CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
                            CUdeviceptr address, const struct spw_stream *stream)
 {
+    struct spw_migrate *tier =
+        SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&device->tier) : NULL;
     enum spw_err err;
 
-    if (SPW_UNLIKELY(spw_track_arguments_wanted()) && device->tier != NULL) {
-        spw_migrate_freed(device->tier, address);
+    if (SPW_UNLIKELY(tier != NULL)) {
+        spw_migrate_freed(tier, address);
         spw_track_indirect_freed(address);
     }
     err = spw_pool_free(pool, address, stream);

@@ -74,43 +74,43 @@ static void synchronize(CUcontext context, int ordinal)
     }
 }
 
-/* Closes the pool whose last context is gone. A dead context that is still current would make every
- * call fail, so it steps aside meanwhile. */
-static void close_without_context(struct spw_device *device, CUcontext context)
+/* Closes the pool if its last context is gone. A dead context that is still current would make
+ * every call fail, so it steps aside meanwhile. */
+static bool close_without_context(struct spw_device *device, CUcontext context)
 {
     struct spw_driver *driver = spw_track_driver();
     int ordinal = device->ordinal;
     CUcontext current = NULL;
+    bool closed;
 
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxGetCurrent, &current);
     if (current != context) {
-        spw_track_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
-        return;
+        return spw_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
     }
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPopCurrent_v2, &current);
-    spw_track_device_close(device, SPW_CLOSING_CONTEXTS_GONE);
+    closed = spw_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context);
+    return closed;
 }
 
 /* Forgets a context of the device: before it goes, or, `gone`, after. */
 static void lose(struct spw_device *device, CUcontext context, bool gone)
 {
-    size_t cursor = 0;
+    bool closed;
 
     spw_track_stream_retire_context(context, gone);
     if (!gone) {
         synchronize(context, device->ordinal);
     }
-    if (spw_track_stream_next_context(device->ordinal, &cursor) != NULL) {
-        struct spw_pool *pool = spw_track_device_opened(device);
+    closed = gone ? close_without_context(device, context)
+                  : spw_device_close_unused(device, SPW_CLOSING_ORDERLY);
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_device *other = &spw_process.devices[i];
+        struct spw_pool *pool = other == device && closed ? NULL : spw_track_device_opened(other);
 
         if (pool != NULL) {
             spw_pool_lose_context(pool, context);
         }
-    } else if (gone) {
-        close_without_context(device, context);
-    } else {
-        spw_track_device_close(device, SPW_CLOSING_ORDERLY);
     }
     spw_track_device_forget_context(context);
 }

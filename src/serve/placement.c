@@ -2,6 +2,7 @@
 
 #include "serve/account.h"
 #include "track/device.h"
+#include "track/lease.h"
 #include "track/spill.h"
 #include "migrate/migrate.h"
 
@@ -34,11 +35,12 @@ static enum spw_err alloc(const struct spw_request *request, const struct spw_po
 static bool host_ready(const struct spw_device *device)
 {
     const _Atomic uint64_t *limit = &device->counters->host_limit_bytes;
+    struct spw_migrate *tier = atomic_load(&device->tier);
 
-    if (device->tier != NULL && spw_counter_get(limit) == 0) {
-        (void)spw_migrate_ready(device->tier);
+    if (tier != NULL && spw_counter_get(limit) == 0) {
+        (void)spw_migrate_ready(tier);
     }
-    return device->tier != NULL && spw_counter_get(limit) > 0;
+    return tier != NULL && spw_counter_get(limit) > 0;
 }
 
 /* A block that is to be on the host, all of it or in part. False when it cannot be had there. */
@@ -123,7 +125,7 @@ static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
     return is_refused(err) && host_ready(device) ? spw_pool_commit(pool, /* spilling */ true) : err;
 }
 
-CUresult spw_serve_placement_commit(const char *api)
+static CUresult commit_all(const char *api)
 {
     for (int i = 0; i < spw_process.device_count && !spw_driver_inside(); i++) {
         struct spw_device *device = &spw_process.devices[i];
@@ -141,4 +143,14 @@ CUresult spw_serve_placement_commit(const char *api)
         }
     }
     return CUDA_SUCCESS;
+}
+
+CUresult spw_serve_placement_commit(const char *api)
+{
+    CUresult result;
+
+    spw_track_lease_enter();
+    result = commit_all(api);
+    spw_track_lease_leave();
+    return result;
 }

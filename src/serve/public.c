@@ -3,6 +3,7 @@
 
 #include "track/device.h"
 #include "track/process.h"
+#include "track/lease.h"
 #include "pool/attributes.h"
 
 #include <string.h>
@@ -53,14 +54,17 @@ SPW_EXPORT int spillway_stats(int ordinal, struct spillway_stats *stats)
 SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
 {
     struct spw_device *device = device_at(ordinal);
-    struct spw_pool *pool = device == NULL ? NULL : spw_track_device_opened(device);
+    struct spw_pool *pool;
 
     if (device == NULL) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
+    spw_track_lease_enter();
+    pool = spw_track_device_opened(device);
     if (pool != NULL) {
         (void)spw_pool_trim(pool, keep_bytes);
     }
+    spw_track_lease_leave();
     return CUDA_SUCCESS;
 }
 
@@ -74,12 +78,15 @@ SPW_EXPORT int spillway_mark_step(void)
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
+    spw_track_lease_enter();
     for (int i = 0; i < spw_process.device_count; i++) {
-        if (spw_track_device_opened(&spw_process.devices[i]) != NULL &&
-            spw_process.devices[i].tier != NULL) {
-            spw_migrate_mark_step(spw_process.devices[i].tier);
+        struct spw_migrate *tier = atomic_load(&spw_process.devices[i].tier);
+
+        if (tier != NULL) {
+            spw_migrate_mark_step(tier);
         }
     }
+    spw_track_lease_leave();
     return CUDA_SUCCESS;
 }
 
@@ -87,15 +94,16 @@ static CUresult treat(const void *address, size_t bytes, const struct spw_treatm
 {
     CUdeviceptr from = (CUdeviceptr)(uintptr_t)address;
     struct spw_pool *pool;
+    bool done;
 
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
-    if (spw_track_device_owner(from, &pool) == NULL ||
-        spw_pool_treat(pool, from, bytes, treatment) == 0) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return CUDA_SUCCESS;
+    spw_track_lease_enter();
+    done = spw_track_device_owner(from, &pool) != NULL &&
+           spw_pool_treat(pool, from, bytes, treatment) != 0;
+    spw_track_lease_leave();
+    return done ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 SPW_EXPORT int spillway_pin(const void *address, size_t bytes, int on)

@@ -2,24 +2,32 @@
  * pending any more, at the price of no driver call. */
 #include "track/device.h"
 #include "intercept/entry.h"
+#include "track/lease.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
-/* How far every open pool had got when the wait began. */
+/* How far every open pool had got when the wait began. A pool that is opened meanwhile goes on from
+ * a later clock. */
 struct moment {
-    struct spw_pool *pools[SPW_PROCESS_DEVICES];
-    uint64_t clocks[SPW_PROCESS_DEVICES];
+    uint64_t clocks[SPW_PROCESS_DEVICES]; /* 0: there was no pool */
 };
 
 static void take_moment(struct moment *ret_moment)
 {
     for (int i = 0; i < spw_process.device_count; i++) {
-        ret_moment->pools[i] = spw_track_device_opened(&spw_process.devices[i]);
-        if (ret_moment->pools[i] != NULL) {
-            ret_moment->clocks[i] = spw_pool_clock(ret_moment->pools[i]);
-        }
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+
+        ret_moment->clocks[i] = pool != NULL ? spw_pool_clock(pool) : 0;
     }
 }
+
+/* The lease is given up while the program waits: a pool can be closed meanwhile. */
+#define WAIT(result, call)                                                                         \
+    do {                                                                                           \
+        spw_track_lease_leave();                                                                   \
+        (result) = (call);                                                                         \
+        spw_track_lease_enter();                                                                   \
+    } while (0)
 
 /* ---- streams ---- */
 
@@ -28,8 +36,10 @@ static CUresult waited_for_stream(CUresult result, const struct moment *moment,
                                   const struct spw_stream *stream)
 {
     for (int i = 0; i < spw_process.device_count && result == CUDA_SUCCESS; i++) {
-        if (moment->pools[i] != NULL) {
-            spw_pool_synchronized(moment->pools[i], stream, moment->clocks[i]);
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+
+        if (pool != NULL && moment->clocks[i] > 0) {
+            spw_pool_synchronized(pool, stream, moment->clocks[i]);
             spw_track_spill_rest(&spw_process.devices[i]);
         }
     }
@@ -42,13 +52,15 @@ static CUresult waited_for_stream(CUresult result, const struct moment *moment,
         struct spw_driver *driver = spw_track_driver();                                            \
         struct spw_stream stream;                                                                  \
         struct moment moment;                                                                      \
+        CUresult result;                                                                           \
                                                                                                    \
         if (info == NULL) {                                                                        \
             return driver->call;                                                                   \
         }                                                                                          \
         stream = info->stream;                                                                     \
         take_moment(&moment);                                                                      \
-        return waited_for_stream(driver->call, &moment, &stream);                                  \
+        WAIT(result, driver->call);                                                                \
+        return waited_for_stream(result, &moment, &stream);                                        \
     } while (0)
 
 CUresult spw_serve_cuStreamSynchronize(CUstream hStream)
@@ -65,18 +77,23 @@ CUresult spw_serve_cuStreamSynchronize_ptsz(CUstream hStream)
 
 static bool is_only_context(int ordinal)
 {
-    size_t cursor = 0;
+    bool only;
 
-    return spw_track_stream_next_context(ordinal, &cursor) != NULL &&
-           spw_track_stream_next_context(ordinal, &cursor) == NULL;
+    spw_track_stream_lock();
+    only = spw_stream_contexts(ordinal) == 1;
+    spw_track_stream_unlock();
+    return only;
 }
 
 /* A context's work is the whole device's when no other context was seen there. */
 static CUresult waited_for_context(CUresult result, const struct moment *moment, int ordinal)
 {
-    if (result == CUDA_SUCCESS && ordinal >= 0 && moment->pools[ordinal] != NULL &&
+    struct spw_pool *pool =
+        ordinal >= 0 ? spw_track_device_opened(&spw_process.devices[ordinal]) : NULL;
+
+    if (result == CUDA_SUCCESS && pool != NULL && moment->clocks[ordinal] > 0 &&
         is_only_context(ordinal)) {
-        spw_pool_synchronized(moment->pools[ordinal], NULL, moment->clocks[ordinal]);
+        spw_pool_synchronized(pool, NULL, moment->clocks[ordinal]);
         spw_track_spill_rest(&spw_process.devices[ordinal]);
     }
     return result;
@@ -87,16 +104,20 @@ CUresult spw_serve_cuCtxSynchronize(void)
     const struct spw_stream_info *here = spw_track_stream_current();
     int ordinal = here != NULL ? here->ordinal : -1;
     struct moment moment;
+    CUresult result;
 
     take_moment(&moment);
-    return waited_for_context(spw_track_driver()->cuCtxSynchronize(), &moment, ordinal);
+    WAIT(result, spw_track_driver()->cuCtxSynchronize());
+    return waited_for_context(result, &moment, ordinal);
 }
 
 CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
 {
     int ordinal = ctx != NULL ? spw_track_stream_ordinal(ctx) : -1;
     struct moment moment;
+    CUresult result;
 
     take_moment(&moment);
-    return waited_for_context(spw_track_driver()->cuCtxSynchronize_v2(ctx), &moment, ordinal);
+    WAIT(result, spw_track_driver()->cuCtxSynchronize_v2(ctx));
+    return waited_for_context(result, &moment, ordinal);
 }

@@ -1,6 +1,9 @@
 #include "track/device.h"
 
+#include <stdlib.h>
+
 #include "common/log.h"
+#include "track/lease.h"
 #include "track/stream.h"
 #include "track/arguments.h"
 
@@ -57,6 +60,8 @@ static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
     }
 }
 
+/* ---- opening ---- */
+
 struct spw_pool *spw_track_device_open(struct spw_device *device)
 {
     struct spw_pool *pool = NULL;
@@ -68,6 +73,7 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
     if (atomic_load(&device->failed)) {
         return NULL;
     }
+    (void)spw_device_sweep();
     pthread_mutex_lock(&spw_process.lock);
     pool = spw_track_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
@@ -75,8 +81,8 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
                             &vm, &tier);
         if (err == SPW_OK) {
             replay(device, pool, vm);
-            device->vm = vm;
-            device->tier = tier;
+            atomic_store(&device->vm, vm);
+            atomic_store(&device->tier, tier);
             atomic_store_explicit(&device->pool, pool, memory_order_release);
         } else {
             spw_log(SPW_LOG_ERROR, "device %d: no pool (%s): its memory is left to the driver",
@@ -90,27 +96,141 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
 
 void spw_track_device_check(const struct spw_device *device, struct spw_pool *pool)
 {
+    bool alone = atomic_load(&device->closing) == 0;
     const char *broken = spw_pool_check(pool);
 
-    if (broken != NULL) {
+    /* The counters are of all pools of the device, the invariants of one. */
+    if (broken != NULL && alone && atomic_load(&device->closing) == 0 &&
+        atomic_load(&device->pool) == pool) {
         spw_say("SPILLWAY_CHECK: the pool of device %d is broken: %s", device->ordinal, broken);
     }
 }
 
-void spw_track_device_close(struct spw_device *device, enum spw_closing closing)
-{
-    struct spw_pool *pool;
+/* ---- closing ---- */
 
+enum { AWAIT_NS = 10 * 1000 * 1000 }; /* how long leases on a closed pool are waited for */
+
+/* A pool that is closed, and what belongs to it. */
+struct closed {
+    struct closed *next;
+    struct spw_device *device;
+    struct spw_pool *pool;
+    void *vm;
+    struct spw_migrate *tier;
+    uint64_t epoch; /* calls from before it may use the pool; 0: it cannot be told when they end */
+};
+
+/* Those that a call still used when they were closed. Under spw_process.lock. */
+static struct closed *in_use;
+
+/* Takes the pool of a device out of sight, unless `unless_used` and a context of the device is
+ * known. Whoever learns of a context later finds no pool. False: there is none, or it stays. */
+static bool take_out(struct spw_device *device, bool unless_used, struct closed *ret_closed)
+{
+    *ret_closed = (struct closed){.device = device};
     pthread_mutex_lock(&spw_process.lock);
-    pool = atomic_exchange(&device->pool, NULL);
-    if (pool != NULL) {
-        spw_migrate_destroy(device->tier);
-        spw_seam.close(pool, device->vm, closing);
-        device->vm = NULL;
-        device->tier = NULL;
+    spw_track_stream_lock();
+    if (!unless_used || spw_stream_contexts(device->ordinal) == 0) {
+        ret_closed->pool = atomic_exchange(&device->pool, NULL);
+        ret_closed->tier = atomic_exchange(&device->tier, NULL);
+        ret_closed->vm = atomic_exchange(&device->vm, NULL);
+    }
+    spw_track_stream_unlock();
+    if (ret_closed->pool != NULL) {
+        atomic_fetch_add(&device->closing, 1);
+        spw_pool_shut(ret_closed->pool);
     }
     pthread_mutex_unlock(&spw_process.lock);
+    return ret_closed->pool != NULL;
 }
+
+/* Destroys a closed pool. The device may have a new one, whose counters are the same: they change
+ * under its lock. Caller holds spw_process.lock. */
+static void destroy(const struct closed *closed, enum spw_closing closing)
+{
+    struct spw_pool *newer = spw_track_device_opened(closed->device);
+
+    if (newer != NULL) {
+        spw_pool_lock(newer);
+    }
+    spw_migrate_destroy(closed->tier);
+    spw_seam.close(closed->pool, closed->vm, closing);
+    if (newer != NULL) {
+        spw_pool_unlock(newer);
+    }
+    atomic_fetch_sub(&closed->device->closing, 1);
+}
+
+/* Keeps a closed pool until nobody uses it any more. Its contexts go now, and their events with
+ * them. Without memory for the record it is never destroyed. */
+static void keep(const struct closed *closed)
+{
+    struct closed *kept = malloc(sizeof(*kept));
+
+    spw_pool_lock(closed->pool);
+    spw_seam.forget_contexts(closed->vm);
+    spw_pool_unlock(closed->pool);
+    if (kept != NULL) {
+        *kept = *closed;
+        kept->next = in_use;
+        in_use = kept;
+    }
+}
+
+bool spw_device_sweep(void)
+{
+    struct closed **link = &in_use, *closed;
+    bool any = false;
+
+    pthread_mutex_lock(&spw_process.lock);
+    while ((closed = *link) != NULL) {
+        if (closed->epoch == 0 || !spw_track_lease_ended(closed->epoch, /* except_own */ false)) {
+            link = &closed->next;
+            continue;
+        }
+        *link = closed->next;
+        destroy(closed, SPW_CLOSING_CONTEXTS_GONE);
+        free(closed);
+        any = true;
+    }
+    pthread_mutex_unlock(&spw_process.lock);
+    return any;
+}
+
+bool spw_device_close_unused(struct spw_device *device, enum spw_closing closing)
+{
+    struct closed closed;
+    bool ended;
+
+    if (!take_out(device, /* unless_used */ true, &closed)) {
+        return spw_track_device_opened(device) == NULL;
+    }
+    closed.epoch = spw_track_lease_renew();
+    ended =
+        closed.epoch != 0 && spw_track_lease_await(closed.epoch, /* except_own */ true, AWAIT_NS);
+    pthread_mutex_lock(&spw_process.lock);
+    if (ended) {
+        destroy(&closed, closing);
+    } else {
+        keep(&closed);
+    }
+    pthread_mutex_unlock(&spw_process.lock);
+    return true;
+}
+
+void spw_device_abandon(struct spw_device *device)
+{
+    struct closed closed;
+
+    if (take_out(device, /* unless_used */ false, &closed)) {
+        pthread_mutex_lock(&spw_process.lock);
+        destroy(&closed, SPW_CLOSING_FORKED);
+        pthread_mutex_unlock(&spw_process.lock);
+    }
+    in_use = NULL; /* what is there is a part of the parent */
+}
+
+/* ---- streams and contexts ---- */
 
 void spw_track_device_retire_stream(const struct spw_stream *stream)
 {
@@ -130,9 +250,8 @@ static bool is_used_from(const struct spw_device *device, int ordinal)
            atomic_load(&device->access[ordinal]) != CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-void spw_track_device_note_context(struct spw_device *device, CUcontext context)
+void spw_track_device_note_context(const struct spw_device *device, CUcontext context)
 {
-    pthread_mutex_lock(&spw_process.lock);
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *owner = &spw_process.devices[i];
         struct spw_pool *pool = spw_track_device_opened(owner);
@@ -141,7 +260,6 @@ void spw_track_device_note_context(struct spw_device *device, CUcontext context)
             note_context(pool, owner->vm, context, owner != device);
         }
     }
-    pthread_mutex_unlock(&spw_process.lock);
 }
 
 void spw_track_device_forget_context(CUcontext context)

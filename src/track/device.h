@@ -1,8 +1,8 @@
 /* The pools of the devices: made at first use, found by address, told about streams and contexts.
  *
  * Locking: opening, closing, access and contexts take spw_process.lock; finding takes none. A pool
- * that is closed while another thread uses it is the program's error: it destroys a context in use.
- */
+ * is looked for and used under a lease (see lease.h) or under spw_process.lock: another thread may
+ * close it at any time, as it destroys the last context of a device that this one does not use. */
 #pragma once
 
 #include "track/process.h"
@@ -48,15 +48,24 @@ static inline struct spw_device *spw_track_device_owner(CUdeviceptr address,
 /* With SPILLWAY_CHECK: says which invariant of the pool is broken, if one is. */
 void spw_track_device_check(const struct spw_device *device, struct spw_pool *pool);
 
-/* Gives back the pool with everything in it, whoever holds it; the next use opens another. */
-void spw_track_device_close(struct spw_device *device, enum spw_closing closing);
+/* Gives back the pool with everything in it if no context of the device is known; the next use
+ * opens another. Calls that use it may go on using it: it is destroyed after them. False when it is
+ * open still. Caller holds no lock. */
+bool spw_device_close_unused(struct spw_device *device, enum spw_closing closing);
+
+/* Destroys closed pools that nobody uses any more. True when there were any. Caller holds no lock.
+ */
+bool spw_device_sweep(void);
+
+/* In a child after fork: forgets the pool, which is the parent's. */
+void spw_device_abandon(struct spw_device *device);
 
 /* A stream is about to be destroyed: every pool settles what was freed on it. */
 void spw_track_device_retire_stream(const struct spw_stream *stream);
 
 /* A context of the device was seen for the first time, or is about to go: told to every pool whose
- * memory is used from it. */
-void spw_track_device_note_context(struct spw_device *device, CUcontext context);
+ * memory is used from it. For the first, the caller holds spw_process.lock. */
+void spw_track_device_note_context(const struct spw_device *device, CUcontext context);
 void spw_track_device_forget_context(CUcontext context);
 
 /* Sets what device `accessor` may do with the device's memory, now and for later pools. */

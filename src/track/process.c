@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "track/device.h"
 #include "intercept/fork.h"
+#include "track/lease.h"
 #include "serve/policy_file.h"
 #include "track/spill.h"
 
@@ -122,6 +123,8 @@ bool spw_track_make_room(void)
     if (!spw_track_serves()) {
         return false;
     }
+    made = spw_device_sweep();
+    spw_track_lease_enter();
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *device = &spw_process.devices[i];
         struct spw_pool *pool = spw_track_device_opened(device);
@@ -131,5 +134,6 @@ bool spw_track_make_room(void)
             made = true;
         }
     }
+    spw_track_lease_leave();
     return made;
 }

@@ -3,7 +3,8 @@
  * One struct for the process. Locking: `lock` covers starting and the opening and closing of pools;
  * tables have locks of their own (see stream.h, ledger.h, capture.h). The order is: lock, streams,
  * captures, ledger, pools by ordinal. No lock is held while the real driver is asked to do the
- * program's work, nor around the dynamic loader. What is atomic may be read without a lock. */
+ * program's work, nor around the dynamic loader. What is atomic may be read without a lock. What
+ * goes with a pool is kept from being destroyed by a lease (see lease.h). */
 #pragma once
 
 #include <pthread.h>
@@ -60,10 +61,14 @@ struct spw_device {
     struct spw_charges *charges;        /* by site; NULL when none are kept */
     CUmemoryPool default_pool;          /* of the driver, NULL when it has none */
     _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
-    _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */
-    void *vm;                           /* the seam below the pool, set and cleared with it */
-    struct spw_migrate *tier;           /* the same; NULL: nothing goes to the host */
-    _Atomic bool failed;                /* the pool could not be had: calls pass */
+    /* The pool: NULL until first used, and when it cannot be had; the seam below it; and the host
+     * tier, NULL when nothing goes to the host. Set and cleared together under the lock; what was
+     * read of them is valid until the lock or the lease is given up under which it was read. */
+    _Atomic(struct spw_pool *) pool;
+    _Atomic(void *) vm;
+    _Atomic(struct spw_migrate *) tier;
+    _Atomic uint32_t closing; /* pools of it that are closed and not destroyed yet */
+    _Atomic bool failed;      /* the pool could not be had: calls pass */
     /* Who else may reach the device's memory: CUmemAccess_flags by accessor, for now and for a
      * pool opened later. */
     _Atomic uint8_t access[SPW_PROCESS_DEVICES];
@@ -110,6 +115,7 @@ struct spw_seam {
      * or is about to go. */
     void (*note_context)(void *vm, CUcontext context, bool peer);
     void (*forget_context)(void *vm, CUcontext context);
+    void (*forget_contexts)(void *vm); /* all of them */
     /* Writes the statistics file. No lock. */
     void (*report)(void);
     /* In a child after fork: the parent's statistics are not ours. */

@@ -61,6 +61,13 @@ static void describe(uint32_t site, char *text, size_t capacity)
     }
 }
 
+/* The host tier of a device, read once: another thread may close it meanwhile. NULL: there is none.
+ */
+static struct spw_migrate *tier_of(const struct spw_device *device)
+{
+    return atomic_load_explicit(&device->tier, memory_order_acquire);
+}
+
 /* While a capture is open nothing is moved. */
 static bool may_move(void)
 {
@@ -69,7 +76,9 @@ static bool may_move(void)
 
 bool spw_track_spill_away(struct spw_device *device)
 {
-    return device->tier != NULL && may_move() && spw_migrate_yield(device->tier);
+    struct spw_migrate *tier = tier_of(device);
+
+    return tier != NULL && may_move() && spw_migrate_yield(tier);
 }
 
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
@@ -82,26 +91,32 @@ enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, u
 {
     const struct spw_migrate_request request = {.bytes = bytes, .site = site, .describe = describe};
     struct spw_pool *pool = spw_track_device_opened(device);
+    struct spw_migrate *tier = tier_of(device);
+    void *vm = atomic_load(&device->vm);
 
-    if (pool == NULL || device->tier == NULL || !spw_migrate_ready(device->tier) ||
+    if (pool == NULL || vm == NULL || tier == NULL || !spw_migrate_ready(tier) ||
         spw_pool_charge_host_for(pool, bytes, site) != SPW_OK) {
         return refused;
     }
-    spw_migrate_announce(device->tier, &request, bytes, /* moved */ false);
-    *ret_node = spw_seam.host_node(device->vm);
+    spw_migrate_announce(tier, &request, bytes, /* moved */ false);
+    *ret_node = spw_seam.host_node(vm);
     return SPW_OK;
 }
 
 bool spw_track_spill_follows(const struct spw_device *device)
 {
-    return device->tier != NULL && may_move() && spw_migrate_follows(device->tier);
+    const struct spw_migrate *tier = tier_of(device);
+
+    return tier != NULL && may_move() && spw_migrate_follows(tier);
 }
 
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
                             const struct spw_stream *stream)
 {
-    if (device->tier != NULL) {
-        spw_migrate_expect(device->tier, addresses, count, stream,
+    struct spw_migrate *tier = tier_of(device);
+
+    if (tier != NULL) {
+        spw_migrate_expect(tier, addresses, count, stream,
                            may_move() && !atomic_load(&spw_process.leaving));
     }
 }
@@ -109,44 +124,57 @@ void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses
 void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,
                          bool kernel)
 {
-    if (device->tier != NULL) {
-        spw_migrate_use(device->tier, addresses, count, kernel);
+    struct spw_migrate *tier = tier_of(device);
+
+    if (tier != NULL) {
+        spw_migrate_use(tier, addresses, count, kernel);
     }
 }
 
 void spw_track_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count)
 {
-    if (device->tier != NULL) {
-        spw_migrate_use_among(device->tier, addresses, count);
+    struct spw_migrate *tier = tier_of(device);
+
+    if (tier != NULL) {
+        spw_migrate_use_among(tier, addresses, count);
     }
 }
 
 void spw_track_spill_meet_kernel(struct spw_device *device)
 {
-    if (device->tier != NULL) {
-        spw_migrate_meet_kernel(device->tier);
+    struct spw_migrate *tier = tier_of(device);
+
+    if (tier != NULL) {
+        spw_migrate_meet_kernel(tier);
     }
 }
 
 bool spw_track_spill_has_room(struct spw_device *device)
 {
-    return device->tier != NULL && spw_migrate_has_room(device->tier);
+    struct spw_migrate *tier = tier_of(device);
+
+    return tier != NULL && spw_migrate_has_room(tier);
 }
 
 void spw_track_spill_prepare(struct spw_device *device)
 {
-    if (device->tier != NULL && may_move()) {
-        spw_migrate_prepare(device->tier);
+    struct spw_migrate *tier = tier_of(device);
+
+    if (tier != NULL && may_move()) {
+        spw_migrate_prepare(tier);
     }
 }
 
 void spw_track_spill_rest(struct spw_device *device)
 {
-    if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
-        may_move() && !atomic_load(&spw_process.leaving)) {
-        spw_migrate_rest(device->tier);
-        if (SPW_UNLIKELY(spw_process.check)) {
-            spw_track_device_check(device, spw_track_device_opened(device));
+    struct spw_migrate *tier = tier_of(device);
+    struct spw_pool *pool = spw_track_device_opened(device);
+
+    if (tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 && may_move() &&
+        !atomic_load(&spw_process.leaving)) {
+        spw_migrate_rest(tier);
+        if (SPW_UNLIKELY(spw_process.check) && pool != NULL) {
+            spw_track_device_check(device, pool);
         }
     }
 }
@@ -155,7 +183,7 @@ enum spw_err spw_track_spill_alloc(const struct spw_request *request,
                                    const struct spw_pool_placement *wish, enum spw_err refused,
                                    uint64_t *ret_address)
 {
-    struct spw_migrate *tier = request->device->tier;
+    struct spw_migrate *tier = tier_of(request->device);
     const struct spw_migrate_request asked = {.bytes = request->bytes,
                                               .stream = request->stream,
                                               .context = request->context,

@@ -15,7 +15,7 @@
 /* Both tables hold struct spw_stream_info: created streams by their handle, and the legacy stream
  * of every context seen by the context. The threads' own streams are in neither, for no other
  * thread can name them. `generation` rises when something is forgotten: what threads keep is stale
- * then. */
+ * then. The table of contexts changes only under spw_process.lock as well. */
 static struct {
     pthread_mutex_t lock;
     struct spw_map created;
@@ -135,11 +135,15 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
         spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuCtxGetDevice);
         spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuCtxPopCurrent_v2);
     }
-    if (done && remember(&table.contexts, (uintptr_t)context, ret_info)) {
-        spw_track_device_note_context(&spw_process.devices[ret_info->ordinal], context);
-        return true;
+    if (!done) {
+        return false;
     }
-    return false;
+    /* Whoever finds the context in the table relies on the pools' knowing it. */
+    pthread_mutex_lock(&spw_process.lock);
+    spw_track_device_note_context(&spw_process.devices[ret_info->ordinal], context);
+    done = remember(&table.contexts, (uintptr_t)context, ret_info);
+    pthread_mutex_unlock(&spw_process.lock);
+    return done;
 }
 
 /* A stream that the program created. */
@@ -297,9 +301,11 @@ void spw_track_stream_retire_context(CUcontext context, bool gone)
         pthread_mutex_unlock(&table.lock);
         bury(info, gone);
     } while (info != NULL);
+    pthread_mutex_lock(&spw_process.lock);
     pthread_mutex_lock(&table.lock);
     info = forget(&table.contexts, (uintptr_t)context);
     pthread_mutex_unlock(&table.lock);
+    pthread_mutex_unlock(&spw_process.lock);
     bury(info, gone);
 }
 
@@ -314,6 +320,17 @@ CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor)
     }
     pthread_mutex_unlock(&table.lock);
     return found;
+}
+
+size_t spw_stream_contexts(int ordinal)
+{
+    const struct spw_stream_info *info;
+    size_t cursor = 0, count = 0;
+
+    while ((info = spw_map_next(&table.contexts, &cursor)) != NULL) {
+        count += info->ordinal == ordinal;
+    }
+    return count;
 }
 
 void spw_track_stream_lock(void)

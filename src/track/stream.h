@@ -38,10 +38,15 @@ void spw_track_stream_retire(CUstream handle);
 void spw_track_stream_retire_context(CUcontext context, bool gone);
 
 /* Steps through the contexts of a device that were seen and are not gone: the one behind *cursor (0
- * to begin with), or NULL. */
+ * to begin with), or NULL. Caller holds spw_process.lock. */
 CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor);
 
-/* For fork: the lock around it, and an empty table for the child. */
+/* How many they are. Caller holds the lock of the next two functions. */
+size_t spw_stream_contexts(int ordinal);
+
+/* Keeps streams and contexts from being learnt or forgotten. */
 void spw_track_stream_lock(void);
 void spw_track_stream_unlock(void);
+
+/* For fork: an empty table for the child. */
 void spw_track_stream_reset(void);

@@ -88,6 +88,26 @@ class Programs(harness.Case):
         result = self.run_program(PROGRAMS / "exits", "reset", status=5)
         self.assertEqual(result.stdout, "memory calls: 0\n")
 
+    def contexts_come_and_go(self, kind):
+        """In a program that is right, and ends: anything else is the library's fault."""
+        for check in ("off", "on"):
+            result = self.run_program(PROGRAMS / "contexts", kind, 800, timeout=60,
+                                      SIM_DEVICES=2, CHECK=check)
+            self.assertEqual(result.stdout, "done\n")
+            self.assertEqual(result.device(1)["live_bytes"], 0)
+
+    def test_own_contexts_come_and_go(self):
+        self.contexts_come_and_go("own")
+
+    def test_primary_contexts_come_and_go(self):
+        self.contexts_come_and_go("primary")
+
+    def test_contexts_of_a_used_device_come_and_go(self):
+        self.contexts_come_and_go("shared")
+
+    def test_contexts_with_peer_access_come_and_go(self):
+        self.contexts_come_and_go("peer")
+
     def test_host_function_that_waits(self):
         self.run_both(PROGRAMS / "host_function", timeout=60)
 

@@ -1,0 +1,101 @@
+/* Leases: a pool, and all that belongs to it, stays valid while a call of the program uses it.
+ *
+ * A thread destroys the last context of a device, and with it the device's pool, while other
+ * threads go through the pools of all devices. So every call that may touch a pool holds a lease
+ * from its beginning to its end. A pool that is closed is taken out of sight first, and destroyed
+ * when every call that may have seen it has ended.
+ *
+ * The holder takes no lock: each thread notes in a slot of its own the epoch in which its call
+ * began. Whoever closes a pool begins a new epoch and makes the slots of all threads visible with
+ * one system call. Any thread, no lock. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SPW_LEASE_SLOTS = 1024 };
+
+struct spw_lease_slot {
+    _Alignas(64) _Atomic uint64_t epoch; /* in which the call began; 0: no call is under way */
+    _Atomic uint32_t sharing;            /* of the last slot: calls under way */
+    _Atomic bool taken;
+};
+
+struct spw_leases {
+    _Atomic uint64_t epoch;
+    _Atomic bool fenced; /* the system call is missing: threads order their stores themselves */
+    struct spw_lease_slot slots[SPW_LEASE_SLOTS]; /* the last one is for threads that got none */
+};
+
+struct spw_lease_thread {
+    struct spw_lease_slot *slot; /* NULL: none yet */
+    uint32_t depth;              /* leases held, one inside the other */
+};
+
+extern struct spw_leases spw_leases;
+extern _Thread_local struct spw_lease_thread spw_lease_thread
+    __attribute__((tls_model("initial-exec")));
+
+/* The slow part of spw_track_lease_enter: finds a slot for the thread. */
+struct spw_lease_slot *spw_track_lease_join(void);
+
+static inline bool spw_track_lease_shared(const struct spw_lease_slot *slot)
+{
+    return slot == &spw_leases.slots[SPW_LEASE_SLOTS - 1];
+}
+
+/* Before and after everything that looks at the pool of a device, or what belongs to it. They
+ * nest. What was read under a lease must not be used after it. */
+static inline void spw_track_lease_enter(void)
+{
+    struct spw_lease_slot *slot = spw_lease_thread.slot;
+
+    if (spw_lease_thread.depth++ > 0) {
+        return;
+    }
+    if (__builtin_expect(slot == NULL, 0)) {
+        slot = spw_track_lease_join();
+    }
+    if (__builtin_expect(spw_track_lease_shared(slot), 0)) {
+        atomic_fetch_add(&slot->sharing, 1);
+    } else {
+        atomic_store_explicit(&slot->epoch,
+                              atomic_load_explicit(&spw_leases.epoch, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
+    if (__builtin_expect(atomic_load_explicit(&spw_leases.fenced, memory_order_relaxed), 0)) {
+        atomic_thread_fence(memory_order_seq_cst);
+    } else {
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+}
+
+static inline void spw_track_lease_leave(void)
+{
+    struct spw_lease_slot *slot = spw_lease_thread.slot;
+
+    if (--spw_lease_thread.depth > 0) {
+        return;
+    }
+    if (__builtin_expect(spw_track_lease_shared(slot), 0)) {
+        atomic_fetch_sub(&slot->sharing, 1);
+    } else {
+        atomic_store_explicit(&slot->epoch, 0, memory_order_release);
+    }
+}
+
+/* Begins a new epoch and returns it. To be called when something was taken out of sight. 0 when
+ * that cannot be made known to the other threads: it must never be destroyed then. */
+uint64_t spw_track_lease_renew(void);
+
+/* Whether every lease from before `epoch` has ended; with `except_own`, that of the calling thread
+ * does not count. */
+bool spw_track_lease_ended(uint64_t epoch, bool except_own);
+
+/* Waits until it has, but not longer than `most_ns`. */
+bool spw_track_lease_await(uint64_t epoch, bool except_own, uint64_t most_ns);
+
+/* In a child after fork: the other threads are gone. */
+void spw_track_lease_reset(void);
