@@ -1,6 +1,7 @@
 #include "intercept/fork.h"
 
 #include "track/capture.h"
+#include "serve/contexts.h"
 #include "track/device.h"
 #include "track/indirect.h"
 #include "track/lease.h"
@@ -92,6 +93,7 @@ static void child(void)
         }
     }
     spw_track_stream_reset();
+    spw_serve_context_reset();
     spw_track_capture_reset();
     spw_track_ledger_reset();
     spw_track_indirect_reset();

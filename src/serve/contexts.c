@@ -3,10 +3,14 @@
  * Blocks belong to the context they were allocated in and go with it. When it is the last one seen
  * on its device, the whole pool goes, orderly and before the context, and the next use makes a new
  * one. At the end of the process everything goes by itself. */
+#include "serve/contexts.h"
+
 #include "track/capture.h"
 #include "track/device.h"
 #include "intercept/entry.h"
 #include "track/stream.h"
+
+#include <pthread.h>
 
 /* ---- streams ---- */
 
@@ -164,6 +168,45 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 
 /* ---- primary contexts ---- */
 
+/* Held from before a primary context is released until it is known whether that was its end, and
+ * its pool is closed: a thread that retains it again meanwhile would lose its blocks. No lock is
+ * held when it is taken. A driver that calls back finds that the thread has it already. */
+static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool has_primary_lock __attribute__((tls_model("initial-exec")));
+
+static bool enter_primary(void)
+{
+    if (has_primary_lock) {
+        return false;
+    }
+    pthread_mutex_lock(&primary_lock);
+    has_primary_lock = true;
+    return true;
+}
+
+static void leave_primary(bool entered)
+{
+    if (entered) {
+        has_primary_lock = false;
+        pthread_mutex_unlock(&primary_lock);
+    }
+}
+
+void spw_serve_context_reset(void)
+{
+    pthread_mutex_init(&primary_lock, NULL);
+}
+
+CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
+{
+    bool entered = enter_primary();
+    CUresult result;
+
+    SPW_FORWARD(result, spw_track_driver()->cuDevicePrimaryCtxRetain(pctx, dev));
+    leave_primary(entered);
+    return result;
+}
+
 static bool is_active(const struct spw_device *device)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -193,14 +236,24 @@ static CUcontext primary_of(CUdevice dev)
 
 CUresult spw_serve_cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
+    bool entered = enter_primary();
+    CUresult result;
+
     lose_context(primary_of(dev));
-    return spw_track_driver()->cuDevicePrimaryCtxReset_v2(dev);
+    result = spw_track_driver()->cuDevicePrimaryCtxReset_v2(dev);
+    leave_primary(entered);
+    return result;
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
 {
+    bool entered = enter_primary();
+    CUresult result;
+
     lose_context(primary_of(dev));
-    return spw_track_driver()->cuDevicePrimaryCtxReset(dev);
+    result = spw_track_driver()->cuDevicePrimaryCtxReset(dev);
+    leave_primary(entered);
+    return result;
 }
 
 /* Whether a release is the last one is known only afterwards. */
@@ -216,14 +269,20 @@ static CUresult released(CUdevice dev, CUcontext primary, CUresult result)
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
+    bool entered = enter_primary();
     CUcontext primary = primary_of(dev);
+    CUresult result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease_v2(dev));
 
-    return released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease_v2(dev));
+    leave_primary(entered);
+    return result;
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxRelease(CUdevice dev)
 {
+    bool entered = enter_primary();
     CUcontext primary = primary_of(dev);
+    CUresult result = released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease(dev));
 
-    return released(dev, primary, spw_track_driver()->cuDevicePrimaryCtxRelease(dev));
+    leave_primary(entered);
+    return result;
 }

@@ -1,9 +1,10 @@
 /* Threads that work on one device while another thread creates and destroys contexts. Needs two
- * devices. Arguments: what the other thread does ("own", "primary", "shared" or "peer") and for how
- * many milliseconds.
+ * devices. Arguments: what the other thread does ("own", "primary", "counted", "shared" or "peer")
+ * and for how many milliseconds.
  *
  * own: creates and destroys its own context of device 1.
  * primary: retains the primary context of device 1, and releases or resets it.
+ * counted: so do two threads, that only retain and release it.
  * shared: creates and destroys its own context of device 0.
  * peer: as "own", and its contexts may reach the memory of device 0. */
 #include <cuda.h>
@@ -115,8 +116,8 @@ static void primary_context(bool reset)
 static void *come_and_go(void *unused)
 {
     for (unsigned int i = 0; !atomic_load(&test.over); i++) {
-        if (strcmp(test.kind, "primary") == 0) {
-            primary_context(i % 2 == 0);
+        if (strcmp(test.kind, "primary") == 0 || strcmp(test.kind, "counted") == 0) {
+            primary_context(strcmp(test.kind, "primary") == 0 && i % 2 == 0);
         } else {
             own_context(test.devices[strcmp(test.kind, "shared") == 0 ? 0 : 1]);
         }
@@ -126,7 +127,8 @@ static void *come_and_go(void *unused)
 
 int main(int argc, char **argv)
 {
-    pthread_t workers[WORKERS], other;
+    pthread_t workers[WORKERS], others[2];
+    int other_count;
     struct timespec length;
     long milliseconds;
 
@@ -138,13 +140,18 @@ int main(int argc, char **argv)
     MUST(cuDeviceGet(&test.devices[0], 0));
     MUST(cuDeviceGet(&test.devices[1], 1));
     MUST(cuDevicePrimaryCtxRetain(&test.first, test.devices[0]));
-    MUST(pthread_create(&other, NULL, come_and_go, NULL));
+    other_count = strcmp(test.kind, "counted") == 0 ? 2 : 1;
+    for (int i = 0; i < other_count; i++) {
+        MUST(pthread_create(&others[i], NULL, come_and_go, NULL));
+    }
     for (size_t i = 0; i < WORKERS; i++) {
         MUST(pthread_create(&workers[i], NULL, work, (void *)(i + 1)));
     }
     nanosleep(&length, NULL);
     atomic_store(&test.over, true);
-    MUST(pthread_join(other, NULL));
+    for (int i = 0; i < other_count; i++) {
+        MUST(pthread_join(others[i], NULL));
+    }
     for (size_t i = 0; i < WORKERS; i++) {
         MUST(pthread_join(workers[i], NULL));
     }

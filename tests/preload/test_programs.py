@@ -102,6 +102,9 @@ class Programs(harness.Case):
     def test_primary_contexts_come_and_go(self):
         self.contexts_come_and_go("primary")
 
+    def test_counted_primary_contexts_come_and_go(self):
+        self.contexts_come_and_go("counted")
+
     def test_contexts_of_a_used_device_come_and_go(self):
         self.contexts_come_and_go("shared")
 
