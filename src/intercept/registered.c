@@ -10,14 +10,14 @@
 
 void spw_intercept_registered_fix(CUdeviceptr address, size_t bytes)
 {
-    static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
+    static const struct spw_block_attributes known = {.fix = SPW_FIXED_SHARED};
     struct spw_pool *pool;
 
     if (atomic_load_explicit(&spw_process.state, memory_order_acquire) != SPW_PROCESS_RUNNING ||
         spw_track_device_owner(address, &pool) == NULL) {
         return;
     }
-    (void)spw_pool_treat(pool, address, bytes, &known);
+    (void)spw_pool_set_attributes(pool, address, bytes, &known);
     if (atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > 0) {
         /* Whoever registers memory that cannot be had says so. */
         (void)spw_serve_placement_commit("registration");

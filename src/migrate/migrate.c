@@ -70,7 +70,7 @@ static uint64_t granule_of(const struct spw_pool *pool)
 {
     uint64_t address, bytes, granule;
 
-    spw_pool_large(pool, &address, &bytes, &granule);
+    spw_pool_large_range(pool, &address, &bytes, &granule);
     return granule;
 }
 
@@ -131,7 +131,7 @@ static void find_out(struct spw_migrate *tier)
         return;
     }
     tier->state = err == SPW_OK ? OPEN : CLOSED;
-    tier->pins = err == SPW_OK && spw_pool_pins(tier->config.pool);
+    tier->pins = err == SPW_OK && spw_pool_uses_pinned(tier->config.pool);
     tier->refused = err;
 }
 
@@ -232,7 +232,7 @@ static const struct spw_access_log_moment *passed(struct spw_migrate *tier)
 /* Moves blocks to the host that will not be used for long, or were not. */
 static enum spw_err spill(struct spw_migrate *tier, uint64_t bytes, bool must, uint64_t *ret_bytes)
 {
-    struct spw_move_wish wish = {
+    struct spw_move_request wish = {
         .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : COLD_AGE};
     struct spw_access_log_plan plan;
     struct spw_access_log_wish heat_wish = {
@@ -342,7 +342,7 @@ static uint64_t batch_of(const struct spw_migrate *tier)
 static bool begin_move(struct spw_migrate *tier, const struct spw_access_log_plan *plan,
                        const struct spw_access_log_moment *since)
 {
-    const struct spw_move_wish wish = {.places = plan->places, .count = plan->count};
+    const struct spw_move_request wish = {.places = plan->places, .count = plan->count};
 
     if (spw_migrate_migration_begin(&tier->mover, &wish, /* foreseen */ true, since) != SPW_OK) {
         return false;
@@ -569,7 +569,7 @@ bool spw_migrate_ready(struct spw_migrate *tier)
 
 bool spw_migrate_yield(struct spw_migrate *tier)
 {
-    struct spw_move_wish wish = {.to = SPW_TIER_HOST, .bytes = YIELD_BYTES};
+    struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = YIELD_BYTES};
     uint64_t bytes = 0;
 
     pthread_mutex_lock(&tier->lock);
@@ -585,7 +585,7 @@ bool spw_migrate_yield(struct spw_migrate *tier)
 void spw_migrate_rest(struct spw_migrate *tier)
 {
     const struct spw_counters *counters = tier->config.counters;
-    struct spw_move_wish wish = {.to = SPW_TIER_DEVICE};
+    struct spw_move_request wish = {.to = SPW_TIER_DEVICE};
     struct spw_pool_usage usage;
     uint64_t used, kept, bytes, events, period;
 

@@ -13,16 +13,16 @@ struct request {
     uint64_t requested;
     uint64_t bytes; /* rounded up */
     const struct spw_stream *stream;
-    struct spw_stream_queue *lane; /* of the stream; NULL without one */
+    struct spw_stream_queue *queue; /* of the stream; NULL without one */
     void *context;
     enum spw_heap_class heap;
     uint32_t site;
-    const struct spw_pool_placement *wish; /* NULL: none */
-    bool spilling;                         /* may be on the host */
-    bool lazy;                             /* gets its memory later */
-    bool device_full;                      /* the driver refused to create more */
-    bool wait_refused;                     /* the host may not wait now */
-    size_t host_granules; /* of the block that are to be on the host, by its wish */
+    const struct spw_pool_placement *placement; /* NULL: none */
+    bool spilling;                              /* may be on the host */
+    bool lazy;                                  /* gets its memory later */
+    bool device_full;                           /* the driver refused to create more */
+    bool wait_refused;                          /* the host may not wait now */
+    size_t host_granules; /* of the block that are to be on the host, by its placement */
     uint64_t host_bytes;  /* of the block that was had */
 };
 
@@ -79,10 +79,10 @@ static void steal(struct spw_pool *pool, size_t count)
     if (spare >= count) {
         return;
     }
-    spw_pool_settle(pool, NULL, false);
+    spw_pool_poll_queues(pool, NULL, false);
     taken = spw_pool_space_steal(&pool->space, count - spare);
     if (taken < count - spare) {
-        spw_pool_settle(pool, NULL, true);
+        spw_pool_poll_queues(pool, NULL, true);
         taken += spw_pool_space_steal(&pool->space, count - spare - taken);
     }
     if (taken > 0) {
@@ -94,17 +94,17 @@ static void steal(struct spw_pool *pool, size_t count)
 
 static bool anything_pending(const struct spw_pool *pool)
 {
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
-        if (pool->lanes.by_number[i]->count > 0) {
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
+        if (pool->queues.by_number[i]->count > 0) {
             return true;
         }
     }
-    return pool->lanes.waiters > 0;
+    return pool->queues.waiters > 0;
 }
 
 /* Gets `count` spare chunks beyond the allowance: by stealing, then by growing up to the limit.
  * SPW_E_AGAIN when waiting for the device may help. */
-static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_t count)
+static enum spw_err reclaim_or_grow(struct spw_pool *pool, struct request *request, size_t count)
 {
     enum spw_err err;
 
@@ -114,8 +114,8 @@ static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_
     }
     /* cuMemFree may have waited for the device on a bare driver, so waiting for it here is no
      * worse, and keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. */
-    if (request->lane == NULL && !request->wait_refused &&
-        spw_pool_stream_queue_all(&pool->lanes)->count > 0) {
+    if (request->queue == NULL && !request->wait_refused &&
+        spw_pool_stream_queue_all(&pool->queues)->count > 0) {
         return SPW_E_AGAIN;
     }
     err = grow(pool, request, count, UINT64_MAX);
@@ -166,9 +166,9 @@ static enum spw_err get_host(struct spw_pool *pool, size_t count)
     const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
 
     if (host->spare_count < count && !create_host(pool, count)) {
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
-        spw_pool_space_shed_host(&pool->space);
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        spw_pool_space_evict_host_heap(&pool->space);
     }
     return host->spare_count >= count ? SPW_OK
            : anything_pending(pool)   ? SPW_E_AGAIN
@@ -187,7 +187,7 @@ static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, 
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    *ret_block = spw_pool_space_settle_claim(&pool->space, claim, bytes);
+    *ret_block = spw_pool_space_finish_claim(&pool->space, claim, bytes);
     return SPW_OK;
 }
 
@@ -200,29 +200,29 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct request *r
     if (request->lazy || (request->host_granules > 0 && request->heap != SPW_HEAP_HOST)) {
         return NULL; /* no memory lies there as it should */
     }
-    if (request->lane == NULL) {
+    if (request->queue == NULL) {
         /* What cuMemFree gave back is the first choice of cuMemAlloc, so look every time: an event
          * and a query, against the hundreds of microseconds of the calls they stand in for. */
-        spw_pool_settle_lane(pool, spw_pool_stream_queue_all(&pool->lanes), true);
+        spw_pool_poll_queue(pool, spw_pool_stream_queue_all(&pool->queues), true);
     }
-    extent = spw_pool_space_best(&pool->space, request->heap, request->bytes, request->lane);
+    extent = spw_pool_space_best(&pool->space, request->heap, request->bytes, request->queue);
     return extent != NULL ? spw_pool_space_take(&pool->space, extent, request->bytes) : NULL;
 }
 
 /* Takes memory whose work on another stream is pending, by making the request's stream wait. */
-static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct request *request)
+static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct request *request)
 {
     struct spw_extent *best = NULL;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count && request->lane != NULL; i++) {
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count && request->queue != NULL; i++) {
         struct spw_extent *extent;
 
-        lane = pool->lanes.by_number[i];
-        if (lane == request->lane) {
+        queue = pool->queues.by_number[i];
+        if (queue == request->queue) {
             continue;
         }
-        extent = spw_pool_bins_best(&lane->bins[request->heap], request->bytes);
+        extent = spw_pool_bins_best(&queue->bins[request->heap], request->bytes);
         if (extent != NULL && (best == NULL || extent->bytes < best->bytes)) {
             best = extent;
         }
@@ -230,9 +230,9 @@ static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct re
     if (best == NULL) {
         return NULL;
     }
-    lane = best->lane;
-    if (spw_pool_stream_queue_fence(&pool->lanes, lane) != SPW_OK || lane->count == 0 ||
-        pool->ops->wait_stream(pool->vm, request->stream, spw_pool_stream_queue_newest(lane)) !=
+    queue = best->queue;
+    if (spw_pool_stream_queue_fence(&pool->queues, queue) != SPW_OK || queue->count == 0 ||
+        pool->ops->wait_stream(pool->vm, request->stream, spw_pool_stream_queue_newest(queue)) !=
             SPW_OK) {
         return NULL;
     }
@@ -259,17 +259,17 @@ static enum spw_err claim_ahead(struct spw_pool *pool, const struct request *req
     enum spw_window_kind kind = request->spilling ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE;
     uint64_t more = ahead_of(pool, request) * pool->config.granule_bytes;
     enum spw_err err = spw_pool_space_claim(&pool->space, request->heap, request->bytes + more,
-                                            request->lane, kind, ret_claim);
+                                            request->queue, kind, ret_claim);
 
     return err == SPW_E_NO_MEMORY && more > 0
-               ? spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+               ? spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->queue,
                                       kind, ret_claim)
                : err;
 }
 
 /* Backs new addresses for the block, with chunks that are spare, created within the allowance, or,
- * if it must be, scraped together. SPW_E_AGAIN when there is another way. */
-static enum spw_err back_new(struct spw_pool *pool, struct request *request, bool scraping,
+ * if it must be, reclaimed. SPW_E_AGAIN when there is another way. */
+static enum spw_err back_new(struct spw_pool *pool, struct request *request, bool reclaiming,
                              struct spw_extent **ret_block)
 {
     struct spw_extent *claim;
@@ -280,8 +280,8 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
         return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
     }
     missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
-    if (scraping) {
-        err = scrape(pool, request, missing);
+    if (reclaiming) {
+        err = reclaim_or_grow(pool, request, missing);
         if (request->spilling && is_short(request, err) && add_host(pool, missing)) {
             err = SPW_OK;
         }
@@ -304,7 +304,7 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct request *
 {
     struct spw_extent *claim;
     enum spw_err err = spw_pool_space_claim(&pool->space, request->heap, request->bytes,
-                                            request->lane, SPW_WINDOW_FRESH, &claim);
+                                            request->queue, SPW_WINDOW_FRESH, &claim);
 
     if (err == SPW_OK) {
         *ret_block = spw_pool_lazy_begin(pool, claim);
@@ -313,14 +313,14 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct request *
 }
 
 /* Backs new addresses for a block that a rule wishes to be on the host, all of it, or in part. */
-static enum spw_err back_as_wished(struct spw_pool *pool, struct request *request,
+static enum spw_err back_as_placed(struct spw_pool *pool, struct request *request,
                                    struct spw_extent **ret_block)
 {
     bool all = request->heap == SPW_HEAP_HOST;
     struct spw_extent *claim;
     size_t missing, host;
     enum spw_err err =
-        spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+        spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->queue,
                              all ? SPW_WINDOW_DEVICE : SPW_WINDOW_FRESH, &claim);
 
     if (err != SPW_OK) {
@@ -330,7 +330,7 @@ static enum spw_err back_as_wished(struct spw_pool *pool, struct request *reques
     host = all ? missing : request->host_granules;
     err = grow(pool, request, missing - host, growth_bound(pool, request));
     if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing - host) {
-        err = scrape(pool, request, missing - host);
+        err = reclaim_or_grow(pool, request, missing - host);
     }
     if (err == SPW_OK) {
         err = get_host(pool, host);
@@ -353,11 +353,11 @@ static enum spw_err miss(struct spw_pool *pool, struct request *request,
 {
     enum spw_err err;
 
-    spw_pool_settle(pool, request->lane, true);
-    if (pool->space.host_extents > 0 && request->lane != NULL) {
-        spw_pool_settle_lane(pool, request->lane, true);
+    spw_pool_poll_queues(pool, request->queue, true);
+    if (pool->space.host_extents > 0 && request->queue != NULL) {
+        spw_pool_poll_queue(pool, request->queue, true);
     }
-    spw_pool_space_shed(&pool->space);
+    spw_pool_space_evict_free_host(&pool->space);
     *ret_block = try_hit(pool, request);
     if (*ret_block != NULL) {
         return SPW_OK;
@@ -367,17 +367,17 @@ static enum spw_err miss(struct spw_pool *pool, struct request *request,
         return take_addresses(pool, request, ret_block);
     }
     if (request->host_granules > 0) {
-        return back_as_wished(pool, request, ret_block);
+        return back_as_placed(pool, request, ret_block);
     }
-    err = back_new(pool, request, /* scraping */ false, ret_block);
+    err = back_new(pool, request, /* reclaiming */ false, ret_block);
     if (err != SPW_E_AGAIN) {
         return err;
     }
-    *ret_block = try_other_lanes(pool, request);
+    *ret_block = try_other_queues(pool, request);
     if (*ret_block != NULL) {
         return SPW_OK;
     }
-    return back_new(pool, request, /* scraping */ true, ret_block);
+    return back_new(pool, request, /* reclaiming */ true, ret_block);
 }
 
 /* Finds or makes the block, with room for it in the address map. */
@@ -403,7 +403,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
         if (request->wait_refused) {
             return request->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
         }
-        request->wait_refused = spw_pool_wait_for_one(pool) != SPW_OK;
+        request->wait_refused = spw_pool_wait_for_fence(pool) != SPW_OK;
     }
 }
 
@@ -420,7 +420,8 @@ static enum spw_err admit(const struct spw_pool *pool, const struct request *req
     if (live + request->bytes > pool->config.limit_bytes + host) {
         return SPW_E_LIMIT;
     }
-    return request->wish == NULL || spw_pool_placement_allows(pool, request->wish, request->bytes)
+    return request->placement == NULL ||
+                   spw_pool_placement_allows(pool, request->placement, request->bytes)
                ? SPW_OK
                : SPW_E_QUOTA;
 }
@@ -433,7 +434,7 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct request *request
 
     if (err != SPW_OK && pool->slabs.table != NULL && is_short(request, err) &&
         (request->spilling || request->heap == SPW_HEAP_HOST) &&
-        spw_pool_slabs_alloc(pool, request->bytes, request->lane, ret_block) == SPW_OK) {
+        spw_pool_slabs_alloc(pool, request->bytes, request->queue, ret_block) == SPW_OK) {
         return SPW_OK;
     }
     return err;
@@ -444,7 +445,7 @@ static void begin_block(struct spw_pool *pool, const struct request *request,
                         struct spw_extent *block)
 {
     block->requested = request->requested;
-    block->used = pool->lanes.clock;
+    block->used = pool->queues.clock;
     block->id = ++pool->next_id;
     block->stream_id = request->stream != NULL ? request->stream->id : 0;
     block->context = request->context;
@@ -455,8 +456,8 @@ static void begin_block(struct spw_pool *pool, const struct request *request,
     block->rule = 0;
     block->lazy = request->lazy;
     block->placed = 0;
-    if (request->wish != NULL) {
-        spw_pool_placement_begin(pool, block, request->wish);
+    if (request->placement != NULL) {
+        spw_pool_placement_begin(pool, block, request->placement);
     }
     spw_pool_address_map_put(&pool->blocks, block);
     pool->own_live_bytes += request->bytes;
@@ -483,8 +484,8 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
         return err;
     }
     if (request->stream != NULL) {
-        request->lane = spw_pool_stream_queue_of(&pool->lanes, request->stream);
-        if (request->lane == NULL) {
+        request->queue = spw_pool_stream_queue_of(&pool->queues, request->stream);
+        if (request->queue == NULL) {
             return SPW_E_NO_HOST;
         }
     }
@@ -504,19 +505,19 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
  * whole on the host needs no granules of its own. */
 static void choose_heap(const struct spw_pool *pool, struct request *request)
 {
-    const struct spw_pool_placement *wish = request->wish;
+    const struct spw_pool_placement *placement = request->placement;
     uint64_t granule = pool->config.granule_bytes;
     uint64_t all = (request->bytes + granule - 1) / granule;
-    uint64_t share = (request->bytes * wish->host_permille / 1000 + granule / 2) / granule;
+    uint64_t share = (request->bytes * placement->host_permille / 1000 + granule / 2) / granule;
 
-    if (wish->region > 0 && wish->region <= pool->config.regions) {
-        request->heap = SPW_HEAP_REGION + wish->region - 1;
+    if (placement->region > 0 && placement->region <= pool->config.regions) {
+        request->heap = SPW_HEAP_REGION + placement->region - 1;
     }
     if (request->spilling) {
         return; /* it is enough to have it anywhere */
     }
-    request->lazy = wish->lazy && request->bytes >= granule && pool->config.lazies != NULL;
-    request->host_granules = (size_t)(wish->on_host ? all : share < all ? share : all);
+    request->lazy = placement->lazy && request->bytes >= granule && pool->config.lazies != NULL;
+    request->host_granules = (size_t)(placement->on_host ? all : share < all ? share : all);
     if (request->host_granules == all && pool->config.host_heap) {
         request->heap = SPW_HEAP_HOST;
     } else if (request->host_granules > 0 && request->heap == SPW_HEAP_SMALL) {
@@ -536,7 +537,7 @@ static enum spw_err alloc(struct spw_pool *pool, struct request *request, uint64
     }
     request->bytes = (request->requested + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
     request->heap = request->bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
-    if (request->wish != NULL) {
+    if (request->placement != NULL) {
         choose_heap(pool, request);
     }
     pthread_mutex_lock(&pool->lock);
@@ -557,14 +558,14 @@ enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
 
 enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
                                  const struct spw_stream *stream, void *context, uint32_t site,
-                                 const struct spw_pool_placement *wish, bool anywhere,
+                                 const struct spw_pool_placement *placement, bool anywhere,
                                  uint64_t *ret_address, uint64_t *ret_host_bytes)
 {
     struct request request = {.requested = bytes,
                               .stream = stream,
                               .context = context,
                               .site = site,
-                              .wish = wish,
+                              .placement = placement,
                               .spilling = anywhere};
     enum spw_err err = alloc(pool, &request, ret_address);
 
@@ -572,18 +573,18 @@ enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
     return err;
 }
 
-enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling)
+enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool spilling)
 {
     struct request request = {.spilling = spilling};
     enum spw_err err;
 
     do {
         request.device_full = false;
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
         err = grow(pool, &request, count, growth_bound(pool, &request));
         if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < count) {
-            err = scrape(pool, &request, count);
+            err = reclaim_or_grow(pool, &request, count);
         }
         if (spilling && is_short(&request, err) && add_host(pool, count)) {
             err = SPW_OK;
@@ -591,7 +592,7 @@ enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling
         if (err != SPW_E_AGAIN || request.wait_refused) {
             break;
         }
-        request.wait_refused = spw_pool_wait_for_one(pool) != SPW_OK;
+        request.wait_refused = spw_pool_wait_for_fence(pool) != SPW_OK;
     } while (true);
     return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
 }

@@ -21,7 +21,7 @@ static uint64_t reserved_bytes(const struct spw_backing *backing)
 }
 
 enum spw_err spw_pool_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops,
-                                   void *vm, struct spw_stream_queues *lanes,
+                                   void *vm, struct spw_stream_queues *queues,
                                    struct spw_counters *counters, uint64_t arena_bytes,
                                    uint64_t granule_bytes)
 {
@@ -31,7 +31,7 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing, const struct spw
     memset(backing, 0, sizeof(*backing));
     backing->ops = ops;
     backing->vm = vm;
-    backing->lanes = lanes;
+    backing->queues = queues;
     backing->counters = counters;
     backing->bytes = arena_bytes;
     backing->granule_bytes = granule_bytes;
@@ -185,19 +185,19 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
     memset(backing, 0, sizeof(*backing));
 }
 
-void spw_pool_backing_break(struct spw_backing *backing, size_t granule)
+void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule)
 {
     backing->broken += !backing->granules[granule].broken;
     backing->granules[granule].broken = true;
 }
 
-void spw_pool_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost lost)
+void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost)
 {
     struct spw_granule *changed = &backing->granules[granule];
 
     if (changed->lost == SPW_LOST_NOTHING && lost != SPW_LOST_NOTHING) {
         backing->lost++;
-        spw_pool_backing_break(backing, granule);
+        spw_pool_backing_mark_broken(backing, granule);
     } else if (changed->lost != SPW_LOST_NOTHING && lost == SPW_LOST_NOTHING) {
         backing->lost--;
         backing->broken--;
@@ -257,25 +257,25 @@ size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t addr
     return missing;
 }
 
-void spw_pool_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
-                            const struct spw_stream_queue *lane)
+void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                const struct spw_stream_queue *queue)
 {
     size_t last = spw_pool_backing_index(backing, end - 1);
 
     for (size_t i = spw_pool_backing_index(backing, address); i <= last; i++) {
         struct spw_granule *granule = &backing->granules[i];
 
-        if (granule->lane == lane->number || granule->lane == SPW_STREAM_QUEUE_IDLE ||
-            spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq)) {
-            granule->lane = lane->number;
-            granule->seq = lane->seq;
+        if (granule->queue == queue->number || granule->queue == SPW_STREAM_QUEUE_IDLE ||
+            spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq)) {
+            granule->queue = queue->number;
+            granule->seq = queue->seq;
         } else {
-            /* Two lanes are pending in one granule: only a fence of the whole device covers both,
+            /* Two queues are pending in one granule: only a fence of the whole device covers both,
              * or a wait for it, that is yet to begin. */
-            struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->lanes);
+            struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->queues);
 
-            all->seq = backing->lanes->clock;
-            granule->lane = SPW_STREAM_QUEUE_ALL;
+            all->seq = backing->queues->clock;
+            granule->queue = SPW_STREAM_QUEUE_ALL;
             granule->seq = all->seq;
         }
     }
@@ -312,7 +312,7 @@ static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, siz
     const struct spw_granule *granule = &backing->granules[index];
 
     return granule->chunk != 0 && granule->tier == tier && !granule->pinned && !granule->broken &&
-           spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq);
+           spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq);
 }
 
 size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end)
@@ -410,7 +410,7 @@ err_mapped:
         /* Mapped, but not accessible and not to be undone: out of use for good. */
         for (size_t k = first; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
-                spw_pool_backing_break(backing, k);
+                spw_pool_backing_mark_broken(backing, k);
             }
         }
     }

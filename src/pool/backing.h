@@ -2,9 +2,9 @@
  *
  * A chunk is one granule of physical memory, on the device or on the host, mapped at one granule of
  * the arena or spare; what is said of spare chunks means the device's unless it says host. Every
- * granule carries the last free that touched it, as lane and number, so that it is known granule by
- * granule whether device work may still use it. Work is done by ranges: one set-access and, where
- * the seam can, one unmap for a run of neighbours. Caller holds the pool's lock. */
+ * granule carries the last free that touched it, as queue and number, so that it is known granule
+ * by granule whether device work may still use it. Work is done by ranges: one set-access and,
+ * where the seam can, one unmap for a run of neighbours. Caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
 struct spw_granule {
     uint64_t chunk;           /* 0: not backed; seam handles are kept with 1 added */
     uint64_t seq;             /* of the last free inside */
-    uint32_t lane;            /* of that free */
+    uint32_t queue;           /* of that free */
     bool broken;              /* the seam failed half-way here: not used again */
     uint8_t tier;             /* enum spw_tier of the chunk */
     bool pinned;              /* a move is reading it: not unmapped */
@@ -50,13 +50,13 @@ struct spw_backing {
     size_t lost;   /* granules of which something is */
     const struct spw_vm_ops *ops;
     void *vm;
-    struct spw_stream_queues *lanes;
+    struct spw_stream_queues *queues;
     struct spw_counters *counters;
 };
 
 /* Reserves the arena and its table; nothing is backed. On failure nothing is left behind. */
 enum spw_err spw_pool_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops,
-                                   void *vm, struct spw_stream_queues *lanes,
+                                   void *vm, struct spw_stream_queues *queues,
                                    struct spw_counters *counters, uint64_t arena_bytes,
                                    uint64_t granule_bytes);
 
@@ -106,8 +106,8 @@ uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t
                                      uint64_t end);
 
 /* Marks a granule: never used again; out of use as long as something is lost of it. */
-void spw_pool_backing_break(struct spw_backing *backing, size_t granule);
-void spw_pool_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost lost);
+void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule);
+void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost);
 
 /* Whether a granule of [address, end) is broken. */
 bool spw_pool_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end);
@@ -123,8 +123,8 @@ static inline size_t spw_pool_backing_granules(const struct spw_backing *backing
 size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
 /* Notes a free of [address, end) as the last use of its granules. */
-void spw_pool_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
-                            const struct spw_stream_queue *lane);
+void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                const struct spw_stream_queue *queue);
 
 /* Creates one chunk of a tier and keeps it as spare. */
 enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier tier);

@@ -48,9 +48,9 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 static void put_back(struct spw_pool *pool, const struct spw_move_item *item)
 {
     if (!map(pool, item, chunk_of(pool, item)) && !map(pool, item, chunk_of(pool, item))) {
-        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_MAPPING);
+        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_MAPPING);
     } else if (!give_access(pool, item) && !give_access(pool, item)) {
-        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
     }
 }
 
@@ -64,7 +64,7 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
     }
     if (!unmap(pool, item)) {
         exchange(pool, item);
-        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
     put_back(pool, item);
@@ -132,7 +132,8 @@ static size_t span_of(const struct spw_pool *pool, const struct spw_move *move, 
 }
 
 /* Gives access to what is mapped, and enters it in the books. */
-static enum spw_err settle_mapped(struct spw_pool *pool, struct spw_move *move, size_t *moved)
+static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move *move,
+                                          size_t *moved)
 {
     enum spw_err err = SPW_OK;
 
@@ -180,7 +181,7 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
 }
 
 /* Free extents beside the blocks may be on another tier now, or broken. */
-static void look_again(struct spw_pool *pool, const struct spw_move *move)
+static void update_free_extents(struct spw_pool *pool, const struct spw_move *move)
 {
     uint64_t granule = pool->config.granule_bytes;
     struct spw_extent *broken;
@@ -194,17 +195,17 @@ static void look_again(struct spw_pool *pool, const struct spw_move *move)
         }
         if (i < move->count && e->kind == SPW_EXTENT_FREE &&
             spw_pool_move_address(pool, &move->items[i]) < spw_pool_extent_end(e)) {
-            spw_pool_space_rehost(&pool->space, e);
+            spw_pool_space_update_tier(&pool->space, e);
         }
     }
     while (pool->backing.broken > 0 && (broken = find_broken(pool)) != NULL) {
-        spw_pool_space_condemn(&pool->space, broken);
+        spw_pool_space_retire(&pool->space, broken);
     }
 }
 
 enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, uint64_t *ret_bytes)
 {
-    enum spw_err err = SPW_OK, settled;
+    enum spw_err err = SPW_OK, access_err;
     size_t moved[SPW_TIER_COUNT] = {0};
 
     pthread_mutex_lock(&pool->lock);
@@ -214,10 +215,10 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
             err = map_run(pool, move, i, i + run);
         }
     }
-    settled = settle_mapped(pool, move, moved);
-    err = err == SPW_OK ? settled : err;
-    spw_pool_lazy_tell_lost(pool);
-    look_again(pool, move);
+    access_err = give_access_to_mapped(pool, move, moved);
+    err = err == SPW_OK ? access_err : err;
+    spw_pool_lost_announce(pool);
+    update_free_extents(pool, move);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->config.granule_bytes);
     spw_counter_add(&pool->counters->promoted_bytes,
@@ -229,7 +230,7 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
 
 /* ---- what was lost ---- */
 
-static void mend_granule(struct spw_pool *pool, size_t index)
+static void remap_granule(struct spw_pool *pool, size_t index)
 {
     const struct spw_granule *granule = &pool->backing.granules[index];
     uint64_t bytes = pool->config.granule_bytes;
@@ -239,10 +240,10 @@ static void mend_granule(struct spw_pool *pool, size_t index)
         if (pool->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
             return;
         }
-        spw_pool_backing_lose(&pool->backing, index, SPW_LOST_ACCESS);
+        spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_ACCESS);
     }
     if (pool->ops->set_access(pool->vm, address, bytes) == SPW_OK) {
-        spw_pool_backing_lose(&pool->backing, index, SPW_LOST_NOTHING);
+        spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_NOTHING);
     }
 }
 
@@ -257,7 +258,7 @@ static size_t first_lost(const struct spw_pool *pool)
     return index;
 }
 
-bool spw_pool_remap_lost(struct spw_pool *pool)
+bool spw_pool_lost_remap(struct spw_pool *pool)
 {
     size_t before = pool->backing.lost, index = 0;
 
@@ -265,14 +266,14 @@ bool spw_pool_remap_lost(struct spw_pool *pool)
     (void)spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, SIZE_MAX);
     for (size_t left = before; left > 0; index++) {
         if (pool->backing.granules[index].lost != SPW_LOST_NOTHING) {
-            mend_granule(pool, index);
+            remap_granule(pool, index);
             left--;
         }
     }
     if (pool->backing.lost < before) {
-        spw_pool_space_revive(&pool->space);
+        spw_pool_space_reinstate(&pool->space);
     }
-    spw_pool_lazy_tell_lost(pool);
+    spw_pool_lost_announce(pool);
     return pool->backing.lost == 0;
 }
 
@@ -281,7 +282,7 @@ enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
-    if (pool->backing.lost > 0 && !spw_pool_remap_lost(pool)) {
+    if (pool->backing.lost > 0 && !spw_pool_lost_remap(pool)) {
         err = SPW_E_AGAIN;
     }
     pthread_mutex_unlock(&pool->lock);

@@ -30,15 +30,15 @@ struct spw_extent {
     bool host;                      /* FREE: in part on the host, so in no bin */
     uint32_t placed;                /* BLOCK: units of it that a rule placed on the host */
     union {
-        struct {                           /* FREE; HOLE uses age only */
-            struct spw_stream_queue *lane; /* whose pending work may still touch it */
-            uint64_t seq;                  /* newest free of that lane inside it */
-            struct spw_extent_link bin;    /* extents of like size */
-            struct spw_extent_link age;    /* oldest first */
+        struct {                            /* FREE; HOLE uses age only */
+            struct spw_stream_queue *queue; /* whose pending work may still touch it */
+            uint64_t seq;                   /* newest free of that queue inside it */
+            struct spw_extent_link bin;     /* extents of like size */
+            struct spw_extent_link age;     /* oldest first */
         };
         struct { /* BLOCK */
             uint64_t requested;
-            uint64_t used; /* the lanes' clock when it was last known to be used */
+            uint64_t used; /* the queues' clock when it was last known to be used */
             uint64_t id;
             uint64_t stream_id;
             void *context;

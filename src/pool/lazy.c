@@ -5,7 +5,7 @@
 /* A block begins without memory: the claim's addresses are its own. */
 struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim)
 {
-    struct spw_extent *block = spw_pool_space_settle_claim(&pool->space, claim, claim->bytes);
+    struct spw_extent *block = spw_pool_space_finish_claim(&pool->space, claim, claim->bytes);
 
     pool->lazy_count++;
     atomic_fetch_add(pool->config.lazies, 1);
@@ -23,7 +23,7 @@ void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
 {
     pool->lazy_bytes -= spw_pool_extent_held(block);
     count_down(pool);
-    spw_pool_space_vacate(&pool->space, block);
+    spw_pool_space_free_unbacked(&pool->space, block);
 }
 
 void spw_pool_lazy_abandon(struct spw_pool *pool)
@@ -31,18 +31,18 @@ void spw_pool_lazy_abandon(struct spw_pool *pool)
     while (pool->lazy_count > 0) {
         count_down(pool);
     }
-    if (pool->lost_told) {
-        pool->lost_told = false;
+    if (pool->lost_announced) {
+        pool->lost_announced = false;
         atomic_fetch_sub(pool->config.lazies, 1);
     }
 }
 
-void spw_pool_lazy_tell_lost(struct spw_pool *pool)
+void spw_pool_lost_announce(struct spw_pool *pool)
 {
     bool lost = pool->backing.lost > 0;
 
-    if (lost != pool->lost_told && pool->config.lazies != NULL) {
-        pool->lost_told = lost;
+    if (lost != pool->lost_announced && pool->config.lazies != NULL) {
+        pool->lost_announced = lost;
         (void)(lost ? atomic_fetch_add(pool->config.lazies, 1)
                     : atomic_fetch_sub(pool->config.lazies, 1));
     }
@@ -93,15 +93,16 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
 
     pthread_mutex_lock(&pool->lock);
     if (pool->backing.lost > 0) {
-        (void)spw_pool_remap_lost(pool);
+        (void)spw_pool_lost_remap(pool);
     }
     while (err == SPW_OK && pool->lazy_count > 0 && (block = first_lazy(pool)) != NULL) {
         size_t missing =
             spw_pool_backing_missing(&pool->backing, block->address, spw_pool_extent_end(block));
 
         /* The lock may be given up meanwhile, and the block freed. */
-        err = has_chunks(pool, missing, spilling) ? back(pool, block)
-                                                  : spw_pool_provide(pool, missing, spilling);
+        err = has_chunks(pool, missing, spilling)
+                  ? back(pool, block)
+                  : spw_pool_chunks_provide(pool, missing, spilling);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;

@@ -16,16 +16,16 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     pool->ops = ops;
     pool->vm = vm;
     pool->counters = counters;
-    err = spw_pool_stream_queues_init(&pool->lanes, ops, vm);
+    err = spw_pool_stream_queues_init(&pool->queues, ops, vm);
     if (err != SPW_OK) {
         goto err_pool;
     }
-    err = spw_pool_backing_init(&pool->backing, ops, vm, &pool->lanes, counters,
+    err = spw_pool_backing_init(&pool->backing, ops, vm, &pool->queues, counters,
                                 config->arena_bytes, config->granule_bytes);
     if (err != SPW_OK) {
-        goto err_lanes;
+        goto err_queues;
     }
-    spw_pool_space_init(&pool->space, &pool->lanes, &pool->backing, config->host_heap,
+    spw_pool_space_init(&pool->space, &pool->queues, &pool->backing, config->host_heap,
                         config->regions);
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->waited, NULL);
@@ -33,8 +33,8 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     *ret_pool = pool;
     return SPW_OK;
 
-err_lanes:
-    spw_pool_stream_queues_fini(&pool->lanes, false);
+err_queues:
+    spw_pool_stream_queues_fini(&pool->queues, false);
 err_pool:
     free(pool);
     return err;
@@ -61,10 +61,10 @@ static void pool_free(struct spw_pool *pool, bool release)
     uncharge_all(pool);
     spw_pool_lazy_abandon(pool);
     if (release) {
-        spw_pool_move_drop(pool);
+        spw_pool_staging_drop(pool);
     }
     spw_pool_slabs_fini(pool, release);
-    spw_pool_stream_queues_fini(&pool->lanes, release);
+    spw_pool_stream_queues_fini(&pool->queues, release);
     spw_pool_backing_fini(&pool->backing, release);
     /* The counters outlive the pool and may serve another. */
     spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);

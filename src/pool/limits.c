@@ -13,11 +13,11 @@ static uint64_t largest_free(const struct spw_pool *pool)
 {
     uint64_t largest = 0;
 
-    for (uint32_t i = 0; i < pool->lanes.count; i++) {
+    for (uint32_t i = 0; i < pool->queues.count; i++) {
         for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
             uint64_t bytes = heap == SPW_HEAP_HOST
                                  ? 0
-                                 : spw_pool_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
+                                 : spw_pool_bins_largest(&pool->queues.by_number[i]->bins[heap]);
 
             largest = bytes > largest ? bytes : largest;
         }
@@ -53,8 +53,8 @@ static size_t give_back(struct spw_pool *pool, size_t count)
     /* A fence of an idle stream that was recorded just now has completed at the second look. */
     for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(&pool->backing) < count;
          look++) {
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
         (void)spw_pool_space_steal(&pool->space, count - spw_pool_backing_spare(&pool->backing));
     }
     return spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
@@ -189,7 +189,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
     return err;
 }
 
-bool spw_pool_pins(struct spw_pool *pool)
+bool spw_pool_uses_pinned(struct spw_pool *pool)
 {
     bool pins;
 
@@ -206,9 +206,9 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
     pthread_mutex_lock(&pool->lock);
     /* A fence that was recorded just now has completed at the second look, when nothing runs. */
     for (int look = 0; look < TRIM_LOOKS; look++) {
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
-        spw_pool_space_shed_host(&pool->space);
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        spw_pool_space_evict_host_heap(&pool->space);
     }
     released = spw_pool_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX) *
                pool->config.granule_bytes;

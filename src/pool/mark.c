@@ -2,7 +2,8 @@
 
 #include "pool/state.h"
 
-enum spw_err spw_pool_mark(struct spw_pool *pool, const struct spw_stream *stream, void **ret_mark)
+enum spw_err spw_pool_fence_record(struct spw_pool *pool, const struct spw_stream *stream,
+                                   void **ret_mark)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
     enum spw_err err;
@@ -13,7 +14,7 @@ enum spw_err spw_pool_mark(struct spw_pool *pool, const struct spw_stream *strea
     return err;
 }
 
-enum spw_err spw_pool_passed(struct spw_pool *pool, void *mark)
+enum spw_err spw_pool_fence_query(struct spw_pool *pool, void *mark)
 {
     enum spw_err err;
 
@@ -23,7 +24,7 @@ enum spw_err spw_pool_passed(struct spw_pool *pool, void *mark)
     return err;
 }
 
-void spw_pool_unmark(struct spw_pool *pool, void *mark)
+void spw_pool_fence_drop(struct spw_pool *pool, void *mark)
 {
     pthread_mutex_lock(&pool->lock);
     pool->ops->drop(pool->vm, mark);

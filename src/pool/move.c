@@ -33,7 +33,7 @@ static int hottest_first(const void *a, const void *b)
 
 /* Lists the blocks that qualify; *ret_candidates is the caller's to free. 0 when there are none, or
  * no memory for the list. */
-static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_wish *wish,
+static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
                               struct candidate **ret_candidates)
 {
     struct candidate *candidates = malloc(pool->blocks.count * sizeof(*candidates));
@@ -42,14 +42,14 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space);
          candidates != NULL && e != NULL; e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK && spw_pool_move_can(pool, e) &&
-            (wish->to == SPW_TIER_HOST || e->placed == 0) &&
-            pool->lanes.clock - e->used >= wish->least_age) {
+            (request->to == SPW_TIER_HOST || e->placed == 0) &&
+            pool->queues.clock - e->used >= request->least_age) {
             candidates[count++] = (struct candidate){e, e->used, e->priority};
         }
     }
     if (candidates != NULL) {
         qsort(candidates, count, sizeof(*candidates),
-              wish->to == SPW_TIER_HOST ? coldest_first : hottest_first);
+              request->to == SPW_TIER_HOST ? coldest_first : hottest_first);
     }
     *ret_candidates = candidates;
     return count;
@@ -111,10 +111,10 @@ static int by_granule(const void *a, const void *b)
 
 /* Takes what the caller has chosen, as far as it is there still. */
 static void take_places(struct spw_pool *pool, struct spw_move *move,
-                        const struct spw_move_wish *wish)
+                        const struct spw_move_request *request)
 {
-    for (size_t i = 0; i < wish->count && move->count < SPW_MOVE_GRANULES; i++) {
-        const struct spw_move_place *place = &wish->places[i];
+    for (size_t i = 0; i < request->count && move->count < SPW_MOVE_GRANULES; i++) {
+        const struct spw_move_place *place = &request->places[i];
         const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, place->block);
 
         if (block != NULL && spw_pool_move_can(pool, block) &&
@@ -126,20 +126,22 @@ static void take_places(struct spw_pool *pool, struct spw_move *move,
     }
 }
 
-static void choose(struct spw_pool *pool, struct spw_move *move, const struct spw_move_wish *wish)
+static void choose(struct spw_pool *pool, struct spw_move *move,
+                   const struct spw_move_request *request)
 {
-    uint64_t granules = (wish->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
+    uint64_t granules =
+        (request->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
     size_t most = granules < SPW_MOVE_GRANULES ? (size_t)granules : SPW_MOVE_GRANULES;
     struct candidate *candidates;
     size_t count;
 
-    if (wish->places != NULL) {
-        take_places(pool, move, wish);
+    if (request->places != NULL) {
+        take_places(pool, move, request);
         return;
     }
-    count = list_candidates(pool, wish, &candidates);
+    count = list_candidates(pool, request, &candidates);
     for (size_t i = 0; i < count && move->count < most; i++) {
-        take_granules(pool, move, candidates[i].block, most, wish->to);
+        take_granules(pool, move, candidates[i].block, most, request->to);
     }
     free(candidates);
 }
@@ -176,7 +178,7 @@ static void find_spare(struct spw_pool *pool, const struct spw_move *move)
         wanted += move->items[i].to == SPW_TIER_DEVICE;
     }
     if (wanted > spare) {
-        spw_pool_settle(pool, NULL, true);
+        spw_pool_poll_queues(pool, NULL, true);
         (void)spw_pool_space_steal(&pool->space, wanted - spare);
     }
 }
@@ -293,7 +295,7 @@ static void drop(struct spw_pool *pool, struct spw_move *move)
     }
 }
 
-void spw_pool_move_drop(struct spw_pool *pool)
+void spw_pool_staging_drop(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
         drop(pool, &pool->moves[i]);
@@ -301,7 +303,7 @@ void spw_pool_move_drop(struct spw_pool *pool)
 }
 
 /* Asks a fence; it is dropped when it has completed. */
-static enum spw_err ask(struct spw_pool *pool, void **fence)
+static enum spw_err query_fence(struct spw_pool *pool, void **fence)
 {
     enum spw_err err = *fence == NULL ? SPW_OK : pool->ops->query(pool->vm, *fence);
 
@@ -312,13 +314,13 @@ static enum spw_err ask(struct spw_pool *pool, void **fence)
 }
 
 /* Ends a move if it is over and its copies are done. SPW_E_AGAIN when they are not. */
-static enum spw_err settle(struct spw_pool *pool, struct spw_move *move)
+static enum spw_err end_if_finished(struct spw_pool *pool, struct spw_move *move)
 {
     if (!move->over) {
         return SPW_OK;
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        if (ask(pool, &move->fences[tier]) != SPW_OK) {
+        if (query_fence(pool, &move->fences[tier]) != SPW_OK) {
             return SPW_E_AGAIN;
         }
     }
@@ -326,10 +328,10 @@ static enum spw_err settle(struct spw_pool *pool, struct spw_move *move)
     return move->over ? SPW_E_AGAIN : SPW_OK;
 }
 
-void spw_pool_move_settle(struct spw_pool *pool)
+void spw_pool_staging_end_finished(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        (void)settle(pool, &pool->moves[i]);
+        (void)end_if_finished(pool, &pool->moves[i]);
     }
 }
 
@@ -348,11 +350,11 @@ static struct spw_move *find_move(struct spw_pool *pool)
 
 /* Chooses, pins, gets chunks and stages them. */
 static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
-                            const struct spw_move_wish *wish)
+                            const struct spw_move_request *request)
 {
     enum spw_err err;
 
-    choose(pool, move, wish);
+    choose(pool, move, request);
     get_chunks(pool, move);
     if (move->count == 0) {
         return SPW_E_NO_MEMORY;
@@ -365,18 +367,18 @@ static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
     return err;
 }
 
-enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish,
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
                                  struct spw_move **ret_move)
 {
     enum spw_err err = SPW_E_AGAIN;
     struct spw_move *move;
 
     pthread_mutex_lock(&pool->lock);
-    spw_pool_move_settle(pool);
+    spw_pool_staging_end_finished(pool);
     move = find_move(pool);
     /* What is refused to what was lost would be refused to the next ones too. */
-    if (move != NULL && (pool->backing.lost == 0 || spw_pool_remap_lost(pool))) {
-        err = prepare(pool, move, wish);
+    if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
+        err = prepare(pool, move, request);
     }
     if (err == SPW_OK) {
         *ret_move = move;
@@ -391,7 +393,7 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
 
     pthread_mutex_lock(&pool->lock);
     move->over = move->count > 0;
-    err = settle(pool, move);
+    err = end_if_finished(pool, move);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
@@ -458,9 +460,9 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = ask(pool, &move->fences[SPW_TIER_HOST]);
+    err = query_fence(pool, &move->fences[SPW_TIER_HOST]);
     if (err == SPW_OK) {
-        err = ask(pool, &move->fences[SPW_TIER_DEVICE]);
+        err = query_fence(pool, &move->fences[SPW_TIER_DEVICE]);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
@@ -476,7 +478,7 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
         err = pool->ops->fence(pool->vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
-        err = ask(pool, &move->drained);
+        err = query_fence(pool, &move->drained);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;

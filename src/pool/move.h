@@ -40,7 +40,7 @@ struct spw_move_place {
 /* What to move, at most: the places in this order, both ways at once; or, without places, what the
  * pool chooses: to the host the blocks of the lowest priority, and of these the oldest; to the
  * device the other way round. */
-struct spw_move_wish {
+struct spw_move_request {
     const struct spw_move_place *places; /* NULL: the pool chooses */
     size_t count;
     enum spw_tier to;
@@ -49,7 +49,7 @@ struct spw_move_wish {
 };
 
 /* What a granule is to somebody who chooses. */
-struct spw_move_spot {
+struct spw_granule_info {
     uint64_t block;   /* a block that lies on it begins here; 0: none does */
     int32_t priority; /* the highest of its blocks */
     uint8_t tier;     /* enum spw_tier */
@@ -62,8 +62,8 @@ int64_t spw_pool_room(struct spw_pool *pool);
 
 /* Fills in the first `most` granules of large blocks, from *ret_address on. Returns how many.
  * *ret_room as above. What is being moved is shown where it goes to, and is not movable. */
-size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
-                       uint64_t *ret_address, int64_t *ret_room);
+size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *infos, size_t most,
+                              uint64_t *ret_address, int64_t *ret_room);
 
 /* Called for a block with the pool's lock held; `age`: how many others were freed since. */
 typedef void spw_pool_visitor(void *cookie, uint64_t address, uint64_t bytes, uint32_t site,
@@ -73,12 +73,12 @@ typedef void spw_pool_visitor(void *cookie, uint64_t address, uint64_t bytes, ui
 void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie);
 
 /* Where large blocks lie. No lock. */
-void spw_pool_large(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
-                    uint64_t *ret_granule_bytes);
+void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
+                          uint64_t *ret_granule_bytes);
 
 /* SPW_E_NO_MEMORY when there is nothing to move, or no memory to move it to; SPW_E_AGAIN when as
  * many moves as there can be are not over yet. On failure nothing is held. */
-enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish,
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
                                  struct spw_move **ret_move);
 
 /* Tells what the move is of: at most SPW_MOVE_GRANULES places. Returns how many. */

@@ -18,33 +18,33 @@ static void move(struct spw_tally *tally, int64_t live, int64_t host)
     spw_counter_peak(&tally->host_peak, &tally->host);
 }
 
-bool spw_pool_placement_allows(const struct spw_pool *pool, const struct spw_pool_placement *wish,
-                               uint64_t bytes)
+bool spw_pool_placement_allows(const struct spw_pool *pool,
+                               const struct spw_pool_placement *placement, uint64_t bytes)
 {
-    const struct spw_tally *tally = tally_of(pool, wish->rule);
+    const struct spw_tally *tally = tally_of(pool, placement->rule);
 
-    return tally == NULL || wish->most_bytes == UINT64_MAX || wish->on_host ||
+    return tally == NULL || placement->most_bytes == UINT64_MAX || placement->on_host ||
            spw_counter_get(&tally->live) - spw_counter_get(&tally->host) + bytes <=
-               wish->most_bytes;
+               placement->most_bytes;
 }
 
 void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
-                              const struct spw_pool_placement *wish)
+                              const struct spw_pool_placement *placement)
 {
-    struct spw_tally *tally = tally_of(pool, wish->rule);
+    struct spw_tally *tally = tally_of(pool, placement->rule);
 
     uint64_t host = block->heap == SPW_HEAP_SLAB ? block->bytes : 0;
 
-    if (host == 0 && (wish->on_host || wish->host_permille > 0)) {
+    if (host == 0 && (placement->on_host || placement->host_permille > 0)) {
         host =
             spw_pool_backing_host_bytes(&pool->backing, block->address, spw_pool_extent_end(block));
     }
     block->placed = (uint32_t)(host / SPW_UNIT_BYTES);
     pool->placed_bytes += host;
-    block->priority = wish->priority;
-    block->fixed = wish->fixed ? SPW_FIXED_POLICY : 0;
+    block->priority = placement->priority;
+    block->fixed = placement->fixed ? SPW_FIXED_BY_PLACEMENT : 0;
     if (tally != NULL) {
-        block->rule = wish->rule;
+        block->rule = placement->rule;
         spw_counter_shift(&tally->matched, 1);
         move(tally, (int64_t)spw_pool_extent_held(block), (int64_t)host);
     }
@@ -76,17 +76,17 @@ void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, enum spw_
     }
 }
 
-enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_placement *wish,
+enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_placement *placement,
                                 uint64_t bytes, bool host)
 {
-    struct spw_tally *tally = tally_of(pool, wish->rule);
+    struct spw_tally *tally = tally_of(pool, placement->rule);
     enum spw_err err = SPW_OK;
 
     if (tally == NULL) {
         return SPW_OK;
     }
     pthread_mutex_lock(&pool->lock);
-    if (!host && !spw_pool_placement_allows(pool, wish, bytes)) {
+    if (!host && !spw_pool_placement_allows(pool, placement, bytes)) {
         err = SPW_E_QUOTA;
     } else {
         spw_counter_shift(&tally->matched, 1);

@@ -49,12 +49,12 @@ struct spw_tally {
  * limit refuses, SPW_E_NO_MEMORY when what is to be on the host has no room there. */
 enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
                                  const struct spw_stream *stream, void *context, uint32_t site,
-                                 const struct spw_pool_placement *wish, bool anywhere,
+                                 const struct spw_pool_placement *placement, bool anywhere,
                                  uint64_t *ret_address, uint64_t *ret_host_bytes);
 
 /* Enters memory that is the program's own (its cuMemCreate) in the tally of a rule, or takes it out
  * again. SPW_E_QUOTA when the rule's limit refuses; the memory is not charged here. */
-enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_placement *wish,
+enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_placement *placement,
                                 uint64_t bytes, bool host);
 void spw_pool_tally_remove(struct spw_pool *pool, uint8_t rule, uint64_t bytes, bool host);
 

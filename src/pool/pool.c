@@ -7,52 +7,52 @@ enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* freed between two fences while memo
 
 /* ---- pending memory ---- */
 
-void spw_pool_settle_lane(struct spw_pool *pool, struct spw_stream_queue *lane, bool record)
+void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, bool record)
 {
-    if (lane->done == lane->seq) {
+    if (queue->done == queue->seq) {
         return;
     }
     if (record) {
-        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
+        (void)spw_pool_stream_queue_fence(&pool->queues, queue);
     }
-    if (spw_pool_stream_queue_poll(&pool->lanes, lane)) {
-        spw_pool_space_settle(&pool->space, lane);
+    if (spw_pool_stream_queue_poll(&pool->queues, queue)) {
+        spw_pool_space_release_completed(&pool->space, queue);
     }
 }
 
-void spw_pool_settle(struct spw_pool *pool, const struct spw_stream_queue *except, bool record)
+void spw_pool_poll_queues(struct spw_pool *pool, const struct spw_stream_queue *except, bool record)
 {
-    spw_pool_move_settle(pool);
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
-        if (pool->lanes.by_number[i] != except) {
-            spw_pool_settle_lane(pool, pool->lanes.by_number[i], record);
+    spw_pool_staging_end_finished(pool);
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
+        if (pool->queues.by_number[i] != except) {
+            spw_pool_poll_queue(pool, pool->queues.by_number[i], record);
         }
     }
 }
 
-enum spw_err spw_pool_wait_for_one(struct spw_pool *pool)
+enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool)
 {
     struct spw_fence_record record;
-    struct spw_stream_queue *lane = spw_pool_stream_queue_take_pending(&pool->lanes, &record);
+    struct spw_stream_queue *queue = spw_pool_stream_queue_take_pending(&pool->queues, &record);
     enum spw_err err;
 
-    if (lane == NULL) {
-        if (pool->lanes.waiters == 0) {
+    if (queue == NULL) {
+        if (pool->queues.waiters == 0) {
             return SPW_E_NO_MEMORY;
         }
         pthread_cond_wait(&pool->waited, &pool->lock);
         return SPW_OK;
     }
-    pool->lanes.waiters++;
+    pool->queues.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
     pthread_mutex_unlock(&pool->lock);
     /* With a host tier there is another way than to wait for ever. */
     err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon
                                              : pool->ops->wait_host)(pool->vm, record.fence);
     pthread_mutex_lock(&pool->lock);
-    pool->lanes.waiters--;
-    spw_pool_stream_queue_waited(&pool->lanes, lane, record, err == SPW_OK);
-    spw_pool_space_settle(&pool->space, lane);
+    pool->queues.waiters--;
+    spw_pool_stream_queue_waited(&pool->queues, queue, record, err == SPW_OK);
+    spw_pool_space_release_completed(&pool->space, queue);
     pthread_cond_broadcast(&pool->waited);
     return err;
 }
@@ -73,17 +73,17 @@ void spw_pool_count_peak(struct spw_pool *pool)
 
 /* While memory is short, fences are recorded as memory is freed, so that some have completed when
  * the next steal looks for them. */
-static void watch_free(struct spw_pool *pool, struct spw_stream_queue *lane)
+static void watch_free(struct spw_pool *pool, struct spw_stream_queue *queue)
 {
     pool->pressure--;
-    if (lane->unfenced_bytes >= PRESSURE_FENCE_BYTES) {
-        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
+    if (queue->unfenced_bytes >= PRESSURE_FENCE_BYTES) {
+        (void)spw_pool_stream_queue_fence(&pool->queues, queue);
     }
 }
 
-/* Gives back a block that is in no map any more, in the order of a lane that has counted it. */
-static void give_block(struct spw_pool *pool, struct spw_extent *block,
-                       struct spw_stream_queue *lane)
+/* Gives back a block that is in no map any more, in the order of a queue that has counted it. */
+static void release_block(struct spw_pool *pool, struct spw_extent *block,
+                          struct spw_stream_queue *queue)
 {
     uint64_t held = spw_pool_extent_held(block);
 
@@ -98,16 +98,16 @@ static void give_block(struct spw_pool *pool, struct spw_extent *block,
         }
     }
     if (__builtin_expect(block->heap == SPW_HEAP_SLAB, 0)) {
-        spw_pool_slabs_free(pool, block, lane);
+        spw_pool_slabs_free(pool, block, queue);
     } else {
-        spw_pool_space_free(&pool->space, block, lane);
+        spw_pool_space_free(&pool->space, block, queue);
     }
 }
 
 enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct spw_stream *stream)
 {
     struct spw_extent *block;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     pthread_mutex_lock(&pool->lock);
     block = spw_pool_address_map_take(&pool->blocks, address);
@@ -115,15 +115,15 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
         pthread_mutex_unlock(&pool->lock);
         return SPW_E_NOT_OURS;
     }
-    lane = stream != NULL ? spw_pool_stream_queue_of(&pool->lanes, stream) : NULL;
-    if (lane == NULL) {
-        lane = spw_pool_stream_queue_all(&pool->lanes);
+    queue = stream != NULL ? spw_pool_stream_queue_of(&pool->queues, stream) : NULL;
+    if (queue == NULL) {
+        queue = spw_pool_stream_queue_all(&pool->queues);
     }
-    lane->seq = ++pool->lanes.clock;
-    lane->unfenced_bytes += block->bytes;
-    give_block(pool, block, lane);
+    queue->seq = ++pool->queues.clock;
+    queue->unfenced_bytes += block->bytes;
+    release_block(pool, block, queue);
     if (pool->pressure > 0) {
-        watch_free(pool, lane);
+        watch_free(pool, queue);
     }
     pthread_mutex_unlock(&pool->lock);
     return SPW_OK;
@@ -136,31 +136,31 @@ uint64_t spw_pool_clock(struct spw_pool *pool)
     uint64_t clock;
 
     pthread_mutex_lock(&pool->lock);
-    clock = pool->lanes.clock;
+    clock = pool->queues.clock;
     pthread_mutex_unlock(&pool->lock);
     return clock;
 }
 
-static void synchronized(struct spw_pool *pool, struct spw_stream_queue *lane, uint64_t clock)
+static void synchronized(struct spw_pool *pool, struct spw_stream_queue *queue, uint64_t clock)
 {
-    if (spw_pool_stream_queue_synchronized(&pool->lanes, lane, clock)) {
-        spw_pool_space_settle(&pool->space, lane);
+    if (spw_pool_stream_queue_synchronized(&pool->queues, queue, clock)) {
+        spw_pool_space_release_completed(&pool->space, queue);
     }
 }
 
 void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock)
 {
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     pthread_mutex_lock(&pool->lock);
     if (stream != NULL) {
-        lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
-        if (lane != NULL) {
-            synchronized(pool, lane, clock);
+        queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
+        if (queue != NULL) {
+            synchronized(pool, queue, clock);
         }
     } else {
-        for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
-            synchronized(pool, pool->lanes.by_number[i], clock);
+        for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
+            synchronized(pool, pool->queues.by_number[i], clock);
         }
     }
     pthread_mutex_unlock(&pool->lock);
@@ -173,19 +173,19 @@ static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, cons
     for (struct spw_extent *e = first; e != NULL; e = e->next) {
         if (e->kind == SPW_EXTENT_BLOCK && !e->ordered && e->context == context) {
             (void)spw_pool_address_map_take(&pool->blocks, e->address);
-            give_block(pool, e, spw_pool_stream_queue_idle(&pool->lanes));
+            release_block(pool, e, spw_pool_stream_queue_idle(&pool->queues));
         }
     }
 }
 
-void spw_pool_lose_context(struct spw_pool *pool, const void *context)
+void spw_pool_free_context(struct spw_pool *pool, const void *context)
 {
     pthread_mutex_lock(&pool->lock);
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->lanes.count; i++) {
-        struct spw_stream_queue *lane = pool->lanes.by_number[i];
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->queues.count; i++) {
+        struct spw_stream_queue *queue = pool->queues.by_number[i];
 
-        if (lane->stream.context == context) {
-            synchronized(pool, lane, pool->lanes.clock);
+        if (queue->stream.context == context) {
+            synchronized(pool, queue, pool->queues.clock);
         }
     }
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
@@ -196,14 +196,14 @@ void spw_pool_lose_context(struct spw_pool *pool, const void *context)
 
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
 {
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     pthread_mutex_lock(&pool->lock);
-    lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
-    if (lane != NULL) {
-        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
-        lane->retired = true;
-        spw_pool_space_settle(&pool->space, lane);
+    queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
+    if (queue != NULL) {
+        (void)spw_pool_stream_queue_fence(&pool->queues, queue);
+        queue->retired = true;
+        spw_pool_space_release_completed(&pool->space, queue);
     }
     pthread_mutex_unlock(&pool->lock);
 }

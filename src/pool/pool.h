@@ -147,7 +147,7 @@ void spw_pool_discharge_host_for(struct spw_pool *pool, uint64_t bytes, uint32_t
 
 /* A context is going, and its work is complete: frees its blocks that are not of the default memory
  * pool, whose blocks outlive contexts (cuda.h, cuCtxDestroy). */
-void spw_pool_lose_context(struct spw_pool *pool, const void *context);
+void spw_pool_free_context(struct spw_pool *pool, const void *context);
 
 /* Applies the device's present access list (kept by the seam) to everything that is mapped. */
 enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
@@ -162,7 +162,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
 
 /* Whether the device cannot map chunks of the host, so that new blocks are in page-locked memory,
  * each as a whole. */
-bool spw_pool_pins(struct spw_pool *pool);
+bool spw_pool_uses_pinned(struct spw_pool *pool);
 
 /* How many granules are mapped beyond a large block that needs new addresses, at most, as long as
  * chunks are spare: the call that gives access takes long, but no longer for more. */

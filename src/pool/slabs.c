@@ -49,11 +49,11 @@ struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t a
 static bool is_idle(const struct spw_extent *extent)
 {
     return extent != NULL && extent->kind == SPW_EXTENT_FREE &&
-           extent->lane->number == SPW_STREAM_QUEUE_IDLE;
+           extent->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
 /* Adds an idle neighbour to an extent that is in no index. The record of the extent stays. */
-static void absorb(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
+static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
 {
     spw_pool_bins_remove(&pool->slabs.idle, other);
     extent->bytes += other->bytes;
@@ -77,39 +77,40 @@ static void absorb(struct spw_pool *pool, struct spw_extent *extent, struct spw_
 /* Nothing is pending on an extent any more: it joins its neighbours. */
 static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
 {
-    extent->lane = spw_pool_stream_queue_idle(&pool->lanes);
+    extent->queue = spw_pool_stream_queue_idle(&pool->queues);
     if (is_idle(extent->next)) {
-        absorb(pool, extent, extent->next);
+        merge(pool, extent, extent->next);
     }
     if (is_idle(extent->prev)) {
-        absorb(pool, extent, extent->prev);
+        merge(pool, extent, extent->prev);
     }
     spw_pool_bins_insert(&pool->slabs.idle, extent);
 }
 
-/* Makes idle what the lanes are known to have passed. */
-static void settle(struct spw_pool *pool)
+/* Makes idle what the queues are known to have passed. */
+static void release_completed(struct spw_pool *pool)
 {
     struct spw_age_list *pending = &pool->slabs.pending;
 
     for (struct spw_extent *e = pending->oldest, *next; e != NULL; e = next) {
         next = e->age.next;
-        if (spw_pool_stream_queue_passed(&pool->lanes, e->lane->number, e->seq)) {
+        if (spw_pool_stream_queue_passed(&pool->queues, e->queue->number, e->seq)) {
             spw_pool_age_remove(pending, e);
             make_idle(pool, e);
         }
     }
 }
 
-/* The smallest extent that serves, idle or of the same lane; it is taken out of its index. */
+/* The smallest extent that serves, idle or of the same queue; it is taken out of its index. */
 static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
-                                    const struct spw_stream_queue *lane)
+                                    const struct spw_stream_queue *queue)
 {
     struct spw_slabs *slabs = &pool->slabs;
     struct spw_extent *best = spw_pool_bins_best(&slabs->idle, bytes);
 
-    for (struct spw_extent *e = slabs->pending.oldest; lane != NULL && e != NULL; e = e->age.next) {
-        if (e->lane == lane && e->bytes >= bytes && (best == NULL || e->bytes < best->bytes)) {
+    for (struct spw_extent *e = slabs->pending.oldest; queue != NULL && e != NULL;
+         e = e->age.next) {
+        if (e->queue == queue && e->bytes >= bytes && (best == NULL || e->bytes < best->bytes)) {
             best = e;
         }
     }
@@ -176,7 +177,7 @@ uint64_t spw_pool_slabs_trim(struct spw_pool *pool)
     struct spw_slabs *slabs = &pool->slabs;
     uint64_t before = slabs->bytes;
 
-    settle(pool);
+    release_completed(pool);
     for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
         struct spw_slab *slab = &slabs->table[i];
 
@@ -233,7 +234,7 @@ static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes)
                                   .bytes = size,
                                   .kind = SPW_EXTENT_FREE,
                                   .heap = SPW_HEAP_SLAB,
-                                  .lane = spw_pool_stream_queue_idle(&pool->lanes)};
+                                  .queue = spw_pool_stream_queue_idle(&pool->queues)};
     slab->first = extent;
     atomic_store(&slab->address, address);
     count(pool, slab, size);
@@ -266,7 +267,7 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
 /* ---- blocks ---- */
 
 enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
-                                  const struct spw_stream_queue *lane,
+                                  const struct spw_stream_queue *queue,
                                   struct spw_extent **ret_block)
 {
     struct spw_extent *extent;
@@ -275,8 +276,8 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
         !spw_pool_address_map_reserve(&pool->blocks)) {
         return SPW_E_NO_HOST;
     }
-    settle(pool);
-    extent = take_best(pool, bytes, lane);
+    release_completed(pool);
+    extent = take_best(pool, bytes, queue);
     if (extent == NULL) {
         extent = add_slab(pool, bytes);
     }
@@ -293,13 +294,13 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
 }
 
 void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
-                         struct spw_stream_queue *lane)
+                         struct spw_stream_queue *queue)
 {
     pool->slabs.live_bytes -= block->bytes;
     spw_pool_backing_count_host(&pool->backing, 0, -(int64_t)block->bytes);
     block->kind = SPW_EXTENT_FREE;
-    block->lane = lane;
-    block->seq = lane->seq;
+    block->queue = queue;
+    block->seq = queue->seq;
     if (is_idle(block)) {
         make_idle(pool, block);
     } else {

@@ -1,7 +1,7 @@
 /* Slabs: blocks in page-locked memory of the host, for devices that cannot map chunks of it.
  *
  * A slab is one piece of such memory, at whatever address the driver gives; blocks are cut from it
- * like from an arena, wait in the order of their lanes when they are freed, and are never moved. A
+ * like from an arena, wait in the order of their queues when they are freed, and are never moved. A
  * slab without a block is kept until it is trimmed, for to lock pages takes long. Caller holds the
  * pool's lock, but where it says no lock. */
 #pragma once
@@ -42,15 +42,15 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool);
 /* Whether `address` lies in a slab. No lock: the caller holds a block there if it does. */
 bool spw_pool_slabs_own(const struct spw_slabs *slabs, uint64_t address);
 
-/* A block of `bytes` for `lane` (NULL: to be used anywhere at once), in a new slab if need be.
+/* A block of `bytes` for `queue` (NULL: to be used anywhere at once), in a new slab if need be.
  * SPW_E_NO_MEMORY when the host's limit, or the host, leaves no room. */
 enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
-                                  const struct spw_stream_queue *lane,
+                                  const struct spw_stream_queue *queue,
                                   struct spw_extent **ret_block);
 
-/* Frees a block in the order of `lane`, whose count the caller has raised. */
+/* Frees a block in the order of `queue`, whose count the caller has raised. */
 void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
-                         struct spw_stream_queue *lane);
+                         struct spw_stream_queue *queue);
 
 /* The extent in a slab that contains `address`; NULL when there is none. */
 struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t address);

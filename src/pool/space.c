@@ -51,9 +51,9 @@ static void unindex(struct spw_space *space, struct spw_extent *extent)
     if (extent->host) {
         space->host_extents--;
     } else {
-        spw_pool_bins_remove(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_remove(&extent->queue->bins[extent->heap], extent);
     }
-    spw_pool_age_remove(&extent->lane->extents, extent);
+    spw_pool_age_remove(&extent->queue->extents, extent);
 }
 
 /* Whether the extent, free or about to be, lies on the host in part, where it should not. */
@@ -74,9 +74,9 @@ static void index_extent(struct spw_space *space, struct spw_extent *extent)
     if (extent->host) {
         space->host_extents++;
     } else {
-        spw_pool_bins_insert(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_insert(&extent->queue->bins[extent->heap], extent);
     }
-    spw_pool_age_append(&extent->lane->extents, extent);
+    spw_pool_age_append(&extent->queue->extents, extent);
 }
 
 /* The same for what was cut off. */
@@ -92,7 +92,7 @@ static void remove_extent(struct spw_space *space, struct spw_extent *extent)
     spw_pool_extent_give(&space->store, extent);
 }
 
-void spw_pool_space_rehost(struct spw_space *space, struct spw_extent *extent)
+void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *extent)
 {
     bool host = is_on_host(space, extent);
 
@@ -100,45 +100,45 @@ void spw_pool_space_rehost(struct spw_space *space, struct spw_extent *extent)
         return;
     }
     if (host) {
-        spw_pool_bins_remove(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_remove(&extent->queue->bins[extent->heap], extent);
         space->host_extents++;
     } else {
         space->host_extents--;
-        spw_pool_bins_insert(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_insert(&extent->queue->bins[extent->heap], extent);
     }
     extent->host = host;
 }
 
 /* ---- joining ---- */
 
-static bool is_stream(const struct spw_stream_queue *lane)
+static bool is_stream(const struct spw_stream_queue *queue)
 {
-    return lane->number >= SPW_STREAM_QUEUE_FIRST_STREAM;
+    return queue->number >= SPW_STREAM_QUEUE_FIRST_STREAM;
 }
 
-/* Whether `extent`, just freed or turned into a hole, may swallow `other`. With one stream in the
+/* Whether `extent`, just freed or turned into a hole, may merge `other`. With one stream in the
  * process nobody else could use idle memory, so it joins the stream's own and fits more. */
-static bool can_swallow(const struct spw_space *space, const struct spw_extent *extent,
-                        const struct spw_extent *other)
+static bool can_merge(const struct spw_space *space, const struct spw_extent *extent,
+                      const struct spw_extent *other)
 {
     if (other == NULL || other->kind != extent->kind || other->host != extent->host) {
         return false;
     }
-    if (extent->kind == SPW_EXTENT_HOLE || other->lane == extent->lane) {
+    if (extent->kind == SPW_EXTENT_HOLE || other->queue == extent->queue) {
         return true;
     }
-    return space->lanes->streams == 1 && is_stream(extent->lane) &&
-           other->lane->number == SPW_STREAM_QUEUE_IDLE;
+    return space->queues->streams == 1 && is_stream(extent->queue) &&
+           other->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
-static void swallow(struct spw_space *space, struct spw_extent *extent, struct spw_extent *other)
+static void merge(struct spw_space *space, struct spw_extent *extent, struct spw_extent *other)
 {
     unindex(space, other);
     if (other->address < extent->address) {
         extent->address = other->address;
     }
     extent->bytes += other->bytes;
-    if (extent->kind == SPW_EXTENT_FREE && other->lane == extent->lane &&
+    if (extent->kind == SPW_EXTENT_FREE && other->queue == extent->queue &&
         other->seq > extent->seq) {
         extent->seq = other->seq;
     }
@@ -146,15 +146,15 @@ static void swallow(struct spw_space *space, struct spw_extent *extent, struct s
 }
 
 /* Joins a free extent or hole, linked but not indexed, with its neighbours, and indexes it. There
- * can be several on a side: idle ones, and behind them the lane's own. */
-static void settle_in(struct spw_space *space, struct spw_extent *extent)
+ * can be several on a side: idle ones, and behind them the queue's own. */
+static void coalesce(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
-    while (can_swallow(space, extent, extent->prev)) {
-        swallow(space, extent, extent->prev);
+    while (can_merge(space, extent, extent->prev)) {
+        merge(space, extent, extent->prev);
     }
-    while (can_swallow(space, extent, extent->next)) {
-        swallow(space, extent, extent->next);
+    while (can_merge(space, extent, extent->next)) {
+        merge(space, extent, extent->next);
     }
     index_extent(space, extent);
 }
@@ -182,14 +182,14 @@ static bool alike(const struct spw_granule *a, const struct spw_granule *b)
 }
 
 /* Gives a claim its true kinds, granule by granule, from what is backed now. It is linked but not
- * indexed; lane and seq are those of its free parts. */
+ * indexed; queue and seq are those of its free parts. */
 static void rebuild(struct spw_space *space, struct spw_extent *extent)
 {
     const struct spw_backing *backing = space->backing;
 
-    /* The lane may have been settled while the claim was out of its list. */
-    if (spw_pool_stream_queue_passed(space->lanes, extent->lane->number, extent->seq)) {
-        extent->lane = spw_pool_stream_queue_idle(space->lanes);
+    /* The queue may have been settled while the claim was out of its list. */
+    if (spw_pool_stream_queue_passed(space->queues, extent->queue->number, extent->seq)) {
+        extent->queue = spw_pool_stream_queue_idle(space->queues);
     }
     for (struct spw_extent *rest = extent; extent != NULL; extent = rest) {
         uint64_t end = spw_pool_extent_end(extent), at = extent->address;
@@ -203,7 +203,7 @@ static void rebuild(struct spw_space *space, struct spw_extent *extent)
                        : first->chunk != 0 ? SPW_EXTENT_FREE
                                            : SPW_EXTENT_HOLE;
         if (!first->broken) {
-            settle_in(space, extent);
+            coalesce(space, extent);
         }
     }
 }
@@ -216,7 +216,7 @@ static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
 
 /* Makes a free extent, linked but not indexed, what it is: out of use as far as it is broken, or
  * all of it when the host has no memory for records. */
-static void sift(struct spw_space *space, struct spw_extent *extent)
+static void retire_broken(struct spw_space *space, struct spw_extent *extent)
 {
     extent->kind = SPW_EXTENT_CLAIM;
     if (spw_pool_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
@@ -224,19 +224,19 @@ static void sift(struct spw_space *space, struct spw_extent *extent)
     }
 }
 
-void spw_pool_space_condemn(struct spw_space *space, struct spw_extent *extent)
+void spw_pool_space_retire(struct spw_space *space, struct spw_extent *extent)
 {
     unindex(space, extent);
-    sift(space, extent);
+    retire_broken(space, extent);
 }
 
-void spw_pool_space_revive(struct spw_space *space)
+void spw_pool_space_reinstate(struct spw_space *space)
 {
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         for (struct spw_extent *e = space->heaps[i].first; e != NULL; e = e->next) {
             if (e->kind == SPW_EXTENT_CLAIM &&
                 !spw_pool_backing_is_broken(space->backing, e->address, spw_pool_extent_end(e))) {
-                sift(space, e);
+                retire_broken(space, e);
             }
         }
     }
@@ -250,7 +250,7 @@ static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
     *base = end;
 }
 
-void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *lanes,
+void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
                          struct spw_backing *backing, bool host, uint32_t regions)
 {
     /* An eighth for small blocks is far more than their share of memory ever is. */
@@ -260,7 +260,7 @@ void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *lane
     uint64_t at = backing->base, end = backing->base + backing->bytes;
 
     memset(space, 0, sizeof(*space));
-    space->lanes = lanes;
+    space->queues = queues;
     space->backing = backing;
     lay_out(&space->heaps[SPW_HEAP_SMALL], &at, at + part);
     lay_out(&space->heaps[SPW_HEAP_LARGE], &at, end - more * part);
@@ -286,11 +286,11 @@ static struct spw_extent *begin_block(struct spw_space *space, struct spw_extent
 }
 
 struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_heap_class heap,
-                                       uint64_t bytes, const struct spw_stream_queue *lane)
+                                       uint64_t bytes, const struct spw_stream_queue *queue)
 {
     struct spw_extent *idle =
-        spw_pool_bins_best(&spw_pool_stream_queue_idle(space->lanes)->bins[heap], bytes);
-    struct spw_extent *own = lane != NULL ? spw_pool_bins_best(&lane->bins[heap], bytes) : NULL;
+        spw_pool_bins_best(&spw_pool_stream_queue_idle(space->queues)->bins[heap], bytes);
+    struct spw_extent *own = queue != NULL ? spw_pool_bins_best(&queue->bins[heap], bytes) : NULL;
 
     if (idle == NULL || (own != NULL && own->bytes <= idle->bytes)) {
         return own;
@@ -313,7 +313,7 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
         block->bytes = bytes;
         block->heap = extent->heap;
         extent->address += high ? 0 : bytes;
-        spw_pool_bins_resize(&extent->lane->bins[extent->heap], extent, extent->bytes - bytes);
+        spw_pool_bins_resize(&extent->queue->bins[extent->heap], extent, extent->bytes - bytes);
         link_after(heap_of(space, extent), high ? extent : extent->prev, block);
         return begin_block(space, block);
     }
@@ -322,24 +322,24 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
 }
 
 void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
-                         struct spw_stream_queue *lane)
+                         struct spw_stream_queue *queue)
 {
-    spw_pool_backing_stamp(space->backing, block->address, spw_pool_extent_end(block), lane);
+    spw_pool_backing_note_free(space->backing, block->address, spw_pool_extent_end(block), queue);
     block->kind = SPW_EXTENT_FREE;
-    block->lane = lane;
-    block->seq = lane->seq;
+    block->queue = queue;
+    block->seq = queue->seq;
     if (__builtin_expect(space->backing->broken > 0, 0) &&
         spw_pool_backing_is_broken(space->backing, block->address, spw_pool_extent_end(block))) {
-        sift(space, block);
+        retire_broken(space, block);
     } else {
-        settle_in(space, block);
+        coalesce(space, block);
     }
 }
 
-void spw_pool_space_vacate(struct spw_space *space, struct spw_extent *block)
+void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block)
 {
     block->kind = SPW_EXTENT_HOLE;
-    settle_in(space, block);
+    coalesce(space, block);
 }
 
 bool spw_pool_space_can_cut(struct spw_space *space)
@@ -354,24 +354,24 @@ void spw_pool_space_cut_tail(struct spw_space *space, struct spw_extent *block, 
     if (block->bytes > bytes) {
         tail = cut(space, block, block->address + bytes);
         tail->kind = SPW_EXTENT_FREE;
-        tail->lane = spw_pool_stream_queue_idle(space->lanes);
-        tail->seq = tail->lane->seq;
-        settle_in(space, tail);
+        tail->queue = spw_pool_stream_queue_idle(space->queues);
+        tail->seq = tail->queue->seq;
+        coalesce(space, tail);
     }
 }
 
-void spw_pool_space_settle(struct spw_space *space, struct spw_stream_queue *lane)
+void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream_queue *queue)
 {
-    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(space->lanes);
+    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(space->queues);
 
-    while (lane->extents.oldest != NULL && lane->extents.oldest->seq <= lane->done) {
-        struct spw_extent *extent = lane->extents.oldest;
+    while (queue->extents.oldest != NULL && queue->extents.oldest->seq <= queue->done) {
+        struct spw_extent *extent = queue->extents.oldest;
 
         unindex(space, extent);
-        extent->lane = idle;
-        settle_in(space, extent);
+        extent->queue = idle;
+        coalesce(space, extent);
     }
-    spw_pool_stream_queue_collect(space->lanes, lane);
+    spw_pool_stream_queue_collect(space->queues, queue);
 }
 
 /* An extent near `address`: what a granule, the address's own or the next one below that knows,
@@ -457,7 +457,7 @@ static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap
     hole->kind = SPW_EXTENT_HOLE;
     link_after(heap, heap->last, hole);
     heap->frontier = end;
-    settle_in(space, hole);
+    coalesce(space, hole);
     return hole;
 }
 
@@ -466,7 +466,7 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
                                       uint64_t address, uint64_t end)
 {
     struct spw_extent *claim;
-    struct spw_stream_queue *lane = spw_pool_stream_queue_idle(space->lanes);
+    struct spw_stream_queue *queue = spw_pool_stream_queue_idle(space->queues);
 
     while (spw_pool_extent_end(extent) <= address) {
         extent = extent->next;
@@ -478,8 +478,8 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         index_part(space, extent);
     }
     for (;;) {
-        if (claim->kind == SPW_EXTENT_FREE && claim->lane->number != SPW_STREAM_QUEUE_IDLE) {
-            lane = claim->lane;
+        if (claim->kind == SPW_EXTENT_FREE && claim->queue->number != SPW_STREAM_QUEUE_IDLE) {
+            queue = claim->queue;
         }
         if (spw_pool_extent_end(claim) >= end) {
             break;
@@ -488,7 +488,7 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         unindex(space, extent);
         claim->bytes += extent->bytes;
         claim->kind = extent->kind;
-        claim->lane = extent->kind == SPW_EXTENT_FREE ? extent->lane : lane;
+        claim->queue = extent->kind == SPW_EXTENT_FREE ? extent->queue : queue;
         claim->seq = extent->seq;
         remove_extent(space, extent);
     }
@@ -496,13 +496,13 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         index_part(space, cut(space, claim, end));
     }
     claim->kind = SPW_EXTENT_CLAIM;
-    claim->lane = lane;
-    claim->seq = lane->seq;
+    claim->queue = queue;
+    claim->seq = queue->seq;
     return claim;
 }
 
 enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class class,
-                                  uint64_t bytes, const struct spw_stream_queue *lane,
+                                  uint64_t bytes, const struct spw_stream_queue *queue,
                                   enum spw_window_kind kind, struct spw_extent **ret_claim)
 {
     struct spw_heap *heap = &space->heaps[class];
@@ -513,7 +513,7 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
     if (kind == SPW_WINDOW_FRESH) {
         bytes = spw_pool_backing_up(backing, bytes); /* holes begin and end with a granule */
     }
-    window = spw_pool_window_best(space, heap, bytes, lane, kind);
+    window = spw_pool_window_best(space, heap, bytes, queue, kind);
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
@@ -546,7 +546,7 @@ void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim)
     rebuild(space, claim);
 }
 
-struct spw_extent *spw_pool_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
+struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
                                                uint64_t bytes)
 {
     space->store.held = 0;
@@ -590,8 +590,8 @@ static struct spw_extent *best_victim(const struct spw_space *space, enum spw_he
     struct spw_extent *victim = NULL;
     size_t best = 0;
 
-    for (uint32_t i = 0; i < space->lanes->count; i++) {
-        for (struct spw_extent *e = space->lanes->by_number[i]->extents.oldest; e != NULL;
+    for (uint32_t i = 0; i < space->queues->count; i++) {
+        for (struct spw_extent *e = space->queues->by_number[i]->extents.oldest; e != NULL;
              e = e->age.next) {
             size_t most = (size_t)(e->bytes >> backing->granule_shift), has;
 
@@ -640,7 +640,7 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count)
 }
 
 /* Takes every chunk of the host that is free in a heap. */
-static void shed_heap(struct spw_space *space, struct spw_heap *heap)
+static void evict_heap(struct spw_space *space, struct spw_heap *heap)
 {
     struct spw_extent *e = heap->last;
 
@@ -657,16 +657,16 @@ static void shed_heap(struct spw_space *space, struct spw_heap *heap)
     }
 }
 
-void spw_pool_space_shed(struct spw_space *space)
+void spw_pool_space_evict_free_host(struct spw_space *space)
 {
     for (int i = 0; i < SPW_HEAP_COUNT && space->host_extents > 0; i++) {
         if (i != SPW_HEAP_HOST) {
-            shed_heap(space, &space->heaps[i]);
+            evict_heap(space, &space->heaps[i]);
         }
     }
 }
 
-void spw_pool_space_shed_host(struct spw_space *space)
+void spw_pool_space_evict_host_heap(struct spw_space *space)
 {
-    shed_heap(space, &space->heaps[SPW_HEAP_HOST]);
+    evict_heap(space, &space->heaps[SPW_HEAP_HOST]);
 }

@@ -2,10 +2,10 @@
  *
  * Heaps (small blocks, large ones, those on the host by policy, those of each region), each a list
  * of extents from its base to its frontier, behind which nothing was ever used. Free extents of one
- * lane join with their neighbours; holes join with holes. A free extent with a granule on the host,
- * but for the host's own heap, is in no bin: it is for blocks that may be there, or waits until the
- * host's chunks can be taken from it (spw_pool_space_shed). Nothing here calls the seam but
- * stealing and shedding, through backing. Caller holds the pool's lock. Functions that
+ * queue join with their neighbours; holes join with holes. A free extent with a granule on the
+ * host, but for the host's own heap, is in no bin: it is for blocks that may be there, or waits
+ * until the host's chunks can be taken from it (spw_pool_space_evict_free_host). Nothing here calls
+ * the seam but stealing and shedding, through backing. Caller holds the pool's lock. Functions that
  * need extent records reserve them first and change nothing when the host has no memory. */
 #pragma once
 
@@ -27,19 +27,19 @@ struct spw_space {
     struct spw_heap heaps[SPW_HEAP_COUNT];
     struct spw_extent_store store;
     size_t host_extents; /* free extents on the host, but for those of its own heap */
-    struct spw_stream_queues *lanes;
+    struct spw_stream_queues *queues;
     struct spw_backing *backing;
 };
 
 /* Divides the arena of `backing` between the heaps; there is one for the host, and for `regions`,
  * only if they are asked for. */
-void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *lanes,
+void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
                          struct spw_backing *backing, bool host, uint32_t regions);
 void spw_pool_space_fini(struct spw_space *space);
 
-/* The free extent, of `lane` if not NULL or idle, that serves `bytes` best; NULL: none fits. */
+/* The free extent, of `queue` if not NULL or idle, that serves `bytes` best; NULL: none fits. */
 struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_heap_class heap,
-                                       uint64_t bytes, const struct spw_stream_queue *lane);
+                                       uint64_t bytes, const struct spw_stream_queue *queue);
 
 /* Cuts a block of `bytes` from a free extent, at the end that blocks of its size go to (window.h);
  * the rest stays free. NULL when the host has no memory. The caller fills in what belongs to the
@@ -47,12 +47,13 @@ struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_h
 struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_extent *extent,
                                        uint64_t bytes);
 
-/* Frees a block in the order of `lane`, whose count the caller has raised. The record is reused. */
+/* Frees a block in the order of `queue`, whose count the caller has raised. The record is reused.
+ */
 void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
-                         struct spw_stream_queue *lane);
+                         struct spw_stream_queue *queue);
 
 /* Frees a block that has no memory: its granules are a hole. */
-void spw_pool_space_vacate(struct spw_space *space, struct spw_extent *block);
+void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block);
 
 /* Frees what a block has behind its first `bytes`, which nothing was done with, if there is any;
  * needs an earlier spw_pool_space_can_cut. */
@@ -61,8 +62,8 @@ void spw_pool_space_cut_tail(struct spw_space *space, struct spw_extent *block, 
 /* Makes sure of a record for a cut; false when the host has no memory. */
 bool spw_pool_space_can_cut(struct spw_space *space);
 
-/* Makes idle what the lane's completed fences cover. */
-void spw_pool_space_settle(struct spw_space *space, struct spw_stream_queue *lane);
+/* Makes idle what the queue's completed fences cover. */
+void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream_queue *queue);
 
 /* What a window may be made of. */
 enum spw_window_kind {
@@ -74,17 +75,17 @@ enum spw_window_kind {
 /* Claims live only while the lock is held: the records they may need are reserved with them.
  *
  * Takes the window for `bytes` that needs the fewest new granules out of the free space usable by
- * `lane` (NULL: idle only), made of what `kind` says. SPW_E_NO_MEMORY when no run of
+ * `queue` (NULL: idle only), made of what `kind` says. SPW_E_NO_MEMORY when no run of
  * addresses is long enough, SPW_E_NO_HOST when the host has no memory. */
 enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class heap, uint64_t bytes,
-                                  const struct spw_stream_queue *lane, enum spw_window_kind kind,
+                                  const struct spw_stream_queue *queue, enum spw_window_kind kind,
                                   struct spw_extent **ret_claim);
 
 /* Gives a claimed window back, free or hole granule by granule as it is backed now. */
 void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim);
 
 /* Makes the first `bytes` of a claim, all backed now, a block and gives the rest back. */
-struct spw_extent *spw_pool_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
+struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
                                                uint64_t bytes);
 
 /* Makes `count` chunks spare if so many can be taken from inside free extents without waiting.
@@ -93,16 +94,16 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count);
 
 /* Makes spare the host's chunks inside free extents, as far as no work is pending there; the first
  * but for those of the host's own heap, the second those alone. */
-void spw_pool_space_shed(struct spw_space *space);
-void spw_pool_space_shed_host(struct spw_space *space);
+void spw_pool_space_evict_free_host(struct spw_space *space);
+void spw_pool_space_evict_host_heap(struct spw_space *space);
 
 /* Looks again whether a free extent is on the host, when chunks under it were exchanged. */
-void spw_pool_space_rehost(struct spw_space *space, struct spw_extent *extent);
+void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *extent);
 
 /* Takes what is broken of a free extent out of use; takes what is no longer broken, in any heap,
  * into use again. */
-void spw_pool_space_condemn(struct spw_space *space, struct spw_extent *extent);
-void spw_pool_space_revive(struct spw_space *space);
+void spw_pool_space_retire(struct spw_space *space, struct spw_extent *extent);
+void spw_pool_space_reinstate(struct spw_space *space);
 
 /* The extents whose blocks are moved, by rising address: those of large blocks and of regions. What
  * a rule has placed on the host stays there. */

@@ -43,7 +43,7 @@ struct spw_pool {
     const struct spw_vm_ops *ops;
     void *vm;
     struct spw_counters *counters;
-    struct spw_stream_queues lanes;
+    struct spw_stream_queues queues;
     struct spw_backing backing;
     struct spw_space space;
     struct spw_slabs slabs;
@@ -53,7 +53,7 @@ struct spw_pool {
     uint64_t placed_bytes;   /* of them, what rules have placed on the host */
     uint64_t lazy_bytes;     /* of them, what has no memory yet */
     size_t lazy_count;       /* blocks without memory */
-    bool lost_told;          /* in config.lazies: the next work has to ask for what is lost */
+    bool lost_announced;     /* in config.lazies: the next work has to ask for what is lost */
     uint64_t fixed_id;       /* blocks up to this one are never moved */
     struct spw_move moves[SPW_MOVES];
     size_t ahead;      /* granules that are mapped beyond a block, at most */
@@ -77,14 +77,15 @@ static inline struct spw_extent *spw_pool_list(const struct spw_pool *pool, size
  * lock. */
 struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address);
 
-/* Learns what the device has done on a lane, or on every lane but `except`, and makes it idle. With
- * `record`, work that no fence covers yet gets one first. Caller holds the lock. */
-void spw_pool_settle_lane(struct spw_pool *pool, struct spw_stream_queue *lane, bool record);
-void spw_pool_settle(struct spw_pool *pool, const struct spw_stream_queue *except, bool record);
+/* Learns what the device has done on a queue, or on every queue but `except`, and makes it idle.
+ * With `record`, work that no fence covers yet gets one first. Caller holds the lock. */
+void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, bool record);
+void spw_pool_poll_queues(struct spw_pool *pool, const struct spw_stream_queue *except,
+                          bool record);
 
 /* Blocks until one pending fence has completed; the caller's lock is given up meanwhile.
  * SPW_E_NO_MEMORY when there is nothing to wait for. */
-enum spw_err spw_pool_wait_for_one(struct spw_pool *pool);
+enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool);
 
 /* The slow half of spw_pool_count_live: more is live than ever before. */
 void spw_pool_count_peak(struct spw_pool *pool);
@@ -115,18 +116,18 @@ void spw_pool_lazy_abandon(struct spw_pool *pool);
 
 /* Sees to it that what a move has lost is asked for before the next work, as long as something is.
  * Caller holds the lock. */
-void spw_pool_lazy_tell_lost(struct spw_pool *pool);
+void spw_pool_lost_announce(struct spw_pool *pool);
 
 /* Gets `count` spare chunks, the host's among them when `spilling`. Caller holds the lock, which
  * may be given up for a while. */
-enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling);
+enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool spilling);
 
 /* Whether the limit of a rule leaves room for a block on the device; what a rule says of a block
  * that begins; and the end of a block that has a rule. Caller holds the lock. */
-bool spw_pool_placement_allows(const struct spw_pool *pool, const struct spw_pool_placement *wish,
-                               uint64_t bytes);
+bool spw_pool_placement_allows(const struct spw_pool *pool,
+                               const struct spw_pool_placement *placement, uint64_t bytes);
 void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
-                              const struct spw_pool_placement *wish);
+                              const struct spw_pool_placement *placement);
 void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *block);
 
 /* A granule has moved to a tier: counts what of it is in blocks that have a rule. Caller holds the
@@ -141,7 +142,7 @@ static inline bool spw_pool_move_can(const struct spw_pool *pool, const struct s
 }
 
 /* Ends the moves that are over, as soon as their copies are done. Caller holds the lock. */
-void spw_pool_move_settle(struct spw_pool *pool);
+void spw_pool_staging_end_finished(struct spw_pool *pool);
 
 /* The addresses of one item, and how many items from `first` on are neighbours and alike in being
  * left out. */
@@ -165,8 +166,8 @@ static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first
 
 /* Tries again to put back what a commit lost. True when nothing is lost any more. Caller holds the
  * lock. */
-bool spw_pool_remap_lost(struct spw_pool *pool);
+bool spw_pool_lost_remap(struct spw_pool *pool);
 
 /* Gives back what moves hold, whatever their state: all work is complete. Caller holds the lock, or
  * nobody else has the pool. */
-void spw_pool_move_drop(struct spw_pool *pool);
+void spw_pool_staging_drop(struct spw_pool *pool);

@@ -2,7 +2,7 @@
 
 /* Whose block a window is for. */
 struct tenant {
-    const struct spw_stream_queue *lane; /* NULL: idle memory only */
+    const struct spw_stream_queue *queue; /* NULL: idle memory only */
     enum spw_window_kind kind;
 };
 
@@ -11,7 +11,7 @@ static bool usable(const struct spw_extent *extent, const struct tenant *tenant)
     return extent->kind == SPW_EXTENT_HOLE ||
            (extent->kind == SPW_EXTENT_FREE && tenant->kind != SPW_WINDOW_FRESH &&
             (tenant->kind == SPW_WINDOW_ANY || !extent->host) &&
-            (extent->lane->number == SPW_STREAM_QUEUE_IDLE || extent->lane == tenant->lane));
+            (extent->queue->number == SPW_STREAM_QUEUE_IDLE || extent->queue == tenant->queue));
 }
 
 static void consider(const struct spw_space *space, struct spw_window *best,
@@ -65,19 +65,19 @@ static void consider_list(const struct spw_space *space, const struct spw_heap *
 }
 
 struct spw_window spw_pool_window_best(const struct spw_space *space, const struct spw_heap *heap,
-                                       uint64_t bytes, const struct spw_stream_queue *lane,
+                                       uint64_t bytes, const struct spw_stream_queue *queue,
                                        enum spw_window_kind kind)
 {
-    const struct tenant tenant = {lane, kind};
+    const struct tenant tenant = {queue, kind};
     struct spw_window best = {0};
 
     consider_list(space, heap, &heap->holes, bytes, &tenant, &best);
     if (kind != SPW_WINDOW_FRESH) {
-        consider_list(space, heap, &spw_pool_stream_queue_idle(space->lanes)->extents, bytes,
+        consider_list(space, heap, &spw_pool_stream_queue_idle(space->queues)->extents, bytes,
                       &tenant, &best);
     }
-    if (kind != SPW_WINDOW_FRESH && lane != NULL) {
-        consider_list(space, heap, &lane->extents, bytes, &tenant, &best);
+    if (kind != SPW_WINDOW_FRESH && queue != NULL) {
+        consider_list(space, heap, &queue->extents, bytes, &tenant, &best);
     }
     if ((heap->last == NULL || !usable(heap->last, &tenant)) &&
         heap->end - heap->frontier >= bytes) {

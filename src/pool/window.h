@@ -24,8 +24,8 @@ static inline bool spw_pool_window_goes_high(const struct spw_space *space, uint
 }
 
 /* The window of a heap for `bytes` that needs the fewest new granules; of those, the one that
- * leaves the least of its run. `lane`: whose free memory it may be made of beside what is idle, or
+ * leaves the least of its run. `queue`: whose free memory it may be made of beside what is idle, or
  * NULL. */
 struct spw_window spw_pool_window_best(const struct spw_space *space, const struct spw_heap *heap,
-                                       uint64_t bytes, const struct spw_stream_queue *lane,
+                                       uint64_t bytes, const struct spw_stream_queue *queue,
                                        enum spw_window_kind kind);

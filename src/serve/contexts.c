@@ -105,7 +105,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
         struct spw_pool *pool = spw_track_device_opened(device);
 
         if (pool != NULL) {
-            spw_pool_lose_context(pool, context);
+            spw_pool_free_context(pool, context);
         }
     } else if (gone) {
         close_without_context(device, context);

@@ -83,7 +83,8 @@ SPW_EXPORT int spillway_mark_step(void)
     return CUDA_SUCCESS;
 }
 
-static CUresult treat(const void *address, size_t bytes, const struct spw_treatment *treatment)
+static CUresult treat(const void *address, size_t bytes,
+                      const struct spw_block_attributes *treatment)
 {
     CUdeviceptr from = (CUdeviceptr)(uintptr_t)address;
     struct spw_pool *pool;
@@ -92,7 +93,7 @@ static CUresult treat(const void *address, size_t bytes, const struct spw_treatm
         return CUDA_ERROR_NOT_INITIALIZED;
     }
     if (spw_track_device_owner(from, &pool) == NULL ||
-        spw_pool_treat(pool, from, bytes, treatment) == 0) {
+        spw_pool_set_attributes(pool, from, bytes, treatment) == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
@@ -100,15 +101,15 @@ static CUresult treat(const void *address, size_t bytes, const struct spw_treatm
 
 SPW_EXPORT int spillway_pin(const void *address, size_t bytes, int on)
 {
-    static const struct spw_treatment fix = {.fix = SPW_FIXED_WISH};
-    static const struct spw_treatment unfix = {.unfix = SPW_FIXED_WISH};
+    static const struct spw_block_attributes fix = {.fix = SPW_FIXED_BY_PROGRAM};
+    static const struct spw_block_attributes unfix = {.unfix = SPW_FIXED_BY_PROGRAM};
 
     return treat(address, bytes, on != 0 ? &fix : &unfix);
 }
 
 SPW_EXPORT int spillway_priority(const void *address, size_t bytes, int priority)
 {
-    const struct spw_treatment treatment = {.prioritize = true, .priority = priority};
+    const struct spw_block_attributes treatment = {.prioritize = true, .priority = priority};
 
     return treat(address, bytes, &treatment);
 }

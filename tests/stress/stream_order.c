@@ -309,7 +309,7 @@ static void lose_context(struct program *program)
         }
     }
     program->block_count = kept;
-    spw_pool_lose_context(program->pool, context);
+    spw_pool_free_context(program->pool, context);
 }
 
 static void wait_on_host(struct program *program)

@@ -16,8 +16,8 @@ static void open_tiers(struct pool_fixture *f)
 
 static enum spw_err begin(struct pool_fixture *f, enum spw_tier to, size_t granules)
 {
-    const struct spw_move_wish wish = {.to = to, .bytes = granules * GRANULE};
-    enum spw_err err = spw_pool_move_begin(f->pool, &wish, &f->move);
+    const struct spw_move_request request = {.to = to, .bytes = granules * GRANULE};
+    enum spw_err err = spw_pool_move_begin(f->pool, &request, &f->move);
 
     pool_check(f);
     return err;
@@ -142,16 +142,16 @@ static void test_coldest_first(void **state)
 
 static void test_only_the_old(void **state)
 {
-    const struct spw_move_wish wish = {.to = SPW_TIER_HOST, .bytes = GRANULE, .least_age = 2};
+    const struct spw_move_request request = {.to = SPW_TIER_HOST, .bytes = GRANULE, .least_age = 2};
     struct pool_fixture f;
     uint64_t address;
 
     open_tiers(&f);
     address = pool_alloc(&f, GRANULE, &stream_a);
     pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
-    assert_int_equal(spw_pool_move_begin(f.pool, &wish, &f.move), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_begin(f.pool, &request, &f.move), SPW_E_NO_MEMORY);
     pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
-    assert_int_equal(spw_pool_move_begin(f.pool, &wish, &f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_begin(f.pool, &request, &f.move), SPW_OK);
     assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     pool_free(&f, address, &stream_a);
     pool_close(&f);
@@ -173,16 +173,16 @@ static void test_fixed_blocks_stay(void **state)
     pool_close(&f);
 }
 
-static void treat(struct pool_fixture *f, uint64_t address, uint64_t bytes,
-                  const struct spw_treatment *treatment, size_t blocks)
+static void set_attributes(struct pool_fixture *f, uint64_t address, uint64_t bytes,
+                           const struct spw_block_attributes *attributes, size_t blocks)
 {
-    assert_int_equal(spw_pool_treat(f->pool, address, bytes, treatment), blocks);
+    assert_int_equal(spw_pool_set_attributes(f->pool, address, bytes, attributes), blocks);
     pool_check(f);
 }
 
-static const struct spw_treatment pinned = {.fix = SPW_FIXED_WISH};
-static const struct spw_treatment unpinned = {.unfix = SPW_FIXED_WISH};
-static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
+static const struct spw_block_attributes pinned = {.fix = SPW_FIXED_BY_PROGRAM};
+static const struct spw_block_attributes unpinned = {.unfix = SPW_FIXED_BY_PROGRAM};
+static const struct spw_block_attributes known = {.fix = SPW_FIXED_SHARED};
 
 /* Blocks that a range touches are treated, in their middle too; those beside it are not. */
 static void test_treated_blocks_stay(void **state)
@@ -195,12 +195,12 @@ static void test_treated_blocks_stay(void **state)
     b = pool_alloc(&f, 2 * GRANULE, &stream_a);
     c = pool_alloc(&f, 2 * GRANULE, &stream_a);
     assert_int_equal(b, a + 2 * GRANULE);
-    treat(&f, b + GRANULE + 1, GRANULE, &pinned, 2);
+    set_attributes(&f, b + GRANULE + 1, GRANULE, &pinned, 2);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     assert_int_equal(fake_vm_on_host(&f.vm, a, 2 * GRANULE), 2);
     /* One reason is taken back, another stays. */
-    treat(&f, b, 1, &known, 1);
-    treat(&f, a, 6 * GRANULE, &unpinned, 3);
+    set_attributes(&f, b, 1, &known, 1);
+    set_attributes(&f, a, 6 * GRANULE, &unpinned, 3);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     assert_int_equal(fake_vm_on_host(&f.vm, b, 2 * GRANULE), 0);
     assert_int_equal(fake_vm_on_host(&f.vm, c, 2 * GRANULE), 2);
@@ -217,29 +217,29 @@ static void test_treatment_ends_with_the_block(void **state)
     a = pool_alloc(&f, 2 * GRANULE, &stream_a);
     (void)pool_alloc(&f, GRANULE, &stream_a);
     c = pool_alloc(&f, GRANULE, &stream_a);
-    treat(&f, a, 4 * GRANULE, &known, 3);
+    set_attributes(&f, a, 4 * GRANULE, &known, 3);
     pool_free(&f, a, &stream_a);
     pool_free(&f, c, &stream_a);
-    assert_int_equal(spw_pool_treat(f.pool, a, 1, &known), 0);
+    assert_int_equal(spw_pool_set_attributes(f.pool, a, 1, &known), 0);
     assert_int_equal(pool_alloc(&f, 2 * GRANULE, &stream_a), a);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     pool_free(&f, a, &stream_a);
-    assert_int_equal(spw_pool_treat(f.pool, a, 1, &known), 0);
+    assert_int_equal(spw_pool_set_attributes(f.pool, a, 1, &known), 0);
     pool_close(&f);
 }
 
-static void test_nothing_to_treat(void **state)
+static void test_no_block_to_set(void **state)
 {
     struct pool_fixture f;
     uint64_t a;
 
     open_tiers(&f);
     a = pool_alloc(&f, GRANULE, &stream_a);
-    treat(&f, a, 0, &pinned, 0);
-    treat(&f, a + 1, 0, &pinned, 0);
-    treat(&f, a, UINT64_MAX, &pinned, 0);
-    treat(&f, a + GRANULE, GRANULE, &pinned, 0);
-    treat(&f, 4096, GRANULE, &pinned, 0);
+    set_attributes(&f, a, 0, &pinned, 0);
+    set_attributes(&f, a + 1, 0, &pinned, 0);
+    set_attributes(&f, a, UINT64_MAX, &pinned, 0);
+    set_attributes(&f, a + GRANULE, GRANULE, &pinned, 0);
+    set_attributes(&f, 4096, GRANULE, &pinned, 0);
     assert_int_equal(move(&f, SPW_TIER_HOST, 1), GRANULE);
     pool_close(&f);
 }
@@ -255,7 +255,7 @@ static void test_fixed_during_a_move(void **state)
     fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
     fake_vm_write(&f.vm, b, 2 * GRANULE, 200);
     begin_copying(&f, 4);
-    treat(&f, a, 1, &known, 1);
+    set_attributes(&f, a, 1, &known, 1);
     assert_int_equal(finish(&f), 2 * GRANULE);
     expect(&f, a, 2, 100, 0);
     expect(&f, b, 2, 200, 2);
@@ -271,10 +271,11 @@ static void test_priority_before_age(void **state)
 
     open_tiers(&f);
     for (uint64_t i = 0; i < 3; i++) {
-        const struct spw_treatment treatment = {.prioritize = true, .priority = priorities[i]};
+        const struct spw_block_attributes attributes = {.prioritize = true,
+                                                        .priority = priorities[i]};
 
         blocks[i] = pool_alloc(&f, GRANULE, &stream_a);
-        treat(&f, blocks[i], GRANULE, &treatment, 1);
+        set_attributes(&f, blocks[i], GRANULE, &attributes, 1);
         pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
     }
     for (int i = 2; i >= 0; i--) {
@@ -638,7 +639,7 @@ int main(void)
         cmocka_unit_test(test_fixed_blocks_stay),
         cmocka_unit_test(test_treated_blocks_stay),
         cmocka_unit_test(test_treatment_ends_with_the_block),
-        cmocka_unit_test(test_nothing_to_treat),
+        cmocka_unit_test(test_no_block_to_set),
         cmocka_unit_test(test_fixed_during_a_move),
         cmocka_unit_test(test_priority_before_age),
         cmocka_unit_test(test_no_memory_to_move_to),

@@ -31,8 +31,8 @@ static enum spw_err begin(struct fixture *f, size_t i, enum spw_tier to)
     const uint64_t block = f->blocks[i];
     const struct spw_move_place places[2] = {{.block = block, .granule = block, .to = to},
                                              {block, block + GRANULE, to}};
-    const struct spw_move_wish wish = {.places = places, .count = 2};
-    enum spw_err err = spw_pool_move_begin(f->pool.pool, &wish, &f->moves[i]);
+    const struct spw_move_request request = {.places = places, .count = 2};
+    enum spw_err err = spw_pool_move_begin(f->pool.pool, &request, &f->moves[i]);
 
     pool_check(&f->pool);
     return err == SPW_OK ? spw_pool_move_copy(f->pool.pool, f->moves[i], /* after_all */ false)
@@ -67,20 +67,20 @@ static void expect(struct fixture *f, size_t i, size_t on_host)
 
 static int64_t room(struct fixture *f)
 {
-    struct spw_move_spot spots[16];
+    struct spw_granule_info spots[16];
     uint64_t address;
     int64_t bytes;
 
-    assert_int_equal(spw_pool_survey(f->pool.pool, spots, 16, &address, &bytes), 4);
+    assert_int_equal(spw_pool_scan_granules(f->pool.pool, spots, 16, &address, &bytes), 4);
     return bytes / GRANULE;
 }
 
 static size_t shown_on_host(struct fixture *f)
 {
-    struct spw_move_spot spots[16];
+    struct spw_granule_info spots[16];
     uint64_t address;
     int64_t bytes;
-    size_t count = spw_pool_survey(f->pool.pool, spots, 16, &address, &bytes), shown = 0;
+    size_t count = spw_pool_scan_granules(f->pool.pool, spots, 16, &address, &bytes), shown = 0;
 
     for (size_t i = 0; i < count; i++) {
         shown += spots[i].tier == SPW_TIER_HOST;
@@ -189,13 +189,13 @@ static void test_room(void **state)
 
 static void test_fixed_meanwhile(void **state)
 {
-    const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
+    const struct spw_block_attributes known = {.fix = SPW_FIXED_SHARED};
     struct fixture f;
 
     open_fixture(&f);
     assert_int_equal(begin(&f, 0, SPW_TIER_HOST), SPW_OK);
     assert_int_equal(begin(&f, 1, SPW_TIER_HOST), SPW_OK);
-    assert_int_equal(spw_pool_treat(f.pool.pool, f.blocks[1], 1, &known), 1);
+    assert_int_equal(spw_pool_set_attributes(f.pool.pool, f.blocks[1], 1, &known), 1);
     assert_int_equal(room(&f), DEVICE - 2);
     assert_int_equal(commit(&f, 0), 2 * GRANULE);
     assert_int_equal(commit(&f, 1), 0);

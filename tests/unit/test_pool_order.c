@@ -265,7 +265,7 @@ static void test_wait_covers_what_was_freed_before(void **state)
     pool_close(&f);
 }
 
-/* Fences that a wait of the program made needless are given back, and the lane of a stream that is
+/* Fences that a wait of the program made needless are given back, and the queue of a stream that is
  * gone becomes free for another one. */
 static void test_wait_makes_fences_needless(void **state)
 {
@@ -352,7 +352,7 @@ static void test_stream_retired_in_a_capture(void **state)
     pool_close(&f);
 }
 
-/* Lanes of streams that are gone serve new streams, or a million streams would need as many. */
+/* Queues of streams that are gone serve new streams, or a million streams would need as many. */
 static void test_many_short_lived_streams(void **state)
 {
     struct pool_fixture f;
@@ -390,7 +390,7 @@ static void test_lost_context(void **state)
     }
     pool_free(&f, blocks[1], &stream);
     calls = fake_vm_calls(&f.vm);
-    spw_pool_lose_context(f.pool, &ours);
+    spw_pool_free_context(f.pool, &ours);
     pool_check(&f);
     assert_int_equal(fake_vm_calls(&f.vm), calls);
     assert_false(spw_pool_find(f.pool, blocks[0], &block));

@@ -14,7 +14,7 @@ static void open_slabs(struct pool_fixture *f, uint64_t host_granules)
     f->vm.no_host = true;
     assert_int_equal(spw_pool_open_host(f->pool, host_granules * GRANULE, &moves), SPW_OK);
     assert_false(moves);
-    assert_true(spw_pool_pins(f->pool));
+    assert_true(spw_pool_uses_pinned(f->pool));
 }
 
 static bool is_pinned(uint64_t address)
@@ -83,7 +83,9 @@ static void test_answers(void **state)
     assert_true(spw_pool_find(f.pool, ordered, &block));
     assert_false(is_pinned(block.address));
     assert_int_equal(
-        spw_pool_treat(f.pool, address + 1, 1, &(struct spw_treatment){.fix = SPW_FIXED_WISH}), 1);
+        spw_pool_set_attributes(f.pool, address + 1, 1,
+                                &(struct spw_block_attributes){.fix = SPW_FIXED_BY_PROGRAM}),
+        1);
     pool_free(&f, address, &stream_a);
     assert_false(spw_pool_find(f.pool, address, &block));
     assert_int_equal(spw_pool_free(f.pool, address, &stream_a), SPW_E_NOT_OURS);
@@ -211,7 +213,7 @@ static void test_contexts_go(void **state)
                          SPW_OK);
     }
     address[2] = alloc(&f, MIB, &stream_a);
-    spw_pool_lose_context(f.pool, &contexts[0]);
+    spw_pool_free_context(f.pool, &contexts[0]);
     pool_check(&f);
     assert_false(spw_pool_find(f.pool, address[0], &block));
     assert_true(spw_pool_find(f.pool, address[1], &block));
@@ -228,7 +230,7 @@ static void test_neither(void **state)
     f.vm.no_host = true;
     f.vm.no_pinned = true;
     assert_int_equal(spw_pool_open_host(f.pool, HOST * GRANULE, &moves), SPW_E_UNSUPPORTED);
-    assert_false(spw_pool_pins(f.pool));
+    assert_false(spw_pool_uses_pinned(f.pool));
     pool_refuse(&f, (DEVICE + 1) * GRANULE, &stream_a, SPW_E_LIMIT);
     pool_close(&f);
 }
