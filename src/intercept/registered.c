@@ -4,7 +4,7 @@
 #include "track/device.h"
 #include "intercept/library.h"
 #include "serve/placement.h"
-#include "pool/attributes.h"
+#include "pool/pool.h"
 
 #include <errno.h>
 

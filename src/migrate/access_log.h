@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "pool/move.h"
+#include "pool/pool.h"
 #include "migrate/predictor.h"
 #include "migrate/block_index.h"
 #include "migrate/planner.h"

@@ -177,7 +177,7 @@ void spw_migrate_prepare(struct spw_migrate *tier)
     pthread_mutex_unlock(&tier->lock);
 }
 
-void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_request *request,
+void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *request,
                           uint64_t host_bytes, bool moved)
 {
     char went[SPW_SIZE_TEXT], block[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], who[256];
@@ -185,7 +185,7 @@ void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_req
     if (atomic_flag_test_and_set(&tier->announced)) {
         return;
     }
-    request->describe(request->site, who, sizeof(who));
+    tier->config.describe(request->site, who, sizeof(who));
     spw_say("device %d is full: for a block of %s (%s), %s %s on the host now; up to %s of host "
             "memory may be used",
             tier->config.ordinal, spw_size_text(request->bytes, block), who,
@@ -193,23 +193,18 @@ void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_req
             spw_size_text(tier->config.limit_bytes, most));
 }
 
-static enum spw_err alloc(const struct spw_migrate *tier, const struct spw_migrate_request *request,
-                          bool anywhere, uint64_t *ret_address, uint64_t *ret_host_bytes)
+static enum spw_err place(struct spw_migrate *tier, const struct spw_request *request,
+                          struct spw_result *ret_result)
 {
-    return spw_pool_alloc_wish(tier->config.pool, request->bytes, request->stream, request->context,
-                               request->site, request->wish, anywhere, ret_address, ret_host_bytes);
-}
+    struct spw_request spilling = *request;
+    enum spw_err err;
 
-static enum spw_err place(struct spw_migrate *tier, const struct spw_migrate_request *request,
-                          uint64_t *ret_address)
-{
-    uint64_t host_bytes = 0;
-    enum spw_err err = alloc(tier, request, /* anywhere */ true, ret_address, &host_bytes);
-
-    if (err == SPW_OK && host_bytes > 0) {
-        spw_counter_add(&tier->config.counters->placed_bytes, host_bytes);
-        spw_counter_add(&tier->config.counters->spilled_bytes, host_bytes);
-        spw_migrate_announce(tier, request, host_bytes, /* moved */ false);
+    spilling.may_spill = true;
+    err = spw_pool_alloc(tier->config.pool, &spilling, ret_result);
+    if (err == SPW_OK && ret_result->host_bytes > 0) {
+        spw_counter_add(&tier->config.counters->placed_bytes, ret_result->host_bytes);
+        spw_counter_add(&tier->config.counters->spilled_bytes, ret_result->host_bytes);
+        spw_migrate_announce(tier, request, ret_result->host_bytes, /* moved */ false);
     }
     return err;
 }
@@ -278,9 +273,9 @@ static uint64_t enough_for(struct spw_migrate *tier, uint64_t bytes, uint64_t sh
 }
 
 /* Moves blocks to the host until there should be room. False when nothing was moved. */
-static bool make_room(struct spw_migrate *tier, const struct spw_migrate_request *request)
+static bool make_room(struct spw_migrate *tier, const struct spw_request *request)
 {
-    bool must = request->wish != NULL && request->wish->on_device;
+    bool must = request->placement != NULL && request->placement->on_device;
     uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) /
                      (tier->mover.at_work ? SHARE_AT_WORK : SHARE_AT_ONCE);
     uint64_t wanted = enough_for(tier, request->bytes, share), moved = 0, bytes;
@@ -616,27 +611,26 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
 }
 
-enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_migrate_request *request,
-                               uint64_t *ret_address)
+enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
+                               enum spw_err refused, struct spw_result *ret_result)
 {
-    enum spw_err err = request->err;
-    uint64_t host_bytes;
+    enum spw_err err = refused;
     bool open;
 
     pthread_mutex_lock(&tier->lock);
     open = open_tier(tier);
     if (open && tier->moves && request->may_move) {
         while (is_short(err) && finish_now(tier)) {
-            err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
+            err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
         /* Twice: what is free may lie on granules that cannot be had whole. */
         for (int i = 0; i < 2 && is_short(err) && make_room(tier, request); i++) {
-            err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
+            err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
     }
     pthread_mutex_unlock(&tier->lock);
-    if (open && is_short(err) && (request->wish == NULL || !request->wish->on_device)) {
-        err = place(tier, request, ret_address);
+    if (open && is_short(err) && (request->placement == NULL || !request->placement->on_device)) {
+        err = place(tier, request, ret_result);
     }
-    return is_short(err) ? request->err : err;
+    return is_short(err) ? refused : err;
 }

@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "pool/move.h"
+#include "pool/pool.h"
 #include "migrate/validation.h"
 #include "migrate/access_log.h"
 

@@ -1,5 +1,6 @@
 #include "pool/attributes.h"
 
+#include "pool/query.h"
 #include "pool/state.h"
 
 static void set_block(struct spw_extent *block, const struct spw_block_attributes *attributes)

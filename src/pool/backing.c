@@ -17,37 +17,35 @@ static size_t table_bytes(const struct spw_backing *backing)
 
 static uint64_t reserved_bytes(const struct spw_backing *backing)
 {
-    return backing->bytes + SPW_BACKING_WINDOWS * SPW_BACKING_STAGING * backing->granule_bytes;
+    return backing->bytes + backing->staging_bytes;
 }
 
-enum spw_err spw_pool_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops,
-                                   void *vm, struct spw_stream_queues *queues,
-                                   struct spw_counters *counters, uint64_t arena_bytes,
-                                   uint64_t granule_bytes)
+enum spw_err spw_pool_backing_init(struct spw_backing *backing,
+                                   const struct spw_backing_config *config)
 {
     enum spw_err err;
     void *table;
 
-    memset(backing, 0, sizeof(*backing));
-    backing->ops = ops;
-    backing->vm = vm;
-    backing->queues = queues;
-    backing->counters = counters;
-    backing->bytes = arena_bytes;
-    backing->granule_bytes = granule_bytes;
-    backing->granule_shift = (unsigned)__builtin_ctzll(granule_bytes);
+    *backing = (struct spw_backing){.ops = config->ops,
+                                    .vm = config->vm,
+                                    .queues = config->queues,
+                                    .counters = config->counters,
+                                    .bytes = config->arena_bytes,
+                                    .staging_bytes = config->staging_bytes,
+                                    .granule_bytes = config->granule_bytes};
+    backing->granule_shift = (unsigned)__builtin_ctzll(config->granule_bytes);
     table = mmap(NULL, table_bytes(backing), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) {
         return SPW_E_NO_HOST;
     }
-    err = ops->reserve(vm, reserved_bytes(backing), &backing->base);
+    err = config->ops->reserve(config->vm, reserved_bytes(backing), &backing->base);
     if (err != SPW_OK) {
         munmap(table, table_bytes(backing));
         return err;
     }
     backing->granules = table;
-    backing->staging = backing->base + arena_bytes;
+    backing->staging = backing->base + config->arena_bytes;
     return SPW_OK;
 }
 

@@ -1,5 +1,4 @@
-#include "pool/pool.h"
-
+/* The check of all invariants. */
 #include "pool/state.h"
 
 /* What a walk over the extents adds up to, compared with the pool's own figures. */
@@ -198,7 +197,7 @@ static const char *check_census(const struct spw_pool *pool, const struct totals
     if (totals->lazy_count != pool->lazy_count) {
         return "blocks without memory are miscounted";
     }
-    if (pool->lost_announced != (pool->backing.lost > 0 && pool->config.lazies != NULL)) {
+    if (pool->lost_announced != (pool->backing.lost > 0 && pool->config.to_commit != NULL)) {
         return "nobody asks for what a move has lost, or somebody for nothing";
     }
     if (pool->slabs.table == NULL && totals->placed_bytes != pool->placed_bytes) {

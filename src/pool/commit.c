@@ -9,6 +9,8 @@
  * move: the first time that it is granted everything is as it was. */
 #include "pool/move.h"
 
+#include "pool/lost.h"
+#include "pool/placement.h"
 #include "pool/state.h"
 
 static uint64_t chunk_of(const struct spw_pool *pool, const struct spw_move_item *item)
@@ -230,53 +232,6 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
 
 /* ---- what was lost ---- */
 
-static void remap_granule(struct spw_pool *pool, size_t index)
-{
-    const struct spw_granule *granule = &pool->backing.granules[index];
-    uint64_t bytes = pool->config.granule_bytes;
-    uint64_t address = pool->backing.base + index * bytes;
-
-    if (granule->lost == SPW_LOST_MAPPING) {
-        if (pool->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
-            return;
-        }
-        spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_ACCESS);
-    }
-    if (pool->ops->set_access(pool->vm, address, bytes) == SPW_OK) {
-        spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_NOTHING);
-    }
-}
-
-/* The first granule of which something is lost. There is one. */
-static size_t first_lost(const struct spw_pool *pool)
-{
-    size_t index = 0;
-
-    while (pool->backing.granules[index].lost == SPW_LOST_NOTHING) {
-        index++;
-    }
-    return index;
-}
-
-bool spw_pool_lost_remap(struct spw_pool *pool)
-{
-    size_t before = pool->backing.lost, index = 0;
-
-    /* The driver may need memory for its tables. */
-    (void)spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, SIZE_MAX);
-    for (size_t left = before; left > 0; index++) {
-        if (pool->backing.granules[index].lost != SPW_LOST_NOTHING) {
-            remap_granule(pool, index);
-            left--;
-        }
-    }
-    if (pool->backing.lost < before) {
-        spw_pool_space_reinstate(&pool->space);
-    }
-    spw_pool_lost_announce(pool);
-    return pool->backing.lost == 0;
-}
-
 enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
 {
     enum spw_err err = SPW_OK;
@@ -296,7 +251,7 @@ uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes)
     pthread_mutex_lock(&pool->lock);
     *ret_bytes = pool->backing.lost * pool->config.granule_bytes;
     if (pool->backing.lost > 0) {
-        address = pool->backing.base + first_lost(pool) * pool->config.granule_bytes;
+        address = pool->backing.base + spw_pool_lost_first(pool) * pool->config.granule_bytes;
     }
     pthread_mutex_unlock(&pool->lock);
     return address;

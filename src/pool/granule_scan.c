@@ -1,6 +1,6 @@
+/* The state of granules, for callers that choose what to move. */
 #include <string.h>
 
-#include "pool/move.h"
 #include "pool/state.h"
 
 /* Enters a block with the granules it lies on. */
@@ -26,7 +26,7 @@ static void scan_block(const struct spw_pool *pool, const struct spw_extent *blo
                                                          !granule->pinned};
         }
         /* What a rule has placed on the host stays there. */
-        info->movable = info->movable && spw_pool_move_can(pool, block) &&
+        info->movable = info->movable && spw_pool_can_move(pool, block) &&
                         (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
         if (block->priority > info->priority) {
             info->priority = block->priority;
@@ -107,7 +107,7 @@ static uint64_t find_end(const struct spw_pool *pool)
 {
     uint64_t end = pool->space.heaps[SPW_HEAP_LARGE].frontier;
 
-    for (int i = SPW_HEAP_REGION; i < SPW_HEAP_COUNT; i++) {
+    for (int i = SPW_HEAP_NUMBERED; i < SPW_HEAP_COUNT; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
 
         end = heap->frontier > heap->base ? heap->frontier : end;

@@ -1,5 +1,7 @@
-/* What needs memory before the device is given work: blocks that are addresses only until then,
- * whole granules of their own; and what a move has lost. */
+#include "pool/lazy.h"
+
+#include "pool/chunks.h"
+#include "pool/lost.h"
 #include "pool/state.h"
 
 /* A block begins without memory: the claim's addresses are its own. */
@@ -8,7 +10,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
     struct spw_extent *block = spw_pool_space_finish_claim(&pool->space, claim, claim->bytes);
 
     pool->lazy_count++;
-    atomic_fetch_add(pool->config.lazies, 1);
+    atomic_fetch_add(pool->config.to_commit, 1);
     return block;
 }
 
@@ -16,7 +18,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
 static void count_down(struct spw_pool *pool)
 {
     pool->lazy_count--;
-    atomic_fetch_sub(pool->config.lazies, 1);
+    atomic_fetch_sub(pool->config.to_commit, 1);
 }
 
 void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
@@ -30,21 +32,6 @@ void spw_pool_lazy_abandon(struct spw_pool *pool)
 {
     while (pool->lazy_count > 0) {
         count_down(pool);
-    }
-    if (pool->lost_announced) {
-        pool->lost_announced = false;
-        atomic_fetch_sub(pool->config.lazies, 1);
-    }
-}
-
-void spw_pool_lost_announce(struct spw_pool *pool)
-{
-    bool lost = pool->backing.lost > 0;
-
-    if (lost != pool->lost_announced && pool->config.lazies != NULL) {
-        pool->lost_announced = lost;
-        (void)(lost ? atomic_fetch_add(pool->config.lazies, 1)
-                    : atomic_fetch_sub(pool->config.lazies, 1));
     }
 }
 

@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "pool/lost.h"
+#include "pool/pending.h"
+#include "pool/staging.h"
 #include "pool/state.h"
 
 /* ---- choosing ---- */
@@ -41,7 +44,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
 
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space);
          candidates != NULL && e != NULL; e = spw_pool_space_next_large(&pool->space, e)) {
-        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_move_can(pool, e) &&
+        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(pool, e) &&
             (request->to == SPW_TIER_HOST || e->placed == 0) &&
             pool->queues.clock - e->used >= request->least_age) {
             candidates[count++] = (struct candidate){e, e->used, e->priority};
@@ -64,12 +67,12 @@ static bool neighbours_agree(const struct spw_pool *pool, const struct spw_exten
 
     for (const struct spw_extent *e = block->prev; e != NULL && spw_pool_extent_end(e) > address;
          e = e->prev) {
-        if (!spw_pool_move_can(pool, e)) {
+        if (!spw_pool_can_move(pool, e)) {
             return false;
         }
     }
     for (const struct spw_extent *e = block->next; e != NULL && e->address < end; e = e->next) {
-        if (!spw_pool_move_can(pool, e)) {
+        if (!spw_pool_can_move(pool, e)) {
             return false;
         }
     }
@@ -117,7 +120,7 @@ static void take_places(struct spw_pool *pool, struct spw_move *move,
         const struct spw_move_place *place = &request->places[i];
         const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, place->block);
 
-        if (block != NULL && spw_pool_move_can(pool, block) &&
+        if (block != NULL && spw_pool_can_move(pool, block) &&
             (place->to == SPW_TIER_HOST || block->placed == 0) &&
             place->granule < spw_pool_extent_end(block) &&
             place->granule + pool->config.granule_bytes > block->address) {
@@ -147,16 +150,6 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
 }
 
 /* ---- beginning and ending ---- */
-
-static uint64_t staged_at(const struct spw_pool *pool, const struct spw_move *move, size_t item)
-{
-    return move->staging + item * pool->config.granule_bytes;
-}
-
-static void unpin(struct spw_pool *pool, const struct spw_move_item *item)
-{
-    pool->backing.granules[item->granule].pinned = false;
-}
 
 /* Whether the limits let one more chunk of a tier be created. */
 static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
@@ -201,138 +194,10 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
             item.chunk = spw_pool_backing_hold(&pool->backing, item.to);
             move->items[had++] = item;
         } else {
-            unpin(pool, &item);
+            pool->backing.granules[item.granule].pinned = false;
         }
     }
     move->count = had;
-}
-
-static enum spw_err stage(struct spw_pool *pool, struct spw_move *move)
-{
-    enum spw_err err = SPW_OK;
-
-    for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->ops->map(pool->vm, staged_at(pool, move, i), pool->config.granule_bytes,
-                             move->items[i].chunk - 1);
-        move->items[i].staged = err == SPW_OK;
-    }
-    if (err == SPW_OK) {
-        err = pool->ops->set_access(pool->vm, move->staging,
-                                    move->count * pool->config.granule_bytes);
-    }
-    return err;
-}
-
-/* Unmaps runs of the staging window; what the seam keeps stays marked. */
-static bool unstage(struct spw_pool *pool, struct spw_move *move)
-{
-    bool all = true;
-
-    for (size_t i = 0, first; i < move->count;) {
-        uint64_t bytes, done;
-
-        if (!move->items[i].staged) {
-            i++;
-            continue;
-        }
-        for (first = i; i < move->count && move->items[i].staged; i++) {
-        }
-        done = bytes = (i - first) * pool->config.granule_bytes;
-        if (pool->ops->unmap(pool->vm, staged_at(pool, move, first), bytes,
-                             pool->config.granule_bytes, &done) == SPW_OK) {
-            done = bytes;
-        } else {
-            all = false;
-        }
-        for (size_t k = first; k < first + (size_t)(done / pool->config.granule_bytes); k++) {
-            move->items[k].staged = false;
-        }
-    }
-    return all;
-}
-
-static void drop_fence(struct spw_pool *pool, void **fence)
-{
-    if (*fence != NULL) {
-        pool->ops->drop(pool->vm, *fence);
-        *fence = NULL;
-    }
-}
-
-static enum spw_tier other_tier(enum spw_tier tier)
-{
-    return tier == SPW_TIER_HOST ? SPW_TIER_DEVICE : SPW_TIER_HOST;
-}
-
-static bool end(struct spw_pool *pool, struct spw_move *move)
-{
-    if (!unstage(pool, move)) {
-        return false;
-    }
-    drop_fence(pool, &move->drained);
-    while (move->count > 0) {
-        const struct spw_move_item *item = &move->items[--move->count];
-
-        spw_pool_backing_unhold(&pool->backing, item->committed ? other_tier(item->to) : item->to,
-                                item->chunk);
-        unpin(pool, item);
-    }
-    return true;
-}
-
-static void drop(struct spw_pool *pool, struct spw_move *move)
-{
-    move->over = false;
-    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        drop_fence(pool, &move->fences[tier]);
-    }
-    if (!end(pool, move)) {
-        /* The seam keeps the mapping, and with it the memory. */
-        for (size_t i = 0; i < move->count; i++) {
-            move->items[i].staged = false;
-        }
-        (void)end(pool, move);
-    }
-}
-
-void spw_pool_staging_drop(struct spw_pool *pool)
-{
-    for (size_t i = 0; i < SPW_MOVES; i++) {
-        drop(pool, &pool->moves[i]);
-    }
-}
-
-/* Asks a fence; it is dropped when it has completed. */
-static enum spw_err query_fence(struct spw_pool *pool, void **fence)
-{
-    enum spw_err err = *fence == NULL ? SPW_OK : pool->ops->query(pool->vm, *fence);
-
-    if (err == SPW_OK) {
-        drop_fence(pool, fence);
-    }
-    return err;
-}
-
-/* Ends a move if it is over and its copies are done. SPW_E_AGAIN when they are not. */
-static enum spw_err end_if_finished(struct spw_pool *pool, struct spw_move *move)
-{
-    if (!move->over) {
-        return SPW_OK;
-    }
-    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        if (query_fence(pool, &move->fences[tier]) != SPW_OK) {
-            return SPW_E_AGAIN;
-        }
-    }
-    move->over = !end(pool, move);
-    return move->over ? SPW_E_AGAIN : SPW_OK;
-}
-
-void spw_pool_staging_end_finished(struct spw_pool *pool)
-{
-    for (size_t i = 0; i < SPW_MOVES; i++) {
-        (void)end_if_finished(pool, &pool->moves[i]);
-    }
 }
 
 /* A move that is not under way, with its window; NULL when all are. */
@@ -360,9 +225,9 @@ static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
         return SPW_E_NO_MEMORY;
     }
     qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
-    err = stage(pool, move);
+    err = spw_pool_staging_map(pool, move);
     if (err != SPW_OK) {
-        move->over = !end(pool, move);
+        move->over = !spw_pool_staging_end(pool, move);
     }
     return err;
 }
@@ -393,7 +258,7 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
 
     pthread_mutex_lock(&pool->lock);
     move->over = move->count > 0;
-    err = end_if_finished(pool, move);
+    err = spw_pool_staging_end_if_finished(pool, move);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
@@ -433,7 +298,7 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum s
         run = spw_pool_move_run(move, i);
         if (move->items[i].to == to) {
             copies[count++] =
-                (struct spw_vm_copy){.to = staged_at(pool, move, i),
+                (struct spw_vm_copy){.to = spw_pool_staging_address(pool, move, i),
                                      .from = spw_pool_move_address(pool, &move->items[i]),
                                      .bytes = run * pool->config.granule_bytes};
         }
@@ -460,9 +325,9 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = query_fence(pool, &move->fences[SPW_TIER_HOST]);
+    err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_HOST]);
     if (err == SPW_OK) {
-        err = query_fence(pool, &move->fences[SPW_TIER_DEVICE]);
+        err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_DEVICE]);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
@@ -478,7 +343,7 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
         err = pool->ops->fence(pool->vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
-        err = query_fence(pool, &move->drained);
+        err = spw_pool_staging_query(pool, &move->drained);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
@@ -533,8 +398,8 @@ static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = pool->ops->hash(pool->vm, staged_at(pool, move, item), pool->config.granule_bytes,
-                          ret_hash);
+    err = pool->ops->hash(pool->vm, spw_pool_staging_address(pool, move, item),
+                          pool->config.granule_bytes, ret_hash);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }

@@ -1,7 +1,5 @@
 #include "pool/space.h"
 
-#include "pool/window.h"
-
 #include <string.h>
 
 /* ---- lists ---- */
@@ -251,11 +249,11 @@ static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
 }
 
 void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
-                         struct spw_backing *backing, bool host, uint32_t regions)
+                         struct spw_backing *backing, bool host, uint32_t numbered)
 {
     /* An eighth for small blocks is far more than their share of memory ever is. */
     enum { PARTS = 8 };
-    uint32_t more = (host ? 1 : 0) + regions;
+    uint32_t more = (host ? 1 : 0) + numbered;
     uint64_t part = spw_pool_backing_up(backing, backing->bytes / (PARTS + more));
     uint64_t at = backing->base, end = backing->base + backing->bytes;
 
@@ -265,8 +263,8 @@ void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queu
     lay_out(&space->heaps[SPW_HEAP_SMALL], &at, at + part);
     lay_out(&space->heaps[SPW_HEAP_LARGE], &at, end - more * part);
     lay_out(&space->heaps[SPW_HEAP_HOST], &at, at + (host ? part : 0));
-    for (uint32_t i = 0; i < SPW_REGIONS; i++) {
-        lay_out(&space->heaps[SPW_HEAP_REGION + i], &at, at + (i < regions ? part : 0));
+    for (uint32_t i = 0; i < SPW_POOL_HEAPS; i++) {
+        lay_out(&space->heaps[SPW_HEAP_NUMBERED + i], &at, at + (i < numbered ? part : 0));
     }
 }
 
@@ -307,7 +305,7 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
     if (extent->bytes > bytes) {
         /* The rest keeps its place by age; only its bin changes. */
         struct spw_extent *block = spw_pool_extent_take(&space->store);
-        bool high = spw_pool_window_goes_high(space, bytes);
+        bool high = spw_pool_window_goes_high(space->backing, bytes);
 
         block->address = high ? spw_pool_extent_end(extent) - bytes : extent->address;
         block->bytes = bytes;
@@ -513,7 +511,9 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
     if (kind == SPW_WINDOW_FRESH) {
         bytes = spw_pool_backing_up(backing, bytes); /* holes begin and end with a granule */
     }
-    window = spw_pool_window_best(space, heap, bytes, queue, kind);
+    window = spw_pool_window_best(
+        backing, &(struct spw_window_search){
+                     .heap = heap, .class = class, .bytes = bytes, .queue = queue, .kind = kind});
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
@@ -628,9 +628,9 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count)
 {
     size_t taken = steal_from_heap(space, SPW_HEAP_LARGE, count);
 
-    for (int i = 0; i < SPW_REGIONS && taken < count; i++) {
-        if (space->heaps[SPW_HEAP_REGION + i].first != NULL) {
-            taken += steal_from_heap(space, SPW_HEAP_REGION + i, count - taken);
+    for (int i = 0; i < SPW_POOL_HEAPS && taken < count; i++) {
+        if (space->heaps[SPW_HEAP_NUMBERED + i].first != NULL) {
+            taken += steal_from_heap(space, SPW_HEAP_NUMBERED + i, count - taken);
         }
     }
     if (taken < count) {

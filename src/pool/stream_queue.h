@@ -1,15 +1,15 @@
-/* Queues: the order of freed memory, one queue per stream.
+/* Stream queues: the order of freed memory, one queue per stream.
  *
- * Every free has a number, from one clock for the pool; `seq` of a queue is the number of its last
- * one. A fence recorded on the stream covers every free so far, and when it has completed, `done`
- * rises to the number it covers; so it does when the program itself has waited for the stream.
- * Fences are recorded only when somebody wants to know, so a program on one stream makes
- * none. Queue SPW_STREAM_QUEUE_IDLE holds memory with no pending work; queue SPW_STREAM_QUEUE_ALL
- * is the order of frees without a stream (cuMemFree): its fences cover everything submitted to the
- * device.
+ * Every free gets a number from one clock of the pool; `seq` of a queue is the number of its last
+ * free. A fence recorded on the stream covers every free so far. When it has completed, or when the
+ * program itself has waited for the stream, `done` rises to the number that it covers. Fences are
+ * recorded only when their answer is needed, so a program on one stream records none.
  *
- * A queue whose stream is gone is used again for another stream. Since numbers only rise, a pair of
- * queue and number stays true for ever. Caller holds the pool's lock. */
+ * Queue SPW_STREAM_QUEUE_IDLE holds memory with no pending work. Queue SPW_STREAM_QUEUE_ALL is the
+ * order of frees without a stream (cuMemFree): its fences cover everything submitted to the device.
+ *
+ * A queue whose stream is gone is reused for another stream. Numbers only rise, so a pair of queue
+ * and number stays valid for ever. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <pthread.h>
@@ -20,33 +20,21 @@
 #include "pool/bins.h"
 #include "pool/extent.h"
 #include "pool/vm_ops.h"
-#include "pool/placement.h"
 
 enum { SPW_STREAM_QUEUE_IDLE, SPW_STREAM_QUEUE_ALL, SPW_STREAM_QUEUE_FIRST_STREAM };
 enum { SPW_STREAM_QUEUE_FENCES = 32 };
 
-/* Small blocks live apart from large ones, so that a long-lived small block does not hold down a
- * granule in the middle of large ones. Blocks that a policy places on the host have a heap of their
- * own, whose chunks are the host's; and so have those of each region that a policy names. */
-enum spw_heap_class {
-    SPW_HEAP_SMALL,
-    SPW_HEAP_LARGE,
-    SPW_HEAP_HOST,
-    SPW_HEAP_REGION, /* the first of SPW_REGIONS */
-    SPW_HEAP_COUNT = SPW_HEAP_REGION + SPW_REGIONS
-};
-
 struct spw_fence_record {
     void *fence;
-    uint64_t seq; /* of its queue: completes every free up to here */
+    uint64_t seq; /* it covers every free of its queue up to here */
 };
 
 struct spw_stream_queue {
     uint32_t number;
     struct spw_stream stream;
-    pthread_t owner; /* of a thread-bound stream: who may record on it */
+    pthread_t owner; /* thread that may record on a thread-bound stream */
     bool retired;    /* the stream's handle is gone */
-    bool vacant;     /* retired, nothing pending: may serve another stream */
+    bool vacant;     /* retired and nothing pending: may serve another stream */
     uint64_t seq, fenced, done;
     uint64_t unfenced_bytes;                                 /* freed since the newest fence */
     struct spw_fence_record fences[SPW_STREAM_QUEUE_FENCES]; /* a ring, oldest at `first` */
@@ -60,26 +48,26 @@ enum { SPW_STREAM_QUEUE_CACHE = 64 };
 struct spw_stream_queues {
     struct spw_stream_queue **by_number;
     uint32_t count, capacity;
-    uint32_t streams; /* queues of streams that are there now */
+    uint32_t streams; /* queues of streams that exist now */
     uint64_t clock;   /* number of the last free on any queue */
-    uint32_t waiters; /* threads that wait for a fence they took out of its queue */
+    uint32_t waiters; /* threads waiting for a fence that they took out of its queue */
     struct spw_stream_queue *cache[SPW_STREAM_QUEUE_CACHE]; /* by stream id */
     const struct spw_vm_ops *ops;
     void *vm;
 };
 
-/* Begins with the two queues that are always there. SPW_E_NO_HOST leaves nothing behind. */
+/* Creates the two queues that always exist. SPW_E_NO_HOST leaves nothing behind. */
 enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues,
                                          const struct spw_vm_ops *ops, void *vm);
 
-/* Frees every record. With `drop`, fences are given back to the seam first. */
+/* Frees every record. With `drop`, gives fences back to the backend first. */
 void spw_pool_stream_queues_fini(struct spw_stream_queues *queues, bool drop);
 
 /* The slow half of spw_pool_stream_queue_of. */
 struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *queues,
                                                      const struct spw_stream *stream);
 
-/* The queue of a stream, created at first sight; NULL when the host has no memory. */
+/* Returns the queue of a stream, created at first use; NULL when the process has no memory. */
 static inline struct spw_stream_queue *spw_pool_stream_queue_of(struct spw_stream_queues *queues,
                                                                 const struct spw_stream *stream)
 {
@@ -90,11 +78,11 @@ static inline struct spw_stream_queue *spw_pool_stream_queue_of(struct spw_strea
                : spw_pool_stream_queue_enter(queues, stream);
 }
 
-/* The queue of a stream that was seen before; NULL when it was not. */
+/* Returns the queue of a stream; NULL when it has none yet. */
 struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *queues,
                                                      uint64_t stream_id);
 
-/* The newest pending fence of a queue that has one. */
+/* Returns the newest pending fence of a queue that has one. */
 static inline void *spw_pool_stream_queue_newest(const struct spw_stream_queue *queue)
 {
     return queue->fences[(queue->first + queue->count - 1) % SPW_STREAM_QUEUE_FENCES].fence;
@@ -112,37 +100,37 @@ spw_pool_stream_queue_all(const struct spw_stream_queues *queues)
     return queues->by_number[SPW_STREAM_QUEUE_ALL];
 }
 
-/* Whether the free number `seq` of queue `number` has completed, as far as is known. */
+/* True if free number `seq` of queue `number` is known to be complete. */
 static inline bool spw_pool_stream_queue_passed(const struct spw_stream_queues *queues,
                                                 uint32_t number, uint64_t seq)
 {
     return number == SPW_STREAM_QUEUE_IDLE || seq <= queues->by_number[number]->done;
 }
 
-/* Records a fence that covers every free of the queue so far, unless one does already. For a stream
- * that cannot be named any more, or only by another thread, one that covers the whole device.
- * SPW_E_AGAIN while a capture forbids it. */
+/* Records a fence that covers every free of the queue so far, unless one exists. If the stream is
+ * gone, or bound to another thread, the fence covers the whole device. SPW_E_AGAIN while a capture
+ * forbids it. */
 enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
                                          struct spw_stream_queue *queue);
 
-/* The program has waited for the queue's stream, or the whole device, after free number `clock`:
- * raises `done` and drops the fences that tell no more. True when it rose. */
+/* Raises `done` after the program has waited, since free number `clock`, for the queue's stream or
+ * the whole device, and drops fences that tell nothing new. True if `done` rose. */
 bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *queues,
                                         struct spw_stream_queue *queue, uint64_t clock);
 
-/* Asks the fences that are pending, oldest first, and raises `done`. True when it rose. */
+/* Queries the pending fences, oldest first, and raises `done`. True if `done` rose. */
 bool spw_pool_stream_queue_poll(struct spw_stream_queues *queues, struct spw_stream_queue *queue);
 
-/* The oldest pending fence of any queue, to be waited for; NULL when nothing is pending. The record
- * is taken out of its queue: the caller waits without the lock and gives it to
- * spw_pool_stream_queue_waited. */
+/* Takes the oldest pending fence of some queue out of it, to wait for it without the lock; the
+ * caller then calls spw_pool_stream_queue_waited. Returns the queue; NULL when nothing is pending.
+ */
 struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_queues *queues,
                                                             struct spw_fence_record *ret_record);
 
-/* After the wait: `completed` says whether the fence has; if not, it stays pending. */
+/* Ends the wait for a fence. It stays pending unless `completed`. */
 void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                                   struct spw_fence_record record, bool completed);
 
-/* Makes the queue vacant when its stream is gone and nothing hangs on it any more. */
+/* Makes a queue vacant if its stream is gone and nothing refers to it. */
 void spw_pool_stream_queue_collect(struct spw_stream_queues *queues,
                                    struct spw_stream_queue *queue);

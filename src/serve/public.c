@@ -3,7 +3,7 @@
 
 #include "track/device.h"
 #include "track/process.h"
-#include "pool/attributes.h"
+#include "pool/pool.h"
 
 #include <string.h>
 

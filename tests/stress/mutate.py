@@ -20,7 +20,7 @@ MUTANTS = {
         ('queue->number == SPW_STREAM_QUEUE_IDLE || queue->fenced == queue->seq',
          'queue->number == SPW_STREAM_QUEUE_IDLE || queue->count > 0')]),
     # A host wait that was refused counts as one that succeeded.
-    'wait_not_waited': ('pool.c', [
+    'wait_not_waited': ('pending.c', [
         ('spw_pool_stream_queue_waited(&pool->queues, queue, record, err == SPW_OK)',
          'spw_pool_stream_queue_waited(&pool->queues, queue, record, true)')]),
     # Unmapping before the work that uses the granule is complete.
@@ -40,17 +40,17 @@ MUTANTS = {
         ('clock < queue->seq ? clock : queue->seq', 'queue->seq')]),
     # The wrong stream is made to wait.
     'wait_on_wrong_stream': ('alloc.c', [
-        ('wait_stream(pool->vm, request->stream,',
+        ('wait_stream(pool->vm, attempt->request->stream,',
          'wait_stream(pool->vm, queue->number == SPW_STREAM_QUEUE_ALL || queue->retired\n'
-         ' ? request->stream'
+         ' ? attempt->request->stream'
          '                                       : &queue->stream,')]),
     # No stream is made to wait at all.
     'no_stream_wait': ('alloc.c', [
-        ('pool->ops->wait_stream(pool->vm, request->stream,'
+        ('pool->ops->wait_stream(pool->vm, attempt->request->stream,'
          ' spw_pool_stream_queue_newest(queue)) != SPW_OK',
          'false')]),
     # The order of what was freed on a stream is lost when the stream goes.
-    'fence_lost_at_destroy': ('pool.c', [
+    'fence_lost_at_destroy': ('free.c', [
         ('(void)spw_pool_stream_queue_fence(&pool->queues, queue);\n        queue->retired',
          'queue->fenced = queue->done = queue->seq;\n        queue->retired')]),
     # The stream's handle is used when it is gone.
@@ -71,14 +71,14 @@ MUTANTS = {
         ('queue->count > 0 || queue->done < queue->seq ||\n        queue->extents.oldest != NULL',
          'false')]),
     # What cuMemFree gives back has the order of some stream.
-    'free_in_some_order': ('pool.c', [
+    'free_in_some_order': ('free.c', [
         ('queue = spw_pool_stream_queue_all(&pool->queues);\n    }\n',
          'queue = pool->queues.by_number[pool->queues.count - 1];\n    }\n')]),
     # cuMemAlloc takes at once what cuMemFree gave back.
     'alloc_without_order': ('alloc.c', [
-        ('spw_pool_space_best(&pool->space, request->heap, request->bytes, request->queue)',
-         'spw_pool_space_best(&pool->space, request->heap, request->bytes,\n'
-         '        request->queue != NULL ? request->queue\n'
+        ('spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue)',
+         'spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes,\n'
+         '        attempt->queue != NULL ? attempt->queue\n'
          '                              : spw_pool_stream_queue_all(&pool->queues))')]),
     # The free pieces of a window that was given up have lost their order.
     'claim_without_order': ('space.c', [('claim->seq = queue->seq;', 'claim->seq = 0;')]),

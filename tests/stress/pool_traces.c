@@ -66,8 +66,12 @@ static void event(struct replay *replay, const struct trace_event *event)
     enum spw_err err;
 
     if (event->is_alloc) {
-        err = spw_pool_alloc(replay->pool, s->trace->sizes[event->buffer],
-                             s->ordered ? &stream : NULL, NULL, address);
+        const struct spw_request request = {.bytes = s->trace->sizes[event->buffer],
+                                            .stream = s->ordered ? &stream : NULL};
+        struct spw_result result = {.address = *address};
+
+        err = spw_pool_alloc(replay->pool, &request, &result);
+        *address = result.address;
     } else {
         err = spw_pool_free(replay->pool, *address, s->ordered ? &stream : NULL);
     }

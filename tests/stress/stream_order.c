@@ -177,13 +177,15 @@ static void allocate(struct program *program)
     struct block block = {
         .bytes = draw_bytes(program), .home = slot, .context = any_context(program)};
     const struct spw_stream *stream = slot >= 0 ? &oracle->slots[slot].stream : NULL;
-    enum spw_err err =
-        spw_pool_alloc(program->pool, block.bytes, stream, block.context, &block.address);
+    const struct spw_request request = {
+        .bytes = block.bytes, .stream = stream, .context = block.context};
+    struct spw_result result;
 
-    if (err != SPW_OK) {
+    if (spw_pool_alloc(program->pool, &request, &result) != SPW_OK) {
         judge_refusal(program, block.bytes);
         return;
     }
+    block.address = result.address;
     program->allocs++;
     oracle_judge_alloc(oracle, block.address, block.bytes, slot);
     if (slot >= 0) {
@@ -243,9 +245,9 @@ static void charge(struct program *program)
     uint64_t bytes = program->oracle.granule_bytes * (1 + draw(program, 32));
 
     if (program->charged > 0 && draw(program, 2) == 0) {
-        spw_pool_discharge(program->pool, program->charged);
+        spw_pool_discharge(program->pool, program->charged, /* site */ 0);
         program->charged = 0;
-    } else if (spw_pool_charge(program->pool, bytes) == SPW_OK) {
+    } else if (spw_pool_charge(program->pool, bytes, /* site */ 0) == SPW_OK) {
         program->charged += bytes;
     }
 }

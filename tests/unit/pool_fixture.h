@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "fake_vm.h"
-#include "pool/move.h"
 #include "pool/pool.h"
 
 enum { MIB = 1 << 20, GRANULE = FAKE_GRANULE };
@@ -34,6 +33,9 @@ void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules, uint
 /* Destroys the pool and checks that nothing is left on the device. */
 void pool_close(struct pool_fixture *fixture);
 
+/* Allocates without a site; writes *ret_address on success only. */
+enum spw_err pool_try(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
+                      void *context, uint64_t *ret_address);
 /* Allocates on a stream (NULL: without one) and checks alignment, backing and invariants. */
 uint64_t pool_alloc(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream);
 /* The same, and it must fail with `expected`, holding nothing. */

@@ -89,7 +89,7 @@ static void test_find_in_churn(void **state)
             expect_none(&f, blocks[changed] + bytes[changed] / 2);
         }
         bytes[changed] = churn_size(random);
-        assert_int_equal(spw_pool_alloc(f.pool, bytes[changed], &stream_a, NULL, &blocks[changed]),
+        assert_int_equal(pool_try(f.pool, bytes[changed], &stream_a, NULL, &blocks[changed]),
                          SPW_OK);
         asked = random % BLOCKS;
         if (blocks[asked] != 0) {
@@ -135,9 +135,8 @@ static void test_ids_never_repeat(void **state)
         struct spw_block block;
         uint64_t address = 0;
 
-        assert_int_equal(
-            spw_pool_alloc(f.pool, 1000, i % 2 != 0 ? &stream_a : NULL, &context, &address),
-            SPW_OK);
+        assert_int_equal(pool_try(f.pool, 1000, i % 2 != 0 ? &stream_a : NULL, &context, &address),
+                         SPW_OK);
         assert_true(spw_pool_find(f.pool, address, &block));
         assert_true(block.id > last);
         assert_ptr_equal(block.context, &context);
@@ -304,7 +303,7 @@ static void test_hundred_thousand_blocks(void **state)
     for (uint64_t i = 0; i < COUNT; i++) {
         uint64_t bytes = (i * 2654435761u) % (i % 10 == 0 ? 100000 : 4000) + 1;
 
-        assert_int_equal(spw_pool_alloc(f.pool, bytes, &stream_a, NULL, &addresses[i]), SPW_OK);
+        assert_int_equal(pool_try(f.pool, bytes, &stream_a, NULL, &addresses[i]), SPW_OK);
         live += (bytes + 511) / 512 * 512;
     }
     pool_check(&f);

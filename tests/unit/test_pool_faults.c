@@ -24,7 +24,7 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
         *block = 0;
         return;
     }
-    if (spw_pool_alloc(f->pool, bytes, stream, NULL, block) != SPW_OK &&
+    if (pool_try(f->pool, bytes, stream, NULL, block) != SPW_OK &&
         pool_try_anywhere(f, bytes, stream, block, &host_bytes) != SPW_OK) {
         assert_int_equal(*block, 0);
     } else if (!fake_vm_usable(&f->vm, *block, bytes)) {

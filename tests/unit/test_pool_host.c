@@ -51,7 +51,7 @@ static bool run(size_t after)
         enum spw_err err;
 
         blocks[i] = 0;
-        err = spw_pool_alloc(f.pool, bytes, i % 7 == 0 ? NULL : &stream, NULL, &blocks[i]);
+        err = pool_try(f.pool, bytes, i % 7 == 0 ? NULL : &stream, NULL, &blocks[i]);
         if (err != SPW_OK && err != SPW_E_NO_HOST) {
             fail_msg("error %d", (int)err);
         }

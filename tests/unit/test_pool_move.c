@@ -1,5 +1,5 @@
 /* Moves between device and host: content stays, nothing leaks, whatever fails. */
-#include "pool/attributes.h"
+#include "pool/pool.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 16 };
@@ -121,7 +121,7 @@ static void test_mapped_ahead(void **state)
     }
 }
 
-/* What was allocated first goes first, and no more than is wished. */
+/* Blocks move in the order of allocation, and no more than requested. */
 static void test_coldest_first(void **state)
 {
     struct pool_fixture f;
@@ -582,7 +582,7 @@ static void test_lost_and_asked_for(void **state)
     pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
                                                .arena_bytes = 256ull * GRANULE,
                                                .limit_bytes = (uint64_t)DEVICE * GRANULE,
-                                               .lazies = &pending});
+                                               .to_commit = &pending});
     assert_int_equal(spw_pool_open_host(f.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
     f.vm.immediate = true;
     a = pool_alloc(&f, 2 * GRANULE, &stream_a);

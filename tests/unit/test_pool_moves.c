@@ -1,5 +1,5 @@
 /* Two moves under way at once: neither touches what is the other's, whatever fails. */
-#include "pool/attributes.h"
+#include "pool/pool.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 16 };

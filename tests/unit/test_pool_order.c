@@ -384,9 +384,9 @@ static void test_lost_context(void **state)
 
     pool_open(&f, 2000);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(spw_pool_alloc(f.pool, BIG, i == 3 ? &stream : NULL,
-                                        i == 4 ? &theirs : &ours, &blocks[i]),
-                         SPW_OK);
+        assert_int_equal(
+            pool_try(f.pool, BIG, i == 3 ? &stream : NULL, i == 4 ? &theirs : &ours, &blocks[i]),
+            SPW_OK);
     }
     pool_free(&f, blocks[1], &stream);
     calls = fake_vm_calls(&f.vm);
@@ -420,9 +420,9 @@ static void *visit(void *argument)
                          SPW_OK);
         return NULL;
     }
-    assert_int_equal(spw_pool_alloc(visitor->fixture->pool, visitor->bytes, visitor->stream, NULL,
-                                    &visitor->address),
-                     SPW_OK);
+    assert_int_equal(
+        pool_try(visitor->fixture->pool, visitor->bytes, visitor->stream, NULL, &visitor->address),
+        SPW_OK);
     return NULL;
 }
 

@@ -1,18 +1,18 @@
-/* Wishes of a policy's rules: on the host, in part on the host, in a region, without memory until
- * the first work; and the tallies of the rules, whatever fails. */
+/* Placements: on the host, partly on the host, in a numbered heap, and lazy blocks; and the figures
+ * of accounts, whatever fails. */
 #include "pool_fixture.h"
 
 #include <string.h>
 
-#include "pool/placement.h"
+#include "pool/pool.h"
 
-enum { DEVICE = 12, HOST = 16, SLOTS = 24, RULES = 4, STEPS = 400 };
+enum { DEVICE = 12, HOST = 16, SLOTS = 24, ACCOUNTS = 4, STEPS = 400 };
 
-/* A pool with everything that a policy may ask for. */
+/* A pool with everything that placements may use. */
 struct placed_pool {
     struct pool_fixture f;
-    struct spw_tally tallies[SPW_RULES];
-    _Atomic uint64_t lazies;
+    struct spw_account accounts[SPW_ACCOUNTS];
+    _Atomic uint64_t to_commit;
 };
 
 static void begin(struct placed_pool *w)
@@ -23,20 +23,23 @@ static void begin(struct placed_pool *w)
                                                   .limit_bytes = (uint64_t)DEVICE * GRANULE,
                                                   .growth_permille = 50,
                                                   .host_heap = true,
-                                                  .regions = 2,
-                                                  .lazies = &w->lazies,
-                                                  .tallies = w->tallies});
+                                                  .numbered_heaps = 2,
+                                                  .to_commit = &w->to_commit,
+                                                  .accounts = w->accounts});
     spw_pool_set_host_limit(w->f.pool, (uint64_t)HOST * GRANULE);
 }
 
-static enum spw_err try_wish(struct placed_pool *w, uint64_t bytes, const struct spw_stream *stream,
-                             const struct spw_pool_placement *placement, bool anywhere,
-                             uint64_t *ret_address)
+static enum spw_err try_placed(struct placed_pool *w, uint64_t bytes,
+                               const struct spw_stream *stream,
+                               const struct spw_pool_placement *placement, bool may_spill,
+                               uint64_t *ret_address)
 {
-    uint64_t host_bytes;
-    enum spw_err err = spw_pool_alloc_wish(w->f.pool, bytes, stream, NULL, 0, placement, anywhere,
-                                           ret_address, &host_bytes);
+    const struct spw_request request = {
+        .bytes = bytes, .stream = stream, .placement = placement, .may_spill = may_spill};
+    struct spw_result result = {.address = *ret_address};
+    enum spw_err err = spw_pool_alloc(w->f.pool, &request, &result);
 
+    *ret_address = result.address;
     pool_check(&w->f);
     return err;
 }
@@ -46,7 +49,7 @@ static uint64_t alloc_placed(struct placed_pool *w, uint64_t bytes,
 {
     uint64_t address = 0;
 
-    assert_int_equal(try_wish(w, bytes, &stream_a, placement, false, &address), SPW_OK);
+    assert_int_equal(try_placed(w, bytes, &stream_a, placement, false, &address), SPW_OK);
     return address;
 }
 
@@ -58,7 +61,7 @@ static uint64_t of(const _Atomic uint64_t *value)
 static void test_on_host(void **state)
 {
     const struct spw_pool_placement placement = {
-        .most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
+        .limit_bytes = UINT64_MAX, .account = 1, .on_host = true};
     struct placed_pool w;
     uint64_t first, second;
 
@@ -70,7 +73,7 @@ static void test_on_host(void **state)
     assert_int_equal(fake_vm_on_host(&w.f.vm, second, 512), 1);
     assert_int_equal(of(&w.f.counters.host_used_bytes), 4 * MIB);
     assert_int_equal(of(&w.f.counters.committed_bytes), 4 * MIB);
-    assert_int_equal(of(&w.tallies[0].host), 3 * MIB + 512);
+    assert_int_equal(of(&w.accounts[0].host), 3 * MIB + 512);
     /* What was freed serves the next, without a call, but nobody else. */
     pool_free(&w.f, first, &stream_a);
     (void)pool_memory_calls(&w.f);
@@ -82,21 +85,21 @@ static void test_on_host(void **state)
     w.f.vm.immediate = true;
     fake_vm_complete(&w.f.vm);
     assert_true(spw_pool_trim_host(w.f.pool) > 0);
-    assert_int_equal(of(&w.tallies[0].live), 512);
+    assert_int_equal(of(&w.accounts[0].live), 512);
     pool_close(&w.f);
-    assert_int_equal(of(&w.tallies[0].live), 0);
+    assert_int_equal(of(&w.accounts[0].live), 0);
 }
 
 static void test_host_is_full(void **state)
 {
     const struct spw_pool_placement placement = {
-        .most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
+        .limit_bytes = UINT64_MAX, .account = 1, .on_host = true};
     struct placed_pool w;
     uint64_t address = 4711, first;
 
     begin(&w);
     first = alloc_placed(&w, (HOST - 1) * GRANULE, &placement);
-    assert_int_equal(try_wish(&w, 2 * GRANULE, &stream_a, &placement, false, &address),
+    assert_int_equal(try_placed(&w, 2 * GRANULE, &stream_a, &placement, false, &address),
                      SPW_E_NO_MEMORY);
     assert_int_equal(address, 4711);
     pool_free(&w.f, first, &stream_b);
@@ -109,7 +112,7 @@ static void test_host_is_full(void **state)
 static void test_share(void **state)
 {
     struct spw_pool_placement placement = {
-        .most_bytes = UINT64_MAX, .rule = 1, .host_permille = 750};
+        .limit_bytes = UINT64_MAX, .account = 1, .host_permille = 750};
     struct placed_pool w;
     uint64_t address;
 
@@ -132,20 +135,20 @@ static void test_share(void **state)
 
 static void test_limit(void **state)
 {
-    struct spw_pool_placement placement = {.most_bytes = 4 * MIB, .rule = 2};
+    struct spw_pool_placement placement = {.limit_bytes = 4 * MIB, .account = 2};
     struct placed_pool w;
     uint64_t address = 4711;
 
     begin(&w);
     (void)alloc_placed(&w, 3 * MIB, &placement);
-    assert_int_equal(try_wish(&w, 1 * MIB + 1, &stream_a, &placement, false, &address),
+    assert_int_equal(try_placed(&w, 1 * MIB + 1, &stream_a, &placement, false, &address),
                      SPW_E_QUOTA);
     assert_int_equal(address, 4711);
     placement.on_host = true;
     (void)alloc_placed(&w, 8 * MIB, &placement);
     placement.on_host = false;
     address = alloc_placed(&w, 1 * MIB, &placement);
-    assert_int_equal(of(&w.tallies[1].live) - of(&w.tallies[1].host), 4 * MIB);
+    assert_int_equal(of(&w.accounts[1].live) - of(&w.accounts[1].host), 4 * MIB);
     pool_free(&w.f, address, NULL);
     (void)alloc_placed(&w, 512 * 1024, &placement);
     pool_close(&w.f);
@@ -153,7 +156,8 @@ static void test_limit(void **state)
 
 static void test_lazy(void **state)
 {
-    const struct spw_pool_placement placement = {.most_bytes = UINT64_MAX, .rule = 1, .lazy = true};
+    const struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .lazy = true};
     struct spw_pool_usage usage;
     struct placed_pool w;
     uint64_t first, second;
@@ -161,7 +165,7 @@ static void test_lazy(void **state)
     begin(&w);
     first = alloc_placed(&w, 11 * GRANULE, &placement);
     second = alloc_placed(&w, 5 * MIB + 512, &placement);
-    assert_int_equal(of(&w.lazies), 2);
+    assert_int_equal(of(&w.to_commit), 2);
     assert_int_equal(of(&w.f.counters.committed_bytes), 0);
     assert_int_equal(of(&w.f.counters.live_bytes), 11 * GRANULE + 5 * MIB + 512);
     spw_pool_usage(w.f.pool, &usage);
@@ -173,7 +177,7 @@ static void test_lazy(void **state)
     pool_free(&w.f, first, &stream_a);
     assert_int_equal(spw_pool_commit(w.f.pool, false), SPW_OK);
     pool_check(&w.f);
-    assert_int_equal(of(&w.lazies), 0);
+    assert_int_equal(of(&w.to_commit), 0);
     assert_true(fake_vm_usable(&w.f.vm, second, 5 * MIB + 512));
     /* The rest of its last granule serves others. */
     (void)pool_memory_calls(&w.f);
@@ -184,14 +188,14 @@ static void test_lazy(void **state)
     assert_int_equal(fake_vm_on_host(&w.f.vm, first, 11 * GRANULE), 2);
     (void)alloc_placed(&w, 2 * GRANULE, &placement);
     pool_close(&w.f);
-    assert_int_equal(of(&w.lazies), 0);
+    assert_int_equal(of(&w.to_commit), 0);
 }
 
 /* ---- anything may happen ---- */
 
 struct slot {
     uint64_t address, bytes;
-    uint8_t rule;
+    uint8_t account;
     bool lazy;
 };
 
@@ -203,9 +207,9 @@ static uint64_t draw(uint64_t *random, uint64_t below)
 
 static struct spw_pool_placement draw_placement(uint64_t *random)
 {
-    struct spw_pool_placement placement = {.most_bytes = UINT64_MAX,
-                                           .rule = (uint8_t)(1 + draw(random, RULES)),
-                                           .region = (uint8_t)draw(random, 3),
+    struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX,
+                                           .account = (uint8_t)(1 + draw(random, ACCOUNTS)),
+                                           .heap = (uint8_t)draw(random, 3),
                                            .priority = (int32_t)draw(random, 5) - 2,
                                            .fixed = draw(random, 4) == 0};
 
@@ -220,7 +224,7 @@ static struct spw_pool_placement draw_placement(uint64_t *random)
         placement.lazy = true;
         break;
     case 3:
-        placement.most_bytes = 6 * GRANULE;
+        placement.limit_bytes = 6 * GRANULE;
         break;
     default:
         break;
@@ -233,13 +237,13 @@ static void fill(struct placed_pool *w, uint64_t *random, struct slot *slot)
     const struct spw_stream *streams[] = {&stream_a, &stream_b, NULL};
     struct spw_pool_placement placement = draw_placement(random);
     uint64_t bytes = 1 + draw(random, draw(random, 2) == 0 ? 8000 : 5 * GRANULE);
-    uint64_t lazies = of(&w->lazies);
+    uint64_t lazies = of(&w->to_commit);
 
-    if (try_wish(w, bytes, streams[draw(random, 3)], &placement, draw(random, 5) == 0,
-                 &slot->address) == SPW_OK) {
+    if (try_placed(w, bytes, streams[draw(random, 3)], &placement, draw(random, 5) == 0,
+                   &slot->address) == SPW_OK) {
         slot->bytes = (bytes + 511) / 512 * 512;
-        slot->rule = placement.rule;
-        slot->lazy = of(&w->lazies) > lazies;
+        slot->account = placement.account;
+        slot->lazy = of(&w->to_commit) > lazies;
         assert_true(slot->lazy || fake_vm_usable(&w->f.vm, slot->address, bytes));
     }
 }
@@ -254,7 +258,7 @@ static void empty(struct placed_pool *w, uint64_t *random, struct slot *slot)
 static void commit(struct placed_pool *w, uint64_t *random, struct slot *slots)
 {
     if (spw_pool_commit(w->f.pool, draw(random, 2) == 0) == SPW_OK) {
-        assert_int_equal(of(&w->lazies), 0);
+        assert_int_equal(of(&w->to_commit), 0);
         for (int i = 0; i < SLOTS; i++) {
             assert_true(slots[i].bytes == 0 ||
                         fake_vm_usable(&w->f.vm, slots[i].address, slots[i].bytes));
@@ -263,16 +267,16 @@ static void commit(struct placed_pool *w, uint64_t *random, struct slot *slots)
     pool_check(&w->f);
 }
 
-static void check_tallies(struct placed_pool *w, const struct slot *slots)
+static void check_accounts(struct placed_pool *w, const struct slot *slots)
 {
-    for (int rule = 1; rule <= RULES; rule++) {
+    for (int account = 1; account <= ACCOUNTS; account++) {
         uint64_t live = 0;
 
         for (int i = 0; i < SLOTS; i++) {
-            live += slots[i].rule == rule ? slots[i].bytes : 0;
+            live += slots[i].account == account ? slots[i].bytes : 0;
         }
-        assert_int_equal(of(&w->tallies[rule - 1].live), live);
-        assert_true(of(&w->tallies[rule - 1].host) <= live);
+        assert_int_equal(of(&w->accounts[account - 1].live), live);
+        assert_true(of(&w->accounts[account - 1].host) <= live);
     }
 }
 
@@ -308,15 +312,15 @@ static bool run(int fail_call, size_t fail_after, uint64_t random)
     w.f.vm.seed = random;
     for (int i = 0; i < STEPS; i++) {
         one_step(&w, &random, slots);
-        check_tallies(&w, slots);
+        check_accounts(&w, slots);
     }
     for (int i = 0; i < SLOTS; i++) {
         if (slots[i].bytes != 0) {
             empty(&w, &random, &slots[i]);
         }
     }
-    check_tallies(&w, slots);
-    assert_int_equal(of(&w.lazies), 0);
+    check_accounts(&w, slots);
+    assert_int_equal(of(&w.to_commit), 0);
     reached = fail_call >= 0 && w.f.vm.calls[fail_call] > fail_after;
     w.f.vm.fail_call = -1;
     w.f.vm.immediate = true;

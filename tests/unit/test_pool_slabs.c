@@ -1,7 +1,7 @@
 /* Blocks in page-locked memory of the host, for devices that cannot map chunks of it. */
 #include <stdlib.h>
 
-#include "pool/attributes.h"
+#include "pool/pool.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 64 };
@@ -201,16 +201,19 @@ static void test_order(void **state)
 static void test_contexts_go(void **state)
 {
     struct pool_fixture f;
-    uint64_t address[3], host_bytes;
+    uint64_t address[3];
     struct spw_block block;
     char contexts[2];
 
     open_slabs(&f, HOST);
     (void)fill(&f);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(spw_pool_alloc_wish(f.pool, MIB, NULL, &contexts[i], 0, NULL,
-                                             /* anywhere */ true, &address[i], &host_bytes),
-                         SPW_OK);
+        const struct spw_request request = {
+            .bytes = MIB, .context = &contexts[i], .may_spill = true};
+        struct spw_result result;
+
+        assert_int_equal(spw_pool_alloc(f.pool, &request, &result), SPW_OK);
+        address[i] = result.address;
     }
     address[2] = alloc(&f, MIB, &stream_a);
     spw_pool_free_context(f.pool, &contexts[0]);

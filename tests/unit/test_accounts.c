@@ -1,5 +1,5 @@
 /* What each site holds, and held when the device held most: against a copy at every peak. */
-#include "pool/charges.h"
+#include "pool/accounts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
