@@ -43,18 +43,19 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct attempt *a
     struct spw_extent *extent;
 
     if (attempt->lazy || (attempt->host_granules > 0 && attempt->heap != SPW_HEAP_HOST)) {
-        return NULL; /* no memory lies there as it should */
+        return NULL; /* free extents do not have the requested backing */
     }
     if (attempt->queue == NULL) {
-        /* What cuMemFree gave back is the first choice of cuMemAlloc, so look every time: an event
-         * and a query, against the hundreds of microseconds of the calls they stand in for. */
+        /* Memory freed by cuMemFree is the best choice for cuMemAlloc, so its fences are polled
+         * every time. This costs an event and a query, against the hundreds of microseconds of a
+         * bare cuMemAlloc. */
         spw_pool_poll_queue(pool, spw_pool_stream_queue_all(&pool->queues), true);
     }
     extent = spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue);
     return extent != NULL ? spw_pool_space_take(&pool->space, extent, attempt->bytes) : NULL;
 }
 
-/* Takes memory whose work on another stream is pending, by making the request's stream wait. */
+/* Takes memory with pending work on another stream and makes the request's stream wait for it. */
 static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct attempt *attempt)
 {
     struct spw_extent *best = NULL;
@@ -85,7 +86,7 @@ static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct a
     return spw_pool_space_take(&pool->space, best, attempt->bytes);
 }
 
-/* How many granules more than the block needs are to be backed with it. */
+/* Returns how many granules beyond the block are to be backed with it. */
 static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attempt)
 {
     size_t spare = spw_pool_backing_spare(&pool->backing);
@@ -97,7 +98,7 @@ static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attemp
     return spare - own < pool->ahead ? spare - own : pool->ahead;
 }
 
-/* Claims addresses for the block, and more behind it if there are. */
+/* Claims addresses for the block, and for more granules behind it if there is room. */
 static enum spw_err claim_ahead(struct spw_pool *pool, const struct attempt *attempt,
                                 struct spw_extent **ret_claim)
 {
@@ -112,8 +113,9 @@ static enum spw_err claim_ahead(struct spw_pool *pool, const struct attempt *att
                : err;
 }
 
-/* Backs new addresses for the block, with chunks that are spare, created within the allowance, or,
- * if it must be, reclaimed. SPW_E_AGAIN when there is another way. */
+/* Backs new addresses for the block with spare chunks or chunks created within the allowance; with
+ * `reclaiming`, also by stealing and by growing up to the limit. SPW_E_AGAIN when another way is
+ * left. */
 static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, bool reclaiming,
                              struct spw_extent **ret_block)
 {
@@ -144,7 +146,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, boo
     return back_claim(pool, claim, attempt->bytes, /* host */ 0, ret_block);
 }
 
-/* Makes a block of new addresses that are not backed. */
+/* Makes a lazy block of addresses that are not backed. */
 static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
@@ -158,7 +160,7 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *
     return err;
 }
 
-/* Backs new addresses for a block that a rule wishes to be on the host, all of it, or in part. */
+/* Backs new addresses for a block that is placed on the host, wholly or partly. */
 static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
@@ -185,15 +187,15 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    /* A host's heap spreads over what it has already. */
+    /* In the host's own heap every granule of the block is on the host. */
     host =
         all ? spw_pool_backing_granules(&pool->backing, claim->address, spw_pool_extent_end(claim))
             : host;
     return back_claim(pool, claim, attempt->bytes, host, ret_block);
 }
 
-/* No backed extent fits: finds out what has completed, grows within the allowance, waits in stream
- * order for another stream's memory, steals, grows up to the limit; in this order. */
+/* No backed extent fits. In this order: polls fences and looks again, grows within the allowance,
+ * takes memory of another stream in stream order, steals, grows up to the limit. */
 static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
                          struct spw_extent **ret_block)
 {
@@ -233,7 +235,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
     for (;;) {
         enum spw_err err;
 
-        /* Every time, since other threads may have used the room during a wait. */
+        /* Needed in each round: other threads may have used the room during a wait. */
         if (!spw_pool_address_map_reserve(&pool->blocks)) {
             return SPW_E_NO_HOST;
         }
@@ -255,7 +257,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
 
 /* ---- allocating ---- */
 
-/* Whether the limits rule the block out, whatever is freed: then no chunk is created for it. */
+/* Refuses a block that the limits can never admit, before chunks are created for it. */
 static enum spw_err admit(const struct spw_pool *pool, const struct attempt *attempt)
 {
     uint64_t live = attempt->lazy ? 0 : spw_counter_get(&pool->counters->live_bytes);
@@ -272,7 +274,8 @@ static enum spw_err admit(const struct spw_pool *pool, const struct attempt *att
                : SPW_E_QUOTA;
 }
 
-/* The same in page-locked memory, where that is what the host has and the block may be there. */
+/* As find_block, and in page-locked memory if the host tier consists of that and the block may be
+ * on the host. */
 static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt,
                                   struct spw_extent **ret_block)
 {
@@ -287,7 +290,7 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt
     return err;
 }
 
-/* Enters a block in the books. */
+/* Fills in a new block and counts it. */
 static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
                         struct spw_extent *block)
 {

@@ -11,7 +11,7 @@ static void set_block(struct spw_extent *block, const struct spw_block_attribute
     }
 }
 
-/* Takes what lies in the granules of a block out of a move. */
+/* Takes the granules of a block out of a move. */
 static void leave_out(const struct spw_pool *pool, const struct spw_extent *block,
                       struct spw_move *move)
 {

@@ -9,7 +9,8 @@ static uint64_t address_of(const struct spw_backing *backing, size_t index)
     return backing->base + ((uint64_t)index << backing->granule_shift);
 }
 
-/* The table is as long as the arena, which is mostly never used: zero pages cost nothing. */
+/* The table covers the whole arena. Most of it is never touched, and untouched pages cost nothing.
+ */
 static size_t table_bytes(const struct spw_backing *backing)
 {
     return (size_t)(backing->bytes >> backing->granule_shift) * sizeof(struct spw_granule);
@@ -49,7 +50,8 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
     return SPW_OK;
 }
 
-/* What programs are told is reserved: the host's spare chunks are nobody's. */
+/* Updates the peak of reserved memory, as programs are told it: spare chunks of the host do not
+ * count. */
 static void note_reserved(struct spw_counters *counters)
 {
     uint64_t reserved =
@@ -76,7 +78,7 @@ static void count_chunks(struct spw_backing *backing, enum spw_tier tier, int64_
     note_reserved(counters);
 }
 
-/* A chunk was mapped, or unmapped. */
+/* Counts chunks of the host that become mapped or unmapped. */
 static void count_use(struct spw_backing *backing, enum spw_tier tier, int64_t change)
 {
     if (tier == SPW_TIER_HOST) {
@@ -103,8 +105,8 @@ static void put_spare(struct spw_backing *backing, enum spw_tier tier, uint64_t 
     store->spare[store->spare_count++] = chunk;
 }
 
-/* Unmaps granules [first, last) that are all backed; their chunks become spare. False when the seam
- * refused: what it did unmap is spare, the rest stays as it was. */
+/* Unmaps granules [first, last), all of which are backed; their chunks become spare. False when the
+ * backend refused: the part that it did unmap is spare, the rest is as before. */
 static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 {
     uint64_t bytes = (uint64_t)(last - first) << backing->granule_shift, done = bytes;
@@ -122,7 +124,7 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
     return err == SPW_OK;
 }
 
-/* What is not mapped any more, but still in the books. */
+/* True if a granule is recorded as backed, but a move has lost its mapping. */
 static bool is_unmapped(const struct spw_backing *backing, size_t granule)
 {
     return backing->granules[granule].lost == SPW_LOST_MAPPING;
@@ -173,7 +175,7 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
         backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        /* Those that could not be released. */
+        /* Some chunks may have failed to be released. */
         count_chunks(backing, tier, -(int64_t)backing->tiers[tier].chunk_count);
         free(backing->tiers[tier].spare);
     }
@@ -268,8 +270,8 @@ void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, u
             granule->queue = queue->number;
             granule->seq = queue->seq;
         } else {
-            /* Two queues are pending in one granule: only a fence of the whole device covers both,
-             * or a wait for it, that is yet to begin. */
+            /* Two queues are pending in one granule. Both are covered only by a fence of the whole
+             * device, or by a wait for it, that is yet to begin. */
             struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->queues);
 
             all->seq = backing->queues->clock;
@@ -286,7 +288,7 @@ enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier 
     enum spw_err err;
 
     if (store->chunk_count == store->spare_capacity) {
-        /* Room for every chunk there is, so that unmapping never has to allocate. */
+        /* One entry per chunk, so that unmapping never has to allocate. */
         size_t capacity = store->spare_capacity == 0 ? 256 : store->spare_capacity * 2;
         uint64_t *grown = realloc(store->spare, capacity * sizeof(*grown));
 
@@ -357,13 +359,13 @@ size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, u
     return *spare - before;
 }
 
-/* How many of the granules of a range are to be on the host. */
+/* A range of granules, `host` of which are to be on the host. */
 struct spread {
     size_t first, count; /* of the range */
     size_t host;
 };
 
-/* The tier of a granule's new chunk. */
+/* Chooses the tier of a granule's new chunk. */
 static enum spw_tier choose_tier(const struct spw_backing *backing, const struct spread *spread,
                                  size_t index)
 {
@@ -376,7 +378,7 @@ static enum spw_tier choose_tier(const struct spw_backing *backing, const struct
     return spw_pool_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
 }
 
-/* Maps spare chunks at granules [first, last); on failure those that were mapped are unmapped. */
+/* Maps spare chunks at granules [first, last) and gives access. On failure, unmaps them again. */
 static enum spw_err map_run(struct spw_backing *backing, const struct spread *spread, size_t first,
                             size_t last)
 {
@@ -405,7 +407,7 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
 
 err_mapped:
     if (i > first && !unmap_run(backing, first, i)) {
-        /* Mapped, but not accessible and not to be undone: out of use for good. */
+        /* Mapped without access, and the backend refuses to unmap: out of use for good. */
         for (size_t k = first; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
                 spw_pool_backing_mark_broken(backing, k);

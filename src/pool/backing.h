@@ -16,7 +16,7 @@
 #include "pool/stream_queue.h"
 #include "pool/vm_ops.h"
 
-/* What the backend has refused to restore after a move. */
+/* Things that the backend has refused to restore after a move. */
 enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
 
 struct spw_granule {

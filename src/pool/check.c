@@ -1,7 +1,7 @@
 /* The check of all invariants. */
 #include "pool/state.h"
 
-/* What a walk over the extents adds up to, compared with the pool's own figures. */
+/* Sums of a walk over all extents, to be compared with the pool's own figures. */
 struct totals {
     uint64_t block_bytes, block_count, lazy_count, placed_bytes;
     uint64_t free_count, indexed_count;
@@ -195,13 +195,13 @@ static const char *check_census(const struct spw_pool *pool, const struct totals
         return "free extents on the host are miscounted";
     }
     if (totals->lazy_count != pool->lazy_count) {
-        return "blocks without memory are miscounted";
+        return "lazy blocks are miscounted";
     }
     if (pool->lost_announced != (pool->backing.lost > 0 && pool->config.to_commit != NULL)) {
-        return "nobody asks for what a move has lost, or somebody for nothing";
+        return "lost granules are not announced, or announced without reason";
     }
     if (pool->slabs.table == NULL && totals->placed_bytes != pool->placed_bytes) {
-        return "what rules have placed on the host is miscounted";
+        return "bytes placed on the host are miscounted";
     }
     if (totals->block_count != pool->blocks.count) {
         return "there are addresses without a block";

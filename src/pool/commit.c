@@ -1,12 +1,10 @@
-/* The last step of a move: new chunks in the place of the old ones, and the way back.
+/* The last step of a move: maps new chunks in place of the old ones, and undoes it on failure.
  *
- * Between the two the addresses are mapped to nothing. Both chunks have the content then, so it is
- * not lost whatever the seam refuses, but it may not be reached: the seam gives access to a
- * mapping alone, and to the next one at the same address anew. A granule is out of reach only if
- * the seam refuses that from the unmap on, to the new chunk and to the old one, again and again.
- * It is remembered then, keeps its chunk, serves nobody else even when its block is freed, and is
- * asked for again as long as the caller has patience, before each piece of work, and before each
- * move: the first time that it is granted everything is as it was. */
+ * Between unmapping the old chunk and mapping the new one, nothing is mapped at the addresses. Both
+ * chunks have the content then, so it cannot be lost, but the backend may refuse to map or to give
+ * access. If it refuses that for the new chunk and for the old one, twice, the granule is marked
+ * lost (lost.h): it keeps its chunk and serves no other block, even if its own block is freed,
+ * until mapping it succeeds. */
 #include "pool/move.h"
 
 #include "pool/lost.h"
@@ -38,7 +36,7 @@ static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
                                  pool->config.granule_bytes) == SPW_OK;
 }
 
-/* Enters in the books that the new chunk is in the place of the old one. */
+/* Records that the new chunk is in place of the old one. */
 static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 {
     item->chunk = spw_pool_backing_exchange(&pool->backing, item->granule, item->to, item->chunk);
@@ -46,7 +44,7 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
     spw_pool_placement_moved(pool, spw_pool_move_address(pool, item), item->to);
 }
 
-/* Puts the old chunk of an item, where nothing is mapped now, back in its place. */
+/* Maps the old chunk of an item at its addresses, where nothing is mapped. */
 static void put_back(struct spw_pool *pool, const struct spw_move_item *item)
 {
     if (!map(pool, item, chunk_of(pool, item)) && !map(pool, item, chunk_of(pool, item))) {
@@ -56,8 +54,7 @@ static void put_back(struct spw_pool *pool, const struct spw_move_item *item)
     }
 }
 
-/* The new chunk of an item is mapped, but access was refused. True when it can stay nevertheless.
- */
+/* Handles an item whose new chunk is mapped but was refused access. True if the new chunk stays. */
 static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 {
     if (give_access(pool, item)) {
@@ -73,8 +70,8 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
     return false;
 }
 
-/* Maps the new chunks of items [first, last), a run of neighbours, in the place of the old ones.
- * Nobody has access there yet. */
+/* Maps the new chunks of items [first, last), a run of neighbours, in place of the old ones,
+ * without access yet. */
 static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last)
 {
     uint64_t granule = pool->config.granule_bytes, bytes = (last - first) * granule, done = bytes;
@@ -96,8 +93,8 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
     return err;
 }
 
-/* Whether access can be given from one item to the next in one go: everything between the two is
- * mapped, and not much. */
+/* True if one call can give access to both items: they are close, and everything between them is
+ * mapped. */
 static bool is_bridged(const struct spw_pool *pool, const struct spw_move_item *from,
                        const struct spw_move_item *to)
 {
@@ -116,8 +113,8 @@ static bool is_bridged(const struct spw_pool *pool, const struct spw_move_item *
     return true;
 }
 
-/* The item behind the last one to which access can be given together with `first`: of all that lie
- * between, only those count that are mapped. */
+/* Returns the end of the longest sequence of mapped items from `first` on that one call can give
+ * access to. Items that are not mapped are skipped. */
 static size_t span_of(const struct spw_pool *pool, const struct spw_move *move, size_t first)
 {
     size_t last = first;
@@ -133,7 +130,7 @@ static size_t span_of(const struct spw_pool *pool, const struct spw_move *move, 
     return last + 1;
 }
 
-/* Gives access to what is mapped, and enters it in the books. */
+/* Gives access to mapped items and records them as committed. */
 static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move *move,
                                           size_t *moved)
 {
@@ -169,7 +166,7 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
     return pool->backing.lost > 0 ? SPW_E_NO_MEMORY : err;
 }
 
-/* The first free extent on a granule that is broken now. */
+/* Returns the first free extent on a broken granule; NULL when there is none. */
 static struct spw_extent *find_broken(const struct spw_pool *pool)
 {
     for (struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
@@ -182,7 +179,8 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
     return NULL;
 }
 
-/* Free extents beside the blocks may be on another tier now, or broken. */
+/* Updates free extents that share granules with moved blocks: their tier may have changed, or a
+ * granule may be broken. */
 static void update_free_extents(struct spw_pool *pool, const struct spw_move *move)
 {
     uint64_t granule = pool->config.granule_bytes;
@@ -230,7 +228,7 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
     return err;
 }
 
-/* ---- what was lost ---- */
+/* ---- lost granules ---- */
 
 enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
 {

@@ -16,7 +16,8 @@ static void watch_free(struct spw_pool *pool, struct spw_stream_queue *queue)
     }
 }
 
-/* Gives back a block that is in no map any more, in the order of a queue that has counted it. */
+/* Frees a block that was removed from the address map, in the order of a queue whose `seq` was
+ * raised for it. */
 static void release_block(struct spw_pool *pool, struct spw_extent *block,
                           struct spw_stream_queue *queue)
 {
@@ -101,8 +102,8 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The extent that was the block may have joined its neighbours; it is still the record to go on
- * from. */
+/* Freeing may merge a block with its neighbours; its record stays in the list, so the walk goes on
+ * from there. */
 static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, const void *context)
 {
     for (struct spw_extent *e = first; e != NULL; e = e->next) {

@@ -3,7 +3,7 @@
 
 #include "pool/state.h"
 
-/* Enters a block with the granules it lies on. */
+/* Enters a block into the information of its granules. */
 static void scan_block(const struct spw_pool *pool, const struct spw_extent *block,
                        struct spw_granule_info *infos, size_t first, size_t count)
 {
@@ -25,7 +25,7 @@ static void scan_block(const struct spw_pool *pool, const struct spw_extent *blo
                                               .movable = granule->chunk != 0 && !granule->broken &&
                                                          !granule->pinned};
         }
-        /* What a rule has placed on the host stays there. */
+        /* A block that was placed on the host stays there. */
         info->movable = info->movable && spw_pool_can_move(pool, block) &&
                         (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
         if (block->priority > info->priority) {
@@ -34,7 +34,7 @@ static void scan_block(const struct spw_pool *pool, const struct spw_extent *blo
     }
 }
 
-/* The granules of the device that blocks lie on. */
+/* Counts granules of the device under blocks. */
 static uint64_t count_used(const struct spw_pool *pool)
 {
     const struct spw_backing *backing = &pool->backing;
@@ -55,13 +55,13 @@ static uint64_t count_used(const struct spw_pool *pool)
     return used;
 }
 
-/* Whether a granule of a move has still to go where it is to. */
+/* True if a granule of a move has not moved yet but will. */
 static bool is_pending(const struct spw_move *move, const struct spw_move_item *item)
 {
     return !move->over && !item->left_out && !item->committed;
 }
 
-/* By how many granules the room grows when the moves that are under way are done. */
+/* Returns by how many granules the room grows when the moves under way are done. */
 static int64_t find_growth(const struct spw_pool *pool)
 {
     int64_t growth = 0;
@@ -78,7 +78,8 @@ static int64_t find_growth(const struct spw_pool *pool)
     return growth;
 }
 
-/* What the device has beside the blocks, in chunks that are there or could be. */
+/* Returns how much of the device is left besides the blocks, in chunks that exist or may be
+ * created. */
 static int64_t find_room(const struct spw_pool *pool)
 {
     const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
@@ -102,7 +103,7 @@ int64_t spw_pool_room(struct spw_pool *pool)
     return room;
 }
 
-/* The end of the last heap that is in use. */
+/* Returns the end of the last heap in use. */
 static uint64_t find_end(const struct spw_pool *pool)
 {
     uint64_t end = pool->space.heaps[SPW_HEAP_LARGE].frontier;
@@ -115,7 +116,7 @@ static uint64_t find_end(const struct spw_pool *pool)
     return spw_pool_backing_up(&pool->backing, end);
 }
 
-/* Shows what is being moved where it goes to. */
+/* Shows granules that are being moved at their target. */
 static void scan_move(const struct spw_move *move, struct spw_granule_info *infos, size_t first,
                       size_t count)
 {

@@ -4,7 +4,6 @@
 #include "pool/lost.h"
 #include "pool/state.h"
 
-/* A block begins without memory: the claim's addresses are its own. */
 struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim)
 {
     struct spw_extent *block = spw_pool_space_finish_claim(&pool->space, claim, claim->bytes);
@@ -14,7 +13,7 @@ struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent 
     return block;
 }
 
-/* One more block has memory, or is gone. */
+/* Counts a block that gets memory or is freed. */
 static void count_down(struct spw_pool *pool)
 {
     pool->lazy_count--;
@@ -45,7 +44,7 @@ static struct spw_extent *first_lazy(const struct spw_pool *pool)
     return e;
 }
 
-/* Backs a block with what is spare; what its last granule has left over is free. */
+/* Backs a block with spare chunks. The unused end of its last granule becomes free. */
 static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
 {
     uint64_t held = spw_pool_extent_held(block);
@@ -86,7 +85,8 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
         size_t missing =
             spw_pool_backing_missing(&pool->backing, block->address, spw_pool_extent_end(block));
 
-        /* The lock may be given up meanwhile, and the block freed. */
+        /* The lock may be released meanwhile and the block freed, so look for the first one again.
+         */
         err = has_chunks(pool, missing, spilling)
                   ? back(pool, block)
                   : spw_pool_chunks_provide(pool, missing, spilling);

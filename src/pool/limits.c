@@ -3,10 +3,10 @@
 #include "pool/state.h"
 #include "pool/usage.h"
 
-/* A fence that is recorded on an idle stream has completed at the second look. */
+/* A fence recorded on an idle stream is complete at the second look. */
 enum { TRIM_LOOKS = 3 };
 
-/* Makes `count` chunks spare, if so many are free, and releases them. */
+/* Makes up to `count` chunks spare and releases them. */
 static size_t give_back(struct spw_pool *pool, size_t count)
 {
     for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(&pool->backing) < count;

@@ -9,7 +9,7 @@
 
 /* ---- choosing ---- */
 
-/* Blocks that could be moved, in the order in which they should be. */
+/* A block that may be moved. */
 struct candidate {
     const struct spw_extent *block;
     uint64_t used;
@@ -34,8 +34,8 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
-/* Lists the blocks that qualify; *ret_candidates is the caller's to free. 0 when there are none, or
- * no memory for the list. */
+/* Lists the blocks that qualify, in the order to move them. The caller frees *ret_candidates.
+ * Returns 0 when there are none, or no memory for the list. */
 static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
                               struct candidate **ret_candidates)
 {
@@ -58,8 +58,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     return count;
 }
 
-/* Whether a granule may be moved as far as the neighbours of the block are concerned that lie on it
- * as well. */
+/* True if the neighbours of a block on the granule at `address` allow it to be moved. */
 static bool neighbours_agree(const struct spw_pool *pool, const struct spw_extent *block,
                              uint64_t address)
 {
@@ -93,7 +92,7 @@ static void take_granule(struct spw_pool *pool, struct spw_move *move,
     }
 }
 
-/* The same for every granule of a block, up to `most` in all. */
+/* Adds the granules of a block until the move has `most`. */
 static void take_granules(struct spw_pool *pool, struct spw_move *move,
                           const struct spw_extent *block, size_t most, enum spw_tier to)
 {
@@ -112,7 +111,7 @@ static int by_granule(const void *a, const void *b)
     return left->granule < right->granule ? -1 : left->granule > right->granule;
 }
 
-/* Takes what the caller has chosen, as far as it is there still. */
+/* Adds the granules that the caller has chosen, unless they have changed. */
 static void take_places(struct spw_pool *pool, struct spw_move *move,
                         const struct spw_move_request *request)
 {
@@ -151,7 +150,7 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
 
 /* ---- beginning and ending ---- */
 
-/* Whether the limits let one more chunk of a tier be created. */
+/* True if the limits allow one more chunk of a tier. */
 static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
 {
     const struct spw_counters *counters = pool->counters;
@@ -162,7 +161,7 @@ static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
                : spw_counter_get(&counters->committed_bytes) + granule <= pool->config.limit_bytes;
 }
 
-/* Takes free memory of the device from elsewhere if there are not enough spare chunks. */
+/* Steals free memory of the device if there are not enough spare chunks. */
 static void find_spare(struct spw_pool *pool, const struct spw_move *move)
 {
     size_t wanted = 0, spare = spw_pool_backing_spare(&pool->backing);
@@ -176,7 +175,7 @@ static void find_spare(struct spw_pool *pool, const struct spw_move *move)
     }
 }
 
-/* Gets a new chunk for each granule, or for as many as there is memory for. */
+/* Gets new chunks for the granules, and drops those that there is no memory for. */
 static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 {
     bool full[SPW_TIER_COUNT] = {false};
@@ -200,7 +199,7 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
     move->count = had;
 }
 
-/* A move that is not under way, with its window; NULL when all are. */
+/* Returns a free record of a move, with its window; NULL when all are in use. */
 static struct spw_move *find_move(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
@@ -213,7 +212,7 @@ static struct spw_move *find_move(struct spw_pool *pool)
     return NULL;
 }
 
-/* Chooses, pins, gets chunks and stages them. */
+/* Chooses and pins granules, gets new chunks, and maps them in the staging window. */
 static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
                             const struct spw_move_request *request)
 {
@@ -241,7 +240,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     pthread_mutex_lock(&pool->lock);
     spw_pool_staging_end_finished(pool);
     move = find_move(pool);
-    /* What is refused to what was lost would be refused to the next ones too. */
+    /* If lost granules cannot be mapped now, others would be lost as well. */
     if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
         err = prepare(pool, move, request);
     }
@@ -362,8 +361,7 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 
 /* ---- samples ---- */
 
-/* How many granules of the run of `count` from `first` on begin in the same block, or free extent.
- */
+/* Returns how many of `count` items from `first` on lie in the same block or free extent. */
 static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *move, size_t first,
                          size_t count)
 {
@@ -391,7 +389,8 @@ static void choose_sample(const struct spw_pool *pool, struct spw_move *move, ui
     }
 }
 
-/* Reads a copy. The lock is not kept from one to the next: the program allocates meanwhile. */
+/* Hashes the copy of an item. Takes the lock for each copy, so that the program can allocate in
+ * between. */
 static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move, size_t item,
                               uint64_t *ret_hash)
 {
@@ -439,7 +438,7 @@ enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move 
     return err;
 }
 
-/* ---- proof ---- */
+/* ---- validation ---- */
 
 enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 {

@@ -52,7 +52,7 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool)
     pool->queues.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
     pthread_mutex_unlock(&pool->lock);
-    /* With a host tier there is another way than to wait for ever. */
+    /* With a host tier there is another way to get memory, so the wait is short. */
     err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon
                                              : pool->ops->wait_host)(pool->vm, record.fence);
     pthread_mutex_lock(&pool->lock);

@@ -89,7 +89,7 @@ enum spw_err spw_pool_account_add(struct spw_pool *pool, const struct spw_pool_p
     return err;
 }
 
-/* Adds to an account; does nothing without one. */
+/* Adds to an account, if there is one. */
 static void shift(struct spw_pool *pool, uint8_t number, int64_t live, int64_t host)
 {
     struct spw_account *account = account_of(pool, number);

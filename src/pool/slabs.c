@@ -6,9 +6,9 @@
 
 enum {
     MOST_SLABS = 4096,
-    LEAST_BYTES = 64 << 20, /* of a slab for several blocks */
-    SHARE = 256,            /* of the host's limit that such a slab has if that is more */
-    ALONE = 4               /* a block of more than this part of it has a slab for itself */
+    LEAST_BYTES = 64 << 20, /* least size of a slab for several blocks */
+    SHARE = 256,            /* such a slab has this part of the host's limit, if that is more */
+    ALONE = 4               /* a block of more than this part of such a slab has one for itself */
 };
 
 /* ---- which slab ---- */
@@ -52,7 +52,7 @@ static bool is_idle(const struct spw_extent *extent)
            extent->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
-/* Adds an idle neighbour to an extent that is in no index. The record of the extent stays. */
+/* Merges an idle neighbour into an extent that is in no index. The record of the extent stays. */
 static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
 {
     spw_pool_bins_remove(&pool->slabs.idle, other);
@@ -74,7 +74,7 @@ static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_e
     spw_pool_extent_give(&pool->space.store, other);
 }
 
-/* Nothing is pending on an extent any more: it joins its neighbours. */
+/* Makes an extent idle, after its work is complete, and merges it with idle neighbours. */
 static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
 {
     extent->queue = spw_pool_stream_queue_idle(&pool->queues);
@@ -87,7 +87,7 @@ static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
     spw_pool_bins_insert(&pool->slabs.idle, extent);
 }
 
-/* Makes idle what the queues are known to have passed. */
+/* Makes pending extents idle whose work is known to be complete. */
 static void release_completed(struct spw_pool *pool)
 {
     struct spw_age_list *pending = &pool->slabs.pending;
@@ -101,7 +101,7 @@ static void release_completed(struct spw_pool *pool)
     }
 }
 
-/* The smallest extent that serves, idle or of the same queue; it is taken out of its index. */
+/* Takes the smallest extent that fits, idle or of the same queue, out of its index. */
 static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
                                     const struct spw_stream_queue *queue)
 {
@@ -122,7 +122,7 @@ static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
     return best;
 }
 
-/* Makes the lower part of an extent, in no index, the block; the rest stays free. */
+/* Makes the lower part of an extent, which is in no index, the block; the rest stays free. */
 static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, uint64_t bytes)
 {
     if (extent->bytes > bytes) {
@@ -158,7 +158,7 @@ static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
     spw_pool_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
 }
 
-/* Gives back a slab that is one idle extent. */
+/* Releases a slab that is one idle extent. */
 static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
 {
     enum spw_err err = pool->ops->unpin(pool->vm, slab->memory);
@@ -204,7 +204,7 @@ static struct spw_slab *vacant(struct spw_slabs *slabs)
     return &slabs->table[used];
 }
 
-/* How large a new slab is to be that has room for a block; 0 when the limit leaves none. */
+/* Returns the size of a new slab for a block; 0 when the limit leaves no room. */
 static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
 {
     uint64_t limit = pool->config.host_limit_bytes, granule = pool->config.granule_bytes;
@@ -219,7 +219,8 @@ static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
     return alone <= left ? alone : bytes <= left ? bytes : 0;
 }
 
-/* Makes a slab for a block; its only extent is in no index yet. NULL when there is no memory. */
+/* Makes a slab for a block and returns its only extent, which is in no index yet. NULL when there
+ * is no memory. */
 static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes)
 {
     uint64_t size = size_for(pool, bytes), address;
@@ -282,7 +283,7 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
         extent = add_slab(pool, bytes);
     }
     if (extent == NULL && spw_pool_slabs_trim(pool) > 0) {
-        extent = add_slab(pool, bytes); /* in the place of those that were too small */
+        extent = add_slab(pool, bytes); /* now that slabs which were too small are released */
     }
     if (extent == NULL) {
         return SPW_E_NO_MEMORY;

@@ -39,7 +39,7 @@ static void unlink_extent(struct spw_heap *heap, struct spw_extent *extent)
     }
 }
 
-/* Takes a free extent or a hole out of the indexes; it stays in the address order. */
+/* Removes a free extent or a hole from the indexes; it stays in the address order. */
 static void unindex(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
@@ -54,7 +54,7 @@ static void unindex(struct spw_space *space, struct spw_extent *extent)
     spw_pool_age_remove(&extent->queue->extents, extent);
 }
 
-/* Whether the extent, free or about to be, lies on the host in part, where it should not. */
+/* True if a free extent is partly on the host, outside the host's own heap. */
 static bool is_on_host(const struct spw_space *space, const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_FREE && extent->heap != SPW_HEAP_HOST &&
@@ -62,7 +62,7 @@ static bool is_on_host(const struct spw_space *space, const struct spw_extent *e
            spw_pool_backing_on_host(space->backing, extent->address, spw_pool_extent_end(extent));
 }
 
-/* Enters a free extent, whose `host` is known, or a hole in the indexes. */
+/* Adds a free extent, whose `host` is known, or a hole to the indexes. */
 static void index_extent(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
@@ -77,7 +77,7 @@ static void index_extent(struct spw_space *space, struct spw_extent *extent)
     spw_pool_age_append(&extent->queue->extents, extent);
 }
 
-/* The same for what was cut off. */
+/* Adds a part that was cut off to the indexes. */
 static void index_part(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
@@ -107,15 +107,16 @@ void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *exte
     extent->host = host;
 }
 
-/* ---- joining ---- */
+/* ---- merging ---- */
 
 static bool is_stream(const struct spw_stream_queue *queue)
 {
     return queue->number >= SPW_STREAM_QUEUE_FIRST_STREAM;
 }
 
-/* Whether `extent`, just freed or turned into a hole, may merge `other`. With one stream in the
- * process nobody else could use idle memory, so it joins the stream's own and fits more. */
+/* True if `extent`, just freed or turned into a hole, may absorb its neighbour `other`. If the
+ * process has one stream, idle memory joins that stream's own, since no other stream could use it.
+ */
 static bool can_merge(const struct spw_space *space, const struct spw_extent *extent,
                       const struct spw_extent *other)
 {
@@ -143,8 +144,8 @@ static void merge(struct spw_space *space, struct spw_extent *extent, struct spw
     remove_extent(space, other);
 }
 
-/* Joins a free extent or hole, linked but not indexed, with its neighbours, and indexes it. There
- * can be several on a side: idle ones, and behind them the queue's own. */
+/* Merges a free extent or hole, linked but not indexed, with its neighbours, and indexes it. There
+ * can be several on each side: idle ones, and behind them those of the queue. */
 static void coalesce(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
@@ -159,8 +160,8 @@ static void coalesce(struct spw_space *space, struct spw_extent *extent)
 
 /* ---- cutting ---- */
 
-/* Cuts the extent at `address`, inside it: the record keeps the lower part and the upper part, of
- * the same kind and order, follows it. Neither is indexed. */
+/* Cuts an extent in two at `address`. The record keeps the lower part; returns the upper part,
+ * which has the same kind and order and follows it. Neither is indexed. */
 static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent, uint64_t address)
 {
     struct spw_extent *upper = spw_pool_extent_take(&space->store);
@@ -173,19 +174,19 @@ static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent
     return upper;
 }
 
-/* Whether two granules are alike as far as the extents on them are concerned. */
+/* True if two granules are in the same state as far as extents are concerned. */
 static bool alike(const struct spw_granule *a, const struct spw_granule *b)
 {
     return (a->chunk != 0) == (b->chunk != 0) && a->broken == b->broken && a->tier == b->tier;
 }
 
-/* Gives a claim its true kinds, granule by granule, from what is backed now. It is linked but not
- * indexed; queue and seq are those of its free parts. */
+/* Turns a claim into free extents and holes, granule by granule, by what is backed now. It is
+ * linked but not indexed; its `queue` and `seq` are those of its free parts. */
 static void rebuild(struct spw_space *space, struct spw_extent *extent)
 {
     const struct spw_backing *backing = space->backing;
 
-    /* The queue may have been settled while the claim was out of its list. */
+    /* The queue's work may have completed while the claim was not in its list. */
     if (spw_pool_stream_queue_passed(space->queues, extent->queue->number, extent->seq)) {
         extent->queue = spw_pool_stream_queue_idle(space->queues);
     }
@@ -206,14 +207,14 @@ static void rebuild(struct spw_space *space, struct spw_extent *extent)
     }
 }
 
-/* Most pieces that rebuilding `bytes` of addresses can give. */
+/* Returns the most pieces that rebuilding `bytes` of addresses can give. */
 static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
 {
     return (size_t)(bytes / space->backing->granule_bytes) + 4;
 }
 
-/* Makes a free extent, linked but not indexed, what it is: out of use as far as it is broken, or
- * all of it when the host has no memory for records. */
+/* Takes the broken granules of a free extent, linked but not indexed, out of use; all of it when
+ * the process has no memory for records. */
 static void retire_broken(struct spw_space *space, struct spw_extent *extent)
 {
     extent->kind = SPW_EXTENT_CLAIM;
@@ -240,7 +241,7 @@ void spw_pool_space_reinstate(struct spw_space *space)
     }
 }
 
-/* ---- life ---- */
+/* ---- the heaps ---- */
 
 static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
 {
@@ -251,7 +252,7 @@ static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
 void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
                          struct spw_backing *backing, bool host, uint32_t numbered)
 {
-    /* An eighth for small blocks is far more than their share of memory ever is. */
+    /* One part of eight for small blocks is far more than they ever need. */
     enum { PARTS = 8 };
     uint32_t more = (host ? 1 : 0) + numbered;
     uint64_t part = spw_pool_backing_up(backing, backing->bytes / (PARTS + more));
@@ -303,7 +304,7 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
         return NULL;
     }
     if (extent->bytes > bytes) {
-        /* The rest keeps its place by age; only its bin changes. */
+        /* The rest keeps its position in the list by age; only its bin changes. */
         struct spw_extent *block = spw_pool_extent_take(&space->store);
         bool high = spw_pool_window_goes_high(space->backing, bytes);
 
@@ -372,9 +373,9 @@ void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream
     spw_pool_stream_queue_collect(space->queues, queue);
 }
 
-/* An extent near `address`: what a granule, the address's own or the next one below that knows,
- * remembers of the block that began in it last. Its record may be another extent's by now; any will
- * do that still touches the granule. */
+/* Returns an extent near `address`. The address's granule, or the next lower one that knows,
+ * remembers the record of the block that began in it last. That record may serve another extent by
+ * now; any extent that touches the granule will do. */
 static struct spw_extent *find_near(const struct spw_space *space, const struct spw_heap *heap,
                                     uint64_t address)
 {
@@ -402,7 +403,7 @@ static const struct spw_heap *heap_at(const struct spw_space *space, uint64_t ad
     return NULL;
 }
 
-/* The first extent of the first heap from this one on that has any. */
+/* Returns the first extent of the first heap, from this one on, that has any. */
 static struct spw_extent *first_from(const struct spw_space *space, int heap)
 {
     struct spw_extent *first = NULL;
@@ -444,7 +445,7 @@ struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t a
 
 /* ---- claims ---- */
 
-/* Moves the frontier so that the last extent, a hole, reaches `end`. */
+/* Moves the frontier to `end`, so that a hole reaches it. Returns that hole. */
 static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap, uint64_t end)
 {
     struct spw_extent *hole = spw_pool_extent_take(&space->store);
@@ -459,7 +460,7 @@ static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap
     return hole;
 }
 
-/* Turns [address, end), all usable, into one claim that begins in `extent`. */
+/* Turns [address, end), all of it usable, into one claim. `extent` is at or before its start. */
 static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent *extent,
                                       uint64_t address, uint64_t end)
 {
@@ -521,7 +522,7 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
         return SPW_E_NO_HOST;
     }
     space->store.held = most_pieces(space, bytes);
-    /* Where a window begins or ends in a hole, the whole granule is taken and backed. */
+    /* If a window begins or ends in a hole, that whole granule is claimed and backed. */
     if (!spw_pool_backing_has(backing, window.address)) {
         window.address = spw_pool_backing_down(backing, window.address);
     }
@@ -570,14 +571,14 @@ static size_t steal_from(struct spw_space *space, enum spw_tier tier, struct spw
                                    spw_pool_extent_end(extent), count);
     if (taken > 0) {
         unindex(space, extent);
-        extent->kind = SPW_EXTENT_CLAIM; /* no piece joins the rest before its turn */
+        extent->kind = SPW_EXTENT_CLAIM; /* keeps pieces from merging with the rest too early */
         rebuild(space, extent);
     }
     return taken;
 }
 
-/* Whether an extent with `has` chunks to take is a better choice than one with `best`, for `count`:
- * the smallest that has enough, else the largest. So few extents are broken up, in few ranges. */
+/* True if an extent with `has` chunks is a better choice than one with `best`, to take `count`: the
+ * smallest that has enough, else the largest. This breaks up few extents. */
 static bool is_better(size_t has, size_t best, size_t count)
 {
     return best < count ? has > best : has >= count && has < best;
@@ -596,7 +597,7 @@ static struct spw_extent *best_victim(const struct spw_space *space, enum spw_he
             size_t most = (size_t)(e->bytes >> backing->granule_shift), has;
 
             if (e->heap != class || (most < count ? most <= best : best == count)) {
-                continue; /* not to be counted in vain */
+                continue; /* cannot be better: skip the count */
             }
             has = spw_pool_backing_stealable(backing, e->address, spw_pool_extent_end(e));
             if (is_better(has, best, count)) {
@@ -639,7 +640,7 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count)
     return taken;
 }
 
-/* Takes every chunk of the host that is free in a heap. */
+/* Evicts every free chunk of the host in a heap. */
 static void evict_heap(struct spw_space *space, struct spw_heap *heap)
 {
     struct spw_extent *e = heap->last;
@@ -650,7 +651,7 @@ static void evict_heap(struct spw_space *space, struct spw_heap *heap)
         if (e->kind == SPW_EXTENT_FREE && (e->host || e->heap == SPW_HEAP_HOST)) {
             (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
         }
-        /* What is left of it may have joined the extent below: then that is yet to be looked at. */
+        /* The rest may have merged with the extent below, which is then the next one to look at. */
         if (e->address == address) {
             e = e->prev;
         }

@@ -29,7 +29,7 @@ enum spw_err spw_pool_staging_map(struct spw_pool *pool, struct spw_move *move)
     return err;
 }
 
-/* Unmaps runs of the staging window; what the seam keeps stays marked. */
+/* Unmaps the staging window. False when the backend refused in part; that part stays marked. */
 static bool unstage(struct spw_pool *pool, struct spw_move *move)
 {
     bool all = true;
@@ -93,7 +93,7 @@ static void drop(struct spw_pool *pool, struct spw_move *move)
         drop_fence(pool, &move->fences[tier]);
     }
     if (!spw_pool_staging_end(pool, move)) {
-        /* The seam keeps the mapping, and with it the memory. */
+        /* The backend keeps the mapping, and with it the memory. */
         for (size_t i = 0; i < move->count; i++) {
             move->items[i].staged = false;
         }

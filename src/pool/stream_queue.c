@@ -121,7 +121,7 @@ struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *q
     return queue;
 }
 
-/* Whether a fence can be recorded on the queue's own stream by the calling thread. */
+/* True if the calling thread can record a fence on the queue's own stream. */
 static bool can_name(const struct spw_stream_queue *queue)
 {
     if (queue->number == SPW_STREAM_QUEUE_ALL || queue->retired) {
@@ -147,7 +147,7 @@ enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
         return err;
     }
     if (queue->count == SPW_STREAM_QUEUE_FENCES) {
-        /* The ring is full: the new fence covers what the newest one did. */
+        /* The ring is full: the new fence covers everything that the newest one does. */
         queues->ops->drop(queues->vm, newest(queue)->fence);
         queue->count--;
     }
@@ -195,8 +195,8 @@ struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_qu
 {
     struct spw_stream_queue *chosen = NULL;
 
-    /* Of all queues the one with most freed memory behind its oldest fence would be best; which
-     * that is costs a walk, and near the limit every queue is waited for in turn anyway. */
+    /* The queue with most freed memory behind its oldest fence would be best, but finding it takes
+     * a walk over all of them, and near the limit every queue is waited for in turn anyway. */
     for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < queues->count && chosen == NULL; i++) {
         if (queues->by_number[i]->count > 0) {
             chosen = queues->by_number[i];
@@ -221,7 +221,7 @@ void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_s
     if (is_complete) {
         completed(queue, record.seq);
     }
-    queues->ops->drop(queues->vm, record.fence); /* if incomplete, a newer one covers it or did */
+    queues->ops->drop(queues->vm, record.fence); /* if it is incomplete, a newer one covers it */
 }
 
 void spw_pool_stream_queue_collect(struct spw_stream_queues *queues, struct spw_stream_queue *queue)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Breaks the pool in one place, for a stress test that must notice.
+"""Breaks the pool in one place; a stress test must notice it.
 
     mutate.py NAME SOURCE_DIR OUTPUT    writes the broken file
     mutate.py --list                    prints a line `NAME FILE` for each
 
-A mutant is a file and texts in it, each there exactly once, with their replacements. White space
+A mutant is a file and texts that occur in it exactly once, with their replacements. White space
 in a text matches any white space.
 """
 import pathlib

@@ -1,5 +1,5 @@
-/* The host runs out of memory: every allocation of the pool's records fails once, one run each.
- * Linked with --wrap, so that malloc and its kin are ours. */
+/* The process runs out of memory: every allocation of the pool's records fails once, one run each.
+ * Linked with --wrap, so that malloc and its kin are replaced. */
 #include "pool_fixture.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ void *__wrap_realloc(void *old, size_t bytes)
     return fails() ? NULL : __real_realloc(old, bytes);
 }
 
-/* Allocates and frees until the records have grown several times. True when the fault was met. */
+/* Allocates and frees until the records have grown several times. True if the fault was reached. */
 static bool run(size_t after)
 {
     static uint64_t blocks[BLOCKS];

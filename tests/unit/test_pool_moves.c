@@ -1,4 +1,4 @@
-/* Two moves under way at once: neither touches what is the other's, whatever fails. */
+/* Two moves under way at once: neither touches the granules of the other, whatever fails. */
 #include "pool/pool.h"
 #include "pool_fixture.h"
 
@@ -109,7 +109,7 @@ static void test_in_either_order(void **state)
     }
 }
 
-/* One after the other, without a pause, and both ways. */
+/* One after the other, without a pause, in both directions. */
 static void test_by_turns(void **state)
 {
     struct fixture f;
@@ -128,7 +128,7 @@ static void test_by_turns(void **state)
     pool_close(&f.pool);
 }
 
-/* What one move is of is not the other's to take, and there are no more than two. */
+/* A granule of one move cannot be taken by another, and there are at most two moves. */
 static void test_no_more_than_two(void **state)
 {
     struct fixture f;
@@ -142,7 +142,7 @@ static void test_no_more_than_two(void **state)
     pool_close(&f.pool); /* with both */
 }
 
-/* One that was abandoned keeps its place until its copies are done. */
+/* An abandoned move keeps its record until its copies are done. */
 static void test_abandoned(void **state)
 {
     struct fixture f;
@@ -162,7 +162,7 @@ static void test_abandoned(void **state)
     pool_close(&f.pool);
 }
 
-/* What is on its way counts as if it had come. */
+/* Granules that are being moved count as moved. */
 static void test_room(void **state)
 {
     struct fixture f;
@@ -206,7 +206,7 @@ static void test_fixed_meanwhile(void **state)
     pool_close(&f.pool);
 }
 
-/* Both blocks go to and fro, each while the other is on its way. */
+/* Both blocks are moved in both directions, each while the other is under way. */
 static bool run_with_faults(enum fake_call call, size_t after, size_t more)
 {
     struct fixture f;

@@ -74,7 +74,7 @@ static void test_on_host(void **state)
     assert_int_equal(of(&w.f.counters.host_used_bytes), 4 * MIB);
     assert_int_equal(of(&w.f.counters.committed_bytes), 4 * MIB);
     assert_int_equal(of(&w.accounts[0].host), 3 * MIB + 512);
-    /* What was freed serves the next, without a call, but nobody else. */
+    /* Freed memory serves the next such block without a call, but no other block. */
     pool_free(&w.f, first, &stream_a);
     (void)pool_memory_calls(&w.f);
     assert_int_equal(alloc_placed(&w, 3 * MIB, &placement), first);
@@ -171,7 +171,7 @@ static void test_lazy(void **state)
     spw_pool_usage(w.f.pool, &usage);
     assert_int_equal(usage.spare, 0);
     assert_int_equal(usage.lazy, usage.live);
-    /* Together they are too much for the device. */
+    /* Together they do not fit on the device. */
     assert_int_equal(spw_pool_commit(w.f.pool, false), SPW_E_LIMIT);
     pool_check(&w.f);
     pool_free(&w.f, first, &stream_a);
@@ -179,7 +179,7 @@ static void test_lazy(void **state)
     pool_check(&w.f);
     assert_int_equal(of(&w.to_commit), 0);
     assert_true(fake_vm_usable(&w.f.vm, second, 5 * MIB + 512));
-    /* The rest of its last granule serves others. */
+    /* The rest of its last granule serves other blocks. */
     (void)pool_memory_calls(&w.f);
     (void)pool_alloc(&w.f, 512 * 1024, &stream_a);
     assert_int_equal(pool_memory_calls(&w.f), 0);
@@ -299,7 +299,7 @@ static void one_step(struct placed_pool *w, uint64_t *random, struct slot *slots
     }
 }
 
-/* Whether the call that was to fail was reached. */
+/* True if the call that must fail was reached. */
 static bool run(int fail_call, size_t fail_after, uint64_t random)
 {
     struct slot slots[SLOTS] = {0};

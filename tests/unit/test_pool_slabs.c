@@ -56,7 +56,7 @@ static void test_device_first(void **state)
 
     open_slabs(&f, HOST);
     assert_false(is_pinned(alloc(&f, 6 * GRANULE, &stream_a)));
-    /* Not in part on the device: as a whole. */
+    /* The block is not split with the device: it is on the host as a whole. */
     assert_true(is_pinned(alloc(&f, 3 * GRANULE, &stream_a)));
     assert_false(is_pinned(alloc(&f, 2 * GRANULE, &stream_a)));
     assert_true(is_pinned(alloc(&f, 1, &stream_a)));
@@ -136,7 +136,8 @@ static void test_budget(void **state)
     large = alloc(&f, 15 * MIB, &stream_a); /* a quarter of a slab fits into one */
     assert_int_equal(f.vm.pinned_pieces, 1);
     pool_free(&f, large, &stream_a);
-    /* Sixteen are left: there is no slab for several blocks any more, but one for this. */
+    /* Sixteen granules are left: too few for a slab for several blocks, enough for this one alone.
+     */
     large = alloc(&f, 62 * MIB - 512, &stream_b);
     assert_true(is_pinned(large));
     pool_close(&f);
@@ -152,7 +153,7 @@ static void test_budget(void **state)
     pool_close(&f);
 }
 
-/* What nobody uses makes room for what does not fit there. */
+/* Slabs without a block are released for a block that does not fit into them. */
 static void test_slabs_make_room(void **state)
 {
     struct pool_fixture f;
@@ -183,14 +184,14 @@ static void test_order(void **state)
     (void)fill(&f);
     address = alloc(&f, 20 * MIB, &stream_a);
     pool_free(&f, address, &stream_a);
-    /* The same stream may have it at once, another when the work is done. */
+    /* Its stream may reuse it at once, another one when the work is done. */
     assert_int_equal(alloc(&f, 20 * MIB, &stream_a), address);
     pool_free(&f, address, &stream_a);
     assert_int_not_equal(alloc(&f, 20 * MIB, &stream_b), address);
     assert_int_not_equal(alloc(&f, 20 * MIB, NULL), address);
     fake_vm_complete(&f.vm);
     assert_int_equal(alloc(&f, 20 * MIB, &stream_b), address);
-    /* Without a stream: after everything. */
+    /* Without a stream: after everything submitted so far. */
     pool_free(&f, address, NULL);
     assert_int_not_equal(alloc(&f, 20 * MIB, &stream_b), address);
     fake_vm_complete(&f.vm);

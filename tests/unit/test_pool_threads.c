@@ -1,6 +1,6 @@
-/* Threads: several hammer one pool, near its limit, while others ask, trim and move the limit. Run
- * under ThreadSanitizer too. Each thread writes its name over the blocks it holds, in a shadow of
- * the arena, so that a block handed out twice is seen. */
+/* Threads: several use one pool near its limit, while others query, trim and change the limit. Run
+ * under ThreadSanitizer too. Each thread writes its number over the blocks that it holds, in a
+ * shadow of the arena, so that a block handed out twice is noticed. */
 #include "pool_fixture.h"
 
 #include <pthread.h>
@@ -53,7 +53,7 @@ static void step(struct hammer *hammer)
         hammer->addresses[i] = 0;
         return;
     }
-    /* Whole units above the border of small blocks, so that the shadow is exact. */
+    /* Whole units larger than small blocks, so that the shadow is exact. */
     hammer->bytes[i] = (2 + draw(hammer, draw(hammer, 8) == 0 ? 1000 : 100)) * UNIT;
     if (pool_try(pool, hammer->bytes[i], stream, NULL, &hammer->addresses[i]) == SPW_OK) {
         mark(hammer, i, 0, hammer->name);

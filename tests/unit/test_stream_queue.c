@@ -44,7 +44,7 @@ static void test_one_lane_for_each_stream(void **state)
     close_lanes(&f);
 }
 
-/* Ids that share a place in the cache. */
+/* Ids that share a slot of the cache. */
 static void test_cache_collisions(void **state)
 {
     struct fixture f;
@@ -75,7 +75,7 @@ static void test_fence_covers_the_frees_before_it(void **state)
     queue->seq = 3;
     assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
     assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue),
-                     SPW_OK); /* there is one already */
+                     SPW_OK); /* one exists already */
     assert_int_equal(f.vm.calls[FAKE_FENCE], 1);
     queue->seq = 5;
     assert_false(spw_pool_stream_queue_poll(&f.queues, queue));
@@ -152,7 +152,7 @@ static void test_retired_lane_serves_another_stream(void **state)
     assert_true(queue->vacant);
     assert_null(spw_pool_stream_queue_known(&f.queues, stream_a.id));
     assert_ptr_equal(spw_pool_stream_queue_of(&f.queues, &(struct spw_stream){.id = 3}), queue);
-    assert_int_equal(queue->seq, 7); /* goes on counting */
+    assert_int_equal(queue->seq, 7); /* numbers keep rising */
     assert_true(spw_pool_stream_queue_passed(&f.queues, queue->number, 7));
     assert_int_equal(f.queues.streams, 2);
     close_lanes(&f);
@@ -221,7 +221,7 @@ static void test_refused_fence_with_a_newer_one(void **state)
     close_lanes(&f);
 }
 
-/* While one thread waited in vain, another saw a newer fence complete. */
+/* While one thread waited without success, another saw a newer fence complete. */
 static void test_refused_fence_that_is_old(void **state)
 {
     struct fixture f;
