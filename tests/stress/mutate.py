@@ -12,7 +12,7 @@ import re
 import sys
 
 MUTANTS = {
-    # Reuse before the fence: whatever is asked is said to be complete.
+    # Reuse before the fence: every fence is taken to be complete.
     'fence_not_awaited': ('stream_queue.c', [
         ('queues->ops->query(queues->vm, oldest(queue)->fence) == SPW_OK', 'true')]),
     # A fence that was recorded before a free is taken to cover it.
@@ -31,7 +31,7 @@ MUTANTS = {
     # Of two streams that freed in one granule only the later one is remembered.
     'granule_of_one_queue': ('backing.c', [
         ('granule->queue == SPW_STREAM_QUEUE_IDLE ||', 'true ||')]),
-    # ... or both, by a number that a wait which began before the free may reach.
+    # Both are remembered, but by a number that a wait begun before the free may cover.
     'granule_of_old_number': ('backing.c', [
         ('all->seq = backing->queues->clock;',
          'all->seq = all->fenced == all->seq ? backing->queues->clock : all->seq;')]),
@@ -49,15 +49,15 @@ MUTANTS = {
         ('pool->ops->wait_stream(pool->vm, attempt->request->stream,'
          ' spw_pool_stream_queue_newest(queue)) != SPW_OK',
          'false')]),
-    # The order of what was freed on a stream is lost when the stream goes.
+    # The order of memory freed on a stream is lost when the stream is destroyed.
     'fence_lost_at_destroy': ('free.c', [
         ('(void)spw_pool_stream_queue_fence(&pool->queues, queue);\n        queue->retired',
          'queue->fenced = queue->done = queue->seq;\n        queue->retired')]),
-    # The stream's handle is used when it is gone.
+    # A stream's handle is used after the stream is destroyed.
     'handle_after_destroy': ('stream_queue.c', [
         ('queue->number == SPW_STREAM_QUEUE_ALL || queue->retired',
          'queue->number == SPW_STREAM_QUEUE_ALL')]),
-    # Streams are known by their handles, which are used again.
+    # Streams are identified by their handles, which are reused.
     'stream_by_handle': ('stream_queue.c', [
         ('    struct spw_stream_queue *queue = spw_pool_stream_queue_known(queues, stream->id);\n',
          '    struct spw_stream_queue *queue = NULL;\n\n'
@@ -70,22 +70,22 @@ MUTANTS = {
     'queue_vacated_early': ('stream_queue.c', [
         ('queue->count > 0 || queue->done < queue->seq ||\n        queue->extents.oldest != NULL',
          'false')]),
-    # What cuMemFree gives back has the order of some stream.
+    # Memory freed by cuMemFree gets the order of some stream.
     'free_in_some_order': ('free.c', [
         ('queue = spw_pool_stream_queue_all(&pool->queues);\n    }\n',
          'queue = pool->queues.by_number[pool->queues.count - 1];\n    }\n')]),
-    # cuMemAlloc takes at once what cuMemFree gave back.
+    # cuMemAlloc reuses memory freed by cuMemFree at once.
     'alloc_without_order': ('alloc.c', [
         ('spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue)',
          'spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes,\n'
          '        attempt->queue != NULL ? attempt->queue\n'
          '                              : spw_pool_stream_queue_all(&pool->queues))')]),
-    # The free pieces of a window that was given up have lost their order.
+    # The free pieces of a claim that was given back have lost their order.
     'claim_without_order': ('space.c', [('claim->seq = queue->seq;', 'claim->seq = 0;')]),
-    # Two frees that join are as old as the older one.
+    # Two frees that merge are as old as the older one.
     'join_keeps_older': ('space.c', [
         ('other->seq > extent->seq', 'other->seq < extent->seq')]),
-    # Memory of other queues joins too.
+    # Memory of different queues merges.
     'join_any_queue': ('space.c', [('other->queue == extent->queue) {', 'true) {')]),
 }
 
