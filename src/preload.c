@@ -9,6 +9,7 @@
 #include "driver/driver.h"
 #include "serve/decision.h"
 #include "track/process.h"
+#include "track/spill.h"
 #include "serve/host_budget.h"
 #include "serve/policy_file.h"
 #include "serve/placement.h"
@@ -336,14 +337,14 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,
-        .lazies = &spw_serve_placement_lazies,
-        .tallies = device->rules,
+        .to_commit = &spw_serve_placement_lazies,
+        .accounts = device->rules,
     };
     uint32_t factors = ARENA_FACTOR;
     enum spw_err err = SPW_E_NO_MEMORY;
 
-    config.regions = spw_serve_decision_regions(&config.host_heap);
-    factors += config.regions + (config.host_heap ? 1 : 0);
+    config.numbered_heaps = spw_serve_decision_regions(&config.host_heap);
+    factors += config.numbered_heaps + (config.host_heap ? 1 : 0);
     /* Addresses are plentiful, but where they are not, fewer do. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
@@ -412,6 +413,7 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .trust = overlap == SPW_OVERLAP_TRUST,
         .audit = overlap == SPW_OVERLAP_ON,
         .label = spw_callsite_label_of,
+        .describe = spw_track_spill_describe,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };
     struct spw_migrate *tier;

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "common/writer.h"
-#include "pool/charges.h"
+#include "pool/accounts.h"
 
 enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites named one by one; the rest is summed up */
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pool/charges.h"
+#include "pool/accounts.h"
 #include "callsite/modules.h"
 #include "callsite/strings.h"
 #include "callsite/table.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "callsite/label.h"
-#include "pool/charges.h"
+#include "pool/accounts.h"
 
 enum { SPW_CALLSITE_HOLDERS = 10, SPW_CALLSITE_RULE = 768 };
 

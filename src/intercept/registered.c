@@ -5,13 +5,13 @@
 #include "track/lease.h"
 #include "intercept/library.h"
 #include "serve/placement.h"
-#include "pool/attributes.h"
+#include "pool/pool.h"
 
 #include <errno.h>
 
 void spw_intercept_registered_fix(CUdeviceptr address, size_t bytes)
 {
-    static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
+    static const struct spw_block_attributes known = {.fix = SPW_FIXED_SHARED};
     struct spw_pool *pool;
     bool ours;
 
@@ -21,7 +21,7 @@ void spw_intercept_registered_fix(CUdeviceptr address, size_t bytes)
     spw_track_lease_enter();
     ours = spw_track_device_owner(address, &pool) != NULL;
     if (ours) {
-        (void)spw_pool_treat(pool, address, bytes, &known);
+        (void)spw_pool_set_attributes(pool, address, bytes, &known);
     }
     spw_track_lease_leave();
     if (ours && atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > 0) {

@@ -33,7 +33,7 @@ bool spw_migrate_access_log_open(struct spw_access_log *heat, struct spw_pool *p
     pthread_mutex_init(&heat->lock, NULL);
     heat->pool = pool;
     heat->counters = counters;
-    spw_pool_large(pool, &base, &bytes, &heat->granule_bytes);
+    spw_pool_large_range(pool, &base, &bytes, &heat->granule_bytes);
     heat->spot_capacity = (size_t)(bytes / heat->granule_bytes) + 1;
     heat->need_capacity = SPW_PREDICTOR_EVENTS / 4;
     heat->moving = calloc(heat->spot_capacity, sizeof(*heat->moving));
@@ -411,7 +411,7 @@ static size_t describe(struct spw_access_log *heat, const struct spw_access_log_
     *ret_hot = 0;
 
     for (size_t g = 0; g < heat->spot_count; g++) {
-        const struct spw_move_spot *spot = &heat->spots[g];
+        const struct spw_granule_info *spot = &heat->spots[g];
         struct spw_planner_granule *granule = &heat->granules[count];
 
         bool host = spot->tier == SPW_TIER_HOST;
@@ -452,7 +452,8 @@ static void plan(struct spw_access_log *heat, const struct spw_access_log_wish *
     uint64_t base, period = spw_migrate_predictor_period(&heat->order);
     int64_t room;
 
-    heat->spot_count = spw_pool_survey(heat->pool, heat->spots, heat->spot_capacity, &base, &room);
+    heat->spot_count =
+        spw_pool_scan_granules(heat->pool, heat->spots, heat->spot_capacity, &base, &room);
     heat->need_count = 0;
     if (wish->bytes > 0) {
         heat->needs[heat->need_count++] = (struct spw_planner_need){.bytes = (int64_t)wish->bytes};

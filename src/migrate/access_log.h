@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "pool/move.h"
+#include "pool/pool.h"
 #include "migrate/predictor.h"
 #include "migrate/block_index.h"
 #include "migrate/planner.h"
@@ -55,7 +55,7 @@ struct spw_access_log {
     uint64_t *touched; /* by granule: the clock at its last use */
     uint64_t known, certain, clock; /* as in the moment that is now */
     /* For planning: as many as there are granules, and allocations and frees in a period. */
-    struct spw_move_spot *spots;
+    struct spw_granule_info *spots;
     struct spw_planner_granule *granules;
     struct spw_planner_need *needs;
     size_t spot_capacity, spot_count, need_capacity, need_count;

@@ -70,7 +70,7 @@ static uint64_t granule_of(const struct spw_pool *pool)
 {
     uint64_t address, bytes, granule;
 
-    spw_pool_large(pool, &address, &bytes, &granule);
+    spw_pool_large_range(pool, &address, &bytes, &granule);
     return granule;
 }
 
@@ -131,7 +131,7 @@ static void find_out(struct spw_migrate *tier)
         return;
     }
     tier->state = err == SPW_OK ? OPEN : CLOSED;
-    tier->pins = err == SPW_OK && spw_pool_pins(tier->config.pool);
+    tier->pins = err == SPW_OK && spw_pool_uses_pinned(tier->config.pool);
     tier->refused = err;
 }
 
@@ -177,7 +177,7 @@ void spw_migrate_prepare(struct spw_migrate *tier)
     pthread_mutex_unlock(&tier->lock);
 }
 
-void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_request *request,
+void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *request,
                           uint64_t host_bytes, bool moved)
 {
     char went[SPW_SIZE_TEXT], block[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], who[256];
@@ -185,7 +185,7 @@ void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_req
     if (atomic_flag_test_and_set(&tier->announced)) {
         return;
     }
-    request->describe(request->site, who, sizeof(who));
+    tier->config.describe(request->site, who, sizeof(who));
     spw_say("device %d is full: for a block of %s (%s), %s %s on the host now; up to %s of host "
             "memory may be used",
             tier->config.ordinal, spw_size_text(request->bytes, block), who,
@@ -193,23 +193,18 @@ void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_req
             spw_size_text(tier->config.limit_bytes, most));
 }
 
-static enum spw_err alloc(const struct spw_migrate *tier, const struct spw_migrate_request *request,
-                          bool anywhere, uint64_t *ret_address, uint64_t *ret_host_bytes)
+static enum spw_err place(struct spw_migrate *tier, const struct spw_request *request,
+                          struct spw_result *ret_result)
 {
-    return spw_pool_alloc_wish(tier->config.pool, request->bytes, request->stream, request->context,
-                               request->site, request->wish, anywhere, ret_address, ret_host_bytes);
-}
+    struct spw_request spilling = *request;
+    enum spw_err err;
 
-static enum spw_err place(struct spw_migrate *tier, const struct spw_migrate_request *request,
-                          uint64_t *ret_address)
-{
-    uint64_t host_bytes = 0;
-    enum spw_err err = alloc(tier, request, /* anywhere */ true, ret_address, &host_bytes);
-
-    if (err == SPW_OK && host_bytes > 0) {
-        spw_counter_add(&tier->config.counters->placed_bytes, host_bytes);
-        spw_counter_add(&tier->config.counters->spilled_bytes, host_bytes);
-        spw_migrate_announce(tier, request, host_bytes, /* moved */ false);
+    spilling.may_spill = true;
+    err = spw_pool_alloc(tier->config.pool, &spilling, ret_result);
+    if (err == SPW_OK && ret_result->host_bytes > 0) {
+        spw_counter_add(&tier->config.counters->placed_bytes, ret_result->host_bytes);
+        spw_counter_add(&tier->config.counters->spilled_bytes, ret_result->host_bytes);
+        spw_migrate_announce(tier, request, ret_result->host_bytes, /* moved */ false);
     }
     return err;
 }
@@ -232,7 +227,7 @@ static const struct spw_access_log_moment *passed(struct spw_migrate *tier)
 /* Moves blocks to the host that will not be used for long, or were not. */
 static enum spw_err spill(struct spw_migrate *tier, uint64_t bytes, bool must, uint64_t *ret_bytes)
 {
-    struct spw_move_wish wish = {
+    struct spw_move_request wish = {
         .to = SPW_TIER_HOST, .bytes = bytes, .least_age = must ? 0 : COLD_AGE};
     struct spw_access_log_plan plan;
     struct spw_access_log_wish heat_wish = {
@@ -278,9 +273,9 @@ static uint64_t enough_for(struct spw_migrate *tier, uint64_t bytes, uint64_t sh
 }
 
 /* Moves blocks to the host until there should be room. False when nothing was moved. */
-static bool make_room(struct spw_migrate *tier, const struct spw_migrate_request *request)
+static bool make_room(struct spw_migrate *tier, const struct spw_request *request)
 {
-    bool must = request->wish != NULL && request->wish->on_device;
+    bool must = request->placement != NULL && request->placement->on_device;
     uint64_t share = spw_counter_get(&tier->config.counters->limit_bytes) /
                      (tier->mover.at_work ? SHARE_AT_WORK : SHARE_AT_ONCE);
     uint64_t wanted = enough_for(tier, request->bytes, share), moved = 0, bytes;
@@ -342,7 +337,7 @@ static uint64_t batch_of(const struct spw_migrate *tier)
 static bool begin_move(struct spw_migrate *tier, const struct spw_access_log_plan *plan,
                        const struct spw_access_log_moment *since)
 {
-    const struct spw_move_wish wish = {.places = plan->places, .count = plan->count};
+    const struct spw_move_request wish = {.places = plan->places, .count = plan->count};
 
     if (spw_migrate_migration_begin(&tier->mover, &wish, /* foreseen */ true, since) != SPW_OK) {
         return false;
@@ -569,7 +564,7 @@ bool spw_migrate_ready(struct spw_migrate *tier)
 
 bool spw_migrate_yield(struct spw_migrate *tier)
 {
-    struct spw_move_wish wish = {.to = SPW_TIER_HOST, .bytes = YIELD_BYTES};
+    struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = YIELD_BYTES};
     uint64_t bytes = 0;
 
     pthread_mutex_lock(&tier->lock);
@@ -585,7 +580,7 @@ bool spw_migrate_yield(struct spw_migrate *tier)
 void spw_migrate_rest(struct spw_migrate *tier)
 {
     const struct spw_counters *counters = tier->config.counters;
-    struct spw_move_wish wish = {.to = SPW_TIER_DEVICE};
+    struct spw_move_request wish = {.to = SPW_TIER_DEVICE};
     struct spw_pool_usage usage;
     uint64_t used, kept, bytes, events, period;
 
@@ -616,27 +611,26 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
 }
 
-enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_migrate_request *request,
-                               uint64_t *ret_address)
+enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
+                               enum spw_err refused, struct spw_result *ret_result)
 {
-    enum spw_err err = request->err;
-    uint64_t host_bytes;
+    enum spw_err err = refused;
     bool open;
 
     pthread_mutex_lock(&tier->lock);
     open = open_tier(tier);
     if (open && tier->moves && request->may_move) {
         while (is_short(err) && finish_now(tier)) {
-            err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
+            err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
         /* Twice: what is free may lie on granules that cannot be had whole. */
         for (int i = 0; i < 2 && is_short(err) && make_room(tier, request); i++) {
-            err = alloc(tier, request, /* anywhere */ false, ret_address, &host_bytes);
+            err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
     }
     pthread_mutex_unlock(&tier->lock);
-    if (open && is_short(err) && (request->wish == NULL || !request->wish->on_device)) {
-        err = place(tier, request, ret_address);
+    if (open && is_short(err) && (request->placement == NULL || !request->placement->on_device)) {
+        err = place(tier, request, ret_result);
     }
-    return is_short(err) ? request->err : err;
+    return is_short(err) ? refused : err;
 }

@@ -29,18 +29,7 @@ struct spw_migrate_config {
     bool verify;           /* compare content before and after a move */
     /* Writes in a few words where the allocations of a site come from, for a line to the user. */
     void (*label)(uint32_t site, char *text, size_t capacity);
-};
-
-/* What an allocation asks for, and who asks. */
-struct spw_migrate_request {
-    uint64_t bytes;
-    const struct spw_stream *stream; /* NULL: without a stream */
-    void *context;
-    uint32_t site;                         /* who is charged with it */
-    const struct spw_pool_placement *wish; /* of a rule; NULL: none */
-    enum spw_err err; /* what the pool answered: SPW_E_LIMIT or SPW_E_NO_MEMORY */
-    bool may_move;    /* no capture is open */
-    /* Writes in a few words where the allocation of a site comes from, for a line to the user. */
+    /* Likewise for the allocation that is under way. */
     void (*describe)(uint32_t site, char *text, size_t capacity);
 };
 
@@ -70,7 +59,7 @@ bool spw_migrate_ready(struct spw_migrate *tier);
 
 /* Tells the user once that `host_bytes` of what is asked for, or of older blocks that `moved`, are
  * on the host. */
-void spw_migrate_announce(struct spw_migrate *tier, const struct spw_migrate_request *request,
+void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *request,
                           uint64_t host_bytes, bool moved);
 
 /* The driver has no memory for something that is not the pool's: moves blocks to the host, so that
@@ -106,7 +95,7 @@ void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, 
 /* The same call is of a kernel that was never launched before; to be told first. */
 void spw_migrate_meet_kernel(struct spw_migrate *tier);
 
-/* Allocates what the pool has refused: makes room on the device, or takes the host. Answers
- * request->err when there is none either. */
-enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_migrate_request *request,
-                               uint64_t *ret_address);
+/* Allocates what the pool has refused with `refused`: makes room on the device, or takes the host.
+ * Answers `refused` when there is none either. */
+enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
+                               enum spw_err refused, struct spw_result *ret_result);

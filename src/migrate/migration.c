@@ -418,7 +418,7 @@ static enum spw_err close_and_exchange(struct spw_migration *mover, struct spw_f
 }
 
 enum spw_err spw_migrate_migration_begin(struct spw_migration *mover,
-                                         const struct spw_move_wish *wish, bool foreseen,
+                                         const struct spw_move_request *wish, bool foreseen,
                                          const struct spw_access_log_moment *since)
 {
     struct spw_flight *flight = &mover->flights[(mover->first + mover->under_way) % SPW_MOVES];
@@ -490,7 +490,7 @@ enum spw_err spw_migrate_migration_finish(struct spw_migration *mover, uint64_t 
 }
 
 enum spw_err spw_migrate_migration_move(struct spw_migration *mover,
-                                        const struct spw_move_wish *wish,
+                                        const struct spw_move_request *wish,
                                         const struct spw_access_log_moment *since,
                                         uint64_t patience_ns, uint64_t *ret_bytes)
 {

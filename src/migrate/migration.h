@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "pool/move.h"
+#include "pool/pool.h"
 #include "migrate/validation.h"
 #include "migrate/access_log.h"
 
@@ -67,7 +67,7 @@ struct spw_migration {
  * returned: SPW_E_NO_MEMORY when there is nothing to move or nowhere to move it to, SPW_E_AGAIN
  * when the move was abandoned or is not tried now. */
 enum spw_err spw_migrate_migration_move(struct spw_migration *mover,
-                                        const struct spw_move_wish *wish,
+                                        const struct spw_move_request *wish,
                                         const struct spw_access_log_moment *since,
                                         uint64_t patience_ns, uint64_t *ret_bytes);
 
@@ -77,7 +77,7 @@ enum spw_err spw_migrate_migration_move(struct spw_migration *mover,
  * not named after it, so that the copies need not wait for anything; NULL: they wait for all that
  * was submitted so far, or, without trust, for the move that is under way. */
 enum spw_err spw_migrate_migration_begin(struct spw_migration *mover,
-                                         const struct spw_move_wish *wish, bool foreseen,
+                                         const struct spw_move_request *wish, bool foreseen,
                                          const struct spw_access_log_moment *since);
 
 /* The device is to rest for the move that began last. One is under way. */

@@ -11,7 +11,8 @@ void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_strea
 {
     struct spw_mark mark = {.moment = *moment};
 
-    if (marks->count < SPW_MARKS && spw_pool_mark(marks->pool, stream, &mark.fence) == SPW_OK) {
+    if (marks->count < SPW_MARKS &&
+        spw_pool_fence_record(marks->pool, stream, &mark.fence) == SPW_OK) {
         marks->ring[(marks->first + marks->count++) % SPW_MARKS] = mark;
     }
 }
@@ -21,10 +22,10 @@ const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progr
     while (marks->count > 0) {
         const struct spw_mark *oldest = &marks->ring[marks->first];
 
-        if (spw_pool_passed(marks->pool, oldest->fence) != SPW_OK) {
+        if (spw_pool_fence_query(marks->pool, oldest->fence) != SPW_OK) {
             break;
         }
-        spw_pool_unmark(marks->pool, oldest->fence);
+        spw_pool_fence_drop(marks->pool, oldest->fence);
         marks->passed = oldest->moment;
         marks->any = true;
         marks->first = (marks->first + 1) % SPW_MARKS;

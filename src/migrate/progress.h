@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pool/mark.h"
+#include "pool/pool.h"
 #include "migrate/access_log.h"
 
 /* That are not passed yet, at most. */

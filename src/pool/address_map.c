@@ -9,8 +9,7 @@ struct spw_address_slot {
     struct spw_extent *extent;
 };
 
-/* Fibonacci hashing: the high bits of the product spread addresses that differ only in a few low
- * ones. */
+/* Fibonacci hashing: the high bits of the product spread addresses that differ only in low bits. */
 static size_t slot_of(const struct spw_address_map *map, uint64_t address)
 {
     return (size_t)((address * 0x9e3779b97f4a7c15ull) >> map->shift);
@@ -52,7 +51,7 @@ void spw_pool_address_map_put(struct spw_address_map *map, struct spw_extent *ex
     map->count++;
 }
 
-/* Empties a slot and moves back what had to go on behind it. */
+/* Empties a slot and moves entries back that were displaced by it. */
 static void close_gap(struct spw_address_map *map, size_t gap)
 {
     size_t mask = map->capacity - 1;
@@ -68,7 +67,7 @@ static void close_gap(struct spw_address_map *map, size_t gap)
     map->slots[gap].address = 0;
 }
 
-/* The slot that holds `address`, or an empty one. */
+/* Returns the slot that holds `address`, or an empty one. */
 static size_t find(const struct spw_address_map *map, uint64_t address)
 {
     size_t i = slot_of(map, address);

@@ -1,6 +1,7 @@
-/* A hash map from block address to its extent: open addressing with backward-shift deletion, so
- * that it needs no tombstones and stays flat however many blocks come and go. Caller holds the
- * pool's lock. */
+/* A hash map from block address to extent.
+ *
+ * Open addressing with backward-shift deletion: there are no tombstones, so look-ups do not slow
+ * down however many blocks come and go. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,16 +20,16 @@ struct spw_address_map {
 /* The slow half of spw_pool_address_map_reserve. */
 bool spw_pool_address_map_grow(struct spw_address_map *map);
 
-/* Makes room for one more entry: false when the host has no memory. */
+/* Makes room for one more entry. False when the process has no memory. */
 static inline bool spw_pool_address_map_reserve(struct spw_address_map *map)
 {
     return (map->count + 1) * 2 <= map->capacity || spw_pool_address_map_grow(map);
 }
 
-/* Adds an extent under its address; needs an earlier reserve. */
+/* Adds an extent under its address, after a successful reserve. */
 void spw_pool_address_map_put(struct spw_address_map *map, struct spw_extent *extent);
 
-/* The extent at exactly `address`; NULL when there is none. */
+/* Returns the extent at exactly `address`; NULL when there is none. */
 struct spw_extent *spw_pool_address_map_get(const struct spw_address_map *map, uint64_t address);
 
 /* Removes and returns the extent at exactly `address`; NULL when there is none. */

@@ -1,180 +1,26 @@
-/* Allocation: from a block that lies ready to memory that is made, taken from elsewhere, or waited
- * for. */
+/* Allocation: from a free extent that fits down to memory that is created, taken from elsewhere, or
+ * waited for. */
+#include "pool/chunks.h"
+#include "pool/lazy.h"
+#include "pool/pending.h"
+#include "pool/placement.h"
 #include "pool/state.h"
+#include "pool/usage.h"
 
-enum {
-    SMALL_MOST_BYTES = 4096,    /* larger blocks live in the heap of large ones */
-    PRESSURE_FREES = 256,       /* frees watched after a steal */
-    GROWTH_FLOOR_GRANULES = 16, /* of any growth allowance above zero */
-};
+enum { SMALL_MOST_BYTES = 4096 }; /* larger blocks live in the heap of large ones */
 
-/* What one allocation asks for, and what was learnt on the way. */
-struct request {
-    uint64_t requested;
-    uint64_t bytes; /* rounded up */
-    const struct spw_stream *stream;
-    struct spw_stream_queue *lane; /* of the stream; NULL without one */
-    void *context;
+/* One request, as it is being served. */
+struct attempt {
+    const struct spw_request *request;
+    uint64_t bytes;                 /* rounded up */
+    struct spw_stream_queue *queue; /* of the stream; NULL without one */
     enum spw_heap_class heap;
-    uint32_t site;
-    const struct spw_pool_placement *wish; /* NULL: none */
-    bool spilling;                         /* may be on the host */
-    bool lazy;                             /* gets its memory later */
-    bool device_full;                      /* the driver refused to create more */
-    bool wait_refused;                     /* the host may not wait now */
-    size_t host_granules; /* of the block that are to be on the host, by its wish */
-    uint64_t host_bytes;  /* of the block that was had */
+    bool lazy;            /* gets its memory later */
+    size_t host_granules; /* of the block that must be on the host, by its placement */
+    struct spw_chunk_need need;
 };
 
-/* ---- getting chunks ---- */
-
-static bool may_create(const struct spw_pool *pool, uint64_t most_bytes)
-{
-    uint64_t committed = spw_counter_get(&pool->counters->committed_bytes);
-
-    return committed + pool->config.granule_bytes <= most_bytes &&
-           committed + pool->config.granule_bytes <= pool->config.limit_bytes;
-}
-
-/* Creates spare chunks until there are `count`, as long as no more than `most_bytes` are committed.
- * Whatever the outcome, what was created stays. */
-static enum spw_err grow(struct spw_pool *pool, struct request *request, size_t count,
-                         uint64_t most_bytes)
-{
-    while (spw_pool_backing_spare(&pool->backing) < count && !request->device_full &&
-           may_create(pool, most_bytes)) {
-        enum spw_err err = spw_pool_backing_create(&pool->backing, SPW_TIER_DEVICE);
-
-        if (err == SPW_E_NO_MEMORY) {
-            request->device_full = true;
-        } else if (err != SPW_OK) {
-            return err;
-        }
-    }
-    return SPW_OK;
-}
-
-/* How much may be committed before free memory is taken from elsewhere. */
-static uint64_t growth_bound(const struct spw_pool *pool, const struct request *request)
-{
-    uint64_t peak = spw_counter_get(&pool->counters->live_peak_bytes);
-    uint64_t live = spw_counter_get(&pool->counters->live_bytes) + request->bytes;
-    uint64_t allowance, floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
-
-    if (live > peak) {
-        peak = live;
-    }
-    peak -= pool->placed_bytes < peak ? pool->placed_bytes : 0;
-    allowance = peak / 1000 * pool->config.growth_permille;
-    if (pool->config.growth_permille > 0 && allowance < floor) {
-        allowance = floor;
-    }
-    return peak + allowance;
-}
-
-static void steal(struct spw_pool *pool, size_t count)
-{
-    size_t spare = spw_pool_backing_spare(&pool->backing), taken;
-
-    if (spare >= count) {
-        return;
-    }
-    spw_pool_settle(pool, NULL, false);
-    taken = spw_pool_space_steal(&pool->space, count - spare);
-    if (taken < count - spare) {
-        spw_pool_settle(pool, NULL, true);
-        taken += spw_pool_space_steal(&pool->space, count - spare - taken);
-    }
-    if (taken > 0) {
-        spw_counter_add(&pool->counters->steals, taken);
-        spw_counter_add(&pool->counters->steal_batches, 1);
-    }
-    pool->pressure = PRESSURE_FREES;
-}
-
-static bool anything_pending(const struct spw_pool *pool)
-{
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
-        if (pool->lanes.by_number[i]->count > 0) {
-            return true;
-        }
-    }
-    return pool->lanes.waiters > 0;
-}
-
-/* Gets `count` spare chunks beyond the allowance: by stealing, then by growing up to the limit.
- * SPW_E_AGAIN when waiting for the device may help. */
-static enum spw_err scrape(struct spw_pool *pool, struct request *request, size_t count)
-{
-    enum spw_err err;
-
-    steal(pool, count);
-    if (spw_pool_backing_spare(&pool->backing) >= count) {
-        return SPW_OK;
-    }
-    /* cuMemFree may have waited for the device on a bare driver, so waiting for it here is no
-     * worse, and keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. Not so where
-     * only a wait for the whole device tells: it may take as long as this thread does not go on. */
-    if (request->lane == NULL && !request->wait_refused &&
-        spw_pool_stream_queue_all(&pool->lanes)->count > 0 && !pool->ops->defers(pool->vm)) {
-        return SPW_E_AGAIN;
-    }
-    err = grow(pool, request, count, UINT64_MAX);
-    if (err != SPW_OK || spw_pool_backing_spare(&pool->backing) >= count) {
-        return err;
-    }
-    if (anything_pending(pool)) {
-        return SPW_E_AGAIN;
-    }
-    return request->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
-}
-
-/* Whether the device has no memory, with nothing left to wait for. */
-static bool is_short(const struct request *request, enum spw_err err)
-{
-    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ||
-           (err == SPW_E_AGAIN && request->wait_refused);
-}
-
-/* Creates chunks on the host, within its limit, until `count` are spare. */
-static bool create_host(struct spw_pool *pool, size_t count)
-{
-    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
-    uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
-    uint64_t limit = pool->config.host_limit_bytes;
-    size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
-
-    if (pool->slabs.table != NULL) {
-        return false; /* for the host has no chunks */
-    }
-    while (host->spare_count < count && host->chunk_count < most &&
-           spw_pool_backing_create(&pool->backing, SPW_TIER_HOST) == SPW_OK) {
-    }
-    return host->spare_count >= count;
-}
-
-/* Gets chunks on the host for what `count` granules lack on the device. */
-static bool add_host(struct spw_pool *pool, size_t count)
-{
-    size_t spare = spw_pool_backing_spare(&pool->backing);
-
-    return create_host(pool, count > spare ? count - spare : 0);
-}
-
-/* Gets `count` spare chunks of the host. */
-static enum spw_err get_host(struct spw_pool *pool, size_t count)
-{
-    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
-
-    if (host->spare_count < count && !create_host(pool, count)) {
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
-        spw_pool_space_shed_host(&pool->space);
-    }
-    return host->spare_count >= count ? SPW_OK
-           : anything_pending(pool)   ? SPW_E_AGAIN
-                                      : SPW_E_NO_MEMORY;
-}
+/* ---- finding a block ---- */
 
 /* Backs a claim, `host` of its granules on the host, and makes it a block. On failure the claim is
  * given back. */
@@ -188,42 +34,41 @@ static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, 
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    *ret_block = spw_pool_space_settle_claim(&pool->space, claim, bytes);
+    *ret_block = spw_pool_space_finish_claim(&pool->space, claim, bytes);
     return SPW_OK;
 }
 
-/* ---- finding a block ---- */
-
-static struct spw_extent *try_hit(struct spw_pool *pool, const struct request *request)
+static struct spw_extent *try_hit(struct spw_pool *pool, const struct attempt *attempt)
 {
     struct spw_extent *extent;
 
-    if (request->lazy || (request->host_granules > 0 && request->heap != SPW_HEAP_HOST)) {
-        return NULL; /* no memory lies there as it should */
+    if (attempt->lazy || (attempt->host_granules > 0 && attempt->heap != SPW_HEAP_HOST)) {
+        return NULL; /* free extents do not have the requested backing */
     }
-    if (request->lane == NULL) {
-        /* What cuMemFree gave back is the first choice of cuMemAlloc, so look every time: an event
-         * and a query, against the hundreds of microseconds of the calls they stand in for. */
-        spw_pool_settle_lane(pool, spw_pool_stream_queue_all(&pool->lanes), true);
+    if (attempt->queue == NULL) {
+        /* Memory freed by cuMemFree is the best choice for cuMemAlloc, so its fences are polled
+         * every time. This costs an event and a query, against the hundreds of microseconds of a
+         * bare cuMemAlloc. */
+        spw_pool_poll_queue(pool, spw_pool_stream_queue_all(&pool->queues), true);
     }
-    extent = spw_pool_space_best(&pool->space, request->heap, request->bytes, request->lane);
-    return extent != NULL ? spw_pool_space_take(&pool->space, extent, request->bytes) : NULL;
+    extent = spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue);
+    return extent != NULL ? spw_pool_space_take(&pool->space, extent, attempt->bytes) : NULL;
 }
 
-/* Takes memory whose work on another stream is pending, by making the request's stream wait. */
-static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct request *request)
+/* Takes memory with pending work on another stream and makes the request's stream wait for it. */
+static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct attempt *attempt)
 {
     struct spw_extent *best = NULL;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count && request->lane != NULL; i++) {
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count && attempt->queue != NULL; i++) {
         struct spw_extent *extent;
 
-        lane = pool->lanes.by_number[i];
-        if (lane == request->lane) {
+        queue = pool->queues.by_number[i];
+        if (queue == attempt->queue) {
             continue;
         }
-        extent = spw_pool_bins_best(&lane->bins[request->heap], request->bytes);
+        extent = spw_pool_bins_best(&queue->bins[attempt->heap], attempt->bytes);
         if (extent != NULL && (best == NULL || extent->bytes < best->bytes)) {
             best = extent;
         }
@@ -231,63 +76,65 @@ static struct spw_extent *try_other_lanes(struct spw_pool *pool, const struct re
     if (best == NULL) {
         return NULL;
     }
-    lane = best->lane;
-    if (spw_pool_stream_queue_fence(&pool->lanes, lane) != SPW_OK || lane->count == 0 ||
-        pool->ops->wait_stream(pool->vm, request->stream, spw_pool_stream_queue_newest(lane)) !=
-            SPW_OK) {
+    queue = best->queue;
+    if (spw_pool_stream_queue_fence(&pool->queues, queue) != SPW_OK || queue->count == 0 ||
+        pool->ops->wait_stream(pool->vm, attempt->request->stream,
+                               spw_pool_stream_queue_newest(queue)) != SPW_OK) {
         return NULL;
     }
     spw_counter_add(&pool->counters->stream_waits, 1);
-    return spw_pool_space_take(&pool->space, best, request->bytes);
+    return spw_pool_space_take(&pool->space, best, attempt->bytes);
 }
 
-/* How many granules more than the block needs are to be backed with it. */
-static size_t ahead_of(const struct spw_pool *pool, const struct request *request)
+/* Returns how many granules beyond the block are to be backed with it. */
+static size_t ahead_of(const struct spw_pool *pool, const struct attempt *attempt)
 {
     size_t spare = spw_pool_backing_spare(&pool->backing);
-    size_t own = (size_t)(request->bytes / pool->config.granule_bytes) + 2;
+    size_t own = (size_t)(attempt->bytes / pool->config.granule_bytes) + 2;
 
-    if (request->heap != SPW_HEAP_LARGE || spare <= own) {
+    if (attempt->heap != SPW_HEAP_LARGE || spare <= own) {
         return 0;
     }
     return spare - own < pool->ahead ? spare - own : pool->ahead;
 }
 
-/* Claims addresses for the block, and more behind it if there are. */
-static enum spw_err claim_ahead(struct spw_pool *pool, const struct request *request,
+/* Claims addresses for the block, and for more granules behind it if there is room. */
+static enum spw_err claim_ahead(struct spw_pool *pool, const struct attempt *attempt,
                                 struct spw_extent **ret_claim)
 {
-    enum spw_window_kind kind = request->spilling ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE;
-    uint64_t more = ahead_of(pool, request) * pool->config.granule_bytes;
-    enum spw_err err = spw_pool_space_claim(&pool->space, request->heap, request->bytes + more,
-                                            request->lane, kind, ret_claim);
+    enum spw_window_kind kind = attempt->request->may_spill ? SPW_WINDOW_ANY : SPW_WINDOW_DEVICE;
+    uint64_t more = ahead_of(pool, attempt) * pool->config.granule_bytes;
+    enum spw_err err = spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes + more,
+                                            attempt->queue, kind, ret_claim);
 
     return err == SPW_E_NO_MEMORY && more > 0
-               ? spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+               ? spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes, attempt->queue,
                                       kind, ret_claim)
                : err;
 }
 
-/* Backs new addresses for the block, with chunks that are spare, created within the allowance, or,
- * if it must be, scraped together. SPW_E_AGAIN when there is another way. */
-static enum spw_err back_new(struct spw_pool *pool, struct request *request, bool scraping,
+/* Backs new addresses for the block with spare chunks or chunks created within the allowance; with
+ * `reclaiming`, also by stealing and by growing up to the limit. SPW_E_AGAIN when another way is
+ * left. */
+static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, bool reclaiming,
                              struct spw_extent **ret_block)
 {
     struct spw_extent *claim;
     size_t missing;
-    enum spw_err err = claim_ahead(pool, request, &claim);
+    enum spw_err err = claim_ahead(pool, attempt, &claim);
 
     if (err != SPW_OK) {
-        return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
+        return err == SPW_E_NO_MEMORY && spw_pool_has_pending(pool) ? SPW_E_AGAIN : err;
     }
     missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
-    if (scraping) {
-        err = scrape(pool, request, missing);
-        if (request->spilling && is_short(request, err) && add_host(pool, missing)) {
+    if (reclaiming) {
+        err = spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing);
+        if (attempt->request->may_spill && spw_pool_chunks_exhausted(&attempt->need, err) &&
+            spw_pool_chunks_supplement(pool, missing)) {
             err = SPW_OK;
         }
     } else {
-        err = grow(pool, request, missing, growth_bound(pool, request));
+        err = spw_pool_chunks_grow(pool, &attempt->need, missing);
         if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing) {
             err = SPW_E_AGAIN;
         }
@@ -296,16 +143,16 @@ static enum spw_err back_new(struct spw_pool *pool, struct request *request, boo
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    return back_claim(pool, claim, request->bytes, /* host */ 0, ret_block);
+    return back_claim(pool, claim, attempt->bytes, /* host */ 0, ret_block);
 }
 
-/* Makes a block of new addresses that are not backed. */
-static enum spw_err take_addresses(struct spw_pool *pool, const struct request *request,
+/* Makes a lazy block of addresses that are not backed. */
+static enum spw_err take_addresses(struct spw_pool *pool, const struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
     struct spw_extent *claim;
-    enum spw_err err = spw_pool_space_claim(&pool->space, request->heap, request->bytes,
-                                            request->lane, SPW_WINDOW_FRESH, &claim);
+    enum spw_err err = spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes,
+                                            attempt->queue, SPW_WINDOW_FRESH, &claim);
 
     if (err == SPW_OK) {
         *ret_block = spw_pool_lazy_begin(pool, claim);
@@ -313,76 +160,76 @@ static enum spw_err take_addresses(struct spw_pool *pool, const struct request *
     return err;
 }
 
-/* Backs new addresses for a block that a rule wishes to be on the host, all of it, or in part. */
-static enum spw_err back_as_wished(struct spw_pool *pool, struct request *request,
+/* Backs new addresses for a block that is placed on the host, wholly or partly. */
+static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attempt,
                                    struct spw_extent **ret_block)
 {
-    bool all = request->heap == SPW_HEAP_HOST;
+    bool all = attempt->heap == SPW_HEAP_HOST;
     struct spw_extent *claim;
     size_t missing, host;
     enum spw_err err =
-        spw_pool_space_claim(&pool->space, request->heap, request->bytes, request->lane,
+        spw_pool_space_claim(&pool->space, attempt->heap, attempt->bytes, attempt->queue,
                              all ? SPW_WINDOW_DEVICE : SPW_WINDOW_FRESH, &claim);
 
     if (err != SPW_OK) {
-        return err == SPW_E_NO_MEMORY && anything_pending(pool) ? SPW_E_AGAIN : err;
+        return err == SPW_E_NO_MEMORY && spw_pool_has_pending(pool) ? SPW_E_AGAIN : err;
     }
     missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
-    host = all ? missing : request->host_granules;
-    err = grow(pool, request, missing - host, growth_bound(pool, request));
+    host = all ? missing : attempt->host_granules;
+    err = spw_pool_chunks_grow(pool, &attempt->need, missing - host);
     if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing - host) {
-        err = scrape(pool, request, missing - host);
+        err = spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing - host);
     }
     if (err == SPW_OK) {
-        err = get_host(pool, host);
+        err = spw_pool_chunks_get_host(pool, host);
     }
     if (err != SPW_OK) {
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    /* A host's heap spreads over what it has already. */
+    /* In the host's own heap every granule of the block is on the host. */
     host =
         all ? spw_pool_backing_granules(&pool->backing, claim->address, spw_pool_extent_end(claim))
             : host;
-    return back_claim(pool, claim, request->bytes, host, ret_block);
+    return back_claim(pool, claim, attempt->bytes, host, ret_block);
 }
 
-/* No backed extent fits: finds out what has completed, grows within the allowance, waits in stream
- * order for another stream's memory, steals, grows up to the limit; in this order. */
-static enum spw_err miss(struct spw_pool *pool, struct request *request,
+/* No backed extent fits. In this order: polls fences and looks again, grows within the allowance,
+ * takes memory of another stream in stream order, steals, grows up to the limit. */
+static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
                          struct spw_extent **ret_block)
 {
     enum spw_err err;
 
-    spw_pool_settle(pool, request->lane, true);
-    if (pool->space.host_extents > 0 && request->lane != NULL) {
-        spw_pool_settle_lane(pool, request->lane, true);
+    spw_pool_poll_queues(pool, attempt->queue, true);
+    if (pool->space.host_extents > 0 && attempt->queue != NULL) {
+        spw_pool_poll_queue(pool, attempt->queue, true);
     }
-    spw_pool_space_shed(&pool->space);
-    *ret_block = try_hit(pool, request);
+    spw_pool_space_evict_free_host(&pool->space);
+    *ret_block = try_hit(pool, attempt);
     if (*ret_block != NULL) {
         return SPW_OK;
     }
     spw_counter_add(&pool->counters->misses, 1);
-    if (request->lazy) {
-        return take_addresses(pool, request, ret_block);
+    if (attempt->lazy) {
+        return take_addresses(pool, attempt, ret_block);
     }
-    if (request->host_granules > 0) {
-        return back_as_wished(pool, request, ret_block);
+    if (attempt->host_granules > 0) {
+        return back_as_placed(pool, attempt, ret_block);
     }
-    err = back_new(pool, request, /* scraping */ false, ret_block);
+    err = back_new(pool, attempt, /* reclaiming */ false, ret_block);
     if (err != SPW_E_AGAIN) {
         return err;
     }
-    *ret_block = try_other_lanes(pool, request);
+    *ret_block = try_other_queues(pool, attempt);
     if (*ret_block != NULL) {
         return SPW_OK;
     }
-    return back_new(pool, request, /* scraping */ true, ret_block);
+    return back_new(pool, attempt, /* reclaiming */ true, ret_block);
 }
 
 /* Finds or makes the block, with room for it in the address map. */
-static enum spw_err find_block(struct spw_pool *pool, struct request *request,
+static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
                                struct spw_extent **ret_block)
 {
     for (;;) {
@@ -391,81 +238,84 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
         if (pool->shut) {
             return SPW_E_UNSUPPORTED;
         }
-        /* Every time, since other threads may have used the room during a wait. */
+        /* Needed in each round: other threads may have used the room during a wait. */
         if (!spw_pool_address_map_reserve(&pool->blocks)) {
             return SPW_E_NO_HOST;
         }
-        *ret_block = try_hit(pool, request);
+        *ret_block = try_hit(pool, attempt);
         if (*ret_block != NULL) {
             return SPW_OK;
         }
-        request->device_full = false;
-        err = miss(pool, request, ret_block);
+        attempt->need.device_full = false;
+        err = miss(pool, attempt, ret_block);
         if (err != SPW_E_AGAIN) {
             return err;
         }
-        if (request->wait_refused) {
-            return request->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
+        if (attempt->need.wait_refused) {
+            return attempt->need.device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
         }
-        request->wait_refused = spw_pool_wait_for_one(pool) != SPW_OK;
+        attempt->need.wait_refused = spw_pool_wait_for_fence(pool) != SPW_OK;
     }
 }
 
 /* ---- allocating ---- */
 
-/* Whether the limits rule the block out, whatever is freed: then no chunk is created for it. */
-static enum spw_err admit(const struct spw_pool *pool, const struct request *request)
+/* Refuses a block that the limits can never admit, before chunks are created for it. */
+static enum spw_err admit(const struct spw_pool *pool, const struct attempt *attempt)
 {
-    uint64_t live = request->lazy ? 0 : spw_counter_get(&pool->counters->live_bytes);
-    uint64_t host = request->spilling || request->host_granules > 0
+    uint64_t live = attempt->lazy ? 0 : spw_counter_get(&pool->counters->live_bytes);
+    uint64_t host = attempt->request->may_spill || attempt->host_granules > 0
                         ? pool->config.host_limit_bytes
                         : spw_counter_get(&pool->counters->host_used_bytes);
 
-    if (live + request->bytes > pool->config.limit_bytes + host) {
+    if (live + attempt->bytes > pool->config.limit_bytes + host) {
         return SPW_E_LIMIT;
     }
-    return request->wish == NULL || spw_pool_placement_allows(pool, request->wish, request->bytes)
+    return attempt->request->placement == NULL ||
+                   spw_pool_placement_allows(pool, attempt->request->placement, attempt->bytes)
                ? SPW_OK
                : SPW_E_QUOTA;
 }
 
-/* The same in page-locked memory, where that is what the host has and the block may be there. */
-static enum spw_err find_anywhere(struct spw_pool *pool, struct request *request,
+/* As find_block, and in page-locked memory if the host tier consists of that and the block may be
+ * on the host. */
+static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt,
                                   struct spw_extent **ret_block)
 {
-    enum spw_err err = find_block(pool, request, ret_block);
+    enum spw_err err = find_block(pool, attempt, ret_block);
 
-    if (err != SPW_OK && pool->slabs.table != NULL && is_short(request, err) &&
-        (request->spilling || request->heap == SPW_HEAP_HOST) &&
-        spw_pool_slabs_alloc(pool, request->bytes, request->lane, ret_block) == SPW_OK) {
+    if (err != SPW_OK && pool->slabs.table != NULL &&
+        spw_pool_chunks_exhausted(&attempt->need, err) &&
+        (attempt->request->may_spill || attempt->heap == SPW_HEAP_HOST) &&
+        spw_pool_slabs_alloc(pool, attempt->bytes, attempt->queue, ret_block) == SPW_OK) {
         return SPW_OK;
     }
     return err;
 }
 
-/* Enters a block in the books. */
-static void begin_block(struct spw_pool *pool, const struct request *request,
+/* Fills in a new block and counts it. */
+static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
                         struct spw_extent *block)
 {
-    block->requested = request->requested;
-    block->used = pool->lanes.clock;
+    block->requested = attempt->request->bytes;
+    block->used = pool->queues.clock;
     block->id = ++pool->next_id;
-    block->stream_id = request->stream != NULL ? request->stream->id : 0;
-    block->context = request->context;
-    block->ordered = request->stream != NULL;
-    block->site = request->site;
+    block->stream_id = attempt->request->stream != NULL ? attempt->request->stream->id : 0;
+    block->context = attempt->request->context;
+    block->ordered = attempt->request->stream != NULL;
+    block->site = attempt->request->site;
     block->priority = 0;
     block->fixed = 0;
-    block->rule = 0;
-    block->lazy = request->lazy;
+    block->account = 0;
+    block->lazy = attempt->lazy;
     block->placed = 0;
-    if (request->wish != NULL) {
-        spw_pool_placement_begin(pool, block, request->wish);
+    if (attempt->request->placement != NULL) {
+        spw_pool_placement_begin(pool, block, attempt->request->placement);
     }
     spw_pool_address_map_put(&pool->blocks, block);
-    pool->own_live_bytes += request->bytes;
-    pool->lazy_bytes += request->lazy ? request->bytes : 0;
-    spw_pool_count_live(pool, (int64_t)request->bytes, block->ordered, block->site);
+    pool->own_live_bytes += attempt->bytes;
+    pool->lazy_bytes += attempt->lazy ? attempt->bytes : 0;
+    spw_pool_count_live(pool, (int64_t)attempt->bytes, block->ordered, block->site);
     spw_counter_shift(&pool->counters->allocs, 1);
 }
 
@@ -477,125 +327,77 @@ static uint64_t host_bytes_of(const struct spw_pool *pool, const struct spw_exte
                                              spw_pool_extent_end(block));
 }
 
-static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
-                                 uint64_t *ret_address)
+static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
+                                 struct spw_result *ret_result)
 {
     struct spw_extent *block;
-    enum spw_err err = admit(pool, request);
+    enum spw_err err = admit(pool, attempt);
 
     if (err != SPW_OK) {
         return err;
     }
-    if (request->stream != NULL) {
-        request->lane = spw_pool_stream_queue_of(&pool->lanes, request->stream);
-        if (request->lane == NULL) {
+    if (attempt->request->stream != NULL) {
+        attempt->queue = spw_pool_stream_queue_of(&pool->queues, attempt->request->stream);
+        if (attempt->queue == NULL) {
             return SPW_E_NO_HOST;
         }
     }
-    err = find_anywhere(pool, request, &block);
+    attempt->need.any_stream = attempt->queue == NULL;
+    err = find_anywhere(pool, attempt, &block);
     if (err != SPW_OK) {
         return err;
     }
-    begin_block(pool, request, block);
-    if (request->spilling) {
-        request->host_bytes = host_bytes_of(pool, block);
-    }
-    *ret_address = block->address;
+    begin_block(pool, attempt, block);
+    *ret_result = (struct spw_result){
+        .address = block->address,
+        .host_bytes = attempt->request->may_spill ? host_bytes_of(pool, block) : 0};
     return SPW_OK;
 }
 
-/* Where a rule wishes the block to be. The share of a block is rounded to whole granules; what is
- * whole on the host needs no granules of its own. */
-static void choose_heap(const struct spw_pool *pool, struct request *request)
+/* Decides on the heap and on the granules of the host for a placement. The host's share of a block
+ * is rounded to whole granules; a block in the host's own heap shares its granules. */
+static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
 {
-    const struct spw_pool_placement *wish = request->wish;
+    const struct spw_pool_placement *placement = attempt->request->placement;
     uint64_t granule = pool->config.granule_bytes;
-    uint64_t all = (request->bytes + granule - 1) / granule;
-    uint64_t share = (request->bytes * wish->host_permille / 1000 + granule / 2) / granule;
+    uint64_t all = (attempt->bytes + granule - 1) / granule;
+    uint64_t share = (attempt->bytes * placement->host_permille / 1000 + granule / 2) / granule;
 
-    if (wish->region > 0 && wish->region <= pool->config.regions) {
-        request->heap = SPW_HEAP_REGION + wish->region - 1;
+    if (placement->heap > 0 && placement->heap <= pool->config.numbered_heaps) {
+        attempt->heap = SPW_HEAP_NUMBERED + placement->heap - 1;
     }
-    if (request->spilling) {
-        return; /* it is enough to have it anywhere */
+    if (attempt->request->may_spill) {
+        return; /* any tier will do */
     }
-    request->lazy = wish->lazy && request->bytes >= granule && pool->config.lazies != NULL;
-    request->host_granules = (size_t)(wish->on_host ? all : share < all ? share : all);
-    if (request->host_granules == all && pool->config.host_heap) {
-        request->heap = SPW_HEAP_HOST;
-    } else if (request->host_granules > 0 && request->heap == SPW_HEAP_SMALL) {
-        request->heap = SPW_HEAP_LARGE;
+    attempt->lazy = placement->lazy && attempt->bytes >= granule && pool->config.to_commit != NULL;
+    attempt->host_granules = (size_t)(placement->on_host ? all : share < all ? share : all);
+    if (attempt->host_granules == all && pool->config.host_heap) {
+        attempt->heap = SPW_HEAP_HOST;
+    } else if (attempt->host_granules > 0 && attempt->heap == SPW_HEAP_SMALL) {
+        attempt->heap = SPW_HEAP_LARGE;
     }
 }
 
-static enum spw_err alloc(struct spw_pool *pool, struct request *request, uint64_t *ret_address)
+enum spw_err spw_pool_alloc(struct spw_pool *pool, const struct spw_request *request,
+                            struct spw_result *ret_result)
 {
+    struct attempt attempt = {.request = request};
     enum spw_err err;
 
-    if (request->requested == 0) {
+    if (request->bytes == 0) {
         return SPW_E_INVAL;
     }
-    if (request->requested > pool->config.arena_bytes) {
+    if (request->bytes > pool->config.arena_bytes) {
         return SPW_E_LIMIT;
     }
-    request->bytes = (request->requested + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
-    request->heap = request->bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
-    if (request->wish != NULL) {
-        choose_heap(pool, request);
+    attempt.bytes = (request->bytes + SPW_UNIT_BYTES - 1) / SPW_UNIT_BYTES * SPW_UNIT_BYTES;
+    attempt.need.bytes = attempt.bytes;
+    attempt.heap = attempt.bytes <= SMALL_MOST_BYTES ? SPW_HEAP_SMALL : SPW_HEAP_LARGE;
+    if (request->placement != NULL) {
+        choose_heap(pool, &attempt);
     }
     pthread_mutex_lock(&pool->lock);
-    err = alloc_locked(pool, request, ret_address);
+    err = alloc_locked(pool, &attempt, ret_result);
     pthread_mutex_unlock(&pool->lock);
     return err;
-}
-
-enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
-                                const struct spw_stream *stream, void *context, uint32_t site,
-                                uint64_t *ret_address)
-{
-    struct request request = {
-        .requested = bytes, .stream = stream, .context = context, .site = site};
-
-    return alloc(pool, &request, ret_address);
-}
-
-enum spw_err spw_pool_alloc_wish(struct spw_pool *pool, uint64_t bytes,
-                                 const struct spw_stream *stream, void *context, uint32_t site,
-                                 const struct spw_pool_placement *wish, bool anywhere,
-                                 uint64_t *ret_address, uint64_t *ret_host_bytes)
-{
-    struct request request = {.requested = bytes,
-                              .stream = stream,
-                              .context = context,
-                              .site = site,
-                              .wish = wish,
-                              .spilling = anywhere};
-    enum spw_err err = alloc(pool, &request, ret_address);
-
-    *ret_host_bytes = request.host_bytes;
-    return err;
-}
-
-enum spw_err spw_pool_provide(struct spw_pool *pool, size_t count, bool spilling)
-{
-    struct request request = {.spilling = spilling};
-    enum spw_err err;
-
-    do {
-        request.device_full = false;
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
-        err = grow(pool, &request, count, growth_bound(pool, &request));
-        if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < count) {
-            err = scrape(pool, &request, count);
-        }
-        if (spilling && is_short(&request, err) && add_host(pool, count)) {
-            err = SPW_OK;
-        }
-        if (err != SPW_E_AGAIN || request.wait_refused) {
-            break;
-        }
-        request.wait_refused = spw_pool_wait_for_one(pool) != SPW_OK;
-    } while (true);
-    return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
 }

@@ -1,16 +1,17 @@
 #include "pool/attributes.h"
 
+#include "pool/query.h"
 #include "pool/state.h"
 
-static void treat_block(struct spw_extent *block, const struct spw_treatment *treatment)
+static void set_block(struct spw_extent *block, const struct spw_block_attributes *attributes)
 {
-    block->fixed = (uint8_t)((block->fixed & ~treatment->unfix) | treatment->fix);
-    if (treatment->prioritize) {
-        block->priority = treatment->priority;
+    block->fixed = (uint8_t)((block->fixed & ~attributes->unfix) | attributes->fix);
+    if (attributes->prioritize) {
+        block->priority = attributes->priority;
     }
 }
 
-/* Takes what lies in the granules of a block out of a move. */
+/* Takes the granules of a block out of a move. */
 static void leave_out(const struct spw_pool *pool, const struct spw_extent *block,
                       struct spw_move *move)
 {
@@ -24,8 +25,8 @@ static void leave_out(const struct spw_pool *pool, const struct spw_extent *bloc
     }
 }
 
-size_t spw_pool_treat(struct spw_pool *pool, uint64_t address, uint64_t bytes,
-                      const struct spw_treatment *treatment)
+size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t bytes,
+                               const struct spw_block_attributes *attributes)
 {
     struct spw_extent *extent = NULL;
     size_t count = 0;
@@ -37,7 +38,7 @@ size_t spw_pool_treat(struct spw_pool *pool, uint64_t address, uint64_t bytes,
     extent = spw_pool_extent(pool, address);
     for (; extent != NULL && extent->address < address + bytes; extent = extent->next) {
         if (extent->kind == SPW_EXTENT_BLOCK) {
-            treat_block(extent, treatment);
+            set_block(extent, attributes);
             count++;
             if (extent->fixed != 0 && extent->heap != SPW_HEAP_SLAB) {
                 for (size_t i = 0; i < SPW_MOVES; i++) {

@@ -1,28 +1,30 @@
-/* Treatment: what is said of blocks that live already, by the program or by what it does with them.
+/* Attributes of live blocks: priority, and reasons why a block must not be moved.
  *
- * It is of the block, not of its addresses: it ends when the block is freed. A granule that a fixed
- * block shares with others stays with it. Takes the pool's lock. */
+ * They belong to the block, not to its addresses, and end when the block is freed. A granule that a
+ * fixed block shares with other blocks is not moved either. Part of pool.h. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "pool/pool.h"
+struct spw_pool;
 
-/* Why a block is never moved; several reasons may hold. */
-enum spw_fixed {
-    SPW_FIXED_WISH = 1,   /* the program said so, and may take it back */
-    SPW_FIXED_POLICY = 2, /* a rule said so */
-    SPW_FIXED_KNOWN = 4   /* others hold on to its physical memory: exported, registered */
+/* Reasons why a block is never moved; several may hold at once. */
+enum spw_fixed_reason {
+    SPW_FIXED_BY_PROGRAM = 1,   /* the program asked for it, and may undo it */
+    SPW_FIXED_BY_PLACEMENT = 2, /* the block was allocated so */
+    SPW_FIXED_SHARED = 4        /* others use its physical memory: it is exported or registered */
 };
 
-struct spw_treatment {
-    uint8_t fix, unfix; /* reasons to add, and to take away */
-    bool prioritize;    /* set `priority`: 0 of a new block, the higher, the longer on the device */
+struct spw_block_attributes {
+    uint8_t fix, unfix; /* reasons to add and to remove, enum spw_fixed_reason */
+    bool prioritize; /* set `priority`; new blocks have 0, higher ones stay on the device longer */
     int32_t priority;
 };
 
-/* Treats every live block that has a byte in [address, address + bytes). A move that is under way
- * leaves out what is fixed now; where it has happened already the block stays where it is. Returns
- * how many blocks were treated. */
-size_t spw_pool_treat(struct spw_pool *pool, uint64_t address, uint64_t bytes,
-                      const struct spw_treatment *treatment);
+/* Sets the attributes of every live block with a byte in [address, address + bytes). Moves under
+ * way leave out blocks that become fixed; a block that has already moved stays where it is. Returns
+ * the number of blocks. Takes the pool's lock. */
+size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t bytes,
+                               const struct spw_block_attributes *attributes);

@@ -9,7 +9,8 @@ static uint64_t address_of(const struct spw_backing *backing, size_t index)
     return backing->base + ((uint64_t)index << backing->granule_shift);
 }
 
-/* The table is as long as the arena, which is mostly never used: zero pages cost nothing. */
+/* The table covers the whole arena. Most of it is never touched, and untouched pages cost nothing.
+ */
 static size_t table_bytes(const struct spw_backing *backing)
 {
     return (size_t)(backing->bytes >> backing->granule_shift) * sizeof(struct spw_granule);
@@ -17,41 +18,40 @@ static size_t table_bytes(const struct spw_backing *backing)
 
 static uint64_t reserved_bytes(const struct spw_backing *backing)
 {
-    return backing->bytes + SPW_BACKING_WINDOWS * SPW_BACKING_STAGING * backing->granule_bytes;
+    return backing->bytes + backing->staging_bytes;
 }
 
-enum spw_err spw_pool_backing_init(struct spw_backing *backing, const struct spw_vm_ops *ops,
-                                   void *vm, struct spw_stream_queues *lanes,
-                                   struct spw_counters *counters, uint64_t arena_bytes,
-                                   uint64_t granule_bytes)
+enum spw_err spw_pool_backing_init(struct spw_backing *backing,
+                                   const struct spw_backing_config *config)
 {
     enum spw_err err;
     void *table;
 
-    memset(backing, 0, sizeof(*backing));
-    backing->ops = ops;
-    backing->vm = vm;
-    backing->lanes = lanes;
-    backing->counters = counters;
-    backing->bytes = arena_bytes;
-    backing->granule_bytes = granule_bytes;
-    backing->granule_shift = (unsigned)__builtin_ctzll(granule_bytes);
+    *backing = (struct spw_backing){.ops = config->ops,
+                                    .vm = config->vm,
+                                    .queues = config->queues,
+                                    .counters = config->counters,
+                                    .bytes = config->arena_bytes,
+                                    .staging_bytes = config->staging_bytes,
+                                    .granule_bytes = config->granule_bytes};
+    backing->granule_shift = (unsigned)__builtin_ctzll(config->granule_bytes);
     table = mmap(NULL, table_bytes(backing), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) {
         return SPW_E_NO_HOST;
     }
-    err = ops->reserve(vm, reserved_bytes(backing), &backing->base);
+    err = config->ops->reserve(config->vm, reserved_bytes(backing), &backing->base);
     if (err != SPW_OK) {
         munmap(table, table_bytes(backing));
         return err;
     }
     backing->granules = table;
-    backing->staging = backing->base + arena_bytes;
+    backing->staging = backing->base + config->arena_bytes;
     return SPW_OK;
 }
 
-/* What programs are told is reserved: the host's spare chunks are nobody's. */
+/* Updates the peak of reserved memory, as programs are told it: spare chunks of the host do not
+ * count. */
 static void note_reserved(struct spw_counters *counters)
 {
     uint64_t reserved =
@@ -78,7 +78,7 @@ static void count_chunks(struct spw_backing *backing, enum spw_tier tier, int64_
     note_reserved(counters);
 }
 
-/* A chunk was mapped, or unmapped. */
+/* Counts chunks of the host that become mapped or unmapped. */
 static void count_use(struct spw_backing *backing, enum spw_tier tier, int64_t change)
 {
     if (tier == SPW_TIER_HOST) {
@@ -105,8 +105,8 @@ static void put_spare(struct spw_backing *backing, enum spw_tier tier, uint64_t 
     store->spare[store->spare_count++] = chunk;
 }
 
-/* Unmaps granules [first, last) that are all backed; their chunks become spare. False when the seam
- * refused: what it did unmap is spare, the rest stays as it was. */
+/* Unmaps granules [first, last), all of which are backed; their chunks become spare. False when the
+ * backend refused: the part that it did unmap is spare, the rest is as before. */
 static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 {
     uint64_t bytes = (uint64_t)(last - first) << backing->granule_shift, done = bytes;
@@ -124,7 +124,7 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
     return err == SPW_OK;
 }
 
-/* What is not mapped any more, but still in the books. */
+/* True if a granule is recorded as backed, but a move has lost its mapping. */
 static bool is_unmapped(const struct spw_backing *backing, size_t granule)
 {
     return backing->granules[granule].lost == SPW_LOST_MAPPING;
@@ -175,7 +175,7 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
         backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        /* Those that could not be released. */
+        /* Some chunks may have failed to be released. */
         count_chunks(backing, tier, -(int64_t)backing->tiers[tier].chunk_count);
         free(backing->tiers[tier].spare);
     }
@@ -185,19 +185,19 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
     memset(backing, 0, sizeof(*backing));
 }
 
-void spw_pool_backing_break(struct spw_backing *backing, size_t granule)
+void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule)
 {
     backing->broken += !backing->granules[granule].broken;
     backing->granules[granule].broken = true;
 }
 
-void spw_pool_backing_lose(struct spw_backing *backing, size_t granule, enum spw_lost lost)
+void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost)
 {
     struct spw_granule *changed = &backing->granules[granule];
 
     if (changed->lost == SPW_LOST_NOTHING && lost != SPW_LOST_NOTHING) {
         backing->lost++;
-        spw_pool_backing_break(backing, granule);
+        spw_pool_backing_mark_broken(backing, granule);
     } else if (changed->lost != SPW_LOST_NOTHING && lost == SPW_LOST_NOTHING) {
         backing->lost--;
         backing->broken--;
@@ -257,25 +257,25 @@ size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t addr
     return missing;
 }
 
-void spw_pool_backing_stamp(struct spw_backing *backing, uint64_t address, uint64_t end,
-                            const struct spw_stream_queue *lane)
+void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, uint64_t end,
+                                const struct spw_stream_queue *queue)
 {
     size_t last = spw_pool_backing_index(backing, end - 1);
 
     for (size_t i = spw_pool_backing_index(backing, address); i <= last; i++) {
         struct spw_granule *granule = &backing->granules[i];
 
-        if (granule->lane == lane->number || granule->lane == SPW_STREAM_QUEUE_IDLE ||
-            spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq)) {
-            granule->lane = lane->number;
-            granule->seq = lane->seq;
+        if (granule->queue == queue->number || granule->queue == SPW_STREAM_QUEUE_IDLE ||
+            spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq)) {
+            granule->queue = queue->number;
+            granule->seq = queue->seq;
         } else {
-            /* Two lanes are pending in one granule: only a fence of the whole device covers both,
-             * or a wait for it, that is yet to begin. */
-            struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->lanes);
+            /* Two queues are pending in one granule. Both are covered only by a fence of the whole
+             * device, or by a wait for it, that is yet to begin. */
+            struct spw_stream_queue *all = spw_pool_stream_queue_all(backing->queues);
 
-            all->seq = backing->lanes->clock;
-            granule->lane = SPW_STREAM_QUEUE_ALL;
+            all->seq = backing->queues->clock;
+            granule->queue = SPW_STREAM_QUEUE_ALL;
             granule->seq = all->seq;
         }
     }
@@ -288,7 +288,7 @@ enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier 
     enum spw_err err;
 
     if (store->chunk_count == store->spare_capacity) {
-        /* Room for every chunk there is, so that unmapping never has to allocate. */
+        /* One entry per chunk, so that unmapping never has to allocate. */
         size_t capacity = store->spare_capacity == 0 ? 256 : store->spare_capacity * 2;
         uint64_t *grown = realloc(store->spare, capacity * sizeof(*grown));
 
@@ -312,7 +312,7 @@ static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, siz
     const struct spw_granule *granule = &backing->granules[index];
 
     return granule->chunk != 0 && granule->tier == tier && !granule->pinned && !granule->broken &&
-           spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq);
+           spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq);
 }
 
 size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end)
@@ -359,13 +359,13 @@ size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, u
     return *spare - before;
 }
 
-/* How many of the granules of a range are to be on the host. */
+/* A range of granules, `host` of which are to be on the host. */
 struct spread {
     size_t first, count; /* of the range */
     size_t host;
 };
 
-/* The tier of a granule's new chunk. */
+/* Chooses the tier of a granule's new chunk. */
 static enum spw_tier choose_tier(const struct spw_backing *backing, const struct spread *spread,
                                  size_t index)
 {
@@ -378,7 +378,7 @@ static enum spw_tier choose_tier(const struct spw_backing *backing, const struct
     return spw_pool_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
 }
 
-/* Maps spare chunks at granules [first, last); on failure those that were mapped are unmapped. */
+/* Maps spare chunks at granules [first, last) and gives access. On failure, unmaps them again. */
 static enum spw_err map_run(struct spw_backing *backing, const struct spread *spread, size_t first,
                             size_t last)
 {
@@ -407,10 +407,10 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
 
 err_mapped:
     if (i > first && !unmap_run(backing, first, i)) {
-        /* Mapped, but not accessible and not to be undone: out of use for good. */
+        /* Mapped without access, and the backend refuses to unmap: out of use for good. */
         for (size_t k = first; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
-                spw_pool_backing_break(backing, k);
+                spw_pool_backing_mark_broken(backing, k);
             }
         }
     }

@@ -1,8 +1,8 @@
-/* Bins: free extents by size, for best fit.
+/* Bins: free extents indexed by size, for best fit.
  *
- * Two levels of bins (a power of two, then 32 equal parts) with a bitmap each, so that the smallest
- * bin that can serve a size is found in constant time. Inside a bin the best of the first entries
- * is taken. Caller holds the pool's lock. */
+ * Two levels of bins (powers of two, each in 32 equal parts) with a bitmap each, so that the
+ * smallest bin that can serve a size is found in constant time. Inside a bin the best of the first
+ * entries is chosen. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdint.h>
@@ -18,15 +18,16 @@ struct spw_bins {
     struct spw_extent *heads[SPW_BIN_LEVELS][SPW_BIN_PARTS];
 };
 
-/* Adds or takes out a free extent; its size must be the same both times. */
+/* Add or remove a free extent. Its size must be the same both times. */
 void spw_pool_bins_insert(struct spw_bins *bins, struct spw_extent *extent);
 void spw_pool_bins_remove(struct spw_bins *bins, struct spw_extent *extent);
 
-/* Changes the size of an extent that is inside. */
+/* Changes the size of an extent that is in the bins. */
 void spw_pool_bins_resize(struct spw_bins *bins, struct spw_extent *extent, uint64_t bytes);
 
-/* The extent of at least `bytes` that wastes least; NULL when there is none. It stays inside. */
+/* Returns the extent of at least `bytes` that wastes least; NULL when there is none. It stays in
+ * the bins. */
 struct spw_extent *spw_pool_bins_best(const struct spw_bins *bins, uint64_t bytes);
 
-/* Bytes of an extent from the highest bin in use; 0 when empty. */
+/* Returns the bytes of the largest extent; 0 when the bins are empty. */
 uint64_t spw_pool_bins_largest(const struct spw_bins *bins);

@@ -1,9 +1,8 @@
-#include "pool/pool.h"
-
+/* The check of all invariants. */
 #include "pool/state.h"
 
-/* What a walk over the extents adds up to, compared with the pool's own figures. */
-struct census {
+/* Sums of a walk over all extents, to be compared with the pool's own figures. */
+struct totals {
     uint64_t block_bytes, block_count, lazy_count, placed_bytes;
     uint64_t free_count, indexed_count;
     uint64_t host_count, unbinned_count;
@@ -25,16 +24,16 @@ static const char *check_backed(const struct spw_pool *pool, const struct spw_ex
 }
 
 static const char *check_free(const struct spw_pool *pool, const struct spw_extent *extent,
-                              struct census *census)
+                              struct totals *totals)
 {
     const struct spw_backing *backing = &pool->backing;
     uint64_t end = spw_pool_extent_end(extent);
     bool host =
         extent->heap != SPW_HEAP_HOST && spw_pool_backing_on_host(backing, extent->address, end);
 
-    census->free_count++;
-    census->host_count += extent->host;
-    if (extent->lane->number != SPW_STREAM_QUEUE_IDLE && extent->seq > extent->lane->seq) {
+    totals->free_count++;
+    totals->host_count += extent->host;
+    if (extent->queue->number != SPW_STREAM_QUEUE_IDLE && extent->seq > extent->queue->seq) {
         return "a free extent waits for a free that has not happened";
     }
     if (extent->host != host) {
@@ -47,7 +46,7 @@ static const char *check_free(const struct spw_pool *pool, const struct spw_exte
 }
 
 static const char *check_extent(const struct spw_pool *pool, const struct spw_extent *extent,
-                                struct census *census)
+                                struct totals *totals)
 {
     uint64_t granule = pool->config.granule_bytes;
 
@@ -56,18 +55,18 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     }
     switch ((enum spw_extent_kind)extent->kind) {
     case SPW_EXTENT_BLOCK:
-        census->block_bytes += spw_pool_extent_held(extent);
-        census->lazy_count += extent->lazy;
-        census->placed_bytes += (uint64_t)extent->placed * SPW_UNIT_BYTES;
-        census->block_count++;
+        totals->block_bytes += spw_pool_extent_held(extent);
+        totals->lazy_count += extent->lazy;
+        totals->placed_bytes += (uint64_t)extent->placed * SPW_UNIT_BYTES;
+        totals->block_count++;
         if (spw_pool_address_map_get(&pool->blocks, extent->address) != extent) {
             return "a block is not found under its address";
         }
         return check_backed(pool, extent, !extent->lazy);
     case SPW_EXTENT_FREE:
-        return check_free(pool, extent, census);
+        return check_free(pool, extent, totals);
     case SPW_EXTENT_HOLE:
-        census->free_count++;
+        totals->free_count++;
         if (extent->address % granule != 0 || extent->bytes % granule != 0) {
             return "a hole is not made of whole granules";
         }
@@ -82,12 +81,12 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
 }
 
 static const char *check_heap(const struct spw_pool *pool, const struct spw_heap *heap,
-                              struct census *census)
+                              struct totals *totals)
 {
     uint64_t expected = heap->base;
 
     for (const struct spw_extent *e = heap->first; e != NULL; e = e->next) {
-        const char *broken = check_extent(pool, e, census);
+        const char *broken = check_extent(pool, e, totals);
 
         if (broken != NULL) {
             return broken;
@@ -99,41 +98,41 @@ static const char *check_heap(const struct spw_pool *pool, const struct spw_heap
         expected = spw_pool_extent_end(e);
     }
     for (const struct spw_extent *e = heap->holes.oldest; e != NULL; e = e->age.next) {
-        census->indexed_count++;
+        totals->indexed_count++;
     }
     return expected == heap->frontier ? NULL : "the last extent does not reach the frontier";
 }
 
-static const char *check_lane(const struct spw_pool *pool, const struct spw_stream_queue *lane,
-                              struct census *census)
+static const char *check_queue(const struct spw_pool *pool, const struct spw_stream_queue *queue,
+                               struct totals *totals)
 {
     uint64_t in_bins = 0, in_list = 0;
 
-    for (const struct spw_extent *e = lane->extents.oldest; e != NULL; e = e->age.next) {
-        if (e->kind != SPW_EXTENT_FREE || e->lane != lane) {
-            return "a lane's list holds an extent that is not its own";
+    for (const struct spw_extent *e = queue->extents.oldest; e != NULL; e = e->age.next) {
+        if (e->kind != SPW_EXTENT_FREE || e->queue != queue) {
+            return "a queue's list holds an extent that is not its own";
         }
         in_list++;
-        census->unbinned_count += e->host;
+        totals->unbinned_count += e->host;
         in_bins += e->host;
     }
     for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-        bool used = pool->space.heaps[heap].first != NULL || lane->bins[heap].levels != 0;
+        bool used = pool->space.heaps[heap].first != NULL || queue->bins[heap].levels != 0;
 
         for (int level = 0; used && level < SPW_BIN_LEVELS; level++) {
             for (int part = 0; part < SPW_BIN_PARTS; part++) {
-                for (const struct spw_extent *e = lane->bins[heap].heads[level][part]; e != NULL;
+                for (const struct spw_extent *e = queue->bins[heap].heads[level][part]; e != NULL;
                      e = e->bin.next) {
                     in_bins++;
                 }
             }
         }
     }
-    census->indexed_count += in_list;
-    if (lane->done > lane->seq || lane->fenced > lane->seq) {
-        return "a lane has completed frees that have not happened";
+    totals->indexed_count += in_list;
+    if (queue->done > queue->seq || queue->fenced > queue->seq) {
+        return "a queue has completed frees that have not happened";
     }
-    return in_bins == in_list ? NULL : "a lane's bins and its list hold different extents";
+    return in_bins == in_list ? NULL : "a queue's bins and its list hold different extents";
 }
 
 /* Counts the mapped chunks of each tier. */
@@ -181,55 +180,55 @@ static const char *check_chunks(const struct spw_pool *pool)
     return NULL;
 }
 
-static const char *check_census(const struct spw_pool *pool, const struct census *census)
+static const char *check_census(const struct spw_pool *pool, const struct totals *totals)
 {
     const struct spw_counters *counters = pool->counters;
     uint64_t charged =
         spw_counter_get(&counters->vmm_bytes) + spw_counter_get(&counters->vmm_host_bytes);
 
-    if (census->block_bytes != pool->own_live_bytes ||
+    if (totals->block_bytes != pool->own_live_bytes ||
         spw_counter_get(&counters->live_bytes) - charged != pool->own_live_bytes) {
         return "live_bytes is not what the blocks add up to";
     }
-    if (census->host_count != pool->space.host_extents ||
-        census->unbinned_count != pool->space.host_extents) {
+    if (totals->host_count != pool->space.host_extents ||
+        totals->unbinned_count != pool->space.host_extents) {
         return "free extents on the host are miscounted";
     }
-    if (census->lazy_count != pool->lazy_count) {
-        return "blocks without memory are miscounted";
+    if (totals->lazy_count != pool->lazy_count) {
+        return "lazy blocks are miscounted";
     }
-    if (pool->lost_told != (pool->backing.lost > 0 && pool->config.lazies != NULL)) {
-        return "nobody asks for what a move has lost, or somebody for nothing";
+    if (pool->lost_announced != (pool->backing.lost > 0 && pool->config.to_commit != NULL)) {
+        return "lost granules are not announced, or announced without reason";
     }
-    if (pool->slabs.table == NULL && census->placed_bytes != pool->placed_bytes) {
-        return "what rules have placed on the host is miscounted";
+    if (pool->slabs.table == NULL && totals->placed_bytes != pool->placed_bytes) {
+        return "bytes placed on the host are miscounted";
     }
-    if (census->block_count != pool->blocks.count) {
+    if (totals->block_count != pool->blocks.count) {
         return "there are addresses without a block";
     }
-    return census->free_count == census->indexed_count
+    return totals->free_count == totals->indexed_count
                ? NULL
                : "a free extent or hole is missing from its index";
 }
 
 static const char *check_locked(const struct spw_pool *pool)
 {
-    struct census census = {0};
+    struct totals totals = {0};
     const char *broken = NULL;
 
     for (int i = 0; i < SPW_HEAP_COUNT && broken == NULL; i++) {
-        broken = check_heap(pool, &pool->space.heaps[i], &census);
+        broken = check_heap(pool, &pool->space.heaps[i], &totals);
     }
-    for (uint32_t i = 0; i < pool->lanes.count && broken == NULL; i++) {
-        broken = check_lane(pool, pool->lanes.by_number[i], &census);
+    for (uint32_t i = 0; i < pool->queues.count && broken == NULL; i++) {
+        broken = check_queue(pool, pool->queues.by_number[i], &totals);
     }
     if (broken == NULL) {
-        broken = spw_pool_slabs_check(pool, &census.block_bytes, &census.block_count);
+        broken = spw_pool_slabs_check(pool, &totals.block_bytes, &totals.block_count);
     }
     if (broken == NULL) {
         broken = check_chunks(pool);
     }
-    return broken != NULL ? broken : check_census(pool, &census);
+    return broken != NULL ? broken : check_census(pool, &totals);
 }
 
 const char *spw_pool_check(struct spw_pool *pool)

@@ -1,14 +1,14 @@
-/* The last step of a move: new chunks in the place of the old ones, and the way back.
+/* The last step of a move: maps new chunks in place of the old ones, and undoes it on failure.
  *
- * Between the two the addresses are mapped to nothing. Both chunks have the content then, so it is
- * not lost whatever the seam refuses, but it may not be reached: the seam gives access to a
- * mapping alone, and to the next one at the same address anew. A granule is out of reach only if
- * the seam refuses that from the unmap on, to the new chunk and to the old one, again and again.
- * It is remembered then, keeps its chunk, serves nobody else even when its block is freed, and is
- * asked for again as long as the caller has patience, before each piece of work, and before each
- * move: the first time that it is granted everything is as it was. */
+ * Between unmapping the old chunk and mapping the new one, nothing is mapped at the addresses. Both
+ * chunks have the content then, so it cannot be lost, but the backend may refuse to map or to give
+ * access. If it refuses that for the new chunk and for the old one, twice, the granule is marked
+ * lost (lost.h): it keeps its chunk and serves no other block, even if its own block is freed,
+ * until mapping it succeeds. */
 #include "pool/move.h"
 
+#include "pool/lost.h"
+#include "pool/placement.h"
 #include "pool/state.h"
 
 static uint64_t chunk_of(const struct spw_pool *pool, const struct spw_move_item *item)
@@ -36,7 +36,7 @@ static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
                                  pool->config.granule_bytes) == SPW_OK;
 }
 
-/* Enters in the books that the new chunk is in the place of the old one. */
+/* Records that the new chunk is in place of the old one. */
 static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 {
     item->chunk = spw_pool_backing_exchange(&pool->backing, item->granule, item->to, item->chunk);
@@ -44,18 +44,17 @@ static void exchange(struct spw_pool *pool, struct spw_move_item *item)
     spw_pool_placement_moved(pool, spw_pool_move_address(pool, item), item->to);
 }
 
-/* Puts the old chunk of an item, where nothing is mapped now, back in its place. */
+/* Maps the old chunk of an item at its addresses, where nothing is mapped. */
 static void put_back(struct spw_pool *pool, const struct spw_move_item *item)
 {
     if (!map(pool, item, chunk_of(pool, item)) && !map(pool, item, chunk_of(pool, item))) {
-        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_MAPPING);
+        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_MAPPING);
     } else if (!give_access(pool, item) && !give_access(pool, item)) {
-        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
     }
 }
 
-/* The new chunk of an item is mapped, but access was refused. True when it can stay nevertheless.
- */
+/* Handles an item whose new chunk is mapped but was refused access. True if the new chunk stays. */
 static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
 {
     if (give_access(pool, item)) {
@@ -64,15 +63,15 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
     }
     if (!unmap(pool, item)) {
         exchange(pool, item);
-        spw_pool_backing_lose(&pool->backing, item->granule, SPW_LOST_ACCESS);
+        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
     put_back(pool, item);
     return false;
 }
 
-/* Maps the new chunks of items [first, last), a run of neighbours, in the place of the old ones.
- * Nobody has access there yet. */
+/* Maps the new chunks of items [first, last), a run of neighbours, in place of the old ones,
+ * without access yet. */
 static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last)
 {
     uint64_t granule = pool->config.granule_bytes, bytes = (last - first) * granule, done = bytes;
@@ -94,8 +93,8 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
     return err;
 }
 
-/* Whether access can be given from one item to the next in one go: everything between the two is
- * mapped, and not much. */
+/* True if one call can give access to both items: they are close, and everything between them is
+ * mapped. */
 static bool is_bridged(const struct spw_pool *pool, const struct spw_move_item *from,
                        const struct spw_move_item *to)
 {
@@ -114,8 +113,8 @@ static bool is_bridged(const struct spw_pool *pool, const struct spw_move_item *
     return true;
 }
 
-/* The item behind the last one to which access can be given together with `first`: of all that lie
- * between, only those count that are mapped. */
+/* Returns the end of the longest sequence of mapped items from `first` on that one call can give
+ * access to. Items that are not mapped are skipped. */
 static size_t span_of(const struct spw_pool *pool, const struct spw_move *move, size_t first)
 {
     size_t last = first;
@@ -131,8 +130,9 @@ static size_t span_of(const struct spw_pool *pool, const struct spw_move *move, 
     return last + 1;
 }
 
-/* Gives access to what is mapped, and enters it in the books. */
-static enum spw_err settle_mapped(struct spw_pool *pool, struct spw_move *move, size_t *moved)
+/* Gives access to mapped items and records them as committed. */
+static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move *move,
+                                          size_t *moved)
 {
     enum spw_err err = SPW_OK;
 
@@ -166,7 +166,7 @@ static enum spw_err settle_mapped(struct spw_pool *pool, struct spw_move *move, 
     return pool->backing.lost > 0 ? SPW_E_NO_MEMORY : err;
 }
 
-/* The first free extent on a granule that is broken now. */
+/* Returns the first free extent on a broken granule; NULL when there is none. */
 static struct spw_extent *find_broken(const struct spw_pool *pool)
 {
     for (struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
@@ -179,8 +179,9 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
     return NULL;
 }
 
-/* Free extents beside the blocks may be on another tier now, or broken. */
-static void look_again(struct spw_pool *pool, const struct spw_move *move)
+/* Updates free extents that share granules with moved blocks: their tier may have changed, or a
+ * granule may be broken. */
+static void update_free_extents(struct spw_pool *pool, const struct spw_move *move)
 {
     uint64_t granule = pool->config.granule_bytes;
     struct spw_extent *broken;
@@ -194,17 +195,17 @@ static void look_again(struct spw_pool *pool, const struct spw_move *move)
         }
         if (i < move->count && e->kind == SPW_EXTENT_FREE &&
             spw_pool_move_address(pool, &move->items[i]) < spw_pool_extent_end(e)) {
-            spw_pool_space_rehost(&pool->space, e);
+            spw_pool_space_update_tier(&pool->space, e);
         }
     }
     while (pool->backing.broken > 0 && (broken = find_broken(pool)) != NULL) {
-        spw_pool_space_condemn(&pool->space, broken);
+        spw_pool_space_retire(&pool->space, broken);
     }
 }
 
 enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, uint64_t *ret_bytes)
 {
-    enum spw_err err = SPW_OK, settled;
+    enum spw_err err = SPW_OK, access_err;
     size_t moved[SPW_TIER_COUNT] = {0};
 
     pthread_mutex_lock(&pool->lock);
@@ -214,10 +215,10 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
             err = map_run(pool, move, i, i + run);
         }
     }
-    settled = settle_mapped(pool, move, moved);
-    err = err == SPW_OK ? settled : err;
-    spw_pool_lazy_tell_lost(pool);
-    look_again(pool, move);
+    access_err = give_access_to_mapped(pool, move, moved);
+    err = err == SPW_OK ? access_err : err;
+    spw_pool_lost_announce(pool);
+    update_free_extents(pool, move);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->config.granule_bytes);
     spw_counter_add(&pool->counters->promoted_bytes,
@@ -227,61 +228,14 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
     return err;
 }
 
-/* ---- what was lost ---- */
-
-static void mend_granule(struct spw_pool *pool, size_t index)
-{
-    const struct spw_granule *granule = &pool->backing.granules[index];
-    uint64_t bytes = pool->config.granule_bytes;
-    uint64_t address = pool->backing.base + index * bytes;
-
-    if (granule->lost == SPW_LOST_MAPPING) {
-        if (pool->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
-            return;
-        }
-        spw_pool_backing_lose(&pool->backing, index, SPW_LOST_ACCESS);
-    }
-    if (pool->ops->set_access(pool->vm, address, bytes) == SPW_OK) {
-        spw_pool_backing_lose(&pool->backing, index, SPW_LOST_NOTHING);
-    }
-}
-
-/* The first granule of which something is lost. There is one. */
-static size_t first_lost(const struct spw_pool *pool)
-{
-    size_t index = 0;
-
-    while (pool->backing.granules[index].lost == SPW_LOST_NOTHING) {
-        index++;
-    }
-    return index;
-}
-
-bool spw_pool_remap_lost(struct spw_pool *pool)
-{
-    size_t before = pool->backing.lost, index = 0;
-
-    /* The driver may need memory for its tables. */
-    (void)spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, SIZE_MAX);
-    for (size_t left = before; left > 0; index++) {
-        if (pool->backing.granules[index].lost != SPW_LOST_NOTHING) {
-            mend_granule(pool, index);
-            left--;
-        }
-    }
-    if (pool->backing.lost < before) {
-        spw_pool_space_revive(&pool->space);
-    }
-    spw_pool_lazy_tell_lost(pool);
-    return pool->backing.lost == 0;
-}
+/* ---- lost granules ---- */
 
 enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
 {
     enum spw_err err = SPW_OK;
 
     pthread_mutex_lock(&pool->lock);
-    if (pool->backing.lost > 0 && !spw_pool_remap_lost(pool)) {
+    if (pool->backing.lost > 0 && !spw_pool_lost_remap(pool)) {
         err = SPW_E_AGAIN;
     }
     pthread_mutex_unlock(&pool->lock);
@@ -295,7 +249,7 @@ uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes)
     pthread_mutex_lock(&pool->lock);
     *ret_bytes = pool->backing.lost * pool->config.granule_bytes;
     if (pool->backing.lost > 0) {
-        address = pool->backing.base + first_lost(pool) * pool->config.granule_bytes;
+        address = pool->backing.base + spw_pool_lost_first(pool) * pool->config.granule_bytes;
     }
     pthread_mutex_unlock(&pool->lock);
     return address;

@@ -1,16 +1,30 @@
-/* Extents: the runs of addresses that tile an arena, and the lists they hang in.
+/* Extents: runs of addresses that tile an arena, and the lists that hold them.
  *
  * An extent is a block, a free extent (every byte backed), a hole (whole granules, none backed), or
- * a claim (a window taken out of the free space while it is being backed). Extents of one heap form
- * a doubly linked list in address order without gaps. Records live out of band, since device memory
- * cannot be read, in slabs that are kept until the pool goes. Caller holds the pool's lock. */
+ * a claim (a window taken out of the free space while it is being backed, or addresses on broken
+ * granules). The extents of one heap form a doubly linked list in address order without gaps.
+ * Records are allocated apart from the extents, since device memory cannot be read; they are kept
+ * until the pool is destroyed. Not thread-safe: the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pool/request.h"
+
 struct spw_stream_queue;
+
+/* Classes of heaps. Small blocks live apart from large ones, so that a long-lived small block does
+ * not keep a granule backed in the middle of large ones. Blocks placed on the host have a heap of
+ * their own, backed by chunks of the host, and so has each numbered heap. */
+enum spw_heap_class {
+    SPW_HEAP_SMALL,
+    SPW_HEAP_LARGE,
+    SPW_HEAP_HOST,
+    SPW_HEAP_NUMBERED, /* the first of SPW_POOL_HEAPS */
+    SPW_HEAP_COUNT = SPW_HEAP_NUMBERED + SPW_POOL_HEAPS
+};
 
 enum spw_extent_kind { SPW_EXTENT_BLOCK, SPW_EXTENT_FREE, SPW_EXTENT_HOLE, SPW_EXTENT_CLAIM };
 
@@ -26,26 +40,26 @@ struct spw_extent {
     uint8_t kind;                   /* enum spw_extent_kind */
     uint8_t heap;                   /* enum spw_heap_class */
     bool ordered;                   /* BLOCK: allocated on a stream */
-    uint32_t site;                  /* BLOCK: who is charged with it */
-    bool host;                      /* FREE: in part on the host, so in no bin */
-    uint32_t placed;                /* BLOCK: units of it that a rule placed on the host */
+    uint32_t site;                  /* BLOCK: call site that is charged */
+    bool host;                      /* FREE: partly on the host, so in no bin */
+    uint32_t placed;                /* BLOCK: units allocated on the host by a placement */
     union {
-        struct {                           /* FREE; HOLE uses age only */
-            struct spw_stream_queue *lane; /* whose pending work may still touch it */
-            uint64_t seq;                  /* newest free of that lane inside it */
-            struct spw_extent_link bin;    /* extents of like size */
-            struct spw_extent_link age;    /* oldest first */
+        struct {                            /* FREE; HOLE uses age only */
+            struct spw_stream_queue *queue; /* its pending work may touch the extent */
+            uint64_t seq;                   /* newest free of that queue inside */
+            struct spw_extent_link bin;     /* extents of similar size */
+            struct spw_extent_link age;     /* oldest first */
         };
         struct { /* BLOCK */
             uint64_t requested;
-            uint64_t used; /* the lanes' clock when it was last known to be used */
+            uint64_t used; /* the clock at its last known use */
             uint64_t id;
             uint64_t stream_id;
             void *context;
-            int32_t priority; /* the higher, the longer it stays on the device */
-            uint8_t fixed;    /* enum spw_fixed: why it is never moved; 0: it may be */
-            uint8_t rule;     /* of a policy that decided on it; 0: none */
-            bool lazy;        /* it has no memory yet, and takes whole granules */
+            int32_t priority; /* blocks of higher priority stay on the device longer */
+            uint8_t fixed;    /* enum spw_fixed_reason, as bits; 0: it may be moved */
+            uint8_t account;  /* from 1; 0: none */
+            bool lazy;        /* it has no memory yet and takes whole granules */
         };
     };
 };
@@ -55,7 +69,7 @@ static inline uint64_t spw_pool_extent_end(const struct spw_extent *extent)
     return extent->address + extent->bytes;
 }
 
-/* What a block holds as it is counted: one that is lazy takes more addresses. */
+/* Returns the bytes that a block is counted with; a lazy block takes more addresses than that. */
 static inline uint64_t spw_pool_extent_held(const struct spw_extent *block)
 {
     return block->lazy ? (block->requested + 511) & ~UINT64_C(511) : block->bytes;
@@ -66,12 +80,12 @@ static inline bool spw_pool_extent_is_lazy(const struct spw_extent *extent)
     return extent->kind == SPW_EXTENT_BLOCK && extent->lazy;
 }
 
-/* A list by age: oldest first, appended at the end. */
+/* A list by age, oldest first. */
 struct spw_age_list {
     struct spw_extent *oldest, *newest;
 };
 
-/* Appends or takes out an extent by its age links. */
+/* Append or remove an extent by its age links. */
 static inline void spw_pool_age_append(struct spw_age_list *list, struct spw_extent *extent)
 {
     extent->age.next = NULL;
@@ -98,27 +112,35 @@ static inline void spw_pool_age_remove(struct spw_age_list *list, struct spw_ext
     }
 }
 
-/* The records: a free list over slabs. */
+/* A heap: a range of the arena and the extents that tile it from `base` to `frontier`. No address
+ * behind the frontier was ever used. */
+struct spw_heap {
+    uint64_t base, end, frontier;
+    struct spw_extent *first, *last;
+    struct spw_age_list holes;
+};
+
+/* The extent records: a free list over slabs. */
 struct spw_extent_slab;
 struct spw_extent_store {
     struct spw_extent *unused;
     struct spw_extent_slab *slabs;
     size_t unused_count;
-    size_t held; /* of the unused, kept back for an open claim */
+    size_t held; /* unused ones reserved for an open claim */
 };
 
 /* The slow half of spw_pool_extent_reserve. */
 bool spw_pool_extent_store_grow(struct spw_extent_store *store, size_t count);
 
-/* Makes sure that `count` records beside the held ones can be had without failing: false when the
- * host has no memory. */
+/* Makes sure that `count` records besides the held ones can be taken. False when the process has no
+ * memory. */
 static inline bool spw_pool_extent_reserve(struct spw_extent_store *store, size_t count)
 {
     return count + store->held <= store->unused_count ||
            spw_pool_extent_store_grow(store, count + store->held);
 }
 
-/* Takes a record; needs an earlier reserve. Contents are undefined. */
+/* Takes a record, after a successful reserve. Its content is undefined. */
 static inline struct spw_extent *spw_pool_extent_take(struct spw_extent_store *store)
 {
     struct spw_extent *extent = store->unused;
@@ -128,7 +150,7 @@ static inline struct spw_extent *spw_pool_extent_take(struct spw_extent_store *s
     return extent;
 }
 
-/* Gives a record back. Until it is taken again it has no bytes. */
+/* Gives a record back. It has 0 bytes until it is taken again. */
 static inline void spw_pool_extent_give(struct spw_extent_store *store, struct spw_extent *extent)
 {
     extent->bytes = 0;

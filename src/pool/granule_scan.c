@@ -1,11 +1,11 @@
+/* The state of granules, for callers that choose what to move. */
 #include <string.h>
 
-#include "pool/move.h"
 #include "pool/state.h"
 
-/* Enters a block with the granules it lies on. */
-static void survey_block(const struct spw_pool *pool, const struct spw_extent *block,
-                         struct spw_move_spot *spots, size_t first, size_t count)
+/* Enters a block into the information of its granules. */
+static void scan_block(const struct spw_pool *pool, const struct spw_extent *block,
+                       struct spw_granule_info *infos, size_t first, size_t count)
 {
     const struct spw_backing *backing = &pool->backing;
     uint64_t at = spw_pool_backing_down(backing, block->address);
@@ -13,28 +13,28 @@ static void survey_block(const struct spw_pool *pool, const struct spw_extent *b
     for (; at < spw_pool_extent_end(block); at += backing->granule_bytes) {
         size_t index = spw_pool_backing_index(backing, at);
         const struct spw_granule *granule = &backing->granules[index];
-        struct spw_move_spot *spot = &spots[index - first];
+        struct spw_granule_info *info = &infos[index - first];
 
         if (index - first >= count) {
             return;
         }
-        if (spot->block == 0) {
-            *spot = (struct spw_move_spot){.block = block->address,
-                                           .priority = block->priority,
-                                           .tier = granule->tier,
-                                           .movable = granule->chunk != 0 && !granule->broken &&
-                                                      !granule->pinned};
+        if (info->block == 0) {
+            *info = (struct spw_granule_info){.block = block->address,
+                                              .priority = block->priority,
+                                              .tier = granule->tier,
+                                              .movable = granule->chunk != 0 && !granule->broken &&
+                                                         !granule->pinned};
         }
-        /* What a rule has placed on the host stays there. */
-        spot->movable = spot->movable && spw_pool_move_can(pool, block) &&
+        /* A block that was placed on the host stays there. */
+        info->movable = info->movable && spw_pool_can_move(pool, block) &&
                         (block->placed == 0 || granule->tier == SPW_TIER_DEVICE);
-        if (block->priority > spot->priority) {
-            spot->priority = block->priority;
+        if (block->priority > info->priority) {
+            info->priority = block->priority;
         }
     }
 }
 
-/* The granules of the device that blocks lie on. */
+/* Counts granules of the device under blocks. */
 static uint64_t count_used(const struct spw_pool *pool)
 {
     const struct spw_backing *backing = &pool->backing;
@@ -55,13 +55,13 @@ static uint64_t count_used(const struct spw_pool *pool)
     return used;
 }
 
-/* Whether a granule of a move has still to go where it is to. */
+/* True if a granule of a move has not moved yet but will. */
 static bool is_pending(const struct spw_move *move, const struct spw_move_item *item)
 {
     return !move->over && !item->left_out && !item->committed;
 }
 
-/* By how many granules the room grows when the moves that are under way are done. */
+/* Returns by how many granules the room grows when the moves under way are done. */
 static int64_t find_growth(const struct spw_pool *pool)
 {
     int64_t growth = 0;
@@ -78,7 +78,8 @@ static int64_t find_growth(const struct spw_pool *pool)
     return growth;
 }
 
-/* What the device has beside the blocks, in chunks that are there or could be. */
+/* Returns how much of the device is left besides the blocks, in chunks that exist or may be
+ * created. */
 static int64_t find_room(const struct spw_pool *pool)
 {
     const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
@@ -102,12 +103,12 @@ int64_t spw_pool_room(struct spw_pool *pool)
     return room;
 }
 
-/* The end of the last heap that is in use. */
+/* Returns the end of the last heap in use. */
 static uint64_t find_end(const struct spw_pool *pool)
 {
     uint64_t end = pool->space.heaps[SPW_HEAP_LARGE].frontier;
 
-    for (int i = SPW_HEAP_REGION; i < SPW_HEAP_COUNT; i++) {
+    for (int i = SPW_HEAP_NUMBERED; i < SPW_HEAP_COUNT; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
 
         end = heap->frontier > heap->base ? heap->frontier : end;
@@ -115,21 +116,21 @@ static uint64_t find_end(const struct spw_pool *pool)
     return spw_pool_backing_up(&pool->backing, end);
 }
 
-/* Shows what is being moved where it goes to. */
-static void survey_move(const struct spw_move *move, struct spw_move_spot *spots, size_t first,
-                        size_t count)
+/* Shows granules that are being moved at their target. */
+static void scan_move(const struct spw_move *move, struct spw_granule_info *infos, size_t first,
+                      size_t count)
 {
     for (size_t i = 0; i < move->count; i++) {
         const struct spw_move_item *item = &move->items[i];
 
         if (is_pending(move, item) && item->granule - first < count) {
-            spots[item->granule - first].tier = (uint8_t)item->to;
+            infos[item->granule - first].tier = (uint8_t)item->to;
         }
     }
 }
 
-size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
-                       uint64_t *ret_address, int64_t *ret_room)
+size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *infos, size_t most,
+                              uint64_t *ret_address, int64_t *ret_room)
 {
     uint64_t base = pool->space.heaps[SPW_HEAP_LARGE].base;
     size_t count;
@@ -137,15 +138,15 @@ size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_
     pthread_mutex_lock(&pool->lock);
     count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
     count = count < most ? count : most;
-    memset(spots, 0, count * sizeof(*spots));
+    memset(infos, 0, count * sizeof(*infos));
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
          e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
-            survey_block(pool, e, spots, spw_pool_backing_index(&pool->backing, base), count);
+            scan_block(pool, e, infos, spw_pool_backing_index(&pool->backing, base), count);
         }
     }
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        survey_move(&pool->moves[i], spots, spw_pool_backing_index(&pool->backing, base), count);
+        scan_move(&pool->moves[i], infos, spw_pool_backing_index(&pool->backing, base), count);
     }
     *ret_address = base;
     *ret_room = find_room(pool);
@@ -159,14 +160,14 @@ void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *c
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
          e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
-            visit(cookie, e->address, e->bytes, e->site, pool->lanes.clock - e->used);
+            visit(cookie, e->address, e->bytes, e->site, pool->queues.clock - e->used);
         }
     }
     pthread_mutex_unlock(&pool->lock);
 }
 
-void spw_pool_large(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
-                    uint64_t *ret_granule_bytes)
+void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
+                          uint64_t *ret_granule_bytes)
 {
     *ret_address = pool->space.heaps[SPW_HEAP_LARGE].base;
     *ret_bytes = pool->backing.base + pool->backing.bytes - *ret_address;

@@ -1,50 +1,36 @@
-/* What needs memory before the device is given work: blocks that are addresses only until then,
- * whole granules of their own; and what a move has lost. */
+#include "pool/lazy.h"
+
+#include "pool/chunks.h"
+#include "pool/lost.h"
 #include "pool/state.h"
 
-/* A block begins without memory: the claim's addresses are its own. */
 struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim)
 {
-    struct spw_extent *block = spw_pool_space_settle_claim(&pool->space, claim, claim->bytes);
+    struct spw_extent *block = spw_pool_space_finish_claim(&pool->space, claim, claim->bytes);
 
     pool->lazy_count++;
-    atomic_fetch_add(pool->config.lazies, 1);
+    atomic_fetch_add(pool->config.to_commit, 1);
     return block;
 }
 
-/* One more block has memory, or is gone. */
+/* Counts a block that gets memory or is freed. */
 static void count_down(struct spw_pool *pool)
 {
     pool->lazy_count--;
-    atomic_fetch_sub(pool->config.lazies, 1);
+    atomic_fetch_sub(pool->config.to_commit, 1);
 }
 
 void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
 {
     pool->lazy_bytes -= spw_pool_extent_held(block);
     count_down(pool);
-    spw_pool_space_vacate(&pool->space, block);
+    spw_pool_space_free_unbacked(&pool->space, block);
 }
 
 void spw_pool_lazy_abandon(struct spw_pool *pool)
 {
     while (pool->lazy_count > 0) {
         count_down(pool);
-    }
-    if (pool->lost_told) {
-        pool->lost_told = false;
-        atomic_fetch_sub(pool->config.lazies, 1);
-    }
-}
-
-void spw_pool_lazy_tell_lost(struct spw_pool *pool)
-{
-    bool lost = pool->backing.lost > 0;
-
-    if (lost != pool->lost_told && pool->config.lazies != NULL) {
-        pool->lost_told = lost;
-        (void)(lost ? atomic_fetch_add(pool->config.lazies, 1)
-                    : atomic_fetch_sub(pool->config.lazies, 1));
     }
 }
 
@@ -58,7 +44,7 @@ static struct spw_extent *first_lazy(const struct spw_pool *pool)
     return e;
 }
 
-/* Backs a block with what is spare; what its last granule has left over is free. */
+/* Backs a block with spare chunks. The unused end of its last granule becomes free. */
 static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
 {
     uint64_t held = spw_pool_extent_held(block);
@@ -93,15 +79,17 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
 
     pthread_mutex_lock(&pool->lock);
     if (pool->backing.lost > 0) {
-        (void)spw_pool_remap_lost(pool);
+        (void)spw_pool_lost_remap(pool);
     }
     while (err == SPW_OK && pool->lazy_count > 0 && (block = first_lazy(pool)) != NULL) {
         size_t missing =
             spw_pool_backing_missing(&pool->backing, block->address, spw_pool_extent_end(block));
 
-        /* The lock may be given up meanwhile, and the block freed. */
-        err = has_chunks(pool, missing, spilling) ? back(pool, block)
-                                                  : spw_pool_provide(pool, missing, spilling);
+        /* The lock may be released meanwhile and the block freed, so look for the first one again.
+         */
+        err = has_chunks(pool, missing, spilling)
+                  ? back(pool, block)
+                  : spw_pool_chunks_provide(pool, missing, spilling);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;

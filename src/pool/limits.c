@@ -1,60 +1,18 @@
-#include "pool/pool.h"
-
+/* Limits, trimming, and charges of memory that the program created itself. */
+#include "pool/pending.h"
 #include "pool/state.h"
+#include "pool/usage.h"
 
+/* A fence recorded on an idle stream is complete at the second look. */
 enum { TRIM_LOOKS = 3 };
 
-static uint64_t own_committed(const struct spw_pool *pool)
-{
-    return pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * pool->config.granule_bytes;
-}
-
-static uint64_t largest_free(const struct spw_pool *pool)
-{
-    uint64_t largest = 0;
-
-    for (uint32_t i = 0; i < pool->lanes.count; i++) {
-        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
-            uint64_t bytes = heap == SPW_HEAP_HOST
-                                 ? 0
-                                 : spw_pool_bins_largest(&pool->lanes.by_number[i]->bins[heap]);
-
-            largest = bytes > largest ? bytes : largest;
-        }
-    }
-    return largest;
-}
-
-void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
-{
-    uint64_t host, backed;
-
-    pthread_mutex_lock(&pool->lock);
-    host = spw_counter_get(&pool->counters->host_used_bytes);
-    backed = own_committed(pool) + host - spw_counter_get(&pool->counters->vmm_host_bytes);
-    *ret_usage = (struct spw_pool_usage){
-        .limit = pool->config.limit_bytes,
-        .live = spw_counter_get(&pool->counters->live_bytes),
-        .placed = pool->placed_bytes,
-        .lazy = pool->lazy_bytes,
-        .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
-        .committed = spw_counter_get(&pool->counters->committed_bytes),
-        .host = host,
-        .host_limit = pool->config.host_limit_bytes,
-        .spare = backed - (pool->own_live_bytes - pool->lazy_bytes),
-        .largest_free = largest_free(pool),
-    };
-    pthread_mutex_unlock(&pool->lock);
-}
-
-/* Makes `count` chunks spare, if so many are free, and releases them. */
+/* Makes up to `count` chunks spare and releases them. */
 static size_t give_back(struct spw_pool *pool, size_t count)
 {
-    /* A fence of an idle stream that was recorded just now has completed at the second look. */
     for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(&pool->backing) < count;
          look++) {
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
         (void)spw_pool_space_steal(&pool->space, count - spw_pool_backing_spare(&pool->backing));
     }
     return spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
@@ -65,7 +23,7 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     uint64_t committed, released = 0;
 
     pthread_mutex_lock(&pool->lock);
-    committed = own_committed(pool);
+    committed = spw_pool_committed(pool);
     if (committed > keep_bytes && !pool->shut) {
         released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
     }
@@ -73,7 +31,7 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     return released * pool->config.granule_bytes;
 }
 
-enum spw_err spw_pool_charge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
     struct spw_counters *counters = pool->counters;
     uint64_t wanted;
@@ -100,7 +58,7 @@ enum spw_err spw_pool_charge_for(struct spw_pool *pool, uint64_t bytes, uint32_t
     return err;
 }
 
-void spw_pool_discharge_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
     pthread_mutex_lock(&pool->lock);
     spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
@@ -120,7 +78,7 @@ static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
     spw_pool_count_live(pool, bytes, false, site);
 }
 
-enum spw_err spw_pool_charge_host_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
     enum spw_err err = SPW_E_LIMIT;
 
@@ -136,7 +94,7 @@ enum spw_err spw_pool_charge_host_for(struct spw_pool *pool, uint64_t bytes, uin
     return err;
 }
 
-void spw_pool_discharge_host_for(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
     pthread_mutex_lock(&pool->lock);
     count_host(pool, -(int64_t)bytes, site);
@@ -189,7 +147,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
     return err;
 }
 
-bool spw_pool_pins(struct spw_pool *pool)
+bool spw_pool_uses_pinned(struct spw_pool *pool)
 {
     bool pins;
 
@@ -204,32 +162,14 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
     uint64_t released;
 
     pthread_mutex_lock(&pool->lock);
-    /* A fence that was recorded just now has completed at the second look, when nothing runs. */
     for (int look = 0; look < TRIM_LOOKS; look++) {
-        spw_pool_settle(pool, NULL, true);
-        spw_pool_space_shed(&pool->space);
-        spw_pool_space_shed_host(&pool->space);
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        spw_pool_space_evict_host_heap(&pool->space);
     }
     released = spw_pool_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX) *
                pool->config.granule_bytes;
     released += spw_pool_slabs_trim(pool);
     pthread_mutex_unlock(&pool->lock);
     return released;
-}
-
-void spw_pool_reset_ordered_peak(struct spw_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_set(&pool->counters->async_live_peak_bytes,
-                    spw_counter_get(&pool->counters->async_live_bytes));
-    pthread_mutex_unlock(&pool->lock);
-}
-
-void spw_pool_reset_reserved_peak(struct spw_pool *pool)
-{
-    pthread_mutex_lock(&pool->lock);
-    spw_counter_set(&pool->counters->reserved_peak_bytes,
-                    spw_counter_get(&pool->counters->committed_bytes) +
-                        spw_counter_get(&pool->counters->host_used_bytes));
-    pthread_mutex_unlock(&pool->lock);
 }

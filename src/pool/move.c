@@ -2,11 +2,14 @@
 
 #include <stdlib.h>
 
+#include "pool/lost.h"
+#include "pool/pending.h"
+#include "pool/staging.h"
 #include "pool/state.h"
 
 /* ---- choosing ---- */
 
-/* Blocks that could be moved, in the order in which they should be. */
+/* A block that may be moved. */
 struct candidate {
     const struct spw_extent *block;
     uint64_t used;
@@ -31,9 +34,9 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
-/* Lists the blocks that qualify; *ret_candidates is the caller's to free. 0 when there are none, or
- * no memory for the list. */
-static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_wish *wish,
+/* Lists the blocks that qualify, in the order to move them. The caller frees *ret_candidates.
+ * Returns 0 when there are none, or no memory for the list. */
+static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
                               struct candidate **ret_candidates)
 {
     struct candidate *candidates = malloc(pool->blocks.count * sizeof(*candidates));
@@ -41,22 +44,21 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
 
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space);
          candidates != NULL && e != NULL; e = spw_pool_space_next_large(&pool->space, e)) {
-        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_move_can(pool, e) &&
-            (wish->to == SPW_TIER_HOST || e->placed == 0) &&
-            pool->lanes.clock - e->used >= wish->least_age) {
+        if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(pool, e) &&
+            (request->to == SPW_TIER_HOST || e->placed == 0) &&
+            pool->queues.clock - e->used >= request->least_age) {
             candidates[count++] = (struct candidate){e, e->used, e->priority};
         }
     }
     if (candidates != NULL) {
         qsort(candidates, count, sizeof(*candidates),
-              wish->to == SPW_TIER_HOST ? coldest_first : hottest_first);
+              request->to == SPW_TIER_HOST ? coldest_first : hottest_first);
     }
     *ret_candidates = candidates;
     return count;
 }
 
-/* Whether a granule may be moved as far as the neighbours of the block are concerned that lie on it
- * as well. */
+/* True if the neighbours of a block on the granule at `address` allow it to be moved. */
 static bool neighbours_agree(const struct spw_pool *pool, const struct spw_extent *block,
                              uint64_t address)
 {
@@ -64,12 +66,12 @@ static bool neighbours_agree(const struct spw_pool *pool, const struct spw_exten
 
     for (const struct spw_extent *e = block->prev; e != NULL && spw_pool_extent_end(e) > address;
          e = e->prev) {
-        if (!spw_pool_move_can(pool, e)) {
+        if (!spw_pool_can_move(pool, e)) {
             return false;
         }
     }
     for (const struct spw_extent *e = block->next; e != NULL && e->address < end; e = e->next) {
-        if (!spw_pool_move_can(pool, e)) {
+        if (!spw_pool_can_move(pool, e)) {
             return false;
         }
     }
@@ -90,7 +92,7 @@ static void take_granule(struct spw_pool *pool, struct spw_move *move,
     }
 }
 
-/* The same for every granule of a block, up to `most` in all. */
+/* Adds the granules of a block until the move has `most`. */
 static void take_granules(struct spw_pool *pool, struct spw_move *move,
                           const struct spw_extent *block, size_t most, enum spw_tier to)
 {
@@ -109,15 +111,15 @@ static int by_granule(const void *a, const void *b)
     return left->granule < right->granule ? -1 : left->granule > right->granule;
 }
 
-/* Takes what the caller has chosen, as far as it is there still. */
+/* Adds the granules that the caller has chosen, unless they have changed. */
 static void take_places(struct spw_pool *pool, struct spw_move *move,
-                        const struct spw_move_wish *wish)
+                        const struct spw_move_request *request)
 {
-    for (size_t i = 0; i < wish->count && move->count < SPW_MOVE_GRANULES; i++) {
-        const struct spw_move_place *place = &wish->places[i];
+    for (size_t i = 0; i < request->count && move->count < SPW_MOVE_GRANULES; i++) {
+        const struct spw_move_place *place = &request->places[i];
         const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, place->block);
 
-        if (block != NULL && spw_pool_move_can(pool, block) &&
+        if (block != NULL && spw_pool_can_move(pool, block) &&
             (place->to == SPW_TIER_HOST || block->placed == 0) &&
             place->granule < spw_pool_extent_end(block) &&
             place->granule + pool->config.granule_bytes > block->address) {
@@ -126,37 +128,29 @@ static void take_places(struct spw_pool *pool, struct spw_move *move,
     }
 }
 
-static void choose(struct spw_pool *pool, struct spw_move *move, const struct spw_move_wish *wish)
+static void choose(struct spw_pool *pool, struct spw_move *move,
+                   const struct spw_move_request *request)
 {
-    uint64_t granules = (wish->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
+    uint64_t granules =
+        (request->bytes + pool->config.granule_bytes - 1) / pool->config.granule_bytes;
     size_t most = granules < SPW_MOVE_GRANULES ? (size_t)granules : SPW_MOVE_GRANULES;
     struct candidate *candidates;
     size_t count;
 
-    if (wish->places != NULL) {
-        take_places(pool, move, wish);
+    if (request->places != NULL) {
+        take_places(pool, move, request);
         return;
     }
-    count = list_candidates(pool, wish, &candidates);
+    count = list_candidates(pool, request, &candidates);
     for (size_t i = 0; i < count && move->count < most; i++) {
-        take_granules(pool, move, candidates[i].block, most, wish->to);
+        take_granules(pool, move, candidates[i].block, most, request->to);
     }
     free(candidates);
 }
 
 /* ---- beginning and ending ---- */
 
-static uint64_t staged_at(const struct spw_pool *pool, const struct spw_move *move, size_t item)
-{
-    return move->staging + item * pool->config.granule_bytes;
-}
-
-static void unpin(struct spw_pool *pool, const struct spw_move_item *item)
-{
-    pool->backing.granules[item->granule].pinned = false;
-}
-
-/* Whether the limits let one more chunk of a tier be created. */
+/* True if the limits allow one more chunk of a tier. */
 static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
 {
     const struct spw_counters *counters = pool->counters;
@@ -167,7 +161,7 @@ static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
                : spw_counter_get(&counters->committed_bytes) + granule <= pool->config.limit_bytes;
 }
 
-/* Takes free memory of the device from elsewhere if there are not enough spare chunks. */
+/* Steals free memory of the device if there are not enough spare chunks. */
 static void find_spare(struct spw_pool *pool, const struct spw_move *move)
 {
     size_t wanted = 0, spare = spw_pool_backing_spare(&pool->backing);
@@ -176,12 +170,12 @@ static void find_spare(struct spw_pool *pool, const struct spw_move *move)
         wanted += move->items[i].to == SPW_TIER_DEVICE;
     }
     if (wanted > spare) {
-        spw_pool_settle(pool, NULL, true);
+        spw_pool_poll_queues(pool, NULL, true);
         (void)spw_pool_space_steal(&pool->space, wanted - spare);
     }
 }
 
-/* Gets a new chunk for each granule, or for as many as there is memory for. */
+/* Gets new chunks for the granules, and drops those that there is no memory for. */
 static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 {
     bool full[SPW_TIER_COUNT] = {false};
@@ -199,141 +193,13 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
             item.chunk = spw_pool_backing_hold(&pool->backing, item.to);
             move->items[had++] = item;
         } else {
-            unpin(pool, &item);
+            pool->backing.granules[item.granule].pinned = false;
         }
     }
     move->count = had;
 }
 
-static enum spw_err stage(struct spw_pool *pool, struct spw_move *move)
-{
-    enum spw_err err = SPW_OK;
-
-    for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
-        err = pool->ops->map(pool->vm, staged_at(pool, move, i), pool->config.granule_bytes,
-                             move->items[i].chunk - 1);
-        move->items[i].staged = err == SPW_OK;
-    }
-    if (err == SPW_OK) {
-        err = pool->ops->set_access(pool->vm, move->staging,
-                                    move->count * pool->config.granule_bytes);
-    }
-    return err;
-}
-
-/* Unmaps runs of the staging window; what the seam keeps stays marked. */
-static bool unstage(struct spw_pool *pool, struct spw_move *move)
-{
-    bool all = true;
-
-    for (size_t i = 0, first; i < move->count;) {
-        uint64_t bytes, done;
-
-        if (!move->items[i].staged) {
-            i++;
-            continue;
-        }
-        for (first = i; i < move->count && move->items[i].staged; i++) {
-        }
-        done = bytes = (i - first) * pool->config.granule_bytes;
-        if (pool->ops->unmap(pool->vm, staged_at(pool, move, first), bytes,
-                             pool->config.granule_bytes, &done) == SPW_OK) {
-            done = bytes;
-        } else {
-            all = false;
-        }
-        for (size_t k = first; k < first + (size_t)(done / pool->config.granule_bytes); k++) {
-            move->items[k].staged = false;
-        }
-    }
-    return all;
-}
-
-static void drop_fence(struct spw_pool *pool, void **fence)
-{
-    if (*fence != NULL) {
-        pool->ops->drop(pool->vm, *fence);
-        *fence = NULL;
-    }
-}
-
-static enum spw_tier other_tier(enum spw_tier tier)
-{
-    return tier == SPW_TIER_HOST ? SPW_TIER_DEVICE : SPW_TIER_HOST;
-}
-
-static bool end(struct spw_pool *pool, struct spw_move *move)
-{
-    if (!unstage(pool, move)) {
-        return false;
-    }
-    drop_fence(pool, &move->drained);
-    while (move->count > 0) {
-        const struct spw_move_item *item = &move->items[--move->count];
-
-        spw_pool_backing_unhold(&pool->backing, item->committed ? other_tier(item->to) : item->to,
-                                item->chunk);
-        unpin(pool, item);
-    }
-    return true;
-}
-
-static void drop(struct spw_pool *pool, struct spw_move *move)
-{
-    move->over = false;
-    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        drop_fence(pool, &move->fences[tier]);
-    }
-    if (!end(pool, move)) {
-        /* The seam keeps the mapping, and with it the memory. */
-        for (size_t i = 0; i < move->count; i++) {
-            move->items[i].staged = false;
-        }
-        (void)end(pool, move);
-    }
-}
-
-void spw_pool_move_drop(struct spw_pool *pool)
-{
-    for (size_t i = 0; i < SPW_MOVES; i++) {
-        drop(pool, &pool->moves[i]);
-    }
-}
-
-/* Asks a fence; it is dropped when it has completed. */
-static enum spw_err ask(struct spw_pool *pool, void **fence)
-{
-    enum spw_err err = *fence == NULL ? SPW_OK : pool->ops->query(pool->vm, *fence);
-
-    if (err == SPW_OK) {
-        drop_fence(pool, fence);
-    }
-    return err;
-}
-
-/* Ends a move if it is over and its copies are done. SPW_E_AGAIN when they are not. */
-static enum spw_err settle(struct spw_pool *pool, struct spw_move *move)
-{
-    if (!move->over) {
-        return SPW_OK;
-    }
-    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        if (ask(pool, &move->fences[tier]) != SPW_OK) {
-            return SPW_E_AGAIN;
-        }
-    }
-    move->over = !end(pool, move);
-    return move->over ? SPW_E_AGAIN : SPW_OK;
-}
-
-void spw_pool_move_settle(struct spw_pool *pool)
-{
-    for (size_t i = 0; i < SPW_MOVES; i++) {
-        (void)settle(pool, &pool->moves[i]);
-    }
-}
-
-/* A move that is not under way, with its window; NULL when all are. */
+/* Returns a free record of a move, with its window; NULL when all are in use. */
 static struct spw_move *find_move(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
@@ -346,37 +212,37 @@ static struct spw_move *find_move(struct spw_pool *pool)
     return NULL;
 }
 
-/* Chooses, pins, gets chunks and stages them. */
+/* Chooses and pins granules, gets new chunks, and maps them in the staging window. */
 static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
-                            const struct spw_move_wish *wish)
+                            const struct spw_move_request *request)
 {
     enum spw_err err;
 
-    choose(pool, move, wish);
+    choose(pool, move, request);
     get_chunks(pool, move);
     if (move->count == 0) {
         return SPW_E_NO_MEMORY;
     }
     qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
-    err = stage(pool, move);
+    err = spw_pool_staging_map(pool, move);
     if (err != SPW_OK) {
-        move->over = !end(pool, move);
+        move->over = !spw_pool_staging_end(pool, move);
     }
     return err;
 }
 
-enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish,
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
                                  struct spw_move **ret_move)
 {
     enum spw_err err = SPW_E_AGAIN;
     struct spw_move *move;
 
     pthread_mutex_lock(&pool->lock);
-    spw_pool_move_settle(pool);
+    spw_pool_staging_end_finished(pool);
     move = find_move(pool);
-    /* What is refused to what was lost would be refused to the next ones too. */
-    if (move != NULL && (pool->backing.lost == 0 || spw_pool_remap_lost(pool))) {
-        err = prepare(pool, move, wish);
+    /* If lost granules cannot be mapped now, others would be lost as well. */
+    if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
+        err = prepare(pool, move, request);
     }
     if (err == SPW_OK) {
         *ret_move = move;
@@ -391,7 +257,7 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
 
     pthread_mutex_lock(&pool->lock);
     move->over = move->count > 0;
-    err = settle(pool, move);
+    err = spw_pool_staging_end_if_finished(pool, move);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
@@ -431,7 +297,7 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum s
         run = spw_pool_move_run(move, i);
         if (move->items[i].to == to) {
             copies[count++] =
-                (struct spw_vm_copy){.to = staged_at(pool, move, i),
+                (struct spw_vm_copy){.to = spw_pool_staging_address(pool, move, i),
                                      .from = spw_pool_move_address(pool, &move->items[i]),
                                      .bytes = run * pool->config.granule_bytes};
         }
@@ -458,9 +324,9 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = ask(pool, &move->fences[SPW_TIER_HOST]);
+    err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_HOST]);
     if (err == SPW_OK) {
-        err = ask(pool, &move->fences[SPW_TIER_DEVICE]);
+        err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_DEVICE]);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
@@ -476,7 +342,7 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
         err = pool->ops->fence(pool->vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
-        err = ask(pool, &move->drained);
+        err = spw_pool_staging_query(pool, &move->drained);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
@@ -495,8 +361,7 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 
 /* ---- samples ---- */
 
-/* How many granules of the run of `count` from `first` on begin in the same block, or free extent.
- */
+/* Returns how many of `count` items from `first` on lie in the same block or free extent. */
 static size_t stretch_of(const struct spw_pool *pool, const struct spw_move *move, size_t first,
                          size_t count)
 {
@@ -524,15 +389,16 @@ static void choose_sample(const struct spw_pool *pool, struct spw_move *move, ui
     }
 }
 
-/* Reads a copy. The lock is not kept from one to the next: the program allocates meanwhile. */
+/* Hashes the copy of an item. Takes the lock for each copy, so that the program can allocate in
+ * between. */
 static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move, size_t item,
                               uint64_t *ret_hash)
 {
     enum spw_err err;
 
     pthread_mutex_lock(&pool->lock);
-    err = pool->ops->hash(pool->vm, staged_at(pool, move, item), pool->config.granule_bytes,
-                          ret_hash);
+    err = pool->ops->hash(pool->vm, spw_pool_staging_address(pool, move, item),
+                          pool->config.granule_bytes, ret_hash);
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
@@ -572,7 +438,7 @@ enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move 
     return err;
 }
 
-/* ---- proof ---- */
+/* ---- validation ---- */
 
 enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 {

@@ -1,140 +1,149 @@
-/* Moves: the content of granules goes to chunks of the other tier and stays at its addresses.
+/* Moves: the content of granules is copied to chunks of the other tier; the addresses stay.
  *
- * Pure mechanism, in steps, because the caller waits in between without the pool's lock:
+ * Pure mechanism, in steps, because the caller waits between them without the pool's lock:
  *   begin    chooses granules, pins them, and maps new chunks in the staging window
  *   copy     enqueues copies from the granules to the new chunks
  *   poll     tells whether the copies are done
- *   commit   puts the new chunks in the place of the old ones, at once
+ *   commit   maps the new chunks in place of the old ones
  *   end      gives back what was not committed
- * Between copy and commit the caller sees to it that nothing wrote to the granules since the copies
- * began, and that nothing the device still does at commit touches them: that is the gate's
- * business. A pinned granule is not stolen; its block may be freed and others allocated there,
- * which does no harm: the content is copied whatever it is.
+ * The caller guarantees that nothing writes to the granules between the start of the copies and
+ * commit, and that no device work touches them during commit. A pinned granule is not stolen for
+ * other allocations. Its block may be freed and others allocated there: the copy is of the granule,
+ * not of the block.
  *
- * Two moves may be under way at once, of different granules: while one is exchanged the copies of
- * the other go on.
+ * Two moves, of different granules, may be under way at once, so that one can be committed while
+ * the other is copied.
  *
- * Locking: each function takes the pool's lock; one thread at a time deals with moves. */
+ * Locking: each function takes the pool's lock unless it says "no lock"; one thread at a time works
+ * with moves. Part of pool.h. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pool/backing.h"
-#include "pool/pool.h"
+#include "common/err.h"
+#include "pool/vm_ops.h"
+
+struct spw_pool;
 
 /* Granules in one move, and so in its staging window; and moves at a time. */
-enum { SPW_MOVE_GRANULES = SPW_BACKING_STAGING, SPW_MOVES = SPW_BACKING_WINDOWS };
+enum { SPW_MOVE_GRANULES = 256, SPW_MOVES = 2 };
 
-/* A move: the pool's own, valid from begin until it has ended. */
+/* A move: owned by the pool, valid from begin until it has ended. */
 struct spw_move;
 
-/* A granule that is to be moved. */
+/* A granule to move. */
 struct spw_move_place {
-    uint64_t block;   /* a block that lies on it begins here */
+    uint64_t block;   /* start of a block that lies on it */
     uint64_t granule; /* its address */
     enum spw_tier to;
 };
 
-/* What to move, at most: the places in this order, both ways at once; or, without places, what the
- * pool chooses: to the host the blocks of the lowest priority, and of these the oldest; to the
- * device the other way round. */
-struct spw_move_wish {
+/* The granules to move, at most. With `places`: those, in this order, in both directions. Without:
+ * the pool chooses, to the host the blocks of lowest priority and of these the least recently used,
+ * to the device the opposite order. */
+struct spw_move_request {
     const struct spw_move_place *places; /* NULL: the pool chooses */
     size_t count;
     enum spw_tier to;
     uint64_t bytes;
-    uint64_t least_age; /* only blocks that as many others were freed after, or more */
+    uint64_t least_age; /* only blocks since whose last use at least so many blocks were freed */
 };
 
-/* What a granule is to somebody who chooses. */
-struct spw_move_spot {
-    uint64_t block;   /* a block that lies on it begins here; 0: none does */
-    int32_t priority; /* the highest of its blocks */
-    uint8_t tier;     /* enum spw_tier */
-    bool movable;
+/* ---- finding granules to move ---- */
+
+/* State of one granule. */
+struct spw_granule_info {
+    uint64_t block;   /* start of a block that lies on it; 0: none */
+    int32_t priority; /* highest of its blocks */
+    uint8_t tier;     /* enum spw_tier; the target while it is being moved */
+    bool movable;     /* false while it is being moved */
 };
 
-/* How many bytes more of blocks the device could hold, in whole granules, when the moves that are
- * under way are done; negative: fewer. */
+/* Returns how many more bytes of blocks, in whole granules, the device can hold when the moves
+ * under way are done; negative when it holds too many. */
 int64_t spw_pool_room(struct spw_pool *pool);
 
-/* Fills in the first `most` granules of large blocks, from *ret_address on. Returns how many.
- * *ret_room as above. What is being moved is shown where it goes to, and is not movable. */
-size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_t most,
-                       uint64_t *ret_address, int64_t *ret_room);
+/* Writes the state of the first granules of large blocks, at most `most`, of which the first is at
+ * *ret_address. *ret_room is as spw_pool_room. Returns the number of granules. */
+size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *infos, size_t most,
+                              uint64_t *ret_address, int64_t *ret_room);
 
-/* Called for a block with the pool's lock held; `age`: how many others were freed since. */
+/* Called for a block with the pool's lock held; `age`: blocks freed since its last use. */
 typedef void spw_pool_visitor(void *cookie, uint64_t address, uint64_t bytes, uint32_t site,
                               uint64_t age);
 
-/* Tells of every large block there is. */
+/* Calls `visit` for every large block. */
 void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie);
 
-/* Where large blocks lie. No lock. */
-void spw_pool_large(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
-                    uint64_t *ret_granule_bytes);
+/* Tells the range of addresses where large blocks lie. No lock. */
+void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
+                          uint64_t *ret_granule_bytes);
 
-/* SPW_E_NO_MEMORY when there is nothing to move, or no memory to move it to; SPW_E_AGAIN when as
- * many moves as there can be are not over yet. On failure nothing is held. */
-enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_wish *wish,
+/* Fixes every block that is live now for good: its addresses are in a graph. */
+void spw_pool_fix_all(struct spw_pool *pool);
+
+/* ---- a move ---- */
+
+/* Begins a move. SPW_E_NO_MEMORY when there is nothing to move or no memory to move it to;
+ * SPW_E_AGAIN when SPW_MOVES moves are under way, or when granules that an earlier move lost cannot
+ * be mapped again yet. On failure nothing is held. */
+enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
                                  struct spw_move **ret_move);
 
-/* Tells what the move is of: at most SPW_MOVE_GRANULES places. Returns how many. */
+/* Lists the granules of a move, at most SPW_MOVE_GRANULES; `block` is not set. Returns how many. */
 size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
                             struct spw_move_place *ret_places);
 
 /* Enqueues the copies; with `after_all` behind everything submitted so far. May be called again
- * when the ones before are done. */
+ * when the earlier copies are done. */
 enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bool after_all);
 
-/* SPW_OK when the copies are done, SPW_E_AGAIN when not. */
+/* SPW_OK when the copies are done, SPW_E_AGAIN when they are not. */
 enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move);
 
-/* SPW_OK when everything that had been submitted to the device at the first call of this is done,
- * SPW_E_AGAIN when not. After a success it begins anew. */
+/* SPW_OK when everything submitted to the device before the first call is done, SPW_E_AGAIN when it
+ * is not. After SPW_OK the next call is a first one again. */
 enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move);
 
-/* Notes a hash of each granule; called when the device is at rest. */
-enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move);
-
-/* Notes a hash of the copies of some granules: of one at least of each block in each run. Which one
- * changes with `turn`. The copies are done. */
-enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn);
-
-/* Compares the same copies when they have been made again: *ret_granule is the first whose content
- * is another now, 0 if there is none. */
-enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move *move,
-                                   uint64_t *ret_granule);
-
-/* Takes a granule out of the move: it stays as it is. */
+/* Takes the granule at address `granule` out of the move; it stays as it is. */
 void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule);
 
-/* Puts the new chunks in place. Nothing uses what moves, the copies are done. *ret_bytes have
- * moved; on failure the granules from there on are as they were, but for such as cannot be reached
- * any more, because the seam refused to map them again or to give access: see the next two. */
+/* Maps the new chunks in place. The copies must be done and nothing may use the granules.
+ * *ret_bytes is how much has moved. On failure the remaining granules are as before, except those
+ * that are lost: neither chunk could be mapped and made accessible again (see the next two). */
 enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move,
                                   uint64_t *ret_bytes);
 
-/* Tries again to give back what cannot be reached since a commit; its content is there still.
- * SPW_E_AGAIN while something is left: no other move begins before. To be called after a failed
- * commit, before anything is submitted that may use it; spw_pool_commit does it too. */
+/* Retries to map what a commit lost; the content is still there. SPW_E_AGAIN while something is
+ * lost, and then no other move begins. Call it after a failed commit, before work that may use the
+ * granules is submitted; spw_pool_commit calls it too. */
 enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool);
 
-/* The first address that cannot be reached, and how many bytes in all; 0 when there is none. */
+/* Returns the first lost address, 0 when there is none; *ret_bytes is how much is lost. */
 uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes);
 
-/* The first address whose content is not what its hash says; 0 when all is well. */
-uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move);
-
-/* Gives back chunks and pins; SPW_E_AGAIN while copies are under way: the pool does it later, when
- * it looks what has completed, or at the next begin. Does nothing when it has been done. */
+/* Gives back chunks and pins. SPW_E_AGAIN while copies are under way: the pool then does it when it
+ * next polls fences, or at the next begin. Does nothing the second time. */
 enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move);
 
-/* The same without doing it now: the pool does when it looks what has completed, or when memory is
- * short. */
+/* Likewise, but always later: when the pool next polls fences. */
 void spw_pool_move_leave(struct spw_pool *pool, struct spw_move *move);
 
-/* Nothing that is allocated now is ever moved: its addresses are in a graph. */
-void spw_pool_fix_all(struct spw_pool *pool);
+/* ---- validation ---- */
+
+/* Notes a hash of each granule. The device must be idle. */
+enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move);
+
+/* Returns the first address whose content differs from its hash; 0 when all agree. */
+uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move);
+
+/* Notes a hash of the copies of some granules, at least one per block and run of neighbours; `turn`
+ * varies the choice. The copies must be done. */
+enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, uint64_t turn);
+
+/* Compares the same copies after they were made again: *ret_granule is the first that differs, 0
+ * when all agree. */
+enum spw_err spw_pool_move_compare(struct spw_pool *pool, const struct spw_move *move,
+                                   uint64_t *ret_granule);

@@ -1,52 +1,44 @@
 #include "pool/placement.h"
 
-#include "pool/state.h"
 #include "pool/attributes.h"
+#include "pool/state.h"
 
-static struct spw_tally *tally_of(const struct spw_pool *pool, uint8_t rule)
+static struct spw_account *account_of(const struct spw_pool *pool, uint8_t number)
 {
-    return pool->config.tallies != NULL && rule > 0 && rule <= SPW_RULES
-               ? &pool->config.tallies[rule - 1]
+    return pool->config.accounts != NULL && number > 0 && number <= SPW_ACCOUNTS
+               ? &pool->config.accounts[number - 1]
                : NULL;
 }
 
-static void move(struct spw_tally *tally, int64_t live, int64_t host)
+bool spw_pool_placement_allows(const struct spw_pool *pool,
+                               const struct spw_pool_placement *placement, uint64_t bytes)
 {
-    spw_counter_shift(&tally->live, live);
-    spw_counter_peak(&tally->live_peak, &tally->live);
-    spw_counter_shift(&tally->host, host);
-    spw_counter_peak(&tally->host_peak, &tally->host);
-}
+    const struct spw_account *account = account_of(pool, placement->account);
 
-bool spw_pool_placement_allows(const struct spw_pool *pool, const struct spw_pool_placement *wish,
-                               uint64_t bytes)
-{
-    const struct spw_tally *tally = tally_of(pool, wish->rule);
-
-    return tally == NULL || wish->most_bytes == UINT64_MAX || wish->on_host ||
-           spw_counter_get(&tally->live) - spw_counter_get(&tally->host) + bytes <=
-               wish->most_bytes;
+    return account == NULL || placement->limit_bytes == UINT64_MAX || placement->on_host ||
+           spw_counter_get(&account->live) - spw_counter_get(&account->host) + bytes <=
+               placement->limit_bytes;
 }
 
 void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
-                              const struct spw_pool_placement *wish)
+                              const struct spw_pool_placement *placement)
 {
-    struct spw_tally *tally = tally_of(pool, wish->rule);
+    struct spw_account *account = account_of(pool, placement->account);
 
     uint64_t host = block->heap == SPW_HEAP_SLAB ? block->bytes : 0;
 
-    if (host == 0 && (wish->on_host || wish->host_permille > 0)) {
+    if (host == 0 && (placement->on_host || placement->host_permille > 0)) {
         host =
             spw_pool_backing_host_bytes(&pool->backing, block->address, spw_pool_extent_end(block));
     }
     block->placed = (uint32_t)(host / SPW_UNIT_BYTES);
     pool->placed_bytes += host;
-    block->priority = wish->priority;
-    block->fixed = wish->fixed ? SPW_FIXED_POLICY : 0;
-    if (tally != NULL) {
-        block->rule = wish->rule;
-        spw_counter_shift(&tally->matched, 1);
-        move(tally, (int64_t)spw_pool_extent_held(block), (int64_t)host);
+    block->priority = placement->priority;
+    block->fixed = placement->fixed ? SPW_FIXED_BY_PLACEMENT : 0;
+    if (account != NULL) {
+        block->account = placement->account;
+        spw_counter_shift(&account->allocs, 1);
+        spw_pool_account_move(account, (int64_t)spw_pool_extent_held(block), (int64_t)host);
     }
 }
 
@@ -55,65 +47,66 @@ void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *bloc
     uint64_t host = (uint64_t)block->placed * SPW_UNIT_BYTES;
 
     pool->placed_bytes -= host;
-    move(tally_of(pool, block->rule), -(int64_t)spw_pool_extent_held(block), -(int64_t)host);
+    spw_pool_account_move(account_of(pool, block->account), -(int64_t)spw_pool_extent_held(block),
+                          -(int64_t)host);
 }
 
 void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to)
 {
     uint64_t end = address + pool->config.granule_bytes;
     const struct spw_extent *e =
-        pool->config.tallies != NULL ? spw_pool_space_find(&pool->space, address) : NULL;
+        pool->config.accounts != NULL ? spw_pool_space_find(&pool->space, address) : NULL;
 
     for (; e != NULL && e->address < end; e = e->next) {
-        if (e->kind == SPW_EXTENT_BLOCK && e->rule != 0) {
-            struct spw_tally *tally = tally_of(pool, e->rule);
+        if (e->kind == SPW_EXTENT_BLOCK && e->account != 0) {
+            struct spw_account *account = account_of(pool, e->account);
             uint64_t first = e->address > address ? e->address : address;
             uint64_t last = spw_pool_extent_end(e) < end ? spw_pool_extent_end(e) : end;
 
-            spw_counter_shift(to == SPW_TIER_HOST ? &tally->spilled : &tally->promoted,
+            spw_counter_shift(to == SPW_TIER_HOST ? &account->spilled : &account->promoted,
                               (int64_t)(last - first));
         }
     }
 }
 
-enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_placement *wish,
-                                uint64_t bytes, bool host)
+enum spw_err spw_pool_account_add(struct spw_pool *pool, const struct spw_pool_placement *placement,
+                                  uint64_t bytes, bool host)
 {
-    struct spw_tally *tally = tally_of(pool, wish->rule);
+    struct spw_account *account = account_of(pool, placement->account);
     enum spw_err err = SPW_OK;
 
-    if (tally == NULL) {
+    if (account == NULL) {
         return SPW_OK;
     }
     pthread_mutex_lock(&pool->lock);
-    if (!host && !spw_pool_placement_allows(pool, wish, bytes)) {
+    if (!host && !spw_pool_placement_allows(pool, placement, bytes)) {
         err = SPW_E_QUOTA;
     } else {
-        spw_counter_shift(&tally->matched, 1);
-        move(tally, (int64_t)bytes, host ? (int64_t)bytes : 0);
+        spw_counter_shift(&account->allocs, 1);
+        spw_pool_account_move(account, (int64_t)bytes, host ? (int64_t)bytes : 0);
     }
     pthread_mutex_unlock(&pool->lock);
     return err;
 }
 
-/* Changes what the blocks of a rule come to; nothing without a rule. */
-static void shift(struct spw_pool *pool, uint8_t rule, int64_t live, int64_t host)
+/* Adds to an account, if there is one. */
+static void shift(struct spw_pool *pool, uint8_t number, int64_t live, int64_t host)
 {
-    struct spw_tally *tally = tally_of(pool, rule);
+    struct spw_account *account = account_of(pool, number);
 
-    if (tally != NULL) {
+    if (account != NULL) {
         pthread_mutex_lock(&pool->lock);
-        move(tally, live, host);
+        spw_pool_account_move(account, live, host);
         pthread_mutex_unlock(&pool->lock);
     }
 }
 
-void spw_pool_tally_remove(struct spw_pool *pool, uint8_t rule, uint64_t bytes, bool host)
+void spw_pool_account_remove(struct spw_pool *pool, uint8_t number, uint64_t bytes, bool host)
 {
-    shift(pool, rule, -(int64_t)bytes, host ? -(int64_t)bytes : 0);
+    shift(pool, number, -(int64_t)bytes, host ? -(int64_t)bytes : 0);
 }
 
-void spw_pool_tally_return(struct spw_pool *pool, uint8_t rule, uint64_t bytes)
+void spw_pool_account_to_device(struct spw_pool *pool, uint8_t number, uint64_t bytes)
 {
-    shift(pool, rule, 0, -(int64_t)bytes);
+    shift(pool, number, 0, -(int64_t)bytes);
 }

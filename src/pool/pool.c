@@ -1,211 +1,127 @@
-/* What is freed, what is still pending of it, and what streams and contexts leave behind. */
 #include "pool/pool.h"
 
+#include <stdlib.h>
+
+#include "pool/lazy.h"
+#include "pool/lost.h"
+#include "pool/placement.h"
+#include "pool/staging.h"
 #include "pool/state.h"
 
-enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* freed between two fences while memory is short */
-
-/* ---- pending memory ---- */
-
-void spw_pool_settle_lane(struct spw_pool *pool, struct spw_stream_queue *lane, bool record)
+enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,
+                             void *vm, struct spw_counters *counters, struct spw_pool **ret_pool)
 {
-    if (lane->done == lane->seq) {
-        return;
-    }
-    if (record) {
-        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
-    }
-    if (spw_pool_stream_queue_poll(&pool->lanes, lane)) {
-        spw_pool_space_settle(&pool->space, lane);
-    }
-}
-
-void spw_pool_settle(struct spw_pool *pool, const struct spw_stream_queue *except, bool record)
-{
-    spw_pool_move_settle(pool);
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
-        if (pool->lanes.by_number[i] != except) {
-            spw_pool_settle_lane(pool, pool->lanes.by_number[i], record);
-        }
-    }
-}
-
-enum spw_err spw_pool_wait_for_one(struct spw_pool *pool)
-{
-    struct spw_fence_record record;
-    struct spw_stream_queue *lane = spw_pool_stream_queue_take_pending(&pool->lanes, &record);
+    struct spw_pool *pool = calloc(1, sizeof(*pool));
     enum spw_err err;
 
-    if (lane == NULL) {
-        if (pool->lanes.waiters == 0) {
-            return SPW_E_NO_MEMORY;
-        }
-        pthread_cond_wait(&pool->waited, &pool->lock);
-        return SPW_OK;
+    if (pool == NULL) {
+        return SPW_E_NO_HOST;
     }
-    pool->lanes.waiters++;
-    spw_counter_add(&pool->counters->host_waits, 1);
-    pthread_mutex_unlock(&pool->lock);
-    /* With a host tier there is another way than to wait for ever. */
-    err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon
-                                             : pool->ops->wait_host)(pool->vm, record.fence);
-    pthread_mutex_lock(&pool->lock);
-    pool->lanes.waiters--;
-    spw_pool_stream_queue_waited(&pool->lanes, lane, record, err == SPW_OK);
-    spw_pool_space_settle(&pool->space, lane);
-    pthread_cond_broadcast(&pool->waited);
+    pool->config = *config;
+    pool->ops = ops;
+    pool->vm = vm;
+    pool->counters = counters;
+    err = spw_pool_stream_queues_init(&pool->queues, ops, vm);
+    if (err != SPW_OK) {
+        goto err_pool;
+    }
+    pool->queues.clock = config->clock;
+    err = spw_pool_backing_init(
+        &pool->backing, &(struct spw_backing_config){
+                            .ops = ops,
+                            .vm = vm,
+                            .queues = &pool->queues,
+                            .counters = counters,
+                            .arena_bytes = config->arena_bytes,
+                            .staging_bytes = SPW_MOVES * SPW_MOVE_GRANULES * config->granule_bytes,
+                            .granule_bytes = config->granule_bytes});
+    if (err != SPW_OK) {
+        goto err_queues;
+    }
+    spw_pool_space_init(&pool->space, &pool->queues, &pool->backing, config->host_heap,
+                        config->numbered_heaps);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->waited, NULL);
+    spw_counter_set(&counters->limit_bytes, config->limit_bytes);
+    *ret_pool = pool;
+    return SPW_OK;
+
+err_queues:
+    spw_pool_stream_queues_fini(&pool->queues, false);
+err_pool:
+    free(pool);
     return err;
 }
 
-/* ---- free ---- */
-
-void spw_pool_count_peak(struct spw_pool *pool)
+/* Takes the blocks that are still live out of the accounts, which outlive the pool. */
+static void uncharge_all(struct spw_pool *pool)
 {
-    struct spw_counters *counters = pool->counters;
+    int64_t ordered = 0;
 
-    if (pool->config.charges != NULL &&
-        spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes)) {
-        spw_pool_charges_peak(pool->config.charges);
-    }
-    spw_counter_peak(&counters->live_peak_bytes, &counters->live_bytes);
-    spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
-}
-
-/* While memory is short, fences are recorded as memory is freed, so that some have completed when
- * the next steal looks for them. */
-static void watch_free(struct spw_pool *pool, struct spw_stream_queue *lane)
-{
-    pool->pressure--;
-    if (lane->unfenced_bytes >= PRESSURE_FENCE_BYTES) {
-        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
-    }
-}
-
-/* Gives back a block that is in no map any more, in the order of a lane that has counted it. */
-static void give_block(struct spw_pool *pool, struct spw_extent *block,
-                       struct spw_stream_queue *lane)
-{
-    uint64_t held = spw_pool_extent_held(block);
-
-    pool->own_live_bytes -= held;
-    spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);
-    spw_counter_shift(&pool->counters->frees, 1);
-    if (block->rule != 0) {
-        spw_pool_placement_end(pool, block);
-        if (block->lazy) {
-            spw_pool_lazy_free(pool, block);
-            return;
-        }
-    }
-    if (__builtin_expect(block->heap == SPW_HEAP_SLAB, 0)) {
-        spw_pool_slabs_free(pool, block, lane);
-    } else {
-        spw_pool_space_free(&pool->space, block, lane);
-    }
-}
-
-enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct spw_stream *stream)
-{
-    struct spw_extent *block;
-    struct spw_stream_queue *lane;
-
-    pthread_mutex_lock(&pool->lock);
-    block = pool->shut ? NULL : spw_pool_address_map_take(&pool->blocks, address);
-    if (block == NULL) {
-        pthread_mutex_unlock(&pool->lock);
-        return SPW_E_NOT_OURS;
-    }
-    lane = stream != NULL ? spw_pool_stream_queue_of(&pool->lanes, stream) : NULL;
-    if (lane == NULL) {
-        lane = spw_pool_stream_queue_all(&pool->lanes);
-    }
-    lane->seq = ++pool->lanes.clock;
-    lane->unfenced_bytes += block->bytes;
-    give_block(pool, block, lane);
-    if (pool->pressure > 0) {
-        watch_free(pool, lane);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return SPW_OK;
-}
-
-/* ---- streams and contexts ---- */
-
-uint64_t spw_pool_clock(struct spw_pool *pool)
-{
-    uint64_t clock;
-
-    pthread_mutex_lock(&pool->lock);
-    clock = pool->lanes.clock;
-    pthread_mutex_unlock(&pool->lock);
-    return clock;
-}
-
-static void synchronized(struct spw_pool *pool, struct spw_stream_queue *lane, uint64_t clock)
-{
-    if (spw_pool_stream_queue_synchronized(&pool->lanes, lane, clock)) {
-        spw_pool_space_settle(&pool->space, lane);
-    }
-}
-
-void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock)
-{
-    struct spw_stream_queue *lane;
-
-    pthread_mutex_lock(&pool->lock);
-    if (stream != NULL) {
-        lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
-        if (lane != NULL) {
-            synchronized(pool, lane, clock);
-        }
-    } else {
-        for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->lanes.count; i++) {
-            synchronized(pool, pool->lanes.by_number[i], clock);
-        }
-    }
-    pthread_mutex_unlock(&pool->lock);
-}
-
-/* The extent that was the block may have joined its neighbours; it is still the record to go on
- * from. */
-static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, const void *context)
-{
-    for (struct spw_extent *e = first; e != NULL; e = e->next) {
-        if (e->kind == SPW_EXTENT_BLOCK && !e->ordered && e->context == context) {
-            (void)spw_pool_address_map_take(&pool->blocks, e->address);
-            give_block(pool, e, spw_pool_stream_queue_idle(&pool->lanes));
-        }
-    }
-}
-
-void spw_pool_lose_context(struct spw_pool *pool, const void *context)
-{
-    pthread_mutex_lock(&pool->lock);
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->lanes.count; i++) {
-        struct spw_stream_queue *lane = pool->lanes.by_number[i];
-
-        if (lane->stream.context == context && !lane->vacant) {
-            synchronized(pool, lane, pool->lanes.clock);
-            lane->retired = true;
-            spw_pool_space_settle(&pool->space, lane);
-        }
-    }
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
-        free_blocks_of(pool, spw_pool_list(pool, i), context);
+        for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
+            if (e->kind == SPW_EXTENT_BLOCK && pool->config.charges != NULL) {
+                spw_pool_charges_move(pool->config.charges, e->site,
+                                      -(int64_t)spw_pool_extent_held(e));
+            }
+            if (e->kind == SPW_EXTENT_BLOCK && e->account != 0) {
+                spw_pool_placement_end(pool, e);
+            }
+            if (e->kind == SPW_EXTENT_BLOCK && e->ordered) {
+                ordered += (int64_t)spw_pool_extent_held(e);
+            }
+        }
     }
+    /* The counters outlive the pool and may serve another already. */
+    spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
+    spw_counter_shift(&pool->counters->async_live_bytes, -ordered);
+}
+
+static void pool_free(struct spw_pool *pool, bool release)
+{
+    uncharge_all(pool);
+    spw_pool_lazy_abandon(pool);
+    spw_pool_lost_abandon(pool);
+    if (release) {
+        spw_pool_staging_drop(pool);
+    }
+    spw_pool_slabs_fini(pool, release);
+    spw_pool_stream_queues_fini(&pool->queues, release);
+    spw_pool_backing_fini(&pool->backing, release);
+    spw_pool_space_fini(&pool->space);
+    spw_pool_address_map_fini(&pool->blocks);
+    free(pool);
+}
+
+void spw_pool_shut(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->shut = true;
     pthread_mutex_unlock(&pool->lock);
 }
 
-void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
+void spw_pool_destroy(struct spw_pool *pool)
 {
-    struct spw_stream_queue *lane;
-
-    pthread_mutex_lock(&pool->lock);
-    lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
-    if (lane != NULL) {
-        (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
-        lane->retired = true;
-        spw_pool_space_settle(&pool->space, lane);
+    if (pool != NULL) {
+        pthread_mutex_destroy(&pool->lock);
+        pthread_cond_destroy(&pool->waited);
+        pool_free(pool, true);
     }
+}
+
+void spw_pool_abandon(struct spw_pool *pool)
+{
+    if (pool != NULL) {
+        pool_free(pool, false);
+    }
+}
+
+void spw_pool_lock(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+}
+
+void spw_pool_unlock(struct spw_pool *pool)
+{
     pthread_mutex_unlock(&pool->lock);
 }

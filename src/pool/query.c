@@ -1,4 +1,5 @@
-/* What a pool is asked about addresses. */
+#include "pool/query.h"
+
 #include "pool/state.h"
 
 bool spw_pool_owns(const struct spw_pool *pool, uint64_t address)

@@ -6,9 +6,9 @@
 
 enum {
     MOST_SLABS = 4096,
-    LEAST_BYTES = 64 << 20, /* of a slab for several blocks */
-    SHARE = 256,            /* of the host's limit that such a slab has if that is more */
-    ALONE = 4               /* a block of more than this part of it has a slab for itself */
+    LEAST_BYTES = 64 << 20, /* least size of a slab for several blocks */
+    SHARE = 256,            /* such a slab has this part of the host's limit, if that is more */
+    ALONE = 4               /* a block of more than this part of such a slab has one for itself */
 };
 
 /* ---- which slab ---- */
@@ -49,11 +49,11 @@ struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t a
 static bool is_idle(const struct spw_extent *extent)
 {
     return extent != NULL && extent->kind == SPW_EXTENT_FREE &&
-           extent->lane->number == SPW_STREAM_QUEUE_IDLE;
+           extent->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
-/* Adds an idle neighbour to an extent that is in no index. The record of the extent stays. */
-static void absorb(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
+/* Merges an idle neighbour into an extent that is in no index. The record of the extent stays. */
+static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
 {
     spw_pool_bins_remove(&pool->slabs.idle, other);
     extent->bytes += other->bytes;
@@ -74,42 +74,43 @@ static void absorb(struct spw_pool *pool, struct spw_extent *extent, struct spw_
     spw_pool_extent_give(&pool->space.store, other);
 }
 
-/* Nothing is pending on an extent any more: it joins its neighbours. */
+/* Makes an extent idle, after its work is complete, and merges it with idle neighbours. */
 static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
 {
-    extent->lane = spw_pool_stream_queue_idle(&pool->lanes);
+    extent->queue = spw_pool_stream_queue_idle(&pool->queues);
     if (is_idle(extent->next)) {
-        absorb(pool, extent, extent->next);
+        merge(pool, extent, extent->next);
     }
     if (is_idle(extent->prev)) {
-        absorb(pool, extent, extent->prev);
+        merge(pool, extent, extent->prev);
     }
     spw_pool_bins_insert(&pool->slabs.idle, extent);
 }
 
-/* Makes idle what the lanes are known to have passed. */
-static void settle(struct spw_pool *pool)
+/* Makes pending extents idle whose work is known to be complete. */
+static void release_completed(struct spw_pool *pool)
 {
     struct spw_age_list *pending = &pool->slabs.pending;
 
     for (struct spw_extent *e = pending->oldest, *next; e != NULL; e = next) {
         next = e->age.next;
-        if (spw_pool_stream_queue_passed(&pool->lanes, e->lane->number, e->seq)) {
+        if (spw_pool_stream_queue_passed(&pool->queues, e->queue->number, e->seq)) {
             spw_pool_age_remove(pending, e);
             make_idle(pool, e);
         }
     }
 }
 
-/* The smallest extent that serves, idle or of the same lane; it is taken out of its index. */
+/* Takes the smallest extent that fits, idle or of the same queue, out of its index. */
 static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
-                                    const struct spw_stream_queue *lane)
+                                    const struct spw_stream_queue *queue)
 {
     struct spw_slabs *slabs = &pool->slabs;
     struct spw_extent *best = spw_pool_bins_best(&slabs->idle, bytes);
 
-    for (struct spw_extent *e = slabs->pending.oldest; lane != NULL && e != NULL; e = e->age.next) {
-        if (e->lane == lane && e->bytes >= bytes && (best == NULL || e->bytes < best->bytes)) {
+    for (struct spw_extent *e = slabs->pending.oldest; queue != NULL && e != NULL;
+         e = e->age.next) {
+        if (e->queue == queue && e->bytes >= bytes && (best == NULL || e->bytes < best->bytes)) {
             best = e;
         }
     }
@@ -121,7 +122,7 @@ static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
     return best;
 }
 
-/* Makes the lower part of an extent, in no index, the block; the rest stays free. */
+/* Makes the lower part of an extent, which is in no index, the block; the rest stays free. */
 static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, uint64_t bytes)
 {
     if (extent->bytes > bytes) {
@@ -157,7 +158,7 @@ static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
     spw_pool_backing_count_host(&pool->backing, (int64_t)(bytes - before), 0);
 }
 
-/* Gives back a slab that is one idle extent. */
+/* Releases a slab that is one idle extent. */
 static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
 {
     enum spw_err err = pool->ops->unpin(pool->vm, slab->memory);
@@ -176,7 +177,7 @@ uint64_t spw_pool_slabs_trim(struct spw_pool *pool)
     struct spw_slabs *slabs = &pool->slabs;
     uint64_t before = slabs->bytes;
 
-    settle(pool);
+    release_completed(pool);
     for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
         struct spw_slab *slab = &slabs->table[i];
 
@@ -203,7 +204,7 @@ static struct spw_slab *vacant(struct spw_slabs *slabs)
     return &slabs->table[used];
 }
 
-/* How large a new slab is to be that has room for a block; 0 when the limit leaves none. */
+/* Returns the size of a new slab for a block; 0 when the limit leaves no room. */
 static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
 {
     uint64_t limit = pool->config.host_limit_bytes, granule = pool->config.granule_bytes;
@@ -218,7 +219,8 @@ static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
     return alone <= left ? alone : bytes <= left ? bytes : 0;
 }
 
-/* Makes a slab for a block; its only extent is in no index yet. NULL when there is no memory. */
+/* Makes a slab for a block and returns its only extent, which is in no index yet. NULL when there
+ * is no memory. */
 static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes)
 {
     uint64_t size = size_for(pool, bytes), address;
@@ -233,7 +235,7 @@ static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes)
                                   .bytes = size,
                                   .kind = SPW_EXTENT_FREE,
                                   .heap = SPW_HEAP_SLAB,
-                                  .lane = spw_pool_stream_queue_idle(&pool->lanes)};
+                                  .queue = spw_pool_stream_queue_idle(&pool->queues)};
     slab->first = extent;
     atomic_store(&slab->address, address);
     count(pool, slab, size);
@@ -266,7 +268,7 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
 /* ---- blocks ---- */
 
 enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
-                                  const struct spw_stream_queue *lane,
+                                  const struct spw_stream_queue *queue,
                                   struct spw_extent **ret_block)
 {
     struct spw_extent *extent;
@@ -275,13 +277,13 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
         !spw_pool_address_map_reserve(&pool->blocks)) {
         return SPW_E_NO_HOST;
     }
-    settle(pool);
-    extent = take_best(pool, bytes, lane);
+    release_completed(pool);
+    extent = take_best(pool, bytes, queue);
     if (extent == NULL) {
         extent = add_slab(pool, bytes);
     }
     if (extent == NULL && spw_pool_slabs_trim(pool) > 0) {
-        extent = add_slab(pool, bytes); /* in the place of those that were too small */
+        extent = add_slab(pool, bytes); /* now that slabs which were too small are released */
     }
     if (extent == NULL) {
         return SPW_E_NO_MEMORY;
@@ -293,13 +295,13 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
 }
 
 void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
-                         struct spw_stream_queue *lane)
+                         struct spw_stream_queue *queue)
 {
     pool->slabs.live_bytes -= block->bytes;
     spw_pool_backing_count_host(&pool->backing, 0, -(int64_t)block->bytes);
     block->kind = SPW_EXTENT_FREE;
-    block->lane = lane;
-    block->seq = lane->seq;
+    block->queue = queue;
+    block->seq = queue->seq;
     if (is_idle(block)) {
         make_idle(pool, block);
     } else {

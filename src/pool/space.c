@@ -1,7 +1,5 @@
 #include "pool/space.h"
 
-#include "pool/window.h"
-
 #include <string.h>
 
 /* ---- lists ---- */
@@ -41,7 +39,7 @@ static void unlink_extent(struct spw_heap *heap, struct spw_extent *extent)
     }
 }
 
-/* Takes a free extent or a hole out of the indexes; it stays in the address order. */
+/* Removes a free extent or a hole from the indexes; it stays in the address order. */
 static void unindex(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
@@ -51,12 +49,12 @@ static void unindex(struct spw_space *space, struct spw_extent *extent)
     if (extent->host) {
         space->host_extents--;
     } else {
-        spw_pool_bins_remove(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_remove(&extent->queue->bins[extent->heap], extent);
     }
-    spw_pool_age_remove(&extent->lane->extents, extent);
+    spw_pool_age_remove(&extent->queue->extents, extent);
 }
 
-/* Whether the extent, free or about to be, lies on the host in part, where it should not. */
+/* True if a free extent is partly on the host, outside the host's own heap. */
 static bool is_on_host(const struct spw_space *space, const struct spw_extent *extent)
 {
     return extent->kind == SPW_EXTENT_FREE && extent->heap != SPW_HEAP_HOST &&
@@ -64,7 +62,7 @@ static bool is_on_host(const struct spw_space *space, const struct spw_extent *e
            spw_pool_backing_on_host(space->backing, extent->address, spw_pool_extent_end(extent));
 }
 
-/* Enters a free extent, whose `host` is known, or a hole in the indexes. */
+/* Adds a free extent, whose `host` is known, or a hole to the indexes. */
 static void index_extent(struct spw_space *space, struct spw_extent *extent)
 {
     if (extent->kind == SPW_EXTENT_HOLE) {
@@ -74,12 +72,12 @@ static void index_extent(struct spw_space *space, struct spw_extent *extent)
     if (extent->host) {
         space->host_extents++;
     } else {
-        spw_pool_bins_insert(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_insert(&extent->queue->bins[extent->heap], extent);
     }
-    spw_pool_age_append(&extent->lane->extents, extent);
+    spw_pool_age_append(&extent->queue->extents, extent);
 }
 
-/* The same for what was cut off. */
+/* Adds a part that was cut off to the indexes. */
 static void index_part(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
@@ -92,7 +90,7 @@ static void remove_extent(struct spw_space *space, struct spw_extent *extent)
     spw_pool_extent_give(&space->store, extent);
 }
 
-void spw_pool_space_rehost(struct spw_space *space, struct spw_extent *extent)
+void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *extent)
 {
     bool host = is_on_host(space, extent);
 
@@ -100,69 +98,70 @@ void spw_pool_space_rehost(struct spw_space *space, struct spw_extent *extent)
         return;
     }
     if (host) {
-        spw_pool_bins_remove(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_remove(&extent->queue->bins[extent->heap], extent);
         space->host_extents++;
     } else {
         space->host_extents--;
-        spw_pool_bins_insert(&extent->lane->bins[extent->heap], extent);
+        spw_pool_bins_insert(&extent->queue->bins[extent->heap], extent);
     }
     extent->host = host;
 }
 
-/* ---- joining ---- */
+/* ---- merging ---- */
 
-static bool is_stream(const struct spw_stream_queue *lane)
+static bool is_stream(const struct spw_stream_queue *queue)
 {
-    return lane->number >= SPW_STREAM_QUEUE_FIRST_STREAM;
+    return queue->number >= SPW_STREAM_QUEUE_FIRST_STREAM;
 }
 
-/* Whether `extent`, just freed or turned into a hole, may swallow `other`. With one stream in the
- * process nobody else could use idle memory, so it joins the stream's own and fits more. */
-static bool can_swallow(const struct spw_space *space, const struct spw_extent *extent,
-                        const struct spw_extent *other)
+/* True if `extent`, just freed or turned into a hole, may absorb its neighbour `other`. If the
+ * process has one stream, idle memory joins that stream's own, since no other stream could use it.
+ */
+static bool can_merge(const struct spw_space *space, const struct spw_extent *extent,
+                      const struct spw_extent *other)
 {
     if (other == NULL || other->kind != extent->kind || other->host != extent->host) {
         return false;
     }
-    if (extent->kind == SPW_EXTENT_HOLE || other->lane == extent->lane) {
+    if (extent->kind == SPW_EXTENT_HOLE || other->queue == extent->queue) {
         return true;
     }
-    return space->lanes->streams == 1 && is_stream(extent->lane) &&
-           other->lane->number == SPW_STREAM_QUEUE_IDLE;
+    return space->queues->streams == 1 && is_stream(extent->queue) &&
+           other->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
-static void swallow(struct spw_space *space, struct spw_extent *extent, struct spw_extent *other)
+static void merge(struct spw_space *space, struct spw_extent *extent, struct spw_extent *other)
 {
     unindex(space, other);
     if (other->address < extent->address) {
         extent->address = other->address;
     }
     extent->bytes += other->bytes;
-    if (extent->kind == SPW_EXTENT_FREE && other->lane == extent->lane &&
+    if (extent->kind == SPW_EXTENT_FREE && other->queue == extent->queue &&
         other->seq > extent->seq) {
         extent->seq = other->seq;
     }
     remove_extent(space, other);
 }
 
-/* Joins a free extent or hole, linked but not indexed, with its neighbours, and indexes it. There
- * can be several on a side: idle ones, and behind them the lane's own. */
-static void settle_in(struct spw_space *space, struct spw_extent *extent)
+/* Merges a free extent or hole, linked but not indexed, with its neighbours, and indexes it. There
+ * can be several on each side: idle ones, and behind them those of the queue. */
+static void coalesce(struct spw_space *space, struct spw_extent *extent)
 {
     extent->host = is_on_host(space, extent);
-    while (can_swallow(space, extent, extent->prev)) {
-        swallow(space, extent, extent->prev);
+    while (can_merge(space, extent, extent->prev)) {
+        merge(space, extent, extent->prev);
     }
-    while (can_swallow(space, extent, extent->next)) {
-        swallow(space, extent, extent->next);
+    while (can_merge(space, extent, extent->next)) {
+        merge(space, extent, extent->next);
     }
     index_extent(space, extent);
 }
 
 /* ---- cutting ---- */
 
-/* Cuts the extent at `address`, inside it: the record keeps the lower part and the upper part, of
- * the same kind and order, follows it. Neither is indexed. */
+/* Cuts an extent in two at `address`. The record keeps the lower part; returns the upper part,
+ * which has the same kind and order and follows it. Neither is indexed. */
 static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent, uint64_t address)
 {
     struct spw_extent *upper = spw_pool_extent_take(&space->store);
@@ -175,21 +174,21 @@ static struct spw_extent *cut(struct spw_space *space, struct spw_extent *extent
     return upper;
 }
 
-/* Whether two granules are alike as far as the extents on them are concerned. */
+/* True if two granules are in the same state as far as extents are concerned. */
 static bool alike(const struct spw_granule *a, const struct spw_granule *b)
 {
     return (a->chunk != 0) == (b->chunk != 0) && a->broken == b->broken && a->tier == b->tier;
 }
 
-/* Gives a claim its true kinds, granule by granule, from what is backed now. It is linked but not
- * indexed; lane and seq are those of its free parts. */
+/* Turns a claim into free extents and holes, granule by granule, by what is backed now. It is
+ * linked but not indexed; its `queue` and `seq` are those of its free parts. */
 static void rebuild(struct spw_space *space, struct spw_extent *extent)
 {
     const struct spw_backing *backing = space->backing;
 
-    /* The lane may have been settled while the claim was out of its list. */
-    if (spw_pool_stream_queue_passed(space->lanes, extent->lane->number, extent->seq)) {
-        extent->lane = spw_pool_stream_queue_idle(space->lanes);
+    /* The queue's work may have completed while the claim was not in its list. */
+    if (spw_pool_stream_queue_passed(space->queues, extent->queue->number, extent->seq)) {
+        extent->queue = spw_pool_stream_queue_idle(space->queues);
     }
     for (struct spw_extent *rest = extent; extent != NULL; extent = rest) {
         uint64_t end = spw_pool_extent_end(extent), at = extent->address;
@@ -203,20 +202,20 @@ static void rebuild(struct spw_space *space, struct spw_extent *extent)
                        : first->chunk != 0 ? SPW_EXTENT_FREE
                                            : SPW_EXTENT_HOLE;
         if (!first->broken) {
-            settle_in(space, extent);
+            coalesce(space, extent);
         }
     }
 }
 
-/* Most pieces that rebuilding `bytes` of addresses can give. */
+/* Returns the most pieces that rebuilding `bytes` of addresses can give. */
 static size_t most_pieces(const struct spw_space *space, uint64_t bytes)
 {
     return (size_t)(bytes / space->backing->granule_bytes) + 4;
 }
 
-/* Makes a free extent, linked but not indexed, what it is: out of use as far as it is broken, or
- * all of it when the host has no memory for records. */
-static void sift(struct spw_space *space, struct spw_extent *extent)
+/* Takes the broken granules of a free extent, linked but not indexed, out of use; all of it when
+ * the process has no memory for records. */
+static void retire_broken(struct spw_space *space, struct spw_extent *extent)
 {
     extent->kind = SPW_EXTENT_CLAIM;
     if (spw_pool_extent_reserve(&space->store, most_pieces(space, extent->bytes))) {
@@ -224,25 +223,25 @@ static void sift(struct spw_space *space, struct spw_extent *extent)
     }
 }
 
-void spw_pool_space_condemn(struct spw_space *space, struct spw_extent *extent)
+void spw_pool_space_retire(struct spw_space *space, struct spw_extent *extent)
 {
     unindex(space, extent);
-    sift(space, extent);
+    retire_broken(space, extent);
 }
 
-void spw_pool_space_revive(struct spw_space *space)
+void spw_pool_space_reinstate(struct spw_space *space)
 {
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         for (struct spw_extent *e = space->heaps[i].first; e != NULL; e = e->next) {
             if (e->kind == SPW_EXTENT_CLAIM &&
                 !spw_pool_backing_is_broken(space->backing, e->address, spw_pool_extent_end(e))) {
-                sift(space, e);
+                retire_broken(space, e);
             }
         }
     }
 }
 
-/* ---- life ---- */
+/* ---- the heaps ---- */
 
 static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
 {
@@ -250,23 +249,23 @@ static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)
     *base = end;
 }
 
-void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *lanes,
-                         struct spw_backing *backing, bool host, uint32_t regions)
+void spw_pool_space_init(struct spw_space *space, struct spw_stream_queues *queues,
+                         struct spw_backing *backing, bool host, uint32_t numbered)
 {
-    /* An eighth for small blocks is far more than their share of memory ever is. */
+    /* One part of eight for small blocks is far more than they ever need. */
     enum { PARTS = 8 };
-    uint32_t more = (host ? 1 : 0) + regions;
+    uint32_t more = (host ? 1 : 0) + numbered;
     uint64_t part = spw_pool_backing_up(backing, backing->bytes / (PARTS + more));
     uint64_t at = backing->base, end = backing->base + backing->bytes;
 
     memset(space, 0, sizeof(*space));
-    space->lanes = lanes;
+    space->queues = queues;
     space->backing = backing;
     lay_out(&space->heaps[SPW_HEAP_SMALL], &at, at + part);
     lay_out(&space->heaps[SPW_HEAP_LARGE], &at, end - more * part);
     lay_out(&space->heaps[SPW_HEAP_HOST], &at, at + (host ? part : 0));
-    for (uint32_t i = 0; i < SPW_REGIONS; i++) {
-        lay_out(&space->heaps[SPW_HEAP_REGION + i], &at, at + (i < regions ? part : 0));
+    for (uint32_t i = 0; i < SPW_POOL_HEAPS; i++) {
+        lay_out(&space->heaps[SPW_HEAP_NUMBERED + i], &at, at + (i < numbered ? part : 0));
     }
 }
 
@@ -286,11 +285,11 @@ static struct spw_extent *begin_block(struct spw_space *space, struct spw_extent
 }
 
 struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_heap_class heap,
-                                       uint64_t bytes, const struct spw_stream_queue *lane)
+                                       uint64_t bytes, const struct spw_stream_queue *queue)
 {
     struct spw_extent *idle =
-        spw_pool_bins_best(&spw_pool_stream_queue_idle(space->lanes)->bins[heap], bytes);
-    struct spw_extent *own = lane != NULL ? spw_pool_bins_best(&lane->bins[heap], bytes) : NULL;
+        spw_pool_bins_best(&spw_pool_stream_queue_idle(space->queues)->bins[heap], bytes);
+    struct spw_extent *own = queue != NULL ? spw_pool_bins_best(&queue->bins[heap], bytes) : NULL;
 
     if (idle == NULL || (own != NULL && own->bytes <= idle->bytes)) {
         return own;
@@ -305,15 +304,15 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
         return NULL;
     }
     if (extent->bytes > bytes) {
-        /* The rest keeps its place by age; only its bin changes. */
+        /* The rest keeps its position in the list by age; only its bin changes. */
         struct spw_extent *block = spw_pool_extent_take(&space->store);
-        bool high = spw_pool_window_goes_high(space, bytes);
+        bool high = spw_pool_window_goes_high(space->backing, bytes);
 
         block->address = high ? spw_pool_extent_end(extent) - bytes : extent->address;
         block->bytes = bytes;
         block->heap = extent->heap;
         extent->address += high ? 0 : bytes;
-        spw_pool_bins_resize(&extent->lane->bins[extent->heap], extent, extent->bytes - bytes);
+        spw_pool_bins_resize(&extent->queue->bins[extent->heap], extent, extent->bytes - bytes);
         link_after(heap_of(space, extent), high ? extent : extent->prev, block);
         return begin_block(space, block);
     }
@@ -322,24 +321,24 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
 }
 
 void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
-                         struct spw_stream_queue *lane)
+                         struct spw_stream_queue *queue)
 {
-    spw_pool_backing_stamp(space->backing, block->address, spw_pool_extent_end(block), lane);
+    spw_pool_backing_note_free(space->backing, block->address, spw_pool_extent_end(block), queue);
     block->kind = SPW_EXTENT_FREE;
-    block->lane = lane;
-    block->seq = lane->seq;
+    block->queue = queue;
+    block->seq = queue->seq;
     if (__builtin_expect(space->backing->broken > 0, 0) &&
         spw_pool_backing_is_broken(space->backing, block->address, spw_pool_extent_end(block))) {
-        sift(space, block);
+        retire_broken(space, block);
     } else {
-        settle_in(space, block);
+        coalesce(space, block);
     }
 }
 
-void spw_pool_space_vacate(struct spw_space *space, struct spw_extent *block)
+void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block)
 {
     block->kind = SPW_EXTENT_HOLE;
-    settle_in(space, block);
+    coalesce(space, block);
 }
 
 bool spw_pool_space_can_cut(struct spw_space *space)
@@ -354,29 +353,29 @@ void spw_pool_space_cut_tail(struct spw_space *space, struct spw_extent *block, 
     if (block->bytes > bytes) {
         tail = cut(space, block, block->address + bytes);
         tail->kind = SPW_EXTENT_FREE;
-        tail->lane = spw_pool_stream_queue_idle(space->lanes);
-        tail->seq = tail->lane->seq;
-        settle_in(space, tail);
+        tail->queue = spw_pool_stream_queue_idle(space->queues);
+        tail->seq = tail->queue->seq;
+        coalesce(space, tail);
     }
 }
 
-void spw_pool_space_settle(struct spw_space *space, struct spw_stream_queue *lane)
+void spw_pool_space_release_completed(struct spw_space *space, struct spw_stream_queue *queue)
 {
-    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(space->lanes);
+    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(space->queues);
 
-    while (lane->extents.oldest != NULL && lane->extents.oldest->seq <= lane->done) {
-        struct spw_extent *extent = lane->extents.oldest;
+    while (queue->extents.oldest != NULL && queue->extents.oldest->seq <= queue->done) {
+        struct spw_extent *extent = queue->extents.oldest;
 
         unindex(space, extent);
-        extent->lane = idle;
-        settle_in(space, extent);
+        extent->queue = idle;
+        coalesce(space, extent);
     }
-    spw_pool_stream_queue_collect(space->lanes, lane);
+    spw_pool_stream_queue_collect(space->queues, queue);
 }
 
-/* An extent near `address`: what a granule, the address's own or the next one below that knows,
- * remembers of the block that began in it last. Its record may be another extent's by now; any will
- * do that still touches the granule. */
+/* Returns an extent near `address`. The address's granule, or the next lower one that knows,
+ * remembers the record of the block that began in it last. That record may serve another extent by
+ * now; any extent that touches the granule will do. */
 static struct spw_extent *find_near(const struct spw_space *space, const struct spw_heap *heap,
                                     uint64_t address)
 {
@@ -404,7 +403,7 @@ static const struct spw_heap *heap_at(const struct spw_space *space, uint64_t ad
     return NULL;
 }
 
-/* The first extent of the first heap from this one on that has any. */
+/* Returns the first extent of the first heap, from this one on, that has any. */
 static struct spw_extent *first_from(const struct spw_space *space, int heap)
 {
     struct spw_extent *first = NULL;
@@ -446,7 +445,7 @@ struct spw_extent *spw_pool_space_find(const struct spw_space *space, uint64_t a
 
 /* ---- claims ---- */
 
-/* Moves the frontier so that the last extent, a hole, reaches `end`. */
+/* Moves the frontier to `end`, so that a hole reaches it. Returns that hole. */
 static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap, uint64_t end)
 {
     struct spw_extent *hole = spw_pool_extent_take(&space->store);
@@ -457,16 +456,16 @@ static struct spw_extent *advance(struct spw_space *space, struct spw_heap *heap
     hole->kind = SPW_EXTENT_HOLE;
     link_after(heap, heap->last, hole);
     heap->frontier = end;
-    settle_in(space, hole);
+    coalesce(space, hole);
     return hole;
 }
 
-/* Turns [address, end), all usable, into one claim that begins in `extent`. */
+/* Turns [address, end), all of it usable, into one claim. `extent` is at or before its start. */
 static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent *extent,
                                       uint64_t address, uint64_t end)
 {
     struct spw_extent *claim;
-    struct spw_stream_queue *lane = spw_pool_stream_queue_idle(space->lanes);
+    struct spw_stream_queue *queue = spw_pool_stream_queue_idle(space->queues);
 
     while (spw_pool_extent_end(extent) <= address) {
         extent = extent->next;
@@ -478,8 +477,8 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         index_part(space, extent);
     }
     for (;;) {
-        if (claim->kind == SPW_EXTENT_FREE && claim->lane->number != SPW_STREAM_QUEUE_IDLE) {
-            lane = claim->lane;
+        if (claim->kind == SPW_EXTENT_FREE && claim->queue->number != SPW_STREAM_QUEUE_IDLE) {
+            queue = claim->queue;
         }
         if (spw_pool_extent_end(claim) >= end) {
             break;
@@ -488,7 +487,7 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         unindex(space, extent);
         claim->bytes += extent->bytes;
         claim->kind = extent->kind;
-        claim->lane = extent->kind == SPW_EXTENT_FREE ? extent->lane : lane;
+        claim->queue = extent->kind == SPW_EXTENT_FREE ? extent->queue : queue;
         claim->seq = extent->seq;
         remove_extent(space, extent);
     }
@@ -496,13 +495,13 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
         index_part(space, cut(space, claim, end));
     }
     claim->kind = SPW_EXTENT_CLAIM;
-    claim->lane = lane;
-    claim->seq = lane->seq;
+    claim->queue = queue;
+    claim->seq = queue->seq;
     return claim;
 }
 
 enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class class,
-                                  uint64_t bytes, const struct spw_stream_queue *lane,
+                                  uint64_t bytes, const struct spw_stream_queue *queue,
                                   enum spw_window_kind kind, struct spw_extent **ret_claim)
 {
     struct spw_heap *heap = &space->heaps[class];
@@ -513,7 +512,9 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
     if (kind == SPW_WINDOW_FRESH) {
         bytes = spw_pool_backing_up(backing, bytes); /* holes begin and end with a granule */
     }
-    window = spw_pool_window_best(space, heap, bytes, lane, kind);
+    window = spw_pool_window_best(
+        backing, &(struct spw_window_search){
+                     .heap = heap, .class = class, .bytes = bytes, .queue = queue, .kind = kind});
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
@@ -521,7 +522,7 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
         return SPW_E_NO_HOST;
     }
     space->store.held = most_pieces(space, bytes);
-    /* Where a window begins or ends in a hole, the whole granule is taken and backed. */
+    /* If a window begins or ends in a hole, that whole granule is claimed and backed. */
     if (!spw_pool_backing_has(backing, window.address)) {
         window.address = spw_pool_backing_down(backing, window.address);
     }
@@ -546,7 +547,7 @@ void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim)
     rebuild(space, claim);
 }
 
-struct spw_extent *spw_pool_space_settle_claim(struct spw_space *space, struct spw_extent *claim,
+struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
                                                uint64_t bytes)
 {
     space->store.held = 0;
@@ -570,14 +571,14 @@ static size_t steal_from(struct spw_space *space, enum spw_tier tier, struct spw
                                    spw_pool_extent_end(extent), count);
     if (taken > 0) {
         unindex(space, extent);
-        extent->kind = SPW_EXTENT_CLAIM; /* no piece joins the rest before its turn */
+        extent->kind = SPW_EXTENT_CLAIM; /* keeps pieces from merging with the rest too early */
         rebuild(space, extent);
     }
     return taken;
 }
 
-/* Whether an extent with `has` chunks to take is a better choice than one with `best`, for `count`:
- * the smallest that has enough, else the largest. So few extents are broken up, in few ranges. */
+/* True if an extent with `has` chunks is a better choice than one with `best`, to take `count`: the
+ * smallest that has enough, else the largest. This breaks up few extents. */
 static bool is_better(size_t has, size_t best, size_t count)
 {
     return best < count ? has > best : has >= count && has < best;
@@ -590,13 +591,13 @@ static struct spw_extent *best_victim(const struct spw_space *space, enum spw_he
     struct spw_extent *victim = NULL;
     size_t best = 0;
 
-    for (uint32_t i = 0; i < space->lanes->count; i++) {
-        for (struct spw_extent *e = space->lanes->by_number[i]->extents.oldest; e != NULL;
+    for (uint32_t i = 0; i < space->queues->count; i++) {
+        for (struct spw_extent *e = space->queues->by_number[i]->extents.oldest; e != NULL;
              e = e->age.next) {
             size_t most = (size_t)(e->bytes >> backing->granule_shift), has;
 
             if (e->heap != class || (most < count ? most <= best : best == count)) {
-                continue; /* not to be counted in vain */
+                continue; /* cannot be better: skip the count */
             }
             has = spw_pool_backing_stealable(backing, e->address, spw_pool_extent_end(e));
             if (is_better(has, best, count)) {
@@ -628,9 +629,9 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count)
 {
     size_t taken = steal_from_heap(space, SPW_HEAP_LARGE, count);
 
-    for (int i = 0; i < SPW_REGIONS && taken < count; i++) {
-        if (space->heaps[SPW_HEAP_REGION + i].first != NULL) {
-            taken += steal_from_heap(space, SPW_HEAP_REGION + i, count - taken);
+    for (int i = 0; i < SPW_POOL_HEAPS && taken < count; i++) {
+        if (space->heaps[SPW_HEAP_NUMBERED + i].first != NULL) {
+            taken += steal_from_heap(space, SPW_HEAP_NUMBERED + i, count - taken);
         }
     }
     if (taken < count) {
@@ -639,8 +640,8 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count)
     return taken;
 }
 
-/* Takes every chunk of the host that is free in a heap. */
-static void shed_heap(struct spw_space *space, struct spw_heap *heap)
+/* Evicts every free chunk of the host in a heap. */
+static void evict_heap(struct spw_space *space, struct spw_heap *heap)
 {
     struct spw_extent *e = heap->last;
 
@@ -650,23 +651,23 @@ static void shed_heap(struct spw_space *space, struct spw_heap *heap)
         if (e->kind == SPW_EXTENT_FREE && (e->host || e->heap == SPW_HEAP_HOST)) {
             (void)steal_from(space, SPW_TIER_HOST, e, SIZE_MAX);
         }
-        /* What is left of it may have joined the extent below: then that is yet to be looked at. */
+        /* The rest may have merged with the extent below, which is then the next one to look at. */
         if (e->address == address) {
             e = e->prev;
         }
     }
 }
 
-void spw_pool_space_shed(struct spw_space *space)
+void spw_pool_space_evict_free_host(struct spw_space *space)
 {
     for (int i = 0; i < SPW_HEAP_COUNT && space->host_extents > 0; i++) {
         if (i != SPW_HEAP_HOST) {
-            shed_heap(space, &space->heaps[i]);
+            evict_heap(space, &space->heaps[i]);
         }
     }
 }
 
-void spw_pool_space_shed_host(struct spw_space *space)
+void spw_pool_space_evict_host_heap(struct spw_space *space)
 {
-    shed_heap(space, &space->heaps[SPW_HEAP_HOST]);
+    evict_heap(space, &space->heaps[SPW_HEAP_HOST]);
 }

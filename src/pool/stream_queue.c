@@ -3,203 +3,203 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct spw_stream_queue *lane_add(struct spw_stream_queues *lanes,
-                                         const struct spw_stream *stream)
+static struct spw_stream_queue *add_queue(struct spw_stream_queues *queues,
+                                          const struct spw_stream *stream)
 {
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
-    if (lanes->count == lanes->capacity) {
-        uint32_t capacity = lanes->capacity == 0 ? 16 : lanes->capacity * 2;
+    if (queues->count == queues->capacity) {
+        uint32_t capacity = queues->capacity == 0 ? 16 : queues->capacity * 2;
         struct spw_stream_queue **grown =
-            realloc(lanes->by_number, capacity * sizeof(struct spw_stream_queue *));
+            realloc(queues->by_number, capacity * sizeof(struct spw_stream_queue *));
 
         if (grown == NULL) {
             return NULL;
         }
-        lanes->by_number = grown;
-        lanes->capacity = capacity;
+        queues->by_number = grown;
+        queues->capacity = capacity;
     }
-    lane = calloc(1, sizeof(*lane));
-    if (lane == NULL) {
+    queue = calloc(1, sizeof(*queue));
+    if (queue == NULL) {
         return NULL;
     }
-    lane->number = lanes->count;
-    lane->stream = *stream;
-    lane->owner = pthread_self();
-    lanes->by_number[lanes->count++] = lane;
-    return lane;
+    queue->number = queues->count;
+    queue->stream = *stream;
+    queue->owner = pthread_self();
+    queues->by_number[queues->count++] = queue;
+    return queue;
 }
 
-enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *lanes,
+enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues,
                                          const struct spw_vm_ops *ops, void *vm)
 {
     const struct spw_stream nobody = {.id = SPW_STREAM_ALL};
 
-    memset(lanes, 0, sizeof(*lanes));
-    lanes->ops = ops;
-    lanes->vm = vm;
-    if (lane_add(lanes, &nobody) == NULL || lane_add(lanes, &nobody) == NULL) {
-        spw_pool_stream_queues_fini(lanes, false);
+    memset(queues, 0, sizeof(*queues));
+    queues->ops = ops;
+    queues->vm = vm;
+    if (add_queue(queues, &nobody) == NULL || add_queue(queues, &nobody) == NULL) {
+        spw_pool_stream_queues_fini(queues, false);
         return SPW_E_NO_HOST;
     }
     return SPW_OK;
 }
 
-static struct spw_fence_record *oldest(struct spw_stream_queue *lane)
+static struct spw_fence_record *oldest(struct spw_stream_queue *queue)
 {
-    return &lane->fences[lane->first];
+    return &queue->fences[queue->first];
 }
 
-static struct spw_fence_record *newest(struct spw_stream_queue *lane)
+static struct spw_fence_record *newest(struct spw_stream_queue *queue)
 {
-    return &lane->fences[(lane->first + lane->count - 1) % SPW_STREAM_QUEUE_FENCES];
+    return &queue->fences[(queue->first + queue->count - 1) % SPW_STREAM_QUEUE_FENCES];
 }
 
-static void pop_oldest(struct spw_stream_queue *lane)
+static void pop_oldest(struct spw_stream_queue *queue)
 {
-    lane->first = (lane->first + 1) % SPW_STREAM_QUEUE_FENCES;
-    lane->count--;
+    queue->first = (queue->first + 1) % SPW_STREAM_QUEUE_FENCES;
+    queue->count--;
 }
 
-void spw_pool_stream_queues_fini(struct spw_stream_queues *lanes, bool drop)
+void spw_pool_stream_queues_fini(struct spw_stream_queues *queues, bool drop)
 {
-    for (uint32_t i = 0; i < lanes->count; i++) {
-        struct spw_stream_queue *lane = lanes->by_number[i];
+    for (uint32_t i = 0; i < queues->count; i++) {
+        struct spw_stream_queue *queue = queues->by_number[i];
 
-        while (drop && lane->count > 0) {
-            lanes->ops->drop(lanes->vm, oldest(lane)->fence);
-            pop_oldest(lane);
+        while (drop && queue->count > 0) {
+            queues->ops->drop(queues->vm, oldest(queue)->fence);
+            pop_oldest(queue);
         }
-        free(lane);
+        free(queue);
     }
-    free(lanes->by_number);
-    memset(lanes, 0, sizeof(*lanes));
+    free(queues->by_number);
+    memset(queues, 0, sizeof(*queues));
 }
 
-struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *lanes,
+struct spw_stream_queue *spw_pool_stream_queue_known(const struct spw_stream_queues *queues,
                                                      uint64_t stream_id)
 {
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < lanes->count; i++) {
-        if (!lanes->by_number[i]->vacant && lanes->by_number[i]->stream.id == stream_id) {
-            return lanes->by_number[i];
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < queues->count; i++) {
+        if (!queues->by_number[i]->vacant && queues->by_number[i]->stream.id == stream_id) {
+            return queues->by_number[i];
         }
     }
     return NULL;
 }
 
-static struct spw_stream_queue *lane_open(struct spw_stream_queues *lanes,
-                                          const struct spw_stream *stream)
+static struct spw_stream_queue *open_queue(struct spw_stream_queues *queues,
+                                           const struct spw_stream *stream)
 {
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
-    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < lanes->count; i++) {
-        lane = lanes->by_number[i];
-        if (lane->vacant) {
-            lane->stream = *stream;
-            lane->owner = pthread_self();
-            lane->retired = lane->vacant = false;
-            lanes->streams++;
-            return lane;
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < queues->count; i++) {
+        queue = queues->by_number[i];
+        if (queue->vacant) {
+            queue->stream = *stream;
+            queue->owner = pthread_self();
+            queue->retired = queue->vacant = false;
+            queues->streams++;
+            return queue;
         }
     }
-    lane = lane_add(lanes, stream);
-    lanes->streams += lane != NULL;
-    return lane;
+    queue = add_queue(queues, stream);
+    queues->streams += queue != NULL;
+    return queue;
 }
 
-struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *lanes,
+struct spw_stream_queue *spw_pool_stream_queue_enter(struct spw_stream_queues *queues,
                                                      const struct spw_stream *stream)
 {
-    struct spw_stream_queue *lane = spw_pool_stream_queue_known(lanes, stream->id);
+    struct spw_stream_queue *queue = spw_pool_stream_queue_known(queues, stream->id);
 
-    if (lane == NULL) {
-        lane = lane_open(lanes, stream);
+    if (queue == NULL) {
+        queue = open_queue(queues, stream);
     }
-    if (lane != NULL) {
-        lanes->cache[stream->id % SPW_STREAM_QUEUE_CACHE] = lane;
+    if (queue != NULL) {
+        queues->cache[stream->id % SPW_STREAM_QUEUE_CACHE] = queue;
     }
-    return lane;
+    return queue;
 }
 
-/* Whether a fence can be recorded on the lane's own stream by the calling thread. */
-static bool can_name(const struct spw_stream_queue *lane)
+/* True if the calling thread can record a fence on the queue's own stream. */
+static bool can_name(const struct spw_stream_queue *queue)
 {
-    if (lane->number == SPW_STREAM_QUEUE_ALL || lane->retired) {
+    if (queue->number == SPW_STREAM_QUEUE_ALL || queue->retired) {
         return false;
     }
-    return !lane->stream.thread_bound || pthread_equal(lane->owner, pthread_self());
+    return !queue->stream.thread_bound || pthread_equal(queue->owner, pthread_self());
 }
 
-enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *lanes,
-                                         struct spw_stream_queue *lane)
+enum spw_err spw_pool_stream_queue_fence(struct spw_stream_queues *queues,
+                                         struct spw_stream_queue *queue)
 {
-    struct spw_fence_record record = {.seq = lane->seq};
+    struct spw_fence_record record = {.seq = queue->seq};
     const struct spw_stream *stream;
     enum spw_err err;
 
-    if (lane->number == SPW_STREAM_QUEUE_IDLE || lane->fenced == lane->seq ||
-        lane->done == lane->seq) {
+    if (queue->number == SPW_STREAM_QUEUE_IDLE || queue->fenced == queue->seq ||
+        queue->done == queue->seq) {
         return SPW_OK;
     }
-    stream = can_name(lane) ? &lane->stream : &spw_pool_stream_queue_all(lanes)->stream;
-    err = lanes->ops->fence(lanes->vm, stream, &record.fence);
+    stream = can_name(queue) ? &queue->stream : &spw_pool_stream_queue_all(queues)->stream;
+    err = queues->ops->fence(queues->vm, stream, &record.fence);
     if (err != SPW_OK) {
         return err;
     }
-    if (lane->count == SPW_STREAM_QUEUE_FENCES) {
-        /* The ring is full: the new fence covers what the newest one did. */
-        lanes->ops->drop(lanes->vm, newest(lane)->fence);
-        lane->count--;
+    if (queue->count == SPW_STREAM_QUEUE_FENCES) {
+        /* The ring is full: the new fence covers everything that the newest one does. */
+        queues->ops->drop(queues->vm, newest(queue)->fence);
+        queue->count--;
     }
-    lane->count++;
-    *newest(lane) = record;
-    lane->fenced = lane->seq;
-    lane->unfenced_bytes = 0;
+    queue->count++;
+    *newest(queue) = record;
+    queue->fenced = queue->seq;
+    queue->unfenced_bytes = 0;
     return SPW_OK;
 }
 
-static void completed(struct spw_stream_queue *lane, uint64_t seq)
+static void completed(struct spw_stream_queue *queue, uint64_t seq)
 {
-    if (seq > lane->done) {
-        lane->done = seq;
+    if (seq > queue->done) {
+        queue->done = seq;
     }
 }
 
-bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *lanes,
-                                        struct spw_stream_queue *lane, uint64_t clock)
+bool spw_pool_stream_queue_synchronized(struct spw_stream_queues *queues,
+                                        struct spw_stream_queue *queue, uint64_t clock)
 {
-    uint64_t before = lane->done;
+    uint64_t before = queue->done;
 
-    completed(lane, clock < lane->seq ? clock : lane->seq);
-    while (lane->count > 0 && oldest(lane)->seq <= lane->done) {
-        lanes->ops->drop(lanes->vm, oldest(lane)->fence);
-        pop_oldest(lane);
+    completed(queue, clock < queue->seq ? clock : queue->seq);
+    while (queue->count > 0 && oldest(queue)->seq <= queue->done) {
+        queues->ops->drop(queues->vm, oldest(queue)->fence);
+        pop_oldest(queue);
     }
-    return lane->done > before;
+    return queue->done > before;
 }
 
-bool spw_pool_stream_queue_poll(struct spw_stream_queues *lanes, struct spw_stream_queue *lane)
+bool spw_pool_stream_queue_poll(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
 {
-    uint64_t before = lane->done;
+    uint64_t before = queue->done;
 
-    while (lane->count > 0 && lanes->ops->query(lanes->vm, oldest(lane)->fence) == SPW_OK) {
-        completed(lane, oldest(lane)->seq);
-        lanes->ops->drop(lanes->vm, oldest(lane)->fence);
-        pop_oldest(lane);
+    while (queue->count > 0 && queues->ops->query(queues->vm, oldest(queue)->fence) == SPW_OK) {
+        completed(queue, oldest(queue)->seq);
+        queues->ops->drop(queues->vm, oldest(queue)->fence);
+        pop_oldest(queue);
     }
-    return lane->done > before;
+    return queue->done > before;
 }
 
-struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_queues *lanes,
+struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_queues *queues,
                                                             struct spw_fence_record *ret_record)
 {
     struct spw_stream_queue *chosen = NULL;
 
-    /* Of all lanes the one with most freed memory behind its oldest fence would be best; which that
-     * is costs a walk, and near the limit every lane is waited for in turn anyway. */
-    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < lanes->count && chosen == NULL; i++) {
-        if (lanes->by_number[i]->count > 0) {
-            chosen = lanes->by_number[i];
+    /* The queue with most freed memory behind its oldest fence would be best, but finding it takes
+     * a walk over all of them, and near the limit every queue is waited for in turn anyway. */
+    for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < queues->count && chosen == NULL; i++) {
+        if (queues->by_number[i]->count > 0) {
+            chosen = queues->by_number[i];
         }
     }
     if (chosen != NULL) {
@@ -209,32 +209,32 @@ struct spw_stream_queue *spw_pool_stream_queue_take_pending(struct spw_stream_qu
     return chosen;
 }
 
-void spw_pool_stream_queue_waited(struct spw_stream_queues *lanes, struct spw_stream_queue *lane,
+void spw_pool_stream_queue_waited(struct spw_stream_queues *queues, struct spw_stream_queue *queue,
                                   struct spw_fence_record record, bool is_complete)
 {
-    if (!is_complete && lane->count == 0 && record.seq > lane->done) {
-        lane->first = (lane->first + SPW_STREAM_QUEUE_FENCES - 1) % SPW_STREAM_QUEUE_FENCES;
-        lane->count++;
-        *oldest(lane) = record;
+    if (!is_complete && queue->count == 0 && record.seq > queue->done) {
+        queue->first = (queue->first + SPW_STREAM_QUEUE_FENCES - 1) % SPW_STREAM_QUEUE_FENCES;
+        queue->count++;
+        *oldest(queue) = record;
         return;
     }
     if (is_complete) {
-        completed(lane, record.seq);
+        completed(queue, record.seq);
     }
-    lanes->ops->drop(lanes->vm, record.fence); /* if incomplete, a newer one covers it or did */
+    queues->ops->drop(queues->vm, record.fence); /* if it is incomplete, a newer one covers it */
 }
 
-void spw_pool_stream_queue_collect(struct spw_stream_queues *lanes, struct spw_stream_queue *lane)
+void spw_pool_stream_queue_collect(struct spw_stream_queues *queues, struct spw_stream_queue *queue)
 {
-    struct spw_stream_queue **cached = &lanes->cache[lane->stream.id % SPW_STREAM_QUEUE_CACHE];
+    struct spw_stream_queue **cached = &queues->cache[queue->stream.id % SPW_STREAM_QUEUE_CACHE];
 
-    if (!lane->retired || lane->vacant || lane->count > 0 || lane->done < lane->seq ||
-        lane->extents.oldest != NULL) {
+    if (!queue->retired || queue->vacant || queue->count > 0 || queue->done < queue->seq ||
+        queue->extents.oldest != NULL) {
         return;
     }
-    if (*cached == lane) {
+    if (*cached == queue) {
         *cached = NULL;
     }
-    lane->vacant = true;
-    lanes->streams--;
+    queue->vacant = true;
+    queues->streams--;
 }

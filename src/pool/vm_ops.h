@@ -1,9 +1,9 @@
-/* What the pool needs of a device: the seam between the pure core and the driver.
+/* The interface that the pool needs from a device.
  *
- * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool
- * calls it with its own lock held, except wait_host and wait_soon, which are called with no lock.
- * Members may be called from any thread and must not call back into the pool. Addresses and sizes
- * are multiples of the granule the pool was created with, `vm` is the cookie given at creation. */
+ * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool calls
+ * it with its own lock held, except wait_host and wait_soon, which are called without. Members may
+ * be called from any thread and must not call back into the pool. Addresses and sizes are multiples
+ * of the pool's granule; `vm` is the cookie given at creation. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,79 +12,78 @@
 
 #include "common/err.h"
 
-/* Where a chunk's physical memory is. */
+/* The tier of a chunk: where its physical memory is. */
 enum spw_tier { SPW_TIER_DEVICE, SPW_TIER_HOST, SPW_TIER_COUNT };
 
-/* A stream as the pool sees it. `id` is unique for the life of the process (cuStreamGetId), the
- * handle is what the seam needs to talk about it and may be recycled once the stream is gone.
- * `id` 0 stands for "everything submitted to the device so far, on any stream". */
+/* A stream as the pool sees it. `id` is unique for the life of the process (cuStreamGetId). The
+ * handle is for the backend and may be reused once the stream is gone. `id` 0 stands for
+ * "everything submitted to the device so far, on any stream". */
 struct spw_stream {
     uint64_t id;
     void *handle;
-    void *context;     /* the context it belongs to; what else the seam needs to reach it */
+    void *context;     /* its context, for the backend */
     bool thread_bound; /* the handle names this stream only on the calling thread */
 };
 
 enum { SPW_STREAM_ALL = 0 };
 
-/* One of several copies that are made together. */
+/* One copy of a batch. */
 struct spw_vm_copy {
     uint64_t to, from, bytes;
 };
 
 struct spw_vm_ops {
-    /* Reserves address space; nothing is backed. */
+    /* Reserve and release address space; nothing is backed. */
     enum spw_err (*reserve)(void *vm, uint64_t bytes, uint64_t *ret_address);
     void (*unreserve)(void *vm, uint64_t address, uint64_t bytes);
 
-    /* Creates one chunk: NO_MEMORY when the tier is full. */
+    /* Create and release one chunk. NO_MEMORY when the tier is full. */
     enum spw_err (*create)(void *vm, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk);
     enum spw_err (*release)(void *vm, uint64_t chunk);
 
-    /* Maps a whole chunk; it cannot be accessed before set_access, which takes a range of one or
-     * more whole mappings and applies the device's present access list. */
+    /* Maps a whole chunk, without access. set_access takes a range of one or more whole mappings
+     * and applies the device's present access list. */
     enum spw_err (*map)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
     enum spw_err (*set_access)(void *vm, uint64_t address, uint64_t bytes);
-    /* Unmaps `bytes` made of whole mappings of `chunk_bytes` each. Acts at once on the host: the
-     * pool calls it only when all device work that may touch the range is complete. On failure
-     * *ret_done is how many bytes from the start are unmapped nevertheless. */
+    /* Unmaps `bytes` made of whole mappings of `chunk_bytes` each, at once on the host: the pool
+     * calls it only when all device work that may touch the range is complete. On failure *ret_done
+     * is how many bytes from the start are unmapped nevertheless. */
     enum spw_err (*unmap)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
                           uint64_t *ret_done);
 
     /* Records a new fence that completes when everything submitted to `stream` so far has. AGAIN
-     * when it cannot be recorded now (a capture is open). The fence is given back by drop. */
+     * when that is impossible now (a capture is open). The pool gives the fence back with drop. */
     enum spw_err (*fence)(void *vm, const struct spw_stream *stream, void **ret_fence);
-    /* OK when complete, AGAIN when not, or when it may not be asked now. Never blocks. */
+    /* OK when complete, AGAIN when not or when it may not be queried now. Never blocks. */
     enum spw_err (*query)(void *vm, void *fence);
-    /* Blocks the calling thread until the fence completes; AGAIN when that is not allowed now. */
+    /* Blocks the calling thread until the fence completes. AGAIN when that is not allowed now. */
     enum spw_err (*wait_host)(void *vm, void *fence);
-    /* The same, but AGAIN as well when it takes longer than the seam is set to wait. */
+    /* As wait_host, but AGAIN also when it takes longer than the backend's limit for waits. */
     enum spw_err (*wait_soon)(void *vm, void *fence);
-    /* Makes later work of `stream` wait for the fence; does not block the calling thread. */
+    /* Makes later work of `stream` wait for the fence. Does not block the calling thread. */
     enum spw_err (*wait_stream)(void *vm, const struct spw_stream *stream, void *fence);
     void (*drop)(void *vm, void *fence);
     /* Whether a fence of SPW_STREAM_ALL completes only in a call of wait_host or wait_soon, which
      * waits for the whole device, as long as that takes. */
     bool (*defers)(void *vm);
 
-    /* Finds out by doing it whether chunks can be on the host and be reached by the device:
-     * UNSUPPORTED when not. *ret_moves: whether `copy` can be used as well. Called once, before the
-     * first chunk of the host is created. */
+    /* Tests, by doing it, whether chunks can be on the host and be used by the device: UNSUPPORTED
+     * when not. *ret_moves: `copy` can be used as well. Called once, before the first chunk of the
+     * host is created. */
     enum spw_err (*probe_host)(void *vm, bool *ret_moves);
-    /* For a device that cannot have chunks on the host. Gets a piece of page-locked memory that the
-     * device reaches where it is, at an address of the seam's choice: NO_MEMORY if there is none.
-     * Gives one back: AGAIN, at once, while the device is at work, or if it cannot be done now. */
+    /* For devices that cannot use chunks on the host. pin allocates page-locked memory that the
+     * device can use, at an address that the backend chooses: NO_MEMORY if there is none. unpin
+     * releases it: AGAIN, at once, while the device is busy or if it is impossible now. */
     enum spw_err (*pin)(void *vm, uint64_t bytes, uint64_t *ret_address, uint64_t *ret_memory);
     enum spw_err (*unpin)(void *vm, uint64_t memory);
-    /* Finds out by doing it whether the device reaches such a piece. */
+    /* Tests, by doing it, whether the device can use such memory. */
     enum spw_err (*probe_pinned)(void *vm, uint64_t address, uint64_t bytes);
-    /* Enqueues copies to a tier on a stream of the seam's own, one for each tier; with `after_all`
-     * behind everything submitted to the device so far. *ret_fence completes with the last one.
-     * AGAIN when it cannot be done now. On failure *ret_fence is set, not NULL, if some copies were
-     * enqueued. */
+    /* Enqueues copies to a tier on a stream of the backend, one per tier; with `after_all` behind
+     * everything submitted to the device so far. *ret_fence completes with the last copy. AGAIN
+     * when it is impossible now. On failure *ret_fence is not NULL if some copies were enqueued. */
     enum spw_err (*copy)(void *vm, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
                          bool after_all, void **ret_fence);
-    /* A hash of the content of a range; 0 if the device does not keep its content, as a simulated
-     * one may. Blocks until what was submitted is done. */
+    /* Hashes the content of a range; 0 if the device does not keep content, as a simulated one may.
+     * Blocks until earlier work is done. */
     enum spw_err (*hash)(void *vm, uint64_t address, uint64_t bytes, uint64_t *ret_hash);
 };

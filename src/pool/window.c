@@ -1,87 +1,81 @@
 #include "pool/window.h"
 
-/* Whose block a window is for. */
-struct tenant {
-    const struct spw_stream_queue *lane; /* NULL: idle memory only */
-    enum spw_window_kind kind;
-};
-
-static bool usable(const struct spw_extent *extent, const struct tenant *tenant)
+static bool usable(const struct spw_extent *extent, const struct spw_window_search *search)
 {
     return extent->kind == SPW_EXTENT_HOLE ||
-           (extent->kind == SPW_EXTENT_FREE && tenant->kind != SPW_WINDOW_FRESH &&
-            (tenant->kind == SPW_WINDOW_ANY || !extent->host) &&
-            (extent->lane->number == SPW_STREAM_QUEUE_IDLE || extent->lane == tenant->lane));
+           (extent->kind == SPW_EXTENT_FREE && search->kind != SPW_WINDOW_FRESH &&
+            (search->kind == SPW_WINDOW_ANY || !extent->host) &&
+            (extent->queue->number == SPW_STREAM_QUEUE_IDLE || extent->queue == search->queue));
 }
 
-static void consider(const struct spw_space *space, struct spw_window *best,
+static void consider(const struct spw_backing *backing, struct spw_window *best,
                      struct spw_window window)
 {
     window.missing =
-        spw_pool_backing_missing(space->backing, window.address, window.address + window.bytes);
+        spw_pool_backing_missing(backing, window.address, window.address + window.bytes);
     if (best->bytes == 0 || window.missing < best->missing ||
         (window.missing == best->missing && window.slack < best->slack)) {
         *best = window;
     }
 }
 
-/* Weighs the run of usable extents that begins with `first`, at both of its ends, the end that such
- * blocks go to before the other. The run that reaches the frontier may go on behind it. */
-static void consider_run(const struct spw_space *space, const struct spw_heap *heap,
-                         struct spw_extent *first, uint64_t bytes, const struct tenant *tenant,
-                         struct spw_window *best)
+/* Considers both ends of the run of usable extents that begins with `first`, the preferred end for
+ * blocks of this size first. A run that reaches the frontier may continue behind it. */
+static void consider_run(const struct spw_backing *backing, const struct spw_window_search *search,
+                         struct spw_extent *first, struct spw_window *best)
 {
     struct spw_extent *last = first;
-    uint64_t end;
+    uint64_t bytes = search->bytes, end;
 
-    while (last->next != NULL && usable(last->next, tenant)) {
+    while (last->next != NULL && usable(last->next, search)) {
         last = last->next;
     }
     end = spw_pool_extent_end(last);
     if (last->next == NULL) {
-        if (heap->end - first->address >= bytes) {
-            consider(space, best, (struct spw_window){first->address, bytes, UINT64_MAX, 0, first});
+        if (search->heap->end - first->address >= bytes) {
+            consider(backing, best,
+                     (struct spw_window){first->address, bytes, UINT64_MAX, 0, first});
         }
     } else if (end - first->address >= bytes) {
+        bool high = spw_pool_window_goes_high(backing, bytes);
         uint64_t slack = end - first->address - bytes;
-        uint64_t preferred = spw_pool_window_goes_high(space, bytes) ? end - bytes : first->address;
-        uint64_t other = spw_pool_window_goes_high(space, bytes) ? first->address : end - bytes;
+        uint64_t preferred = high ? end - bytes : first->address;
+        uint64_t other = high ? first->address : end - bytes;
 
-        consider(space, best, (struct spw_window){preferred, bytes, slack, 0, first});
-        consider(space, best, (struct spw_window){other, bytes, slack, 0, first});
+        consider(backing, best, (struct spw_window){preferred, bytes, slack, 0, first});
+        consider(backing, best, (struct spw_window){other, bytes, slack, 0, first});
     }
 }
 
-static void consider_list(const struct spw_space *space, const struct spw_heap *heap,
-                          const struct spw_age_list *list, uint64_t bytes,
-                          const struct tenant *tenant, struct spw_window *best)
+static void consider_list(const struct spw_backing *backing, const struct spw_window_search *search,
+                          const struct spw_age_list *list, struct spw_window *best)
 {
     for (struct spw_extent *e = list->oldest; e != NULL; e = e->age.next) {
-        if (&space->heaps[e->heap] == heap && usable(e, tenant) &&
-            (e->prev == NULL || !usable(e->prev, tenant))) {
-            consider_run(space, heap, e, bytes, tenant, best);
+        if (e->heap == search->class && usable(e, search) &&
+            (e->prev == NULL || !usable(e->prev, search))) {
+            consider_run(backing, search, e, best);
         }
     }
 }
 
-struct spw_window spw_pool_window_best(const struct spw_space *space, const struct spw_heap *heap,
-                                       uint64_t bytes, const struct spw_stream_queue *lane,
-                                       enum spw_window_kind kind)
+struct spw_window spw_pool_window_best(const struct spw_backing *backing,
+                                       const struct spw_window_search *search)
 {
-    const struct tenant tenant = {lane, kind};
+    const struct spw_heap *heap = search->heap;
     struct spw_window best = {0};
 
-    consider_list(space, heap, &heap->holes, bytes, &tenant, &best);
-    if (kind != SPW_WINDOW_FRESH) {
-        consider_list(space, heap, &spw_pool_stream_queue_idle(space->lanes)->extents, bytes,
-                      &tenant, &best);
+    consider_list(backing, search, &heap->holes, &best);
+    if (search->kind != SPW_WINDOW_FRESH) {
+        consider_list(backing, search, &spw_pool_stream_queue_idle(backing->queues)->extents,
+                      &best);
     }
-    if (kind != SPW_WINDOW_FRESH && lane != NULL) {
-        consider_list(space, heap, &lane->extents, bytes, &tenant, &best);
+    if (search->kind != SPW_WINDOW_FRESH && search->queue != NULL) {
+        consider_list(backing, search, &search->queue->extents, &best);
     }
-    if ((heap->last == NULL || !usable(heap->last, &tenant)) &&
-        heap->end - heap->frontier >= bytes) {
-        consider(space, &best, (struct spw_window){heap->frontier, bytes, UINT64_MAX, 0, NULL});
+    if ((heap->last == NULL || !usable(heap->last, search)) &&
+        heap->end - heap->frontier >= search->bytes) {
+        consider(backing, &best,
+                 (struct spw_window){heap->frontier, search->bytes, UINT64_MAX, 0, NULL});
     }
     return best;
 }

@@ -1,31 +1,52 @@
-/* The choice of a window: the addresses that a claim is made of. Changes nothing. Caller holds the
- * pool's lock. */
+/* The choice of a window: the addresses that a claim is made of. Changes nothing. Not thread-safe:
+ * the caller holds the pool's lock. */
 #pragma once
 
-#include "pool/space.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pool/backing.h"
+#include "pool/extent.h"
+#include "pool/stream_queue.h"
+
+/* The extents that a window may be made of. */
+enum spw_window_kind {
+    SPW_WINDOW_DEVICE, /* backed on the device, or not at all */
+    SPW_WINDOW_ANY,    /* also backed on the host */
+    SPW_WINDOW_FRESH   /* whole granules of which none is backed */
+};
+
+struct spw_window_search {
+    const struct spw_heap *heap;
+    enum spw_heap_class class; /* of the heap */
+    uint64_t bytes;
+    const struct spw_stream_queue *queue; /* its free memory may be used besides idle memory; NULL:
+                                             idle memory only */
+    enum spw_window_kind kind;
+};
 
 struct spw_window {
     uint64_t address, bytes;  /* bytes 0: no run is long enough */
-    uint64_t slack;           /* what is left over of the run it is cut from */
+    uint64_t slack;           /* left over of the run that it is cut from */
     size_t missing;           /* granules to back */
     struct spw_extent *first; /* of the run; NULL: everything is behind the frontier */
 };
 
-/* Blocks of so many granules are cut from the high end of what is free, smaller ones from the low
- * end. So the small ones gather, and seldom pin a granule each between large ones: on the traces
- * the capacity with no allowance rose from 96.6 to 98.0 % and nothing else got worse (eight was the
- * best of 2 to 16). Heaps of their own for sizes in between pack still better, but then the heaps
- * take granules from each other all the time: hundreds of steals a step. */
+/* Blocks of at least this many granules are cut from the high end of free extents, smaller ones
+ * from the low end. Small blocks so gather and seldom keep a granule each between large ones. On
+ * the recorded traces the capacity with no growth allowance rose from 96.6 to 98.0 % and nothing
+ * got worse; 8 was the best of 2 to 16. Separate heaps for medium sizes pack even better, but then
+ * the heaps take granules from each other hundreds of times a step. */
 enum { SPW_WINDOW_HIGH_GRANULES = 8 };
 
-static inline bool spw_pool_window_goes_high(const struct spw_space *space, uint64_t bytes)
+/* True if blocks of `bytes` are cut from the high end. */
+static inline bool spw_pool_window_goes_high(const struct spw_backing *backing, uint64_t bytes)
 {
-    return bytes >= SPW_WINDOW_HIGH_GRANULES * space->backing->granule_bytes;
+    return bytes >= SPW_WINDOW_HIGH_GRANULES * backing->granule_bytes;
 }
 
-/* The window of a heap for `bytes` that needs the fewest new granules; of those, the one that
- * leaves the least of its run. `lane`: whose free memory it may be made of beside what is idle, or
- * NULL. */
-struct spw_window spw_pool_window_best(const struct spw_space *space, const struct spw_heap *heap,
-                                       uint64_t bytes, const struct spw_stream_queue *lane,
-                                       enum spw_window_kind kind);
+/* Returns the window that needs the fewest new granules; of those, the one that leaves the least of
+ * its run. */
+struct spw_window spw_pool_window_best(const struct spw_backing *backing,
+                                       const struct spw_window_search *search);

@@ -31,7 +31,7 @@ bool spw_serve_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret
     move(ret_entry, false);
     pool = spw_track_device_opened(&spw_process.devices[ret_entry->ordinal]);
     if (ret_entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        spw_pool_discharge_for(pool, ret_entry->bytes, ret_entry->site);
+        spw_pool_discharge(pool, ret_entry->bytes, ret_entry->site);
     }
     return true;
 }
@@ -41,7 +41,7 @@ void spw_serve_account_not_freed(CUdeviceptr address, const struct spw_ledger_en
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
 
     if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        (void)spw_pool_charge_for(pool, entry->bytes, entry->site);
+        (void)spw_pool_charge(pool, entry->bytes, entry->site);
     }
     move(entry, true);
     spw_track_ledger_add(address, entry);

@@ -16,21 +16,21 @@
 enum outcome { TAKEN, REFUSED, PASSED };
 
 /* Passes one on because of spillway's own trouble. */
-static enum outcome fail_open(const struct spw_request *request)
+static enum outcome fail_open(const struct spw_track_request *request)
 {
     spw_counter_add(&request->device->counters->failed_open, 1);
     return PASSED;
 }
 
 /* Observe mode: the real driver allocates what the limit allows. */
-static enum outcome charge(struct spw_pool *pool, struct spw_request *request)
+static enum outcome charge(struct spw_pool *pool, struct spw_track_request *request)
 {
     enum spw_err err =
-        spw_pool_charge_for(pool, spw_serve_account_round(request->bytes), request->site);
+        spw_pool_charge(pool, spw_serve_account_round(request->asked.bytes), request->asked.site);
 
     if (err == SPW_E_LIMIT) {
-        (void)spw_serve_account_oom(request->device, pool, request->api, request->bytes,
-                                    request->site, err);
+        (void)spw_serve_account_oom(request->device, pool, request->asked.api, request->asked.bytes,
+                                    request->asked.site, err);
         return REFUSED;
     }
     if (err == SPW_OK) {
@@ -40,47 +40,48 @@ static enum outcome charge(struct spw_pool *pool, struct spw_request *request)
 }
 
 /* On the device, or as spilling can have it. */
-static inline enum spw_err alloc_plainly(const struct spw_request *request, uint64_t *ret_address)
+static inline enum spw_err alloc_plainly(const struct spw_track_request *request,
+                                         struct spw_result *ret_result)
 {
-    enum spw_err err = spw_pool_alloc_for(request->pool, request->bytes, request->stream,
-                                          request->context, request->site, ret_address);
+    enum spw_err err = spw_pool_alloc(request->pool, &request->asked, ret_result);
 
     return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
-               ? spw_track_spill_alloc(request, /* wish */ NULL, err, ret_address)
+               ? spw_track_spill_alloc(request, err, ret_result)
                : err;
 }
 
 /* With a policy in force: what the rule that decides wishes, as far as it can be had. */
-static __attribute__((noinline)) enum spw_err alloc_by_policy(const struct spw_request *request,
-                                                              uint64_t *ret_address)
+static __attribute__((noinline)) enum spw_err
+alloc_by_policy(const struct spw_track_request *request, struct spw_result *ret_result)
 {
-    const char *api =
-        spw_track_call.fn == SPW_FN_COUNT ? request->api : spw_driver_symbol(spw_track_call.fn);
+    const char *api = spw_track_call.fn == SPW_FN_COUNT ? request->asked.api
+                                                        : spw_driver_symbol(spw_track_call.fn);
     struct spw_decision decision;
 
-    return spw_serve_decision_make(request->device, request->bytes, request->site, api, &decision)
-               ? spw_serve_placement_alloc(request, &decision, ret_address)
-               : alloc_plainly(request, ret_address);
+    return spw_serve_decision_make(request->device, request->asked.bytes, request->asked.site, api,
+                                   &decision)
+               ? spw_serve_placement_alloc(request, &decision, ret_result)
+               : alloc_plainly(request, ret_result);
 }
 
-static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
+static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
     struct spw_pool *pool = spw_track_device_pool(request->device);
-    uint64_t address;
+    struct spw_result result;
     enum spw_err err;
 
     if (pool == NULL) {
         return fail_open(request);
     }
     request->pool = pool;
-    request->site = spw_track_site(request->api);
+    request->asked.site = spw_track_site(request->asked.api);
     if (SPW_UNLIKELY(spw_process.mode == SPW_MODE_OBSERVE)) {
         return charge(pool, request);
     }
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_policy, memory_order_acquire) != NULL)) {
-        err = alloc_by_policy(request, &address);
+        err = alloc_by_policy(request, &result);
     } else {
-        err = alloc_plainly(request, &address);
+        err = alloc_plainly(request, &result);
     }
     if (SPW_UNLIKELY(spw_process.check)) {
         spw_track_device_check(request->device, pool);
@@ -90,14 +91,14 @@ static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
             SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&request->device->tier) : NULL;
 
         if (SPW_UNLIKELY(tier != NULL)) {
-            spw_migrate_allocated(tier, address, request->bytes, request->site);
+            spw_migrate_allocated(tier, result.address, request->asked.bytes, request->asked.site);
         }
-        *ret_address = address;
+        *ret_address = result.address;
         return TAKEN;
     }
     if (err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY || err == SPW_E_QUOTA) {
-        (void)spw_serve_account_oom(request->device, pool, request->api, request->bytes,
-                                    request->site, err);
+        (void)spw_serve_account_oom(request->device, pool, request->asked.api, request->asked.bytes,
+                                    request->asked.site, err);
         return REFUSED;
     }
     return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
@@ -105,16 +106,17 @@ static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
 
 /* The real driver answered a request that passed. It is entered with the size it was charged with.
  */
-static CUresult settle(const struct spw_request *request, CUresult result,
+static CUresult settle(const struct spw_track_request *request, CUresult result,
                        const CUdeviceptr *address)
 {
     struct spw_pool *pool = spw_track_device_opened(request->device);
-    uint64_t bytes = spw_serve_account_round(request->bytes);
+    uint64_t bytes = spw_serve_account_round(request->asked.bytes);
 
     if (result == CUDA_SUCCESS) {
-        spw_serve_account_allocated(request->device, *address, request->kind, bytes, request->site);
+        spw_serve_account_allocated(request->device, *address, request->kind, bytes,
+                                    request->asked.site);
     } else if (request->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        spw_pool_discharge_for(pool, bytes, request->site);
+        spw_pool_discharge(pool, bytes, request->asked.site);
     }
     return result;
 }
@@ -123,11 +125,11 @@ static CUresult settle(const struct spw_request *request, CUresult result,
 static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint64_t bytes)
 {
     const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
-    struct spw_request request;
+    struct spw_track_request request;
 
     if (here != NULL) {
-        request =
-            (struct spw_request){.device = &spw_process.devices[here->ordinal], .bytes = bytes};
+        request = (struct spw_track_request){.device = &spw_process.devices[here->ordinal],
+                                             .asked.bytes = bytes};
         (void)fail_open(&request);
         return settle(&request, result, address);
     }
@@ -141,17 +143,17 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     const struct spw_stream_info *here =
         dptr != NULL && bytesize > 0 ? spw_track_stream_current() : NULL;
     struct spw_driver *driver = spw_track_driver();
-    struct spw_request request;
+    struct spw_track_request request;
     enum outcome outcome;
     CUresult result;
 
     if (here == NULL) {
         return driver->cuMemAlloc_v2(dptr, bytesize);
     }
-    request = (struct spw_request){.device = &spw_process.devices[here->ordinal],
-                                   .context = here->stream.context,
-                                   .bytes = bytesize,
-                                   .api = "cuMemAlloc"};
+    request = (struct spw_track_request){.device = &spw_process.devices[here->ordinal],
+                                         .asked.context = here->stream.context,
+                                         .asked.bytes = bytesize,
+                                         .asked.api = "cuMemAlloc"};
     outcome = take(&request, dptr);
     if (SPW_LIKELY(outcome != PASSED)) {
         return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -172,17 +174,17 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
     const struct spw_stream_info *here = sound ? spw_track_stream_current() : NULL;
     size_t pitch = (WidthInBytes + PITCH_BYTES - 1) & ~(size_t)(PITCH_BYTES - 1);
     struct spw_driver *driver = spw_track_driver();
-    struct spw_request request;
+    struct spw_track_request request;
     enum outcome outcome;
     CUresult result;
 
     if (here == NULL || pitch > SIZE_MAX / Height) {
         return driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes);
     }
-    request = (struct spw_request){.device = &spw_process.devices[here->ordinal],
-                                   .context = here->stream.context,
-                                   .bytes = pitch * Height,
-                                   .api = "cuMemAllocPitch"};
+    request = (struct spw_track_request){.device = &spw_process.devices[here->ordinal],
+                                         .asked.context = here->stream.context,
+                                         .asked.bytes = pitch * Height,
+                                         .asked.api = "cuMemAllocPitch"};
     outcome = take(&request, dptr);
     if (outcome == TAKEN) {
         *pPitch = pitch;
@@ -201,7 +203,8 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
 /* Decides on a stream-ordered request. `named`: the memory pool it names, NULL: the current one of
  * the stream's device. The request's device stays NULL when the stream cannot be told. */
 static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
-                                 CUstream handle, bool per_thread, struct spw_request *ret_request)
+                                 CUstream handle, bool per_thread,
+                                 struct spw_track_request *ret_request)
 {
     const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
     CUmemoryPool pool = named;
@@ -222,12 +225,12 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
 
         device = other != NULL ? other : device;
     }
-    *ret_request = (struct spw_request){
+    *ret_request = (struct spw_track_request){
         .device = device,
-        .stream = &info->stream,
-        .context = info->stream.context,
-        .bytes = bytes,
-        .api = named == NULL ? "cuMemAllocAsync" : "cuMemAllocFromPoolAsync",
+        .asked.stream = &info->stream,
+        .asked.context = info->stream.context,
+        .asked.bytes = bytes,
+        .asked.api = named == NULL ? "cuMemAllocAsync" : "cuMemAllocFromPoolAsync",
     };
     if (SPW_UNLIKELY(pool == NULL || pool != device->default_pool)) {
         spw_counter_add(&device->counters->foreign_pool_allocs, 1);
@@ -244,7 +247,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
 #define ALLOC_ORDERED(dptr, bytes, pool, stream, per_thread, call)                                 \
     do {                                                                                           \
         struct spw_driver *driver = spw_track_driver();                                            \
-        struct spw_request request;                                                                \
+        struct spw_track_request request;                                                          \
         enum outcome outcome;                                                                      \
         CUresult result;                                                                           \
                                                                                                    \

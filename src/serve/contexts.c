@@ -113,7 +113,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
         struct spw_pool *pool = other == device && closed ? NULL : spw_track_device_opened(other);
 
         if (pool != NULL) {
-            spw_pool_lose_context(pool, context);
+            spw_pool_free_context(pool, context);
         }
     }
     spw_track_device_forget_context(context);

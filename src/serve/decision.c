@@ -26,7 +26,7 @@ _Atomic(struct spw_policy *) spw_serve_policy;
 static struct {
     char process[NAME_BYTES];
     int64_t rank;
-    uint8_t regions[SPW_RULES]; /* of each rule; 0: none */
+    uint8_t regions[SPW_ACCOUNTS]; /* of each rule; 0: none */
     uint32_t region_count;
     bool hosts;                               /* a rule may place blocks on the host */
     bool counts;                              /* a rule asks which allocation of its site it is */
@@ -50,7 +50,7 @@ static bool asks_for_count(const struct spw_policy *policy)
 /* Gives each region a number; when there are too many, what is left goes without. */
 static void number_regions(const struct spw_policy *policy, const char *file)
 {
-    const char *names[SPW_REGIONS];
+    const char *names[SPW_POOL_HEAPS];
 
     for (size_t i = 0; i < policy->rule_count; i++) {
         const struct spw_policy_action *action = &policy->rules[i].action;
@@ -64,8 +64,8 @@ static void number_regions(const struct spw_policy *policy, const char *file)
         while (at < force.region_count && strcmp(names[at], action->region) != 0) {
             at++;
         }
-        if (at == SPW_REGIONS) {
-            spw_say("%s: more than %d regions; that of rule %s has no effect", file, SPW_REGIONS,
+        if (at == SPW_POOL_HEAPS) {
+            spw_say("%s: more than %d regions; that of rule %s has no effect", file, SPW_POOL_HEAPS,
                     policy->rules[i].name);
             continue;
         }
@@ -175,13 +175,13 @@ static void wish_of(const struct spw_device *device, const struct spw_policy *po
     const struct spw_policy_action *action = &rule->action;
 
     *ret_wish = (struct spw_pool_placement){
-        .most_bytes =
+        .limit_bytes =
             action->limit.max.set ? most_of(&action->limit.max, device->total_bytes) : UINT64_MAX,
         .priority = (int32_t)action->priority.value,
         .host_permille = action->host_share.set ? action->host_share.permille : 0,
         .lazy = action->commit == SPW_COMMIT_LAZY,
-        .rule = (uint8_t)(rule - policy->rules + 1),
-        .region = force.regions[rule - policy->rules],
+        .account = (uint8_t)(rule - policy->rules + 1),
+        .heap = force.regions[rule - policy->rules],
         .on_host = action->placement == SPW_PLACEMENT_HOST,
         .on_device = action->placement == SPW_PLACEMENT_DEVICE,
         .fixed = action->placement == SPW_PLACEMENT_DEVICE || action->movable == SPW_SWITCH_OFF,
@@ -228,8 +228,8 @@ static uint64_t bit_of(const struct spw_policy_rule *rule)
     return UINT64_C(1) << (rule - atomic_load(&spw_serve_policy)->rules);
 }
 
-struct spw_tally *spw_serve_decision_tally(const struct spw_device *device,
-                                           const struct spw_policy_rule *rule)
+struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
+                                             const struct spw_policy_rule *rule)
 {
     return &device->rules[rule - atomic_load(&spw_serve_policy)->rules];
 }
@@ -258,7 +258,7 @@ static void tell_beyond(const struct spw_device *device, const struct spw_decisi
         return;
     }
     spw_say("policy: rule %s passes its limit of %s on device %d: it holds %s, and %s more %s",
-            rule->name, spw_size_text(decision->wish.most_bytes, most), device->ordinal,
+            rule->name, spw_size_text(decision->wish.limit_bytes, most), device->ordinal,
             spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
             spw_size_text(bytes, asked), fails ? "are refused" : "are asked for");
 }
@@ -274,7 +274,7 @@ bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decis
     if (then == SPW_THEN_FAIL) {
         return false;
     }
-    decision->wish.most_bytes = UINT64_MAX;
+    decision->wish.limit_bytes = UINT64_MAX;
     decision->wish.on_host = then == SPW_THEN_SPILL;
     decision->wish.on_device = decision->wish.on_device && then != SPW_THEN_SPILL;
     return true;

@@ -12,7 +12,7 @@
 
 #include "track/process.h"
 #include "policy/policy.h"
-#include "pool/placement.h"
+#include "pool/pool.h"
 
 /* What becomes of one allocation. */
 struct spw_decision {
@@ -38,8 +38,8 @@ bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, ui
                              const char *api, struct spw_decision *ret_decision);
 
 /* The tally of a rule on a device. */
-struct spw_tally *spw_serve_decision_tally(const struct spw_device *device,
-                                           const struct spw_policy_rule *rule);
+struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
+                                             const struct spw_policy_rule *rule);
 
 /* A wish that cannot be had: counts it, and says why, once for each rule. */
 void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,

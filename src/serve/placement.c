@@ -14,21 +14,17 @@ static bool is_refused(enum spw_err err)
 }
 
 /* From the pool as it is: nothing is moved away. */
-static enum spw_err alloc_at_once(const struct spw_request *request,
-                                  const struct spw_pool_placement *wish, uint64_t *ret_address)
+static enum spw_err alloc_at_once(const struct spw_track_request *request,
+                                  struct spw_result *ret_result)
 {
-    uint64_t host_bytes;
-
-    return spw_pool_alloc_wish(request->pool, request->bytes, request->stream, request->context,
-                               request->site, wish, /* anywhere */ false, ret_address, &host_bytes);
+    return spw_pool_alloc(request->pool, &request->asked, ret_result);
 }
 
-static enum spw_err alloc(const struct spw_request *request, const struct spw_pool_placement *wish,
-                          uint64_t *ret_address)
+static enum spw_err alloc(const struct spw_track_request *request, struct spw_result *ret_result)
 {
-    enum spw_err err = alloc_at_once(request, wish, ret_address);
+    enum spw_err err = alloc_at_once(request, ret_result);
 
-    return is_refused(err) ? spw_track_spill_alloc(request, wish, err, ret_address) : err;
+    return is_refused(err) ? spw_track_spill_alloc(request, err, ret_result) : err;
 }
 
 /* Whether blocks can be placed on the host at all; found out at the first wish. */
@@ -44,17 +40,18 @@ static bool host_ready(const struct spw_device *device)
 }
 
 /* A block that is to be on the host, all of it or in part. False when it cannot be had there. */
-static bool place_on_host(const struct spw_request *request, const struct spw_decision *decision,
-                          uint64_t *ret_address, enum spw_err *ret_err)
+static bool place_on_host(const struct spw_track_request *request,
+                          const struct spw_decision *decision, struct spw_result *ret_result,
+                          enum spw_err *ret_err)
 {
     if (!host_ready(request->device)) {
         spw_serve_decision_unmet(request->device, decision->rule, "nothing can be on the host");
         return false;
     }
-    *ret_err = alloc_at_once(request, &decision->wish, ret_address);
+    *ret_err = alloc_at_once(request, ret_result);
     if (*ret_err == SPW_E_LIMIT && !decision->wish.on_host) {
         /* It is the device that has no room for its share. */
-        *ret_err = spw_track_spill_alloc(request, &decision->wish, *ret_err, ret_address);
+        *ret_err = spw_track_spill_alloc(request, *ret_err, ret_result);
     }
     if (is_refused(*ret_err)) {
         spw_serve_decision_unmet(request->device, decision->rule,
@@ -65,26 +62,26 @@ static bool place_on_host(const struct spw_request *request, const struct spw_de
 }
 
 /* A block that is to stay on the device, where others make room for it. */
-static enum spw_err place_on_device(const struct spw_request *request,
-                                    struct spw_decision *decision, uint64_t *ret_address)
+static enum spw_err place_on_device(const struct spw_track_request *request,
+                                    struct spw_decision *decision, struct spw_result *ret_result)
 {
-    enum spw_err err = alloc(request, &decision->wish, ret_address);
+    enum spw_err err = alloc(request, ret_result);
 
     if (!is_refused(err)) {
         return err;
     }
     spw_serve_decision_unmet(request->device, decision->rule, "the device has no more room for it");
     decision->wish.on_device = false;
-    return alloc(request, &decision->wish, ret_address);
+    return alloc(request, ret_result);
 }
 
-static enum spw_err place(const struct spw_request *request, struct spw_decision *decision,
-                          uint64_t *ret_address)
+static enum spw_err place(const struct spw_track_request *request, struct spw_decision *decision,
+                          struct spw_result *ret_result)
 {
     enum spw_err err;
 
     if (decision->wish.on_host || decision->wish.host_permille > 0) {
-        if (place_on_host(request, decision, ret_address, &err)) {
+        if (place_on_host(request, decision, ret_result, &err)) {
             return err;
         }
         decision->wish.on_host = false;
@@ -92,24 +89,27 @@ static enum spw_err place(const struct spw_request *request, struct spw_decision
     }
     if (decision->wish.lazy) {
         /* Addresses alone: a device that is full does not matter yet. */
-        err = alloc_at_once(request, &decision->wish, ret_address);
+        err = alloc_at_once(request, ret_result);
         if (!is_refused(err)) {
             return err;
         }
         decision->wish.lazy = false;
     }
-    return decision->wish.on_device ? place_on_device(request, decision, ret_address)
-                                    : alloc(request, &decision->wish, ret_address);
+    return decision->wish.on_device ? place_on_device(request, decision, ret_result)
+                                    : alloc(request, ret_result);
 }
 
-enum spw_err spw_serve_placement_alloc(const struct spw_request *request,
-                                       struct spw_decision *decision, uint64_t *ret_address)
+enum spw_err spw_serve_placement_alloc(const struct spw_track_request *request,
+                                       struct spw_decision *decision, struct spw_result *ret_result)
 {
-    enum spw_err err = place(request, decision, ret_address);
+    struct spw_track_request placed = *request;
+    enum spw_err err;
 
+    placed.asked.placement = &decision->wish;
+    err = place(&placed, decision, ret_result);
     return err == SPW_E_QUOTA &&
-                   spw_serve_decision_beyond(request->device, decision, request->bytes)
-               ? place(request, decision, ret_address)
+                   spw_serve_decision_beyond(request->device, decision, request->asked.bytes)
+               ? place(&placed, decision, ret_result)
                : err;
 }
 

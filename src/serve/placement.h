@@ -15,5 +15,6 @@ CUresult spw_serve_placement_commit(const char *api);
 
 /* Allocates a block by a decision. SPW_E_QUOTA when the limit of its rule says that it fails; else
  * as spw_track_spill_alloc. */
-enum spw_err spw_serve_placement_alloc(const struct spw_request *request,
-                                       struct spw_decision *decision, uint64_t *ret_address);
+enum spw_err spw_serve_placement_alloc(const struct spw_track_request *request,
+                                       struct spw_decision *decision,
+                                       struct spw_result *ret_result);

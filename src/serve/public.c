@@ -4,7 +4,7 @@
 #include "track/device.h"
 #include "track/process.h"
 #include "track/lease.h"
-#include "pool/attributes.h"
+#include "pool/pool.h"
 
 #include <string.h>
 
@@ -90,7 +90,8 @@ SPW_EXPORT int spillway_mark_step(void)
     return CUDA_SUCCESS;
 }
 
-static CUresult treat(const void *address, size_t bytes, const struct spw_treatment *treatment)
+static CUresult treat(const void *address, size_t bytes,
+                      const struct spw_block_attributes *treatment)
 {
     CUdeviceptr from = (CUdeviceptr)(uintptr_t)address;
     struct spw_pool *pool;
@@ -101,22 +102,22 @@ static CUresult treat(const void *address, size_t bytes, const struct spw_treatm
     }
     spw_track_lease_enter();
     done = spw_track_device_owner(from, &pool) != NULL &&
-           spw_pool_treat(pool, from, bytes, treatment) != 0;
+           spw_pool_set_attributes(pool, from, bytes, treatment) != 0;
     spw_track_lease_leave();
     return done ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 SPW_EXPORT int spillway_pin(const void *address, size_t bytes, int on)
 {
-    static const struct spw_treatment fix = {.fix = SPW_FIXED_WISH};
-    static const struct spw_treatment unfix = {.unfix = SPW_FIXED_WISH};
+    static const struct spw_block_attributes fix = {.fix = SPW_FIXED_BY_PROGRAM};
+    static const struct spw_block_attributes unfix = {.unfix = SPW_FIXED_BY_PROGRAM};
 
     return treat(address, bytes, on != 0 ? &fix : &unfix);
 }
 
 SPW_EXPORT int spillway_priority(const void *address, size_t bytes, int priority)
 {
-    const struct spw_treatment treatment = {.prioritize = true, .priority = priority};
+    const struct spw_block_attributes treatment = {.prioritize = true, .priority = priority};
 
     return treat(address, bytes, &treatment);
 }

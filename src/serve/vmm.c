@@ -50,7 +50,7 @@ static enum spw_err charge(const struct piece *piece)
         return SPW_OK;
     }
     pool = spw_track_device_pool(device);
-    return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge_for(pool, piece->bytes, piece->site);
+    return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge(pool, piece->bytes, piece->site);
 }
 
 static void discharge(const struct piece *piece)
@@ -64,9 +64,9 @@ static void discharge(const struct piece *piece)
     }
     pool = spw_track_device_opened(device);
     if (pool != NULL) {
-        spw_pool_tally_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
-        (piece->spilled ? spw_pool_discharge_host_for : spw_pool_discharge_for)(pool, piece->bytes,
-                                                                                piece->site);
+        spw_pool_account_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
+        (piece->spilled ? spw_pool_discharge_host : spw_pool_discharge)(pool, piece->bytes,
+                                                                        piece->site);
     }
 }
 
@@ -129,15 +129,15 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
                           struct spw_decision *decision)
 {
     enum spw_err err =
-        spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
+        spw_pool_account_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
 
     if (err == SPW_E_QUOTA) {
         if (!spw_serve_decision_beyond(device, decision, piece->bytes)) {
             return err;
         }
-        err = spw_pool_tally_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
+        err = spw_pool_account_add(pool, &decision->wish, piece->bytes, decision->wish.on_host);
     }
-    piece->rule = decision->wish.rule;
+    piece->rule = decision->wish.account;
     piece->tallied_host = decision->wish.on_host;
     return err;
 }
@@ -166,7 +166,7 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piec
             return SPW_OK;
         }
         spw_serve_decision_unmet(device, decision->rule, "the host has no room for it");
-        spw_pool_tally_return(pool, piece->rule, piece->bytes);
+        spw_pool_account_to_device(pool, piece->rule, piece->bytes);
         piece->tallied_host = false;
     }
     err = charge(piece);
@@ -199,7 +199,7 @@ static void forget(struct piece *piece)
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[piece->ordinal]);
 
     if (pool != NULL) {
-        spw_pool_tally_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
+        spw_pool_account_remove(pool, piece->rule, piece->bytes, piece->tallied_host);
     }
     free(piece);
 }

@@ -138,13 +138,13 @@ static void put_device(struct spw_writer *writer, const struct spw_stats *stats,
     spw_write(writer, "}");
 }
 
-static void put_tally(struct spw_writer *writer, const struct spw_tally *tally)
+static void put_tally(struct spw_writer *writer, const struct spw_account *tally)
 {
     const struct {
         const char *key;
         const _Atomic uint64_t *value;
     } rows[] = {
-        {"matched", &tally->matched},       {"refused", &tally->refused},
+        {"matched", &tally->allocs},        {"refused", &tally->refused},
         {"live_bytes", &tally->live},       {"live_peak_bytes", &tally->live_peak},
         {"host_bytes", &tally->host},       {"host_peak_bytes", &tally->host_peak},
         {"spilled_bytes", &tally->spilled}, {"promoted_bytes", &tally->promoted},
@@ -167,7 +167,7 @@ static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
     spw_write_text(writer, "policy", stats->policy);
     spw_write(writer, ", \"rules\": [");
     for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
-        for (int rule = 0; rule < SPW_RULES && stats->rule_names[rule][0] != '\0'; rule++) {
+        for (int rule = 0; rule < SPW_ACCOUNTS && stats->rule_names[rule][0] != '\0'; rule++) {
             spw_write(writer, comma);
             spw_write(writer, "\n  {\"name\": ");
             spw_write_string(writer, stats->rule_names[rule]);

@@ -14,7 +14,7 @@
 
 #include "common/counters.h"
 #include "common/writer.h"
-#include "pool/placement.h"
+#include "pool/accounts.h"
 
 enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 4 };
 enum { SPW_STATS_DEVICES = 64, SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
@@ -75,7 +75,7 @@ struct spw_stats_device {
     struct spw_counters counters;
     _Atomic uint64_t driver_calls[SPW_STATS_CALLS]; /* made by spillway for itself */
     struct spw_stats_refusal refusal;
-    struct spw_tally rules[SPW_RULES]; /* of the policy in force */
+    struct spw_account rules[SPW_ACCOUNTS]; /* of the policy in force */
 };
 
 struct spw_stats {
@@ -95,7 +95,7 @@ struct spw_stats {
     char sites[SPW_STATS_PATH];   /* the file of the call sites (room.h), site/ knows what is in it;
                                      "" when there is none */
     char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */
-    char rule_names[SPW_RULES][SPW_STATS_RULE];       /* its rules; "" ends the list */
+    char rule_names[SPW_ACCOUNTS][SPW_STATS_RULE];    /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
     struct spw_stats_oom oom;
     struct spw_stats_device devices[SPW_STATS_DEVICES];

@@ -181,11 +181,11 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
     char peak[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT], idle[1024] = "", more[160];
     size_t used = 0;
 
-    for (int i = 0; i < SPW_RULES && stats->rule_names[i][0] != '\0'; i++) {
-        const struct spw_tally *tally = &device->rules[i];
+    for (int i = 0; i < SPW_ACCOUNTS && stats->rule_names[i][0] != '\0'; i++) {
+        const struct spw_account *tally = &device->rules[i];
         size_t length = 0;
 
-        if (get(&tally->matched) + get(&tally->refused) == 0) {
+        if (get(&tally->allocs) + get(&tally->refused) == 0) {
             int added = snprintf(idle + used, sizeof(idle) - used, "%s%s", used > 0 ? ", " : "",
                                  stats->rule_names[i]);
 
@@ -199,7 +199,7 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
         put_line(fd,
                  "spillway: device %d: rule %s decided on %" PRIu64
                  " allocations, %s at the peak, on the host %s%s%s",
-                 ordinal, stats->rule_names[i], get(&tally->matched),
+                 ordinal, stats->rule_names[i], get(&tally->allocs),
                  spw_size_text(get(&tally->live_peak), peak),
                  spw_size_text(get(&tally->host_peak), host), length > 0 ? "; " : "", more);
     }

@@ -5,7 +5,7 @@
 #include "track/process.h"
 #include "track/spill.h"
 #include "track/stream.h"
-#include "pool/move.h"
+#include "pool/pool.h"
 
 #include <pthread.h>
 #include <stddef.h>

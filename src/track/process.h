@@ -55,7 +55,7 @@ struct spw_device {
     CUdevice handle;
     struct spw_counters *counters;      /* in the statistics */
     struct spw_stats_refusal *refusal;  /* there too */
-    struct spw_tally *rules;            /* and of the policy's rules */
+    struct spw_account *rules;          /* and of the policy's rules */
     uint64_t total_bytes;               /* of its memory; 0 until a pool is opened */
     struct spw_stats_oom *oom;          /* there too, one for all devices */
     struct spw_charges *charges;        /* by site; NULL when none are kept */

@@ -4,13 +4,9 @@
 #include "track/process.h"
 #include "track/ledger.h"
 
-struct spw_request {
+struct spw_track_request {
+    struct spw_request asked; /* what the pool is asked for */
     struct spw_device *device;
-    struct spw_pool *pool;           /* the device's, once it was asked */
-    const struct spw_stream *stream; /* NULL: without a stream */
-    CUcontext context;
-    uint64_t bytes;
-    const char *api;           /* the function asked, without its version */
-    enum spw_ledger_kind kind; /* how it is entered in the ledger if it passes */
-    uint32_t site;
+    struct spw_pool *pool;     /* of the device; set when it is first needed */
+    enum spw_ledger_kind kind; /* how the ledger records it if it passes to the driver */
 };

@@ -43,8 +43,7 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
     return true;
 }
 
-/* Who made the call that is under way: its line, or else the library it came from, and the API. */
-static void describe(uint32_t site, char *text, size_t capacity)
+void spw_track_spill_describe(uint32_t site, char *text, size_t capacity)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
     const char *api =
@@ -89,13 +88,13 @@ bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
 enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
                                     enum spw_err refused, int *ret_node)
 {
-    const struct spw_migrate_request request = {.bytes = bytes, .site = site, .describe = describe};
+    const struct spw_request request = {.bytes = bytes, .site = site};
     struct spw_pool *pool = spw_track_device_opened(device);
     struct spw_migrate *tier = tier_of(device);
     void *vm = atomic_load(&device->vm);
 
     if (pool == NULL || vm == NULL || tier == NULL || !spw_migrate_ready(tier) ||
-        spw_pool_charge_host_for(pool, bytes, site) != SPW_OK) {
+        spw_pool_charge_host(pool, bytes, site) != SPW_OK) {
         return refused;
     }
     spw_migrate_announce(tier, &request, bytes, /* moved */ false);
@@ -179,24 +178,17 @@ void spw_track_spill_rest(struct spw_device *device)
     }
 }
 
-enum spw_err spw_track_spill_alloc(const struct spw_request *request,
-                                   const struct spw_pool_placement *wish, enum spw_err refused,
-                                   uint64_t *ret_address)
+enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum spw_err refused,
+                                   struct spw_result *ret_result)
 {
     struct spw_migrate *tier = tier_of(request->device);
-    const struct spw_migrate_request asked = {.bytes = request->bytes,
-                                              .stream = request->stream,
-                                              .context = request->context,
-                                              .site = request->site,
-                                              .wish = wish,
-                                              .err = refused,
-                                              .may_move = may_move(),
-                                              .describe = describe};
+    struct spw_request asked = request->asked;
 
     if (tier == NULL) {
         return refused;
     }
-    return spw_track_spill_asks_again(request->device, request->bytes)
+    asked.may_move = may_move();
+    return spw_track_spill_asks_again(request->device, asked.bytes)
                ? SPW_E_AGAIN
-               : spw_migrate_alloc(tier, &asked, ret_address);
+               : spw_migrate_alloc(tier, &asked, refused, ret_result);
 }

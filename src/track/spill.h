@@ -48,10 +48,13 @@ void spw_track_spill_prepare(struct spw_device *device);
 /* The program has waited for the device, or a stream of it: what has room there may come back. */
 void spw_track_spill_rest(struct spw_device *device);
 
-/* A block for which the pool answered `refused`, with the wishes of a rule or NULL: on the device
- * if room can be made, else on the host. Answers `refused` when there is no tier or it has no room
+/* Writes in a few words, for a line to the user, who makes the call that is under way: the line of
+ * `site`, else the library and the API. */
+void spw_track_spill_describe(uint32_t site, char *text, size_t capacity);
+
+/* Allocates a block for which the pool answered `refused`: on the device if room can be made, else
+ * on the host. Answers `refused` when there is no tier or it has no room
  * either, and SPW_E_AGAIN when the caller is to be refused because it gives up memory of its own
  * then and asks again. */
-enum spw_err spw_track_spill_alloc(const struct spw_request *request,
-                                   const struct spw_pool_placement *wish, enum spw_err refused,
-                                   uint64_t *ret_address);
+enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum spw_err refused,
+                                   struct spw_result *ret_result);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Breaks the pool in one place, for a stress test that must notice.
+"""Breaks the pool in one place; a stress test must notice it.
 
     mutate.py NAME SOURCE_DIR OUTPUT    writes the broken file
     mutate.py --list                    prints a line `NAME FILE` for each
 
-A mutant is a file and texts in it, each there exactly once, with their replacements. White space
+A mutant is a file and texts that occur in it exactly once, with their replacements. White space
 in a text matches any white space.
 """
 import pathlib
@@ -12,81 +12,81 @@ import re
 import sys
 
 MUTANTS = {
-    # Reuse before the fence: whatever is asked is said to be complete.
+    # Reuse before the fence: every fence is taken to be complete.
     'fence_not_awaited': ('stream_queue.c', [
-        ('lanes->ops->query(lanes->vm, oldest(lane)->fence) == SPW_OK', 'true')]),
+        ('queues->ops->query(queues->vm, oldest(queue)->fence) == SPW_OK', 'true')]),
     # A fence that was recorded before a free is taken to cover it.
     'fence_too_old': ('stream_queue.c', [
-        ('lane->number == SPW_STREAM_QUEUE_IDLE || lane->fenced == lane->seq',
-         'lane->number == SPW_STREAM_QUEUE_IDLE || lane->count > 0')]),
+        ('queue->number == SPW_STREAM_QUEUE_IDLE || queue->fenced == queue->seq',
+         'queue->number == SPW_STREAM_QUEUE_IDLE || queue->count > 0')]),
     # A host wait that was refused counts as one that succeeded.
-    'wait_not_waited': ('pool.c', [
-        ('spw_pool_stream_queue_waited(&pool->lanes, lane, record, err == SPW_OK)',
-         'spw_pool_stream_queue_waited(&pool->lanes, lane, record, true)')]),
+    'wait_not_waited': ('pending.c', [
+        ('spw_pool_stream_queue_waited(&pool->queues, queue, record, err == SPW_OK)',
+         'spw_pool_stream_queue_waited(&pool->queues, queue, record, true)')]),
     # Unmapping before the work that uses the granule is complete.
     'unmap_too_early': ('backing.c', [
         ('!granule->broken &&\n'
-         '           spw_pool_stream_queue_passed(backing->lanes, granule->lane, granule->seq)',
+         '           spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq)',
          '!granule->broken')]),
     # Of two streams that freed in one granule only the later one is remembered.
-    'granule_of_one_lane': ('backing.c', [
-        ('granule->lane == SPW_STREAM_QUEUE_IDLE ||', 'true ||')]),
-    # ... or both, by a number that a wait which began before the free may reach.
+    'granule_of_one_queue': ('backing.c', [
+        ('granule->queue == SPW_STREAM_QUEUE_IDLE ||', 'true ||')]),
+    # Both are remembered, but by a number that a wait begun before the free may cover.
     'granule_of_old_number': ('backing.c', [
-        ('all->seq = backing->lanes->clock;',
-         'all->seq = all->fenced == all->seq ? backing->lanes->clock : all->seq;')]),
+        ('all->seq = backing->queues->clock;',
+         'all->seq = all->fenced == all->seq ? backing->queues->clock : all->seq;')]),
     # A wait of the program is taken to cover what was freed while it waited.
     'wait_covers_too_much': ('stream_queue.c', [
-        ('clock < lane->seq ? clock : lane->seq', 'lane->seq')]),
+        ('clock < queue->seq ? clock : queue->seq', 'queue->seq')]),
     # The wrong stream is made to wait.
     'wait_on_wrong_stream': ('alloc.c', [
-        ('wait_stream(pool->vm, request->stream,',
-         'wait_stream(pool->vm, lane->number == SPW_STREAM_QUEUE_ALL || lane->retired\n'
-         ' ? request->stream'
-         '                                       : &lane->stream,')]),
+        ('wait_stream(pool->vm, attempt->request->stream,',
+         'wait_stream(pool->vm, queue->number == SPW_STREAM_QUEUE_ALL || queue->retired\n'
+         ' ? attempt->request->stream'
+         '                                       : &queue->stream,')]),
     # No stream is made to wait at all.
     'no_stream_wait': ('alloc.c', [
-        ('pool->ops->wait_stream(pool->vm, request->stream,'
-         ' spw_pool_stream_queue_newest(lane)) != SPW_OK',
+        ('pool->ops->wait_stream(pool->vm, attempt->request->stream,'
+         ' spw_pool_stream_queue_newest(queue)) != SPW_OK',
          'false')]),
-    # The order of what was freed on a stream is lost when the stream goes.
-    'fence_lost_at_destroy': ('pool.c', [
-        ('(void)spw_pool_stream_queue_fence(&pool->lanes, lane);\n        lane->retired',
-         'lane->fenced = lane->done = lane->seq;\n        lane->retired')]),
-    # The stream's handle is used when it is gone.
+    # The order of memory freed on a stream is lost when the stream is destroyed.
+    'fence_lost_at_destroy': ('free.c', [
+        ('(void)spw_pool_stream_queue_fence(&pool->queues, queue);\n        queue->retired',
+         'queue->fenced = queue->done = queue->seq;\n        queue->retired')]),
+    # A stream's handle is used after the stream is destroyed.
     'handle_after_destroy': ('stream_queue.c', [
-        ('lane->number == SPW_STREAM_QUEUE_ALL || lane->retired',
-         'lane->number == SPW_STREAM_QUEUE_ALL')]),
-    # Streams are known by their handles, which are used again.
+        ('queue->number == SPW_STREAM_QUEUE_ALL || queue->retired',
+         'queue->number == SPW_STREAM_QUEUE_ALL')]),
+    # Streams are identified by their handles, which are reused.
     'stream_by_handle': ('stream_queue.c', [
-        ('    struct spw_stream_queue *lane = spw_pool_stream_queue_known(lanes, stream->id);\n',
-         '    struct spw_stream_queue *lane = NULL;\n\n'
-         '    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < lanes->count; i++) {\n'
-         '        if (lanes->by_number[i]->stream.handle == stream->handle) {\n'
-         '            lane = lanes->by_number[i];\n'
+        ('    struct spw_stream_queue *queue = spw_pool_stream_queue_known(queues, stream->id);\n',
+         '    struct spw_stream_queue *queue = NULL;\n\n'
+         '    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < queues->count; i++) {\n'
+         '        if (queues->by_number[i]->stream.handle == stream->handle) {\n'
+         '            queue = queues->by_number[i];\n'
          '        }\n'
          '    }\n')]),
-    # A lane is handed to another stream while work is pending on it.
-    'lane_vacated_early': ('stream_queue.c', [
-        ('lane->count > 0 || lane->done < lane->seq ||\n        lane->extents.oldest != NULL',
+    # A queue is handed to another stream while work is pending on it.
+    'queue_vacated_early': ('stream_queue.c', [
+        ('queue->count > 0 || queue->done < queue->seq ||\n        queue->extents.oldest != NULL',
          'false')]),
-    # What cuMemFree gives back has the order of some stream.
-    'free_in_some_order': ('pool.c', [
-        ('lane = spw_pool_stream_queue_all(&pool->lanes);\n    }\n',
-         'lane = pool->lanes.by_number[pool->lanes.count - 1];\n    }\n')]),
-    # cuMemAlloc takes at once what cuMemFree gave back.
+    # Memory freed by cuMemFree gets the order of some stream.
+    'free_in_some_order': ('free.c', [
+        ('queue = spw_pool_stream_queue_all(&pool->queues);\n    }\n',
+         'queue = pool->queues.by_number[pool->queues.count - 1];\n    }\n')]),
+    # cuMemAlloc reuses memory freed by cuMemFree at once.
     'alloc_without_order': ('alloc.c', [
-        ('spw_pool_space_best(&pool->space, request->heap, request->bytes, request->lane)',
-         'spw_pool_space_best(&pool->space, request->heap, request->bytes,\n'
-         '        request->lane != NULL ? request->lane\n'
-         '                              : spw_pool_stream_queue_all(&pool->lanes))')]),
-    # The free pieces of a window that was given up have lost their order.
-    'claim_without_order': ('space.c', [('claim->seq = lane->seq;', 'claim->seq = 0;')]),
-    # Two frees that join are as old as the older one.
+        ('spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes, attempt->queue)',
+         'spw_pool_space_best(&pool->space, attempt->heap, attempt->bytes,\n'
+         '        attempt->queue != NULL ? attempt->queue\n'
+         '                              : spw_pool_stream_queue_all(&pool->queues))')]),
+    # The free pieces of a claim that was given back have lost their order.
+    'claim_without_order': ('space.c', [('claim->seq = queue->seq;', 'claim->seq = 0;')]),
+    # Two frees that merge are as old as the older one.
     'join_keeps_older': ('space.c', [
         ('other->seq > extent->seq', 'other->seq < extent->seq')]),
-    # Memory of other lanes joins too.
-    'join_any_lane': ('space.c', [('other->lane == extent->lane) {', 'true) {')]),
+    # Memory of different queues merges.
+    'join_any_queue': ('space.c', [('other->queue == extent->queue) {', 'true) {')]),
 }
 
 

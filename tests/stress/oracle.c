@@ -13,9 +13,9 @@ struct oracle_marker {
     struct oracle_clock clock;
 };
 
-/* A free; shared by the units it was the last one of. */
+/* One free, shared by the units whose last free it is. */
 struct oracle_free {
-    uint32_t units; /* that name it; 0: unused */
+    uint32_t units; /* number of those units; 0: the record is unused */
     uint32_t next_unused;
     int slot; /* -1: after everything in `all` */
     uint64_t number;
@@ -208,8 +208,8 @@ void oracle_progress(struct oracle *oracle, int slot)
     }
 }
 
-/* Completes what a clock covers. Clocks hold everything their items wait for, so that nothing
- * overtakes. */
+/* Completes what a clock covers. A clock contains everything that its items wait for, so nothing
+ * completes out of order. */
 static void complete_clock(struct oracle *oracle, const struct oracle_clock *clock)
 {
     for (int i = 0; i < ORACLE_SLOTS; i++) {
@@ -257,7 +257,8 @@ static size_t granule_of(const struct oracle *oracle, uint64_t address)
     return (size_t)((address - oracle->base) / oracle->granule_bytes);
 }
 
-/* Whether the free is before the next item of `slot` (-1: of any stream), as the pool can know. */
+/* True if the free is known to happen before the next item of `slot` (-1: of any stream), from what
+ * the pool can know. */
 static bool is_before(const struct oracle *oracle, const struct oracle_free *freed, int slot)
 {
     const struct oracle_clock *now = slot >= 0 ? &oracle->slots[slot].now : &oracle->known;
@@ -371,7 +372,7 @@ size_t oracle_pinned(const struct oracle *oracle)
     return pinned;
 }
 
-/* ---- life ---- */
+/* ---- creation ---- */
 
 void oracle_init(struct oracle *oracle, uint64_t granule_bytes, uint64_t unit_bytes, uint64_t seed)
 {
@@ -408,7 +409,7 @@ void oracle_fini(struct oracle *oracle)
     free(oracle->chunk_state);
 }
 
-/* ---- the seam: memory ---- */
+/* ---- the backend: memory ---- */
 
 static enum spw_err seam_reserve(void *vm, uint64_t bytes, uint64_t *ret_address)
 {
@@ -538,9 +539,9 @@ static enum spw_err seam_unmap(void *vm, uint64_t address, uint64_t bytes, uint6
     return failing ? SPW_E_DRIVER - 999 : SPW_OK;
 }
 
-/* ---- the seam: order ---- */
+/* ---- the backend: order ---- */
 
-/* The slot that a stream handle names now; -1, and a finding, when it names none. */
+/* Returns the slot that a stream handle names now; -1, with a finding, when it names none. */
 static int slot_named(struct oracle *oracle, const struct spw_stream *stream)
 {
     for (int i = 0; i < ORACLE_SLOTS; i++) {

@@ -2,11 +2,11 @@
  *
  *     pool_traces [--seeds N] [--report] FOLDER
  *
- * Each trace runs with and without streams, on one and on four, with work that completes at once
- * and after random whiles. All of it: the invariants hold, the live peak is the trace's own, and
- * nothing is left once everything is freed and trimmed. Without delays and on one stream also the
- * steady state: from the third step on no chunk comes or goes, and where it is promised there is
- * no call to the device of that kind, or of any kind. */
+ * Each trace runs with and without streams, on one and on four of them, with work that completes at
+ * once or after a random time. In all runs the invariants hold, the live peak is that of the trace,
+ * and nothing is left after everything is freed and trimmed. Without delays and on one stream the
+ * steady state is checked as well: from the third step on no chunk is created or released, and
+ * where that is promised there is no memory call, or no call at all, to the device. */
 #include "fake_vm.h"
 #include "trace.h"
 
@@ -66,8 +66,12 @@ static void event(struct replay *replay, const struct trace_event *event)
     enum spw_err err;
 
     if (event->is_alloc) {
-        err = spw_pool_alloc(replay->pool, s->trace->sizes[event->buffer],
-                             s->ordered ? &stream : NULL, NULL, address);
+        const struct spw_request request = {.bytes = s->trace->sizes[event->buffer],
+                                            .stream = s->ordered ? &stream : NULL};
+        struct spw_result result = {.address = *address};
+
+        err = spw_pool_alloc(replay->pool, &request, &result);
+        *address = result.address;
     } else {
         err = spw_pool_free(replay->pool, *address, s->ordered ? &stream : NULL);
     }
@@ -88,7 +92,7 @@ static void step(struct replay *replay)
     }
 }
 
-/* What is promised where the program does the same in every step. */
+/* The promises for a program whose steps are all alike. */
 static void judge_steady_state(struct replay *replay)
 {
     const struct scenario *s = &replay->scenario;

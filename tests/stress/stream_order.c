@@ -2,12 +2,12 @@
  *
  *     stream_order [--operations N] [--seed S] [--runs R] [--check N] [--finding]
  *
- * Streams come and go and their handles are used again; blocks are allocated and freed with and
- * without a stream, used on others behind events, while the device falls behind, captures forbid
- * every question, calls fail, and limits, charges and trims move. A run that is refused memory
- * which could have been had is a finding too. The pool's invariants are checked after every
- * operation, or every N. Exit code 0: no finding, 1: one, with its seed; with
- * --finding the other way round, for pools that are broken on purpose. */
+ * Streams are created and destroyed and their handles reused. Blocks are allocated and freed with
+ * and without a stream and used on other streams behind events. Meanwhile the device falls behind,
+ * captures forbid fences, calls fail, and limits, charges and trims change. Refusing memory that
+ * was available is a finding too. The pool's invariants are checked after every operation, or every
+ * N operations. Exit code 0: no finding; 1: a finding, with its seed. With --finding the opposite,
+ * for pools that are broken on purpose. */
 #include "oracle.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ struct program {
     uint64_t limit, charged;
     uint64_t unordered;  /* percent of allocations and frees without a stream */
     size_t most_blocks;  /* drifts, so that memory fills and empties */
-    int stuck;           /* slot whose work does not go on by itself */
+    int stuck;           /* slot whose work does not complete by itself */
     size_t capture_left; /* operations until the capture ends */
     struct {
         bool open; /* a thread of the program waits for the device */
@@ -98,7 +98,8 @@ static size_t count_streams(const struct program *program)
     return count;
 }
 
-/* One more or one less, or all but one go, since one stream alone has rules of its own. */
+/* Creates or destroys a stream, or destroys all but one, since a process with one stream is treated
+ * specially. */
 static void change_streams(struct program *program)
 {
     size_t kind = draw(program, 5), target = count_streams(program);
@@ -115,8 +116,8 @@ static void change_streams(struct program *program)
     }
 }
 
-/* What a correct program does before it goes on with a block in another stream: events where it
- * can, a host wait where the other stream is gone. */
+/* Orders the use of a block in another stream, as a correct program must: by events where it can,
+ * by a host wait where the other stream is gone. */
 static void order_after(struct program *program, int slot, const struct oracle_clock *needs)
 {
     struct oracle *oracle = &program->oracle;
@@ -152,8 +153,8 @@ static uint64_t draw_bytes(struct program *program)
     return unit + draw(program, most / unit) * unit - (unit == 512 ? draw(program, 512) : 0);
 }
 
-/* Whether the refusal was needed: every chunk that is not under a block could have been had by
- * waiting, and with that many the block would have fitted anywhere. */
+/* Finds refusals that were not needed: waiting would have freed every chunk without a block, and
+ * with that many chunks the block would have fitted anywhere. */
 static void judge_refusal(struct program *program, uint64_t bytes)
 {
     struct oracle *oracle = &program->oracle;
@@ -177,13 +178,15 @@ static void allocate(struct program *program)
     struct block block = {
         .bytes = draw_bytes(program), .home = slot, .context = any_context(program)};
     const struct spw_stream *stream = slot >= 0 ? &oracle->slots[slot].stream : NULL;
-    enum spw_err err =
-        spw_pool_alloc(program->pool, block.bytes, stream, block.context, &block.address);
+    const struct spw_request request = {
+        .bytes = block.bytes, .stream = stream, .context = block.context};
+    struct spw_result result;
 
-    if (err != SPW_OK) {
+    if (spw_pool_alloc(program->pool, &request, &result) != SPW_OK) {
         judge_refusal(program, block.bytes);
         return;
     }
+    block.address = result.address;
     program->allocs++;
     oracle_judge_alloc(oracle, block.address, block.bytes, slot);
     if (slot >= 0) {
@@ -226,7 +229,7 @@ static void give_back(struct program *program)
     *block = program->blocks[--program->block_count];
 }
 
-/* ---- the rest of the world ---- */
+/* ---- other operations ---- */
 
 static void trim(struct program *program)
 {
@@ -243,9 +246,9 @@ static void charge(struct program *program)
     uint64_t bytes = program->oracle.granule_bytes * (1 + draw(program, 32));
 
     if (program->charged > 0 && draw(program, 2) == 0) {
-        spw_pool_discharge(program->pool, program->charged);
+        spw_pool_discharge(program->pool, program->charged, /* site */ 0);
         program->charged = 0;
-    } else if (spw_pool_charge(program->pool, bytes) == SPW_OK) {
+    } else if (spw_pool_charge(program->pool, bytes, /* site */ 0) == SPW_OK) {
         program->charged += bytes;
     }
 }
@@ -264,7 +267,7 @@ static void capture(struct program *program)
     program->capture_left = draw(program, 200);
 }
 
-/* A host wait of the program begins; others go on meanwhile. */
+/* Begins a host wait of the program; other operations go on meanwhile. */
 static void begin_wait(struct program *program)
 {
     int slot = any_stream(program);
@@ -284,7 +287,7 @@ static void end_wait(struct program *program)
                           program->wait.clock);
 }
 
-/* A context goes, with its streams and its blocks that have none, when the device is idle. */
+/* Destroys a context, with its streams and its blocks without a stream, when the device is idle. */
 static void lose_context(struct program *program)
 {
     struct oracle *oracle = &program->oracle;
@@ -309,7 +312,7 @@ static void lose_context(struct program *program)
         }
     }
     program->block_count = kept;
-    spw_pool_lose_context(program->pool, context);
+    spw_pool_free_context(program->pool, context);
 }
 
 static void wait_on_host(struct program *program)
@@ -413,8 +416,8 @@ static void start(struct program *program, uint64_t seed)
     }
 }
 
-/* Frees everything; what is trimmed then must be everything, where nothing fails. A pool that went
- * wrong is not touched any more. */
+/* Frees everything and trims: unless calls fail, nothing may be left. A pool that went wrong is
+ * left alone. */
 static void finish(struct program *program)
 {
     struct oracle *oracle = &program->oracle;
@@ -438,7 +441,7 @@ static void finish(struct program *program)
     }
     oracle->failure_odds = 0;
     for (int i = 0; i < ORACLE_SLOTS; i++) {
-        oracle->known.at[i] = oracle->slots[i].completed; /* destroy may count on it */
+        oracle->known.at[i] = oracle->slots[i].completed; /* destroy may rely on it */
     }
     spw_pool_destroy(program->pool);
     oracle_fini(oracle);

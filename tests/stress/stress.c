@@ -1,8 +1,8 @@
-/* Threads that allocate, write, hand on, check and free at the same time.
+/* Threads that allocate, write, pass on, check and free at the same time.
  *
- * Every block is filled with a value of its own on its stream; it is checked and freed by the
- * thread that takes it from a shared table, on that thread's stream, behind an event. Prints its
- * seed; exit 1 when content was wrong. */
+ * Every block is filled with a value of its own on its stream. The thread that takes it from a
+ * shared table checks and frees it on its own stream, behind an event. Prints its seed; exits 1
+ * when content was wrong. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,7 +55,8 @@ static size_t random_size(uint32_t *state)
     return 1 + next_random(state) % ((size_t)BYTES_MAX >> next_random(state) % 16);
 }
 
-/* A new block, written on the stream; false when there is no memory, which may be. */
+/* Allocates a block and writes it on the stream; false when there is no memory, which is allowed.
+ */
 static bool make(struct block *block, uint32_t *state, CUstream stream)
 {
     CUresult result;
@@ -93,8 +94,8 @@ static void check(const struct block *block, CUstream stream)
     }
 }
 
-/* Takes a block of whoever made it to its end on this thread's stream. What waits for the device is
- * rare: most frees shall find work pending. */
+/* Checks and frees a block of any thread, on this thread's stream. It seldom waits for the device,
+ * so that most frees find work pending. */
 static void end(struct block *block, uint32_t *state, CUstream stream)
 {
     must(cuStreamWaitEvent(stream, block->written, 0), "wait");
@@ -136,7 +137,7 @@ static void *work(void *argument)
     for (int i = 0; i < rounds; i++) {
         struct block block = {0};
 
-        /* Half of them end at once, with the writing still to be done. */
+        /* Half of them end at once, with the writes still pending. */
         if (make(&block, &state, streams[next_random(&state) % STREAMS]) &&
             next_random(&state) % 2 == 0) {
             swap_with_shelf(&block, next_random(&state) % SHELF);

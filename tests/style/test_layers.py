@@ -28,6 +28,9 @@ BELOW = {
 EXCEPTIONS = {("src/cli/fit.c", "sim/record.h"), ("src/cli/profile.c", "sim/driver/profiles.def")}
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"cli", "sim"}
+# The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and
+# accounts.h the figures that the call-site table and the statistics share with the pool.
+POOL_INTERFACE = {"pool/pool.h", "pool/vm_ops.h", "pool/accounts.h"}
 SOURCES = tree.matching("src", ".c", ".h", ".def")
 
 
@@ -47,6 +50,15 @@ class Layers(unittest.TestCase):
                     continue
                 if "/" not in name or name.split("/")[0] not in allowed:
                     wrong.append(f"{path} includes {name}")
+        self.assertEqual(wrong, [])
+
+    def test_pool_is_used_through_its_interface(self):
+        wrong = []
+        for path in SOURCES:
+            names = set(re.findall(r'^\s*#\s*include\s+"(pool/[^"]+)"', tree.text(path),
+                                   re.MULTILINE))
+            if tree.layer(path) != "pool":
+                wrong += [f"{path} includes {name}" for name in names - POOL_INTERFACE]
         self.assertEqual(wrong, [])
 
     def find(self, pattern, where):

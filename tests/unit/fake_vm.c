@@ -22,7 +22,7 @@ static struct fake_fence unpack(const void *handle)
                                .stream = (uintptr_t)handle % FAKE_STREAMS};
 }
 
-/* ---- what the test does ---- */
+/* ---- actions of the test ---- */
 
 void fake_vm_init(struct fake_vm *vm)
 {
@@ -139,7 +139,7 @@ bool fake_vm_usable(const struct fake_vm *vm, uint64_t address, uint64_t bytes)
     return true;
 }
 
-/* ---- the seam ---- */
+/* ---- the backend ---- */
 
 static uint64_t draw(struct fake_vm *vm, uint64_t bound)
 {
@@ -147,7 +147,7 @@ static uint64_t draw(struct fake_vm *vm, uint64_t bound)
     return (vm->seed >> 33) % bound;
 }
 
-/* Counts a call and says whether it is to fail; time goes on with every call. */
+/* Counts a call and returns whether it must fail; each call advances time. */
 static bool fails(struct fake_vm *vm, enum fake_call call)
 {
     vm->calls[call]++;
@@ -223,7 +223,7 @@ static enum spw_err release(struct fake_vm *vm, uint64_t chunk)
     return SPW_OK;
 }
 
-/* A chunk is mapped once, or twice when one of the places is a staging window. */
+/* A chunk is mapped once, or twice if one of the places is a staging window. */
 static bool may_map(const struct fake_vm *vm, size_t index, uint64_t chunk)
 {
     size_t arena = vm->granules > STAGING ? vm->granules - STAGING : vm->granules;
@@ -374,7 +374,7 @@ static enum spw_err probe_pinned(struct fake_vm *vm, uint64_t address, uint64_t 
     return fails(vm, FAKE_PROBE) || vm->no_pinned ? SPW_E_UNSUPPORTED : SPW_OK;
 }
 
-/* Pieces lie apart from each other, and are known by their size and number. */
+/* Pieces lie apart from each other; their handles encode size and number. */
 static enum spw_err pin(struct fake_vm *vm, uint64_t bytes, uint64_t *ret_address,
                         uint64_t *ret_memory)
 {
@@ -401,7 +401,7 @@ static enum spw_err unpin(struct fake_vm *vm, uint64_t memory)
     return SPW_OK;
 }
 
-/* Copies at once; the fence completes later all the same. */
+/* Copies at once; the fence nevertheless completes later. */
 static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, size_t count,
                          bool after_all, void **ret_fence)
 {

@@ -1,9 +1,9 @@
 /* A device in plain memory for tests of the pool: granules, chunks, streams and fences.
  *
  * Fences complete when the test says so (fake_vm_complete), at once (`immediate`) or after a random
- * while (`seed`); those of one stream in order. Mapping over a mapping, unmapping what is not
- * mapped, releasing a mapped chunk, naming a stream that is gone: all are counted as violations.
- * Calls may come from several threads. */
+ * time (`seed`); those of one stream in order. Violations are counted: mapping over a mapping,
+ * unmapping an unmapped granule, releasing a mapped chunk, using a destroyed stream. Calls may come
+ * from several threads. */
 #pragma once
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 
 enum { FAKE_GRANULE = 2 << 20, FAKE_STREAMS = 64 };
 
-/* Where page-locked memory begins. */
+/* Start of the addresses of page-locked memory. */
 #define FAKE_PINNED (1ull << 44)
 
 enum fake_call {
@@ -42,27 +42,27 @@ struct fake_vm {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool holding;   /* host waits do not return */
-    bool impatient; /* waits that must not last end without success */
+    bool impatient; /* wait_soon fails */
     size_t waiters; /* host waits that are held */
     uint64_t base, bytes;
     uint64_t *mapped; /* chunk + 1 per granule */
     bool *accessible;
     size_t granules;
     size_t chunks, most_chunks;        /* created now, and the device's size (0: no limit) */
-    size_t host_chunks;                /* the same of the host, which has no size */
+    size_t host_chunks;                /* chunks created on the host, which has no limit */
     uint8_t *chunk_used;               /* per chunk number: 1 created, one more per mapping */
     uint8_t *chunk_tier;               /* enum spw_tier, per chunk number */
     uint64_t *chunk_value;             /* the content, as one number */
-    bool no_host, no_moves, no_pinned; /* what probing the host finds */
+    bool no_host, no_moves, no_pinned; /* results of probing the host */
     uint64_t pinned_end, pinned_bytes; /* page-locked memory: the end of its addresses, its size */
     size_t pinned_pieces;
     size_t chunk_numbers;
     uint64_t clock, finished; /* fences recorded, and completed up to, on any stream */
-    uint64_t stream_finished[FAKE_STREAMS]; /* the same of the streams with these ids */
-    bool stream_gone[FAKE_STREAMS];         /* naming it is a violation */
+    uint64_t stream_finished[FAKE_STREAMS]; /* likewise, for the stream of this id */
+    bool stream_gone[FAKE_STREAMS];         /* using it is a violation */
     bool immediate;                         /* every fence completes when it is recorded */
     uint64_t seed;           /* not 0: fences complete after a random number of calls */
-    bool capturing;          /* fences can be neither recorded, asked nor waited for */
+    bool capturing;          /* fences can be neither recorded, queried nor waited for */
     uint64_t fenced_stream;  /* id that the newest fence was recorded on */
     uint64_t waiting_stream; /* id that was last made to wait */
     uint64_t waited_stream;  /* id, below FAKE_STREAMS, that it waits for */
@@ -71,8 +71,8 @@ struct fake_vm {
     size_t calls[FAKE_CALLS];
     bool unmap_fails;  /* every unmap fails and does nothing */
     int fail_call;     /* enum fake_call that fails once; -1: none */
-    size_t fail_after; /* that many calls of it from now succeed before */
-    size_t fail_more;  /* that many calls of it fail after the first that does */
+    size_t fail_after; /* number of calls that succeed before it fails */
+    size_t fail_more;  /* number of calls that fail after the first failure */
 };
 
 extern const struct spw_vm_ops fake_vm_ops;
@@ -84,7 +84,7 @@ void fake_vm_fini(struct fake_vm *vm);
 void fake_vm_complete(struct fake_vm *vm);
 void fake_vm_complete_stream(struct fake_vm *vm, uint64_t stream_id);
 
-/* Lets host waits block until it is called again with false; blocks until one does. */
+/* Hold host waits back until called again with false; block until a thread waits. */
 void fake_vm_hold_waits(struct fake_vm *vm, bool hold);
 void fake_vm_await_waiter(struct fake_vm *vm);
 
@@ -93,12 +93,13 @@ size_t fake_vm_memory_calls(const struct fake_vm *vm);
 /* All calls. */
 size_t fake_vm_calls(const struct fake_vm *vm);
 
-/* How many granules of a range are on the host. */
+/* Returns how many granules of a range are on the host. */
 size_t fake_vm_on_host(const struct fake_vm *vm, uint64_t address, uint64_t bytes);
 
-/* Writes numbers to the granules of a range, from `value` up, and counts those that differ. */
+/* Write consecutive numbers to the granules of a range, from `value` up; count those that differ.
+ */
 void fake_vm_write(struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t value);
 size_t fake_vm_differs(const struct fake_vm *vm, uint64_t address, uint64_t bytes, uint64_t value);
 
-/* Whether every granule of a range is mapped and accessible. */
+/* True if every granule of a range is mapped and accessible. */
 bool fake_vm_usable(const struct fake_vm *vm, uint64_t address, uint64_t bytes);

@@ -56,11 +56,24 @@ void pool_check(struct pool_fixture *fixture)
     assert_int_equal(fixture->vm.violations, 0);
 }
 
+enum spw_err pool_try(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
+                      void *context, uint64_t *ret_address)
+{
+    const struct spw_request request = {.bytes = bytes, .stream = stream, .context = context};
+    struct spw_result result;
+    enum spw_err err = spw_pool_alloc(pool, &request, &result);
+
+    if (err == SPW_OK) {
+        *ret_address = result.address;
+    }
+    return err;
+}
+
 uint64_t pool_alloc(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream)
 {
     uint64_t address = 0;
 
-    assert_int_equal(spw_pool_alloc(fixture->pool, bytes, stream, NULL, &address), SPW_OK);
+    assert_int_equal(pool_try(fixture->pool, bytes, stream, NULL, &address), SPW_OK);
     pool_check(fixture);
     assert_int_equal(address % 512, 0);
     assert_true(fake_vm_usable(&fixture->vm, address, bytes));
@@ -73,7 +86,7 @@ void pool_refuse(struct pool_fixture *fixture, uint64_t bytes, const struct spw_
     uint64_t live = spw_counter_get(&fixture->counters.live_bytes), address = 4711;
     uint64_t allocs = spw_counter_get(&fixture->counters.allocs);
 
-    assert_int_equal(spw_pool_alloc(fixture->pool, bytes, stream, NULL, &address), expected);
+    assert_int_equal(pool_try(fixture->pool, bytes, stream, NULL, &address), expected);
     pool_check(fixture);
     assert_int_equal(address, 4711);
     assert_int_equal(spw_counter_get(&fixture->counters.live_bytes), live);
@@ -84,9 +97,12 @@ enum spw_err pool_try_anywhere(struct pool_fixture *fixture, uint64_t bytes,
                                const struct spw_stream *stream, uint64_t *ret_address,
                                uint64_t *ret_host_bytes)
 {
-    enum spw_err err = spw_pool_alloc_wish(fixture->pool, bytes, stream, NULL, 0, /* wish */ NULL,
-                                           /* anywhere */ true, ret_address, ret_host_bytes);
+    const struct spw_request request = {.bytes = bytes, .stream = stream, .may_spill = true};
+    struct spw_result result = {.address = *ret_address};
+    enum spw_err err = spw_pool_alloc(fixture->pool, &request, &result);
 
+    *ret_address = result.address;
+    *ret_host_bytes = result.host_bytes;
     pool_check(fixture);
     return err;
 }

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "fake_vm.h"
-#include "pool/move.h"
 #include "pool/pool.h"
 
 enum { MIB = 1 << 20, GRANULE = FAKE_GRANULE };
@@ -18,33 +17,37 @@ struct pool_fixture {
     struct fake_vm vm;
     struct spw_counters counters;
     struct spw_pool *pool;
-    struct spw_move *move; /* the last one that a test has begun */
+    struct spw_move *move; /* the last one that a test began */
 };
 
 /* Streams with the ids 1 and up; handles differ from ids and may be given another id. */
 extern const struct spw_stream stream_a, stream_b, stream_c;
 
-/* A pool as it is said. */
+/* Opens a pool with this configuration. */
 void pool_open_as(struct pool_fixture *fixture, const struct spw_pool_config *config);
-/* A pool without a practical limit, of 64 GiB of addresses; `growth` as in the configuration. */
+/* Opens a pool of 64 GiB of addresses without a practical limit; `growth` as in the configuration.
+ */
 void pool_open(struct pool_fixture *fixture, uint32_t growth);
-/* A pool of an arena and a limit counted in granules. */
+/* Opens a pool with an arena and a limit counted in granules. */
 void pool_open_small(struct pool_fixture *fixture, uint64_t arena_granules, uint64_t limit_granules,
                      uint32_t growth);
 /* Destroys the pool and checks that nothing is left on the device. */
 void pool_close(struct pool_fixture *fixture);
 
+/* Allocates without a site; writes *ret_address on success only. */
+enum spw_err pool_try(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
+                      void *context, uint64_t *ret_address);
 /* Allocates on a stream (NULL: without one) and checks alignment, backing and invariants. */
 uint64_t pool_alloc(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream);
-/* The same, and it must fail with `expected`, holding nothing. */
+/* Allocates, which must fail with `expected` and hold nothing. */
 void pool_refuse(struct pool_fixture *fixture, uint64_t bytes, const struct spw_stream *stream,
                  enum spw_err expected);
-/* Tries to allocate where there is room, on the device or the host: *ret_host_bytes are there. */
+/* Tries to allocate on the device or the host; *ret_host_bytes of the block are on the host. */
 enum spw_err pool_try_anywhere(struct pool_fixture *fixture, uint64_t bytes,
                                const struct spw_stream *stream, uint64_t *ret_address,
                                uint64_t *ret_host_bytes);
 void pool_free(struct pool_fixture *fixture, uint64_t address, const struct spw_stream *stream);
 void pool_check(struct pool_fixture *fixture);
 
-/* Memory calls to the device since the last call of this function. */
+/* Returns the memory calls to the device since the last call of this function. */
 size_t pool_memory_calls(struct pool_fixture *fixture);

@@ -31,7 +31,7 @@ static void test_put_and_take(void **state)
     spw_pool_address_map_fini(&map);
 }
 
-/* Dense and regular addresses, put and taken at random, against a plain table. */
+/* Dense and regular addresses, put and taken at random, compared with a plain table. */
 static void test_against_table(void **state)
 {
     enum { COUNT = 1 << 16 };

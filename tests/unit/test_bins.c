@@ -84,8 +84,8 @@ static uint64_t draw_units(void)
     return 1 + draw(1ull << draw(30));
 }
 
-/* Against a search of all: what is found fits; where something fits something is found, which is in
- * a bin not higher than that of the true best; and nothing that was removed is found. */
+/* Compared with a search of all extents: the result fits; if some extent fits, one is found, in a
+ * bin no higher than that of the best one; removed extents are never found. */
 static void test_against_search(void **state)
 {
     static struct spw_extent extents[COUNT];

@@ -74,7 +74,7 @@ static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, en
                      const struct spw_access_log_moment *since)
 {
     struct spw_move_place places[8];
-    const struct spw_move_wish wish = {.places = places, .count = 2 * count};
+    const struct spw_move_request wish = {.places = places, .count = 2 * count};
 
     for (size_t i = 0; i < 2 * count; i++) {
         places[i] = (struct spw_move_place){
@@ -254,7 +254,8 @@ static void test_two_at_once(void **state)
     begin(&f, &f.b, 1, NULL);
     assert_int_equal(f.mover.under_way, SPW_MOVES);
     assert_int_equal(spw_migrate_migration_begin(
-                         &f.mover, &(struct spw_move_wish){.to = SPW_TIER_HOST, .bytes = GRANULE},
+                         &f.mover,
+                         &(struct spw_move_request){.to = SPW_TIER_HOST, .bytes = GRANULE},
                          /* foreseen */ true, NULL),
                      SPW_E_AGAIN);
     assert_int_equal(finish(&f), SPW_OK);

@@ -29,7 +29,7 @@ static void test_commits_only_what_is_covered(void **state)
     pool_close(&f);
 }
 
-/* Three free granules and a live one between them and the next: for four in a row there is none. */
+/* Three free granules, a live one, then more free ones: no four in a row. */
 static void fragment(struct pool_fixture *f, const struct spw_stream *stream)
 {
     uint64_t first = pool_alloc(f, 3 * GRANULE, stream);
@@ -110,7 +110,7 @@ static void test_granule_of_two_streams(void **state)
     pool_close(&f);
 }
 
-/* The same, when the later of the two is done, its stream gone and all is one extent again. */
+/* The later of the two frees completes, its stream is gone, and everything is one extent again. */
 static void test_granule_of_two_streams_joined(void **state)
 {
     struct pool_fixture f;
@@ -132,8 +132,8 @@ static void test_granule_of_two_streams_joined(void **state)
     pool_close(&f);
 }
 
-/* What is left of an extent that was stolen from joins the idle one below, as there is one stream:
- * the walk must go on with the two as one. */
+/* There is one stream, so the rest of a stolen extent merges with the idle one below: the walk must
+ * go on with both as one. */
 static void test_steals_from_joined_extents(void **state)
 {
     struct pool_fixture f;
@@ -155,7 +155,7 @@ static void test_steals_from_joined_extents(void **state)
     pool_close(&f);
 }
 
-/* A steal takes the largest extents until one has all that is missing, then the smallest such. */
+/* A steal takes the largest extents until one has all missing chunks, then the smallest such. */
 static void test_steals_from_few_extents(void **state)
 {
     struct pool_fixture f;
@@ -190,7 +190,7 @@ static void test_limit_is_exact(void **state)
     pool_open_small(&f, 64, 4, 100);
     pool_refuse(&f, 4 * GRANULE + 1, &stream_a, SPW_E_LIMIT);
     pool_refuse(&f, 5 * GRANULE, NULL, SPW_E_LIMIT);
-    assert_int_equal(f.vm.calls[FAKE_CREATE], 0); /* it was clear before */
+    assert_int_equal(f.vm.calls[FAKE_CREATE], 0); /* that was clear before any steal */
     address = pool_alloc(&f, 4 * GRANULE, &stream_a);
     assert_int_equal(committed_granules(&f), 4);
     pool_refuse(&f, 1, &stream_a, SPW_E_LIMIT);
@@ -235,7 +235,7 @@ static void test_lowered_limit(void **state)
     assert_int_equal(spw_counter_get(&f.counters.limit_bytes), 6 * GRANULE);
     pool_refuse(&f, GRANULE, &stream_a, SPW_E_LIMIT);
     pool_free(&f, address, &stream_a);
-    (void)pool_alloc(&f, 2 * GRANULE, &stream_a); /* what is committed may be used */
+    (void)pool_alloc(&f, 2 * GRANULE, &stream_a); /* committed memory may be used */
     assert_int_equal(f.vm.calls[FAKE_CREATE], 12);
     pool_refuse(&f, GRANULE, &stream_a, SPW_E_LIMIT);
     pool_close(&f);
@@ -256,7 +256,7 @@ static void test_full_device(void **state)
     (void)pool_alloc(&f, 4 * GRANULE, &stream_a); /* two are left, two are stolen */
     assert_int_equal(spw_counter_get(&f.counters.steals), 2);
     assert_int_equal(f.vm.chunks, 6);
-    f.vm.most_chunks = 8; /* somebody else freed some */
+    f.vm.most_chunks = 8; /* another thread freed some */
     (void)pool_alloc(&f, 3 * GRANULE, &stream_a);
     pool_close(&f);
 }
@@ -309,7 +309,7 @@ static void test_unordered_loop_does_not_grow(void **state)
     pool_close(&f);
 }
 
-/* In a capture nothing may be waited for: then it grows, and is refused only at the limit. */
+/* In a capture nothing may be waited for: the pool grows instead, and refuses only at the limit. */
 static void test_refused_waits_are_abandoned(void **state)
 {
     struct pool_fixture f;
@@ -323,7 +323,7 @@ static void test_refused_waits_are_abandoned(void **state)
     f.vm.capturing = true;
     (void)pool_alloc(&f, 3 * GRANULE, NULL);
     pool_refuse(&f, GRANULE, NULL, SPW_E_LIMIT);
-    assert_true(f.vm.live_fences > 0); /* what was not awaited is kept */
+    assert_true(f.vm.live_fences > 0); /* memory that was not waited for is kept */
     f.vm.capturing = false;
     pool_close(&f);
 }
@@ -396,17 +396,17 @@ static void test_charges(void **state)
 
     pool_open_small(&f, 64, 10, 100);
     address = pool_alloc(&f, 6 * GRANULE, &stream_a);
-    assert_int_equal(spw_pool_charge(f.pool, 4 * GRANULE), SPW_OK);
+    assert_int_equal(spw_pool_charge(f.pool, 4 * GRANULE, /* site */ 0), SPW_OK);
     pool_check(&f);
     spw_pool_usage(f.pool, &usage);
     assert_int_equal(usage.live, 10 * GRANULE);
     assert_int_equal(usage.committed, 10 * GRANULE);
     assert_int_equal(usage.spare, 0);
     assert_int_equal(spw_counter_get(&f.counters.vmm_bytes), 4 * GRANULE);
-    assert_int_equal(spw_pool_charge(f.pool, 1), SPW_E_LIMIT);
-    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX - GRANULE), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, 1, /* site */ 0), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX - GRANULE, /* site */ 0), SPW_E_LIMIT);
     pool_refuse(&f, 1, &stream_a, SPW_E_LIMIT);
-    spw_pool_discharge(f.pool, 4 * GRANULE);
+    spw_pool_discharge(f.pool, 4 * GRANULE, /* site */ 0);
     pool_check(&f);
     assert_int_equal(spw_counter_get(&f.counters.vmm_bytes), 0);
     pool_free(&f, address, &stream_a);
@@ -421,12 +421,12 @@ static void test_charge_makes_room(void **state)
     pool_open_small(&f, 64, 10, 100);
     address = pool_alloc(&f, 8 * GRANULE, &stream_a);
     pool_free(&f, address, &stream_a);
-    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE), SPW_E_LIMIT); /* pending */
+    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE, /* site */ 0), SPW_E_LIMIT); /* pending */
     fake_vm_complete(&f.vm);
-    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE), SPW_OK);
+    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE, /* site */ 0), SPW_OK);
     pool_check(&f);
     assert_int_equal(f.vm.chunks, 4); /* no more than needed */
-    spw_pool_discharge(f.pool, 6 * GRANULE);
+    spw_pool_discharge(f.pool, 6 * GRANULE, /* site */ 0);
     pool_close(&f);
 }
 

@@ -1,4 +1,4 @@
-/* Blocks: sizes, addresses, identity, and what is answered about them. */
+/* Blocks: sizes, addresses, identity, and queries about them. */
 #include "pool_fixture.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void test_find(void **state)
         expect_block(&f, address + size / 2, address, size);
         expect_block(&f, address + size - 1, address, size);
         if (size % 512 != 0) {
-            expect_none(&f, address + size); /* one past the end, and inside what was rounded up */
+            expect_none(&f, address + size); /* one past the end, and inside the rounded part */
         }
         pool_free(&f, address, &stream_a);
         expect_none(&f, address);
@@ -89,7 +89,7 @@ static void test_find_in_churn(void **state)
             expect_none(&f, blocks[changed] + bytes[changed] / 2);
         }
         bytes[changed] = churn_size(random);
-        assert_int_equal(spw_pool_alloc(f.pool, bytes[changed], &stream_a, NULL, &blocks[changed]),
+        assert_int_equal(pool_try(f.pool, bytes[changed], &stream_a, NULL, &blocks[changed]),
                          SPW_OK);
         asked = random % BLOCKS;
         if (blocks[asked] != 0) {
@@ -135,9 +135,8 @@ static void test_ids_never_repeat(void **state)
         struct spw_block block;
         uint64_t address = 0;
 
-        assert_int_equal(
-            spw_pool_alloc(f.pool, 1000, i % 2 != 0 ? &stream_a : NULL, &context, &address),
-            SPW_OK);
+        assert_int_equal(pool_try(f.pool, 1000, i % 2 != 0 ? &stream_a : NULL, &context, &address),
+                         SPW_OK);
         assert_true(spw_pool_find(f.pool, address, &block));
         assert_true(block.id > last);
         assert_ptr_equal(block.context, &context);
@@ -197,7 +196,7 @@ static void test_rounding(void **state)
     pool_close(&f);
 }
 
-/* A small block that stays must not hold down a granule among large ones. */
+/* A long-lived small block must not keep a granule backed among large ones. */
 static void test_small_blocks_live_apart(void **state)
 {
     struct pool_fixture f;
@@ -252,7 +251,7 @@ static void test_arena_runs_out(void **state)
     struct pool_fixture f;
     uint64_t blocks[14];
 
-    pool_open_small(&f, 16, 1 << 20, 100); /* of which two granules are for small blocks */
+    pool_open_small(&f, 16, 1 << 20, 100); /* two of these granules are for small blocks */
     for (int i = 0; i < 14; i++) {
         blocks[i] = pool_alloc(&f, GRANULE, &stream_a);
     }
@@ -268,7 +267,7 @@ static void test_arena_runs_out(void **state)
     pool_close(&f);
 }
 
-/* Addresses of pending work on two streams, which no single wait gives. */
+/* Addresses with pending work on two streams, which no single wait frees. */
 static void test_arena_waits_for_both(void **state)
 {
     struct pool_fixture f;
@@ -304,7 +303,7 @@ static void test_hundred_thousand_blocks(void **state)
     for (uint64_t i = 0; i < COUNT; i++) {
         uint64_t bytes = (i * 2654435761u) % (i % 10 == 0 ? 100000 : 4000) + 1;
 
-        assert_int_equal(spw_pool_alloc(f.pool, bytes, &stream_a, NULL, &addresses[i]), SPW_OK);
+        assert_int_equal(pool_try(f.pool, bytes, &stream_a, NULL, &addresses[i]), SPW_OK);
         live += (bytes + 511) / 512 * 512;
     }
     pool_check(&f);

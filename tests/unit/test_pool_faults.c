@@ -1,6 +1,6 @@
-/* Faults: every call to the device fails once, the first, the second, and so on until a run makes
- * no more of them. The program must see success or an error, the pool must keep its invariants,
- * and nothing may be left on the device. */
+/* Faults: every call to the device fails once: the first, the second, and so on until a run makes
+ * fewer calls. The program must see success or an error, the pool must keep its invariants, and
+ * nothing may be left on the device. */
 #include "pool_fixture.h"
 
 enum { LIMIT_GRANULES = 24, HOST_GRANULES = 12, BLOCKS = 48, STEPS = 250 };
@@ -24,7 +24,7 @@ static void one_step(struct pool_fixture *f, uint64_t *random, uint64_t *blocks)
         *block = 0;
         return;
     }
-    if (spw_pool_alloc(f->pool, bytes, stream, NULL, block) != SPW_OK &&
+    if (pool_try(f->pool, bytes, stream, NULL, block) != SPW_OK &&
         pool_try_anywhere(f, bytes, stream, block, &host_bytes) != SPW_OK) {
         assert_int_equal(*block, 0);
     } else if (!fake_vm_usable(&f->vm, *block, bytes)) {
@@ -85,13 +85,13 @@ static void sweep_on(enum fake_call call, uint64_t host)
     while (run((int)call, after, host)) {
         after++;
     }
-    assert_true(after > 0); /* or the run tests nothing */
+    assert_true(after > 0); /* else the run tests nothing */
 }
 
 static void sweep(enum fake_call call)
 {
     sweep_on(call, 0);
-    /* With a host nobody waits for ever, and on a full device there is little to release. */
+    /* With a host tier no wait is unbounded, and on a full device there is little to release. */
     if (call != FAKE_WAIT_HOST && call != FAKE_RELEASE) {
         sweep_on(call, HOST_GRANULES);
     }
@@ -181,7 +181,7 @@ static void test_failed_access_gives_everything_back(void **state)
     pool_close(&f);
 }
 
-/* Mapped, but not accessible, and not to be unmapped: those granules are never used again. */
+/* Mapped without access, and unmap fails: those granules are never used again. */
 static void test_granules_beyond_repair(void **state)
 {
     struct pool_fixture f;

@@ -1,5 +1,5 @@
-/* The host runs out of memory: every allocation of the pool's records fails once, one run each.
- * Linked with --wrap, so that malloc and its kin are ours. */
+/* The process runs out of memory: every allocation of the pool's records fails once, one run each.
+ * Linked with --wrap, so that malloc and its kin are replaced. */
 #include "pool_fixture.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ void *__wrap_realloc(void *old, size_t bytes)
     return fails() ? NULL : __real_realloc(old, bytes);
 }
 
-/* Allocates and frees until the records have grown several times. True when the fault was met. */
+/* Allocates and frees until the records have grown several times. True if the fault was reached. */
 static bool run(size_t after)
 {
     static uint64_t blocks[BLOCKS];
@@ -51,7 +51,7 @@ static bool run(size_t after)
         enum spw_err err;
 
         blocks[i] = 0;
-        err = spw_pool_alloc(f.pool, bytes, i % 7 == 0 ? NULL : &stream, NULL, &blocks[i]);
+        err = pool_try(f.pool, bytes, i % 7 == 0 ? NULL : &stream, NULL, &blocks[i]);
         if (err != SPW_OK && err != SPW_E_NO_HOST) {
             fail_msg("error %d", (int)err);
         }

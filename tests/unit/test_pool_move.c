@@ -1,5 +1,5 @@
 /* Moves between device and host: content stays, nothing leaks, whatever fails. */
-#include "pool/attributes.h"
+#include "pool/pool.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 16 };
@@ -16,14 +16,14 @@ static void open_tiers(struct pool_fixture *f)
 
 static enum spw_err begin(struct pool_fixture *f, enum spw_tier to, size_t granules)
 {
-    const struct spw_move_wish wish = {.to = to, .bytes = granules * GRANULE};
-    enum spw_err err = spw_pool_move_begin(f->pool, &wish, &f->move);
+    const struct spw_move_request request = {.to = to, .bytes = granules * GRANULE};
+    enum spw_err err = spw_pool_move_begin(f->pool, &request, &f->move);
 
     pool_check(f);
     return err;
 }
 
-/* All the steps; the bytes that were moved. */
+/* Makes a whole move. Returns the bytes moved. */
 static uint64_t move(struct pool_fixture *f, enum spw_tier to, size_t granules)
 {
     uint64_t bytes = 0;
@@ -44,14 +44,14 @@ static uint64_t move(struct pool_fixture *f, enum spw_tier to, size_t granules)
     return bytes;
 }
 
-/* The first steps, as far as everything is under way. */
+/* Begins a move and its copies. */
 static void begin_copying(struct pool_fixture *f, size_t granules)
 {
     assert_int_equal(begin(f, SPW_TIER_HOST, granules), SPW_OK);
     assert_int_equal(spw_pool_move_copy(f->pool, f->move, true), SPW_OK);
 }
 
-/* And the last ones of a move that has copied; the bytes that were moved. */
+/* Completes a move that has copied. Returns the bytes moved. */
 static uint64_t finish(struct pool_fixture *f)
 {
     uint64_t bytes = 0;
@@ -83,7 +83,7 @@ static void test_there_and_back(void **state)
     expect(&f, a, 3, 100, 3);
     assert_int_equal(spw_counter_get(&f.counters.spilled_bytes), 3 * GRANULE);
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 3 * GRANULE);
-    /* The device's chunks serve others now. */
+    /* The chunks of the device serve other blocks now. */
     b = pool_alloc(&f, 5 * GRANULE, &stream_a);
     assert_int_equal(fake_vm_on_host(&f.vm, b, 5 * GRANULE), 0);
     pool_free(&f, b, &stream_a);
@@ -91,11 +91,11 @@ static void test_there_and_back(void **state)
     expect(&f, a, 3, 100, 0);
     assert_int_equal(spw_counter_get(&f.counters.promoted_bytes), 3 * GRANULE);
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 0);
-    assert_int_equal(f.vm.host_chunks, 3); /* kept for the next time */
+    assert_int_equal(f.vm.host_chunks, 3); /* kept for the next move */
     pool_close(&f);
 }
 
-/* What has become spare is mapped for several blocks at once, as long as it lasts. */
+/* Spare chunks are mapped for several blocks at once, as long as they last. */
 static void test_mapped_ahead(void **state)
 {
     const size_t ahead[] = {0, 4, 2};
@@ -114,14 +114,14 @@ static void test_mapped_ahead(void **state)
             hits += pool_memory_calls(&f) == 0;
         }
         assert_int_equal(hits, ahead[i]);
-        /* The rest is for whoever needs all of it. */
+        /* The rest is left for a block that needs all of it. */
         (void)pool_alloc(&f, (DEVICE - 1 - ahead[i]) * GRANULE, &stream_a);
         assert_int_equal(f.vm.chunks, DEVICE);
         pool_close(&f);
     }
 }
 
-/* What was allocated first goes first, and no more than is wished. */
+/* Blocks move in the order of allocation, and no more than requested. */
 static void test_coldest_first(void **state)
 {
     struct pool_fixture f;
@@ -142,16 +142,16 @@ static void test_coldest_first(void **state)
 
 static void test_only_the_old(void **state)
 {
-    const struct spw_move_wish wish = {.to = SPW_TIER_HOST, .bytes = GRANULE, .least_age = 2};
+    const struct spw_move_request request = {.to = SPW_TIER_HOST, .bytes = GRANULE, .least_age = 2};
     struct pool_fixture f;
     uint64_t address;
 
     open_tiers(&f);
     address = pool_alloc(&f, GRANULE, &stream_a);
     pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
-    assert_int_equal(spw_pool_move_begin(f.pool, &wish, &f.move), SPW_E_NO_MEMORY);
+    assert_int_equal(spw_pool_move_begin(f.pool, &request, &f.move), SPW_E_NO_MEMORY);
     pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
-    assert_int_equal(spw_pool_move_begin(f.pool, &wish, &f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_begin(f.pool, &request, &f.move), SPW_OK);
     assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     pool_free(&f, address, &stream_a);
     pool_close(&f);
@@ -173,18 +173,18 @@ static void test_fixed_blocks_stay(void **state)
     pool_close(&f);
 }
 
-static void treat(struct pool_fixture *f, uint64_t address, uint64_t bytes,
-                  const struct spw_treatment *treatment, size_t blocks)
+static void set_attributes(struct pool_fixture *f, uint64_t address, uint64_t bytes,
+                           const struct spw_block_attributes *attributes, size_t blocks)
 {
-    assert_int_equal(spw_pool_treat(f->pool, address, bytes, treatment), blocks);
+    assert_int_equal(spw_pool_set_attributes(f->pool, address, bytes, attributes), blocks);
     pool_check(f);
 }
 
-static const struct spw_treatment pinned = {.fix = SPW_FIXED_WISH};
-static const struct spw_treatment unpinned = {.unfix = SPW_FIXED_WISH};
-static const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
+static const struct spw_block_attributes pinned = {.fix = SPW_FIXED_BY_PROGRAM};
+static const struct spw_block_attributes unpinned = {.unfix = SPW_FIXED_BY_PROGRAM};
+static const struct spw_block_attributes known = {.fix = SPW_FIXED_SHARED};
 
-/* Blocks that a range touches are treated, in their middle too; those beside it are not. */
+/* Blocks with a byte in the range are changed, also in their middle; those beside it are not. */
 static void test_treated_blocks_stay(void **state)
 {
     struct pool_fixture f;
@@ -195,19 +195,20 @@ static void test_treated_blocks_stay(void **state)
     b = pool_alloc(&f, 2 * GRANULE, &stream_a);
     c = pool_alloc(&f, 2 * GRANULE, &stream_a);
     assert_int_equal(b, a + 2 * GRANULE);
-    treat(&f, b + GRANULE + 1, GRANULE, &pinned, 2);
+    set_attributes(&f, b + GRANULE + 1, GRANULE, &pinned, 2);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     assert_int_equal(fake_vm_on_host(&f.vm, a, 2 * GRANULE), 2);
-    /* One reason is taken back, another stays. */
-    treat(&f, b, 1, &known, 1);
-    treat(&f, a, 6 * GRANULE, &unpinned, 3);
+    /* One reason is removed, another stays. */
+    set_attributes(&f, b, 1, &known, 1);
+    set_attributes(&f, a, 6 * GRANULE, &unpinned, 3);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     assert_int_equal(fake_vm_on_host(&f.vm, b, 2 * GRANULE), 0);
     assert_int_equal(fake_vm_on_host(&f.vm, c, 2 * GRANULE), 2);
     pool_close(&f);
 }
 
-/* The record of a freed block starts anew, whether all of it or a part serves the next. */
+/* A reused record starts with new attributes, whether all of the freed block or a part is reused.
+ */
 static void test_treatment_ends_with_the_block(void **state)
 {
     struct pool_fixture f;
@@ -217,29 +218,29 @@ static void test_treatment_ends_with_the_block(void **state)
     a = pool_alloc(&f, 2 * GRANULE, &stream_a);
     (void)pool_alloc(&f, GRANULE, &stream_a);
     c = pool_alloc(&f, GRANULE, &stream_a);
-    treat(&f, a, 4 * GRANULE, &known, 3);
+    set_attributes(&f, a, 4 * GRANULE, &known, 3);
     pool_free(&f, a, &stream_a);
     pool_free(&f, c, &stream_a);
-    assert_int_equal(spw_pool_treat(f.pool, a, 1, &known), 0);
+    assert_int_equal(spw_pool_set_attributes(f.pool, a, 1, &known), 0);
     assert_int_equal(pool_alloc(&f, 2 * GRANULE, &stream_a), a);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     pool_free(&f, a, &stream_a);
-    assert_int_equal(spw_pool_treat(f.pool, a, 1, &known), 0);
+    assert_int_equal(spw_pool_set_attributes(f.pool, a, 1, &known), 0);
     pool_close(&f);
 }
 
-static void test_nothing_to_treat(void **state)
+static void test_no_block_to_set(void **state)
 {
     struct pool_fixture f;
     uint64_t a;
 
     open_tiers(&f);
     a = pool_alloc(&f, GRANULE, &stream_a);
-    treat(&f, a, 0, &pinned, 0);
-    treat(&f, a + 1, 0, &pinned, 0);
-    treat(&f, a, UINT64_MAX, &pinned, 0);
-    treat(&f, a + GRANULE, GRANULE, &pinned, 0);
-    treat(&f, 4096, GRANULE, &pinned, 0);
+    set_attributes(&f, a, 0, &pinned, 0);
+    set_attributes(&f, a + 1, 0, &pinned, 0);
+    set_attributes(&f, a, UINT64_MAX, &pinned, 0);
+    set_attributes(&f, a + GRANULE, GRANULE, &pinned, 0);
+    set_attributes(&f, 4096, GRANULE, &pinned, 0);
     assert_int_equal(move(&f, SPW_TIER_HOST, 1), GRANULE);
     pool_close(&f);
 }
@@ -255,14 +256,15 @@ static void test_fixed_during_a_move(void **state)
     fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
     fake_vm_write(&f.vm, b, 2 * GRANULE, 200);
     begin_copying(&f, 4);
-    treat(&f, a, 1, &known, 1);
+    set_attributes(&f, a, 1, &known, 1);
     assert_int_equal(finish(&f), 2 * GRANULE);
     expect(&f, a, 2, 100, 0);
     expect(&f, b, 2, 200, 2);
     pool_close(&f);
 }
 
-/* Low priority goes first, before older ones of a higher one, and comes back last. */
+/* Blocks of low priority are moved first, before older ones of higher priority, and come back last.
+ */
 static void test_priority_before_age(void **state)
 {
     static const int32_t priorities[3] = {1, 0, -1};
@@ -271,10 +273,11 @@ static void test_priority_before_age(void **state)
 
     open_tiers(&f);
     for (uint64_t i = 0; i < 3; i++) {
-        const struct spw_treatment treatment = {.prioritize = true, .priority = priorities[i]};
+        const struct spw_block_attributes attributes = {.prioritize = true,
+                                                        .priority = priorities[i]};
 
         blocks[i] = pool_alloc(&f, GRANULE, &stream_a);
-        treat(&f, blocks[i], GRANULE, &treatment, 1);
+        set_attributes(&f, blocks[i], GRANULE, &attributes, 1);
         pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
     }
     for (int i = 2; i >= 0; i--) {
@@ -392,7 +395,7 @@ static void test_verify(void **state)
     pool_close(&f);
 }
 
-/* Blocks that share granules, free memory between them, several runs: moved to and fro. */
+/* Blocks that share granules, free memory between them, several runs: moved in both directions. */
 static bool run_with_faults(int fail_call, size_t fail_after, size_t fail_more)
 {
     uint64_t blocks[5], sizes[5], moved = 0;
@@ -453,7 +456,7 @@ static void copy(struct pool_fixture *f)
     assert_int_equal(spw_pool_move_poll(f->pool, f->move), SPW_OK);
 }
 
-/* Of each block in each run one granule is looked at, and another one in another turn. */
+/* One granule of each block in each run is hashed, a different one in another turn. */
 static void test_samples(void **state)
 {
     struct pool_fixture f;
@@ -475,7 +478,7 @@ static void test_samples(void **state)
         copy(&f);
         assert_int_equal(spw_pool_move_compare(f.pool, f.move, &wrong), SPW_OK);
         assert_int_equal(wrong, 0);
-        /* A write before the copy is made again. */
+        /* A write before the copy is repeated. */
         fake_vm_write(&f.vm, written, GRANULE, 100 + turn);
         copy(&f);
         assert_int_equal(spw_pool_move_compare(f.pool, f.move, &wrong), SPW_OK);
@@ -505,7 +508,7 @@ static void test_faults(void **state)
     }
 }
 
-/* What fails several times is tried until it succeeds: nothing is lost. */
+/* A step that fails several times is retried until it succeeds: nothing is lost. */
 static void test_stubborn_faults(void **state)
 {
     static const enum fake_call calls[] = {FAKE_MAP, FAKE_ACCESS, FAKE_UNMAP};
@@ -517,15 +520,16 @@ static void test_stubborn_faults(void **state)
     }
 }
 
-/* Access is refused for good from the commit on: the blocks that were moved cannot be reached,
- * nothing else is harmed, and their memory serves nobody until it can be. */
+/* Access is refused for good from the commit on: the moved blocks are lost, nothing else is harmed,
+ * and their memory serves no other block until it is accessible again. */
 static void test_lost(void **state)
 {
     uint64_t a, b, c, bytes = 0;
     struct pool_fixture f;
 
     open_tiers(&f);
-    a = pool_alloc(&f, 2 * GRANULE + GRANULE / 2, &stream_a); /* the rest of its end is free */
+    a = pool_alloc(&f, 2 * GRANULE + GRANULE / 2, &stream_a); /* the rest of its last granule is
+                                                               * free */
     fake_vm_write(&f.vm, a, 2 * GRANULE, 100);
     assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
     assert_int_equal(spw_pool_move_copy(f.pool, f.move, true), SPW_OK);
@@ -543,7 +547,7 @@ static void test_lost(void **state)
     assert_int_equal(spw_pool_move_remap_lost(f.pool), SPW_E_AGAIN);
     pool_check(&f);
     f.vm.fail_call = -1;
-    /* What is free on the granule of its end is out of use. */
+    /* The free rest of its last granule is out of use. */
     b = pool_alloc(&f, GRANULE / 4, &stream_a);
     assert_true(b >= a + 3 * GRANULE);
     c = pool_alloc(&f, 3 * GRANULE, &stream_a);
@@ -570,7 +574,7 @@ static void lose(struct pool_fixture *f, enum fake_call call)
     assert_int_equal(spw_pool_move_end(f->pool, f->move), SPW_OK);
 }
 
-/* It is asked for again before each piece of work, as long as that takes. */
+/* Mapping is retried before each piece of work, as long as necessary. */
 static void test_lost_and_asked_for(void **state)
 {
     _Atomic uint64_t pending = 0;
@@ -581,7 +585,7 @@ static void test_lost_and_asked_for(void **state)
     pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
                                                .arena_bytes = 256ull * GRANULE,
                                                .limit_bytes = (uint64_t)DEVICE * GRANULE,
-                                               .lazies = &pending});
+                                               .to_commit = &pending});
     assert_int_equal(spw_pool_open_host(f.pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
     f.vm.immediate = true;
     a = pool_alloc(&f, 2 * GRANULE, &stream_a);
@@ -604,7 +608,7 @@ static void test_lost_and_asked_for(void **state)
     assert_int_equal(spw_counter_get(&pending), 0);
 }
 
-/* A block that cannot be reached is freed. */
+/* A lost block is freed. */
 static void test_lost_and_freed(void **state)
 {
     uint64_t a, b, bytes = 0;
@@ -638,7 +642,7 @@ int main(void)
         cmocka_unit_test(test_fixed_blocks_stay),
         cmocka_unit_test(test_treated_blocks_stay),
         cmocka_unit_test(test_treatment_ends_with_the_block),
-        cmocka_unit_test(test_nothing_to_treat),
+        cmocka_unit_test(test_no_block_to_set),
         cmocka_unit_test(test_fixed_during_a_move),
         cmocka_unit_test(test_priority_before_age),
         cmocka_unit_test(test_no_memory_to_move_to),

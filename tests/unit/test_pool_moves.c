@@ -1,5 +1,5 @@
-/* Two moves under way at once: neither touches what is the other's, whatever fails. */
-#include "pool/attributes.h"
+/* Two moves under way at once: neither touches the granules of the other, whatever fails. */
+#include "pool/pool.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 16 };
@@ -31,8 +31,8 @@ static enum spw_err begin(struct fixture *f, size_t i, enum spw_tier to)
     const uint64_t block = f->blocks[i];
     const struct spw_move_place places[2] = {{.block = block, .granule = block, .to = to},
                                              {block, block + GRANULE, to}};
-    const struct spw_move_wish wish = {.places = places, .count = 2};
-    enum spw_err err = spw_pool_move_begin(f->pool.pool, &wish, &f->moves[i]);
+    const struct spw_move_request request = {.places = places, .count = 2};
+    enum spw_err err = spw_pool_move_begin(f->pool.pool, &request, &f->moves[i]);
 
     pool_check(&f->pool);
     return err == SPW_OK ? spw_pool_move_copy(f->pool.pool, f->moves[i], /* after_all */ false)
@@ -67,20 +67,20 @@ static void expect(struct fixture *f, size_t i, size_t on_host)
 
 static int64_t room(struct fixture *f)
 {
-    struct spw_move_spot spots[16];
+    struct spw_granule_info spots[16];
     uint64_t address;
     int64_t bytes;
 
-    assert_int_equal(spw_pool_survey(f->pool.pool, spots, 16, &address, &bytes), 4);
+    assert_int_equal(spw_pool_scan_granules(f->pool.pool, spots, 16, &address, &bytes), 4);
     return bytes / GRANULE;
 }
 
 static size_t shown_on_host(struct fixture *f)
 {
-    struct spw_move_spot spots[16];
+    struct spw_granule_info spots[16];
     uint64_t address;
     int64_t bytes;
-    size_t count = spw_pool_survey(f->pool.pool, spots, 16, &address, &bytes), shown = 0;
+    size_t count = spw_pool_scan_granules(f->pool.pool, spots, 16, &address, &bytes), shown = 0;
 
     for (size_t i = 0; i < count; i++) {
         shown += spots[i].tier == SPW_TIER_HOST;
@@ -109,7 +109,7 @@ static void test_in_either_order(void **state)
     }
 }
 
-/* One after the other, without a pause, and both ways. */
+/* One after the other, without a pause, in both directions. */
 static void test_by_turns(void **state)
 {
     struct fixture f;
@@ -128,7 +128,7 @@ static void test_by_turns(void **state)
     pool_close(&f.pool);
 }
 
-/* What one move is of is not the other's to take, and there are no more than two. */
+/* A granule of one move cannot be taken by another, and there are at most two moves. */
 static void test_no_more_than_two(void **state)
 {
     struct fixture f;
@@ -142,7 +142,7 @@ static void test_no_more_than_two(void **state)
     pool_close(&f.pool); /* with both */
 }
 
-/* One that was abandoned keeps its place until its copies are done. */
+/* An abandoned move keeps its record until its copies are done. */
 static void test_abandoned(void **state)
 {
     struct fixture f;
@@ -162,7 +162,7 @@ static void test_abandoned(void **state)
     pool_close(&f.pool);
 }
 
-/* What is on its way counts as if it had come. */
+/* Granules that are being moved count as moved. */
 static void test_room(void **state)
 {
     struct fixture f;
@@ -189,13 +189,13 @@ static void test_room(void **state)
 
 static void test_fixed_meanwhile(void **state)
 {
-    const struct spw_treatment known = {.fix = SPW_FIXED_KNOWN};
+    const struct spw_block_attributes known = {.fix = SPW_FIXED_SHARED};
     struct fixture f;
 
     open_fixture(&f);
     assert_int_equal(begin(&f, 0, SPW_TIER_HOST), SPW_OK);
     assert_int_equal(begin(&f, 1, SPW_TIER_HOST), SPW_OK);
-    assert_int_equal(spw_pool_treat(f.pool.pool, f.blocks[1], 1, &known), 1);
+    assert_int_equal(spw_pool_set_attributes(f.pool.pool, f.blocks[1], 1, &known), 1);
     assert_int_equal(room(&f), DEVICE - 2);
     assert_int_equal(commit(&f, 0), 2 * GRANULE);
     assert_int_equal(commit(&f, 1), 0);
@@ -206,7 +206,7 @@ static void test_fixed_meanwhile(void **state)
     pool_close(&f.pool);
 }
 
-/* Both blocks go to and fro, each while the other is on its way. */
+/* Both blocks are moved in both directions, each while the other is under way. */
 static bool run_with_faults(enum fake_call call, size_t after, size_t more)
 {
     struct fixture f;

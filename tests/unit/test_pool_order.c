@@ -1,11 +1,11 @@
-/* Stream order: what may be used again where, and when. */
+/* Stream order: which memory may be reused where, and when. */
 #include "pool_fixture.h"
 
 #include <pthread.h>
 
 enum { BIG = 8 * GRANULE };
 
-/* A pool that must use memory again if it can: no growth, and no room for a second block. */
+/* Opens a pool that must reuse memory if it can: no growth, and no room for a second block. */
 static void open_tight(struct pool_fixture *fixture)
 {
     pool_open_small(fixture, 256, BIG / GRANULE, 0);
@@ -22,7 +22,7 @@ static void test_same_stream_reuses_at_once(void **state)
     pool_free(&f, address, &stream_a);
     calls = fake_vm_calls(&f.vm);
     assert_int_equal(pool_alloc(&f, BIG, &stream_a), address);
-    assert_int_equal(fake_vm_calls(&f.vm), calls); /* nothing asked, nothing waited for */
+    assert_int_equal(fake_vm_calls(&f.vm), calls); /* no query and no wait */
     pool_close(&f);
 }
 
@@ -38,7 +38,7 @@ static void test_other_stream_reuses_when_complete(void **state)
     assert_true(other != address);
     pool_free(&f, other, &stream_b);
     fake_vm_complete_stream(&f.vm, stream_a.id);
-    assert_int_equal(pool_alloc(&f, BIG, &stream_c), address); /* a miss finds out */
+    assert_int_equal(pool_alloc(&f, BIG, &stream_c), address); /* a miss polls the fences */
     pool_memory_calls(&f);
     assert_int_equal(pool_alloc(&f, BIG, &stream_b), other);
     assert_int_equal(pool_memory_calls(&f), 0);
@@ -64,7 +64,7 @@ static void test_other_stream_is_made_to_wait(void **state)
     pool_close(&f);
 }
 
-/* What B was made to wait for is only the block it got: the rest is still A's. */
+/* B was made to wait for the block it got only: the rest still belongs to A. */
 static void test_rest_stays_with_its_stream(void **state)
 {
     struct pool_fixture f;
@@ -145,7 +145,7 @@ static void test_stream_waits_for_free_without_stream(void **state)
     pool_close(&f);
 }
 
-/* Allocated with or without a stream, freed with or without: what counts is the free. */
+/* Blocks allocated with or without a stream, freed with or without: only the free counts. */
 static void test_four_pairings(void **state)
 {
     static const struct {
@@ -242,7 +242,7 @@ static void test_wait_for_the_device_is_known(void **state)
     pool_close(&f);
 }
 
-/* What is freed while the program waits is not covered. */
+/* Memory freed while the program waits is not covered. */
 static void test_wait_covers_what_was_freed_before(void **state)
 {
     struct pool_fixture f;
@@ -265,8 +265,8 @@ static void test_wait_covers_what_was_freed_before(void **state)
     pool_close(&f);
 }
 
-/* Fences that a wait of the program made needless are given back, and the lane of a stream that is
- * gone becomes free for another one. */
+/* Fences that became needless by a wait of the program are dropped, and the queue of a destroyed
+ * stream can serve another one. */
 static void test_wait_makes_fences_needless(void **state)
 {
     struct pool_fixture f;
@@ -310,7 +310,7 @@ static void test_retired_stream_keeps_the_order(void **state)
     spw_pool_retire_stream(f.pool, &stream_a);
     assert_int_equal(f.vm.calls[FAKE_FENCE], 1);
     assert_int_equal(f.vm.fenced_stream, stream_a.id);
-    f.vm.stream_gone[stream_a.id] = true; /* from now on its handle means nothing */
+    f.vm.stream_gone[stream_a.id] = true; /* its handle is invalid from now on */
     assert_int_equal(pool_alloc(&f, BIG, &stream_b), address);
     assert_int_equal(f.vm.waited_stream, stream_a.id);
     pool_close(&f);
@@ -333,7 +333,8 @@ static void test_recycled_handle_is_another_stream(void **state)
     pool_close(&f);
 }
 
-/* A capture forbids the fence when the stream goes: the next one has to cover the device. */
+/* A capture forbids the fence when the stream is destroyed: the next fence must cover the device.
+ */
 static void test_stream_retired_in_a_capture(void **state)
 {
     struct pool_fixture f;
@@ -352,7 +353,7 @@ static void test_stream_retired_in_a_capture(void **state)
     pool_close(&f);
 }
 
-/* Lanes of streams that are gone serve new streams, or a million streams would need as many. */
+/* Queues of destroyed streams serve new ones; otherwise a million streams would need a million. */
 static void test_many_short_lived_streams(void **state)
 {
     struct pool_fixture f;
@@ -372,7 +373,7 @@ static void test_many_short_lived_streams(void **state)
 
 /* ---- contexts that go ---- */
 
-/* Blocks without a stream go with their context, blocks of the default memory pool stay. */
+/* Blocks without a stream are freed with their context; blocks of the default memory pool stay. */
 static void test_lost_context(void **state)
 {
     char ours, theirs;
@@ -384,13 +385,13 @@ static void test_lost_context(void **state)
 
     pool_open(&f, 2000);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(spw_pool_alloc(f.pool, BIG, i == 3 ? &stream : NULL,
-                                        i == 4 ? &theirs : &ours, &blocks[i]),
-                         SPW_OK);
+        assert_int_equal(
+            pool_try(f.pool, BIG, i == 3 ? &stream : NULL, i == 4 ? &theirs : &ours, &blocks[i]),
+            SPW_OK);
     }
     pool_free(&f, blocks[1], &stream);
     calls = fake_vm_calls(&f.vm);
-    spw_pool_lose_context(f.pool, &ours);
+    spw_pool_free_context(f.pool, &ours);
     pool_check(&f);
     assert_int_equal(fake_vm_calls(&f.vm), calls);
     assert_false(spw_pool_find(f.pool, blocks[0], &block));
@@ -420,9 +421,9 @@ static void *visit(void *argument)
                          SPW_OK);
         return NULL;
     }
-    assert_int_equal(spw_pool_alloc(visitor->fixture->pool, visitor->bytes, visitor->stream, NULL,
-                                    &visitor->address),
-                     SPW_OK);
+    assert_int_equal(
+        pool_try(visitor->fixture->pool, visitor->bytes, visitor->stream, NULL, &visitor->address),
+        SPW_OK);
     return NULL;
 }
 
@@ -434,7 +435,8 @@ static void in_thread(struct visitor *visitor)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* The per-thread stream has no name in other threads: a fence there has to cover the device. */
+/* The per-thread stream has no handle in other threads: a fence recorded there must cover the
+ * device. */
 static void test_stream_of_another_thread(void **state)
 {
     static const struct spw_stream theirs = {.id = 5, .thread_bound = true};

@@ -1,21 +1,21 @@
-/* Wishes of a policy's rules: on the host, in part on the host, in a region, without memory until
- * the first work; and the tallies of the rules, whatever fails. */
+/* Placements: on the host, partly on the host, in a numbered heap, and lazy blocks; and the figures
+ * of accounts, whatever fails. */
 #include "pool_fixture.h"
 
 #include <string.h>
 
-#include "pool/placement.h"
+#include "pool/pool.h"
 
-enum { DEVICE = 12, HOST = 16, SLOTS = 24, RULES = 4, STEPS = 400 };
+enum { DEVICE = 12, HOST = 16, SLOTS = 24, ACCOUNTS = 4, STEPS = 400 };
 
-/* A pool with everything that a policy may ask for. */
-struct wishing {
+/* A pool with everything that placements may use. */
+struct placed_pool {
     struct pool_fixture f;
-    struct spw_tally tallies[SPW_RULES];
-    _Atomic uint64_t lazies;
+    struct spw_account accounts[SPW_ACCOUNTS];
+    _Atomic uint64_t to_commit;
 };
 
-static void begin(struct wishing *w)
+static void begin(struct placed_pool *w)
 {
     memset(w, 0, sizeof(*w));
     pool_open_as(&w->f, &(struct spw_pool_config){.granule_bytes = GRANULE,
@@ -23,29 +23,33 @@ static void begin(struct wishing *w)
                                                   .limit_bytes = (uint64_t)DEVICE * GRANULE,
                                                   .growth_permille = 50,
                                                   .host_heap = true,
-                                                  .regions = 2,
-                                                  .lazies = &w->lazies,
-                                                  .tallies = w->tallies});
+                                                  .numbered_heaps = 2,
+                                                  .to_commit = &w->to_commit,
+                                                  .accounts = w->accounts});
     spw_pool_set_host_limit(w->f.pool, (uint64_t)HOST * GRANULE);
 }
 
-static enum spw_err try_wish(struct wishing *w, uint64_t bytes, const struct spw_stream *stream,
-                             const struct spw_pool_placement *wish, bool anywhere,
-                             uint64_t *ret_address)
+static enum spw_err try_placed(struct placed_pool *w, uint64_t bytes,
+                               const struct spw_stream *stream,
+                               const struct spw_pool_placement *placement, bool may_spill,
+                               uint64_t *ret_address)
 {
-    uint64_t host_bytes;
-    enum spw_err err = spw_pool_alloc_wish(w->f.pool, bytes, stream, NULL, 0, wish, anywhere,
-                                           ret_address, &host_bytes);
+    const struct spw_request request = {
+        .bytes = bytes, .stream = stream, .placement = placement, .may_spill = may_spill};
+    struct spw_result result = {.address = *ret_address};
+    enum spw_err err = spw_pool_alloc(w->f.pool, &request, &result);
 
+    *ret_address = result.address;
     pool_check(&w->f);
     return err;
 }
 
-static uint64_t alloc_wish(struct wishing *w, uint64_t bytes, const struct spw_pool_placement *wish)
+static uint64_t alloc_placed(struct placed_pool *w, uint64_t bytes,
+                             const struct spw_pool_placement *placement)
 {
     uint64_t address = 0;
 
-    assert_int_equal(try_wish(w, bytes, &stream_a, wish, false, &address), SPW_OK);
+    assert_int_equal(try_placed(w, bytes, &stream_a, placement, false, &address), SPW_OK);
     return address;
 }
 
@@ -56,23 +60,24 @@ static uint64_t of(const _Atomic uint64_t *value)
 
 static void test_on_host(void **state)
 {
-    const struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
-    struct wishing w;
+    const struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .on_host = true};
+    struct placed_pool w;
     uint64_t first, second;
 
     begin(&w);
     (void)pool_alloc(&w.f, 3 * MIB, &stream_a);
-    first = alloc_wish(&w, 3 * MIB, &wish);
-    second = alloc_wish(&w, 512, &wish);
+    first = alloc_placed(&w, 3 * MIB, &placement);
+    second = alloc_placed(&w, 512, &placement);
     assert_int_equal(fake_vm_on_host(&w.f.vm, first, 3 * MIB), 2);
     assert_int_equal(fake_vm_on_host(&w.f.vm, second, 512), 1);
     assert_int_equal(of(&w.f.counters.host_used_bytes), 4 * MIB);
     assert_int_equal(of(&w.f.counters.committed_bytes), 4 * MIB);
-    assert_int_equal(of(&w.tallies[0].host), 3 * MIB + 512);
-    /* What was freed serves the next, without a call, but nobody else. */
+    assert_int_equal(of(&w.accounts[0].host), 3 * MIB + 512);
+    /* Freed memory serves the next such block without a call, but no other block. */
     pool_free(&w.f, first, &stream_a);
     (void)pool_memory_calls(&w.f);
-    assert_int_equal(alloc_wish(&w, 3 * MIB, &wish), first);
+    assert_int_equal(alloc_placed(&w, 3 * MIB, &placement), first);
     assert_int_equal(pool_memory_calls(&w.f), 0);
     pool_free(&w.f, first, &stream_a);
     (void)pool_alloc(&w.f, (DEVICE - 2) * GRANULE, &stream_a);
@@ -80,112 +85,117 @@ static void test_on_host(void **state)
     w.f.vm.immediate = true;
     fake_vm_complete(&w.f.vm);
     assert_true(spw_pool_trim_host(w.f.pool) > 0);
-    assert_int_equal(of(&w.tallies[0].live), 512);
+    assert_int_equal(of(&w.accounts[0].live), 512);
     pool_close(&w.f);
-    assert_int_equal(of(&w.tallies[0].live), 0);
+    assert_int_equal(of(&w.accounts[0].live), 0);
 }
 
 static void test_host_is_full(void **state)
 {
-    const struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .on_host = true};
-    struct wishing w;
+    const struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .on_host = true};
+    struct placed_pool w;
     uint64_t address = 4711, first;
 
     begin(&w);
-    first = alloc_wish(&w, (HOST - 1) * GRANULE, &wish);
-    assert_int_equal(try_wish(&w, 2 * GRANULE, &stream_a, &wish, false, &address), SPW_E_NO_MEMORY);
+    first = alloc_placed(&w, (HOST - 1) * GRANULE, &placement);
+    assert_int_equal(try_placed(&w, 2 * GRANULE, &stream_a, &placement, false, &address),
+                     SPW_E_NO_MEMORY);
     assert_int_equal(address, 4711);
     pool_free(&w.f, first, &stream_b);
     w.f.vm.immediate = true;
     fake_vm_complete(&w.f.vm);
-    (void)alloc_wish(&w, HOST * GRANULE, &wish);
+    (void)alloc_placed(&w, HOST * GRANULE, &placement);
     pool_close(&w.f);
 }
 
 static void test_share(void **state)
 {
-    struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .host_permille = 750};
-    struct wishing w;
+    struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .host_permille = 750};
+    struct placed_pool w;
     uint64_t address;
 
     begin(&w);
-    address = alloc_wish(&w, 8 * GRANULE, &wish);
+    address = alloc_placed(&w, 8 * GRANULE, &placement);
     assert_int_equal(address % GRANULE, 0);
     assert_int_equal(fake_vm_on_host(&w.f.vm, address, 8 * GRANULE), 6);
     /* Spread evenly: never four in a row. */
     for (uint64_t at = address; at + 4 * GRANULE <= address + 8 * GRANULE; at += GRANULE) {
         assert_true(fake_vm_on_host(&w.f.vm, at, 4 * GRANULE) == 3);
     }
-    wish.host_permille = 1000;
-    address = alloc_wish(&w, 3 * MIB, &wish);
+    placement.host_permille = 1000;
+    address = alloc_placed(&w, 3 * MIB, &placement);
     assert_int_equal(fake_vm_on_host(&w.f.vm, address, 3 * MIB), 2);
-    wish.host_permille = 300;
-    address = alloc_wish(&w, 1 * MIB, &wish);
+    placement.host_permille = 300;
+    address = alloc_placed(&w, 1 * MIB, &placement);
     assert_int_equal(fake_vm_on_host(&w.f.vm, address, 1 * MIB), 0);
     pool_close(&w.f);
 }
 
 static void test_limit(void **state)
 {
-    struct spw_pool_placement wish = {.most_bytes = 4 * MIB, .rule = 2};
-    struct wishing w;
+    struct spw_pool_placement placement = {.limit_bytes = 4 * MIB, .account = 2};
+    struct placed_pool w;
     uint64_t address = 4711;
 
     begin(&w);
-    (void)alloc_wish(&w, 3 * MIB, &wish);
-    assert_int_equal(try_wish(&w, 1 * MIB + 1, &stream_a, &wish, false, &address), SPW_E_QUOTA);
+    (void)alloc_placed(&w, 3 * MIB, &placement);
+    assert_int_equal(try_placed(&w, 1 * MIB + 1, &stream_a, &placement, false, &address),
+                     SPW_E_QUOTA);
     assert_int_equal(address, 4711);
-    wish.on_host = true;
-    (void)alloc_wish(&w, 8 * MIB, &wish);
-    wish.on_host = false;
-    address = alloc_wish(&w, 1 * MIB, &wish);
-    assert_int_equal(of(&w.tallies[1].live) - of(&w.tallies[1].host), 4 * MIB);
+    placement.on_host = true;
+    (void)alloc_placed(&w, 8 * MIB, &placement);
+    placement.on_host = false;
+    address = alloc_placed(&w, 1 * MIB, &placement);
+    assert_int_equal(of(&w.accounts[1].live) - of(&w.accounts[1].host), 4 * MIB);
     pool_free(&w.f, address, NULL);
-    (void)alloc_wish(&w, 512 * 1024, &wish);
+    (void)alloc_placed(&w, 512 * 1024, &placement);
     pool_close(&w.f);
 }
 
 static void test_lazy(void **state)
 {
-    const struct spw_pool_placement wish = {.most_bytes = UINT64_MAX, .rule = 1, .lazy = true};
+    const struct spw_pool_placement placement = {
+        .limit_bytes = UINT64_MAX, .account = 1, .lazy = true};
     struct spw_pool_usage usage;
-    struct wishing w;
+    struct placed_pool w;
     uint64_t first, second;
 
     begin(&w);
-    first = alloc_wish(&w, 11 * GRANULE, &wish);
-    second = alloc_wish(&w, 5 * MIB + 512, &wish);
-    assert_int_equal(of(&w.lazies), 2);
+    first = alloc_placed(&w, 11 * GRANULE, &placement);
+    second = alloc_placed(&w, 5 * MIB + 512, &placement);
+    assert_int_equal(of(&w.to_commit), 2);
     assert_int_equal(of(&w.f.counters.committed_bytes), 0);
     assert_int_equal(of(&w.f.counters.live_bytes), 11 * GRANULE + 5 * MIB + 512);
     spw_pool_usage(w.f.pool, &usage);
     assert_int_equal(usage.spare, 0);
     assert_int_equal(usage.lazy, usage.live);
-    /* Together they are too much for the device. */
+    /* Together they do not fit on the device. */
     assert_int_equal(spw_pool_commit(w.f.pool, false), SPW_E_LIMIT);
     pool_check(&w.f);
     pool_free(&w.f, first, &stream_a);
     assert_int_equal(spw_pool_commit(w.f.pool, false), SPW_OK);
     pool_check(&w.f);
-    assert_int_equal(of(&w.lazies), 0);
+    assert_int_equal(of(&w.to_commit), 0);
     assert_true(fake_vm_usable(&w.f.vm, second, 5 * MIB + 512));
-    /* The rest of its last granule serves others. */
+    /* The rest of its last granule serves other blocks. */
     (void)pool_memory_calls(&w.f);
     (void)pool_alloc(&w.f, 512 * 1024, &stream_a);
     assert_int_equal(pool_memory_calls(&w.f), 0);
-    first = alloc_wish(&w, 11 * GRANULE, &wish);
+    first = alloc_placed(&w, 11 * GRANULE, &placement);
     assert_int_equal(spw_pool_commit(w.f.pool, true), SPW_OK);
     assert_int_equal(fake_vm_on_host(&w.f.vm, first, 11 * GRANULE), 2);
-    (void)alloc_wish(&w, 2 * GRANULE, &wish);
+    (void)alloc_placed(&w, 2 * GRANULE, &placement);
     pool_close(&w.f);
-    assert_int_equal(of(&w.lazies), 0);
+    assert_int_equal(of(&w.to_commit), 0);
 }
 
 /* ---- anything may happen ---- */
 
 struct slot {
     uint64_t address, bytes;
-    uint8_t rule;
+    uint8_t account;
     bool lazy;
 };
 
@@ -195,60 +205,60 @@ static uint64_t draw(uint64_t *random, uint64_t below)
     return (*random >> 33) % below;
 }
 
-static struct spw_pool_placement draw_wish(uint64_t *random)
+static struct spw_pool_placement draw_placement(uint64_t *random)
 {
-    struct spw_pool_placement wish = {.most_bytes = UINT64_MAX,
-                                      .rule = (uint8_t)(1 + draw(random, RULES)),
-                                      .region = (uint8_t)draw(random, 3),
-                                      .priority = (int32_t)draw(random, 5) - 2,
-                                      .fixed = draw(random, 4) == 0};
+    struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX,
+                                           .account = (uint8_t)(1 + draw(random, ACCOUNTS)),
+                                           .heap = (uint8_t)draw(random, 3),
+                                           .priority = (int32_t)draw(random, 5) - 2,
+                                           .fixed = draw(random, 4) == 0};
 
     switch (draw(random, 6)) {
     case 0:
-        wish.on_host = true;
+        placement.on_host = true;
         break;
     case 1:
-        wish.host_permille = 250 * (uint32_t)(1 + draw(random, 4));
+        placement.host_permille = 250 * (uint32_t)(1 + draw(random, 4));
         break;
     case 2:
-        wish.lazy = true;
+        placement.lazy = true;
         break;
     case 3:
-        wish.most_bytes = 6 * GRANULE;
+        placement.limit_bytes = 6 * GRANULE;
         break;
     default:
         break;
     }
-    return wish;
+    return placement;
 }
 
-static void fill(struct wishing *w, uint64_t *random, struct slot *slot)
+static void fill(struct placed_pool *w, uint64_t *random, struct slot *slot)
 {
     const struct spw_stream *streams[] = {&stream_a, &stream_b, NULL};
-    struct spw_pool_placement wish = draw_wish(random);
+    struct spw_pool_placement placement = draw_placement(random);
     uint64_t bytes = 1 + draw(random, draw(random, 2) == 0 ? 8000 : 5 * GRANULE);
-    uint64_t lazies = of(&w->lazies);
+    uint64_t lazies = of(&w->to_commit);
 
-    if (try_wish(w, bytes, streams[draw(random, 3)], &wish, draw(random, 5) == 0, &slot->address) ==
-        SPW_OK) {
+    if (try_placed(w, bytes, streams[draw(random, 3)], &placement, draw(random, 5) == 0,
+                   &slot->address) == SPW_OK) {
         slot->bytes = (bytes + 511) / 512 * 512;
-        slot->rule = wish.rule;
-        slot->lazy = of(&w->lazies) > lazies;
+        slot->account = placement.account;
+        slot->lazy = of(&w->to_commit) > lazies;
         assert_true(slot->lazy || fake_vm_usable(&w->f.vm, slot->address, bytes));
     }
 }
 
-static void empty(struct wishing *w, uint64_t *random, struct slot *slot)
+static void empty(struct placed_pool *w, uint64_t *random, struct slot *slot)
 {
     pool_free(&w->f, slot->address, draw(random, 2) == 0 ? &stream_a : NULL);
     *slot = (struct slot){0};
 }
 
 /* After a commit that succeeds every block can be used. */
-static void commit(struct wishing *w, uint64_t *random, struct slot *slots)
+static void commit(struct placed_pool *w, uint64_t *random, struct slot *slots)
 {
     if (spw_pool_commit(w->f.pool, draw(random, 2) == 0) == SPW_OK) {
-        assert_int_equal(of(&w->lazies), 0);
+        assert_int_equal(of(&w->to_commit), 0);
         for (int i = 0; i < SLOTS; i++) {
             assert_true(slots[i].bytes == 0 ||
                         fake_vm_usable(&w->f.vm, slots[i].address, slots[i].bytes));
@@ -257,20 +267,20 @@ static void commit(struct wishing *w, uint64_t *random, struct slot *slots)
     pool_check(&w->f);
 }
 
-static void check_tallies(struct wishing *w, const struct slot *slots)
+static void check_accounts(struct placed_pool *w, const struct slot *slots)
 {
-    for (int rule = 1; rule <= RULES; rule++) {
+    for (int account = 1; account <= ACCOUNTS; account++) {
         uint64_t live = 0;
 
         for (int i = 0; i < SLOTS; i++) {
-            live += slots[i].rule == rule ? slots[i].bytes : 0;
+            live += slots[i].account == account ? slots[i].bytes : 0;
         }
-        assert_int_equal(of(&w->tallies[rule - 1].live), live);
-        assert_true(of(&w->tallies[rule - 1].host) <= live);
+        assert_int_equal(of(&w->accounts[account - 1].live), live);
+        assert_true(of(&w->accounts[account - 1].host) <= live);
     }
 }
 
-static void one_step(struct wishing *w, uint64_t *random, struct slot *slots)
+static void one_step(struct placed_pool *w, uint64_t *random, struct slot *slots)
 {
     struct slot *slot = &slots[draw(random, SLOTS)];
 
@@ -289,11 +299,11 @@ static void one_step(struct wishing *w, uint64_t *random, struct slot *slots)
     }
 }
 
-/* Whether the call that was to fail was reached. */
+/* True if the call that must fail was reached. */
 static bool run(int fail_call, size_t fail_after, uint64_t random)
 {
     struct slot slots[SLOTS] = {0};
-    struct wishing w;
+    struct placed_pool w;
     bool reached;
 
     begin(&w);
@@ -302,15 +312,15 @@ static bool run(int fail_call, size_t fail_after, uint64_t random)
     w.f.vm.seed = random;
     for (int i = 0; i < STEPS; i++) {
         one_step(&w, &random, slots);
-        check_tallies(&w, slots);
+        check_accounts(&w, slots);
     }
     for (int i = 0; i < SLOTS; i++) {
         if (slots[i].bytes != 0) {
             empty(&w, &random, &slots[i]);
         }
     }
-    check_tallies(&w, slots);
-    assert_int_equal(of(&w.lazies), 0);
+    check_accounts(&w, slots);
+    assert_int_equal(of(&w.to_commit), 0);
     reached = fail_call >= 0 && w.f.vm.calls[fail_call] > fail_after;
     w.f.vm.fail_call = -1;
     w.f.vm.immediate = true;

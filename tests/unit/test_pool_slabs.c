@@ -1,7 +1,7 @@
 /* Blocks in page-locked memory of the host, for devices that cannot map chunks of it. */
 #include <stdlib.h>
 
-#include "pool/attributes.h"
+#include "pool/pool.h"
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 64 };
@@ -14,7 +14,7 @@ static void open_slabs(struct pool_fixture *f, uint64_t host_granules)
     f->vm.no_host = true;
     assert_int_equal(spw_pool_open_host(f->pool, host_granules * GRANULE, &moves), SPW_OK);
     assert_false(moves);
-    assert_true(spw_pool_pins(f->pool));
+    assert_true(spw_pool_uses_pinned(f->pool));
 }
 
 static bool is_pinned(uint64_t address)
@@ -56,7 +56,7 @@ static void test_device_first(void **state)
 
     open_slabs(&f, HOST);
     assert_false(is_pinned(alloc(&f, 6 * GRANULE, &stream_a)));
-    /* Not in part on the device: as a whole. */
+    /* The block is not split with the device: it is on the host as a whole. */
     assert_true(is_pinned(alloc(&f, 3 * GRANULE, &stream_a)));
     assert_false(is_pinned(alloc(&f, 2 * GRANULE, &stream_a)));
     assert_true(is_pinned(alloc(&f, 1, &stream_a)));
@@ -83,7 +83,9 @@ static void test_answers(void **state)
     assert_true(spw_pool_find(f.pool, ordered, &block));
     assert_false(is_pinned(block.address));
     assert_int_equal(
-        spw_pool_treat(f.pool, address + 1, 1, &(struct spw_treatment){.fix = SPW_FIXED_WISH}), 1);
+        spw_pool_set_attributes(f.pool, address + 1, 1,
+                                &(struct spw_block_attributes){.fix = SPW_FIXED_BY_PROGRAM}),
+        1);
     pool_free(&f, address, &stream_a);
     assert_false(spw_pool_find(f.pool, address, &block));
     assert_int_equal(spw_pool_free(f.pool, address, &stream_a), SPW_E_NOT_OURS);
@@ -134,7 +136,8 @@ static void test_budget(void **state)
     large = alloc(&f, 15 * MIB, &stream_a); /* a quarter of a slab fits into one */
     assert_int_equal(f.vm.pinned_pieces, 1);
     pool_free(&f, large, &stream_a);
-    /* Sixteen are left: there is no slab for several blocks any more, but one for this. */
+    /* Sixteen granules are left: too few for a slab for several blocks, enough for this one alone.
+     */
     large = alloc(&f, 62 * MIB - 512, &stream_b);
     assert_true(is_pinned(large));
     pool_close(&f);
@@ -150,7 +153,7 @@ static void test_budget(void **state)
     pool_close(&f);
 }
 
-/* What nobody uses makes room for what does not fit there. */
+/* Slabs without a block are released for a block that does not fit into them. */
 static void test_slabs_make_room(void **state)
 {
     struct pool_fixture f;
@@ -181,14 +184,14 @@ static void test_order(void **state)
     (void)fill(&f);
     address = alloc(&f, 20 * MIB, &stream_a);
     pool_free(&f, address, &stream_a);
-    /* The same stream may have it at once, another when the work is done. */
+    /* Its stream may reuse it at once, another one when the work is done. */
     assert_int_equal(alloc(&f, 20 * MIB, &stream_a), address);
     pool_free(&f, address, &stream_a);
     assert_int_not_equal(alloc(&f, 20 * MIB, &stream_b), address);
     assert_int_not_equal(alloc(&f, 20 * MIB, NULL), address);
     fake_vm_complete(&f.vm);
     assert_int_equal(alloc(&f, 20 * MIB, &stream_b), address);
-    /* Without a stream: after everything. */
+    /* Without a stream: after everything submitted so far. */
     pool_free(&f, address, NULL);
     assert_int_not_equal(alloc(&f, 20 * MIB, &stream_b), address);
     fake_vm_complete(&f.vm);
@@ -199,19 +202,22 @@ static void test_order(void **state)
 static void test_contexts_go(void **state)
 {
     struct pool_fixture f;
-    uint64_t address[3], host_bytes;
+    uint64_t address[3];
     struct spw_block block;
     char contexts[2];
 
     open_slabs(&f, HOST);
     (void)fill(&f);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(spw_pool_alloc_wish(f.pool, MIB, NULL, &contexts[i], 0, NULL,
-                                             /* anywhere */ true, &address[i], &host_bytes),
-                         SPW_OK);
+        const struct spw_request request = {
+            .bytes = MIB, .context = &contexts[i], .may_spill = true};
+        struct spw_result result;
+
+        assert_int_equal(spw_pool_alloc(f.pool, &request, &result), SPW_OK);
+        address[i] = result.address;
     }
     address[2] = alloc(&f, MIB, &stream_a);
-    spw_pool_lose_context(f.pool, &contexts[0]);
+    spw_pool_free_context(f.pool, &contexts[0]);
     pool_check(&f);
     assert_false(spw_pool_find(f.pool, address[0], &block));
     assert_true(spw_pool_find(f.pool, address[1], &block));
@@ -228,7 +234,7 @@ static void test_neither(void **state)
     f.vm.no_host = true;
     f.vm.no_pinned = true;
     assert_int_equal(spw_pool_open_host(f.pool, HOST * GRANULE, &moves), SPW_E_UNSUPPORTED);
-    assert_false(spw_pool_pins(f.pool));
+    assert_false(spw_pool_uses_pinned(f.pool));
     pool_refuse(&f, (DEVICE + 1) * GRANULE, &stream_a, SPW_E_LIMIT);
     pool_close(&f);
 }

@@ -1,4 +1,5 @@
-/* Blocks on the host: placed there when the device is full, taken back when they are freed. */
+/* Blocks on the host: allocated there when the device is full; their chunks are evicted after the
+ * free. */
 #include "pool_fixture.h"
 
 enum { DEVICE = 8, HOST = 16 };
@@ -112,7 +113,7 @@ static void test_free_host_memory_is_not_reused_as_device(void **state)
     pool_close(&f);
 }
 
-/* Its chunks come back when its work is complete, not before. */
+/* Its chunks are evicted when its work is complete, not before. */
 static void test_host_chunks_come_back(void **state)
 {
     struct pool_fixture f;
@@ -124,7 +125,7 @@ static void test_host_chunks_come_back(void **state)
     pool_free(&f, spilled, &stream_a);
     f.vm.impatient = true;
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), HOST * GRANULE);
-    /* On its own stream it serves at once; another one has to wait for it. */
+    /* Its own stream may reuse it at once; another one must wait for it. */
     refuse_anywhere(&f, HOST * GRANULE + 512);
     assert_int_equal(pool_try_anywhere(&f, 4 * GRANULE, &stream_b, &other, &host_bytes),
                      SPW_E_LIMIT);

@@ -1,6 +1,6 @@
-/* Threads: several hammer one pool, near its limit, while others ask, trim and move the limit. Run
- * under ThreadSanitizer too. Each thread writes its name over the blocks it holds, in a shadow of
- * the arena, so that a block handed out twice is seen. */
+/* Threads: several use one pool near its limit, while others query, trim and change the limit. Run
+ * under ThreadSanitizer too. Each thread writes its number over the blocks that it holds, in a
+ * shadow of the arena, so that a block handed out twice is noticed. */
 #include "pool_fixture.h"
 
 #include <pthread.h>
@@ -53,9 +53,9 @@ static void step(struct hammer *hammer)
         hammer->addresses[i] = 0;
         return;
     }
-    /* Whole units above the border of small blocks, so that the shadow is exact. */
+    /* Whole units larger than small blocks, so that the shadow is exact. */
     hammer->bytes[i] = (2 + draw(hammer, draw(hammer, 8) == 0 ? 1000 : 100)) * UNIT;
-    if (spw_pool_alloc(pool, hammer->bytes[i], stream, NULL, &hammer->addresses[i]) == SPW_OK) {
+    if (pool_try(pool, hammer->bytes[i], stream, NULL, &hammer->addresses[i]) == SPW_OK) {
         mark(hammer, i, 0, hammer->name);
     } else {
         hammer->refused++;
@@ -104,8 +104,8 @@ static void *bystander(void *argument)
         if (i % 64 == 0) {
             hammer->twice += spw_pool_check(pool) != NULL;
         }
-        if (i % 32 == 0 && spw_pool_charge(pool, GRANULE) == SPW_OK) {
-            spw_pool_discharge(pool, GRANULE);
+        if (i % 32 == 0 && spw_pool_charge(pool, GRANULE, /* site */ 0) == SPW_OK) {
+            spw_pool_discharge(pool, GRANULE, /* site */ 0);
         }
     }
     return NULL;
@@ -163,8 +163,8 @@ static void *wait_for_memory(void *argument)
 {
     struct waiting *waiting = argument;
 
-    assert_int_equal(
-        spw_pool_alloc(waiting->fixture->pool, 4 * GRANULE, NULL, NULL, &waiting->address), SPW_OK);
+    assert_int_equal(pool_try(waiting->fixture->pool, 4 * GRANULE, NULL, NULL, &waiting->address),
+                     SPW_OK);
     return NULL;
 }
 

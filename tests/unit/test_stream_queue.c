@@ -11,18 +11,18 @@ static const struct spw_stream stream_a = {.id = 1}, stream_b = {.id = 2};
 
 struct fixture {
     struct fake_vm vm;
-    struct spw_stream_queues lanes;
+    struct spw_stream_queues queues;
 };
 
 static void open_lanes(struct fixture *f)
 {
     fake_vm_init(&f->vm);
-    assert_int_equal(spw_pool_stream_queues_init(&f->lanes, &fake_vm_ops, &f->vm), SPW_OK);
+    assert_int_equal(spw_pool_stream_queues_init(&f->queues, &fake_vm_ops, &f->vm), SPW_OK);
 }
 
 static void close_lanes(struct fixture *f)
 {
-    spw_pool_stream_queues_fini(&f->lanes, true);
+    spw_pool_stream_queues_fini(&f->queues, true);
     assert_int_equal(f->vm.live_fences, 0);
     assert_int_equal(f->vm.violations, 0);
     fake_vm_fini(&f->vm);
@@ -31,34 +31,34 @@ static void close_lanes(struct fixture *f)
 static void test_one_lane_for_each_stream(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    assert_null(spw_pool_stream_queue_known(&f.lanes, stream_a.id));
-    lane = spw_pool_stream_queue_of(&f.lanes, &stream_a);
-    assert_int_equal(lane->number, SPW_STREAM_QUEUE_FIRST_STREAM);
-    assert_ptr_equal(spw_pool_stream_queue_of(&f.lanes, &stream_a), lane);
-    assert_ptr_equal(spw_pool_stream_queue_known(&f.lanes, stream_a.id), lane);
-    assert_true(spw_pool_stream_queue_of(&f.lanes, &stream_b) != lane);
-    assert_int_equal(f.lanes.streams, 2);
+    assert_null(spw_pool_stream_queue_known(&f.queues, stream_a.id));
+    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
+    assert_int_equal(queue->number, SPW_STREAM_QUEUE_FIRST_STREAM);
+    assert_ptr_equal(spw_pool_stream_queue_of(&f.queues, &stream_a), queue);
+    assert_ptr_equal(spw_pool_stream_queue_known(&f.queues, stream_a.id), queue);
+    assert_true(spw_pool_stream_queue_of(&f.queues, &stream_b) != queue);
+    assert_int_equal(f.queues.streams, 2);
     close_lanes(&f);
 }
 
-/* Ids that share a place in the cache. */
+/* Ids that share a slot of the cache. */
 static void test_cache_collisions(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *lanes[4];
+    struct spw_stream_queue *queues[4];
 
     open_lanes(&f);
     for (uint64_t i = 0; i < 4; i++) {
-        lanes[i] = spw_pool_stream_queue_of(
-            &f.lanes, &(struct spw_stream){.id = 1 + i * SPW_STREAM_QUEUE_CACHE});
+        queues[i] = spw_pool_stream_queue_of(
+            &f.queues, &(struct spw_stream){.id = 1 + i * SPW_STREAM_QUEUE_CACHE});
     }
     for (uint64_t i = 0; i < 8; i++) {
         struct spw_stream stream = {.id = 1 + i % 4 * SPW_STREAM_QUEUE_CACHE};
 
-        assert_ptr_equal(spw_pool_stream_queue_of(&f.lanes, &stream), lanes[i % 4]);
+        assert_ptr_equal(spw_pool_stream_queue_of(&f.queues, &stream), queues[i % 4]);
     }
     close_lanes(&f);
 }
@@ -66,29 +66,29 @@ static void test_cache_collisions(void **state)
 static void test_fence_covers_the_frees_before_it(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = spw_pool_stream_queue_of(&f.lanes, &stream_a);
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK); /* nothing to cover */
+    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK); /* nothing to cover */
     assert_int_equal(f.vm.calls[FAKE_FENCE], 0);
-    lane->seq = 3;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK);
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane),
-                     SPW_OK); /* there is one already */
+    queue->seq = 3;
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue),
+                     SPW_OK); /* one exists already */
     assert_int_equal(f.vm.calls[FAKE_FENCE], 1);
-    lane->seq = 5;
-    assert_false(spw_pool_stream_queue_poll(&f.lanes, lane));
-    assert_false(spw_pool_stream_queue_passed(&f.lanes, lane->number, 1));
+    queue->seq = 5;
+    assert_false(spw_pool_stream_queue_poll(&f.queues, queue));
+    assert_false(spw_pool_stream_queue_passed(&f.queues, queue->number, 1));
     fake_vm_complete(&f.vm);
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK);
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
-    assert_true(spw_pool_stream_queue_passed(&f.lanes, lane->number, 3));
-    assert_false(spw_pool_stream_queue_passed(&f.lanes, lane->number, 4));
-    assert_false(spw_pool_stream_queue_poll(&f.lanes, lane));
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    assert_true(spw_pool_stream_queue_passed(&f.queues, queue->number, 3));
+    assert_false(spw_pool_stream_queue_passed(&f.queues, queue->number, 4));
+    assert_false(spw_pool_stream_queue_poll(&f.queues, queue));
     fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
-    assert_true(spw_pool_stream_queue_passed(&f.lanes, lane->number, 5));
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    assert_true(spw_pool_stream_queue_passed(&f.queues, queue->number, 5));
     assert_int_equal(f.vm.live_fences, 0);
     close_lanes(&f);
 }
@@ -96,65 +96,65 @@ static void test_fence_covers_the_frees_before_it(void **state)
 static void test_more_fences_than_places(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = spw_pool_stream_queue_of(&f.lanes, &stream_a);
+    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
     for (int i = 0; i < 3 * SPW_STREAM_QUEUE_FENCES; i++) {
-        lane->seq++;
-        assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK);
+        queue->seq++;
+        assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
         assert_true(f.vm.live_fences <= SPW_STREAM_QUEUE_FENCES);
     }
-    assert_int_equal(lane->fenced, lane->seq);
+    assert_int_equal(queue->fenced, queue->seq);
     fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
-    assert_int_equal(lane->done, lane->seq);
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    assert_int_equal(queue->done, queue->seq);
     close_lanes(&f);
 }
 
 static void test_no_fence_in_a_capture(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = spw_pool_stream_queue_of(&f.lanes, &stream_a);
-    lane->seq = 1;
+    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
+    queue->seq = 1;
     f.vm.capturing = true;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_E_AGAIN);
-    assert_int_equal(lane->fenced, 0);
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_E_AGAIN);
+    assert_int_equal(queue->fenced, 0);
     f.vm.capturing = false;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK);
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
     f.vm.capturing = true;
     fake_vm_complete(&f.vm);
-    assert_false(spw_pool_stream_queue_poll(&f.lanes, lane));
+    assert_false(spw_pool_stream_queue_poll(&f.queues, queue));
     f.vm.capturing = false;
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
     close_lanes(&f);
 }
 
 static void test_retired_lane_serves_another_stream(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = spw_pool_stream_queue_of(&f.lanes, &stream_a);
-    lane->seq = 7;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK);
-    lane->retired = true;
-    spw_pool_stream_queue_collect(&f.lanes, lane);
-    assert_false(lane->vacant); /* its work is pending */
-    assert_true(spw_pool_stream_queue_of(&f.lanes, &stream_b) != lane);
+    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
+    queue->seq = 7;
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
+    queue->retired = true;
+    spw_pool_stream_queue_collect(&f.queues, queue);
+    assert_false(queue->vacant); /* its work is pending */
+    assert_true(spw_pool_stream_queue_of(&f.queues, &stream_b) != queue);
     fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
-    spw_pool_stream_queue_collect(&f.lanes, lane);
-    assert_true(lane->vacant);
-    assert_null(spw_pool_stream_queue_known(&f.lanes, stream_a.id));
-    assert_ptr_equal(spw_pool_stream_queue_of(&f.lanes, &(struct spw_stream){.id = 3}), lane);
-    assert_int_equal(lane->seq, 7); /* goes on counting */
-    assert_true(spw_pool_stream_queue_passed(&f.lanes, lane->number, 7));
-    assert_int_equal(f.lanes.streams, 2);
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    spw_pool_stream_queue_collect(&f.queues, queue);
+    assert_true(queue->vacant);
+    assert_null(spw_pool_stream_queue_known(&f.queues, stream_a.id));
+    assert_ptr_equal(spw_pool_stream_queue_of(&f.queues, &(struct spw_stream){.id = 3}), queue);
+    assert_int_equal(queue->seq, 7); /* numbers keep rising */
+    assert_true(spw_pool_stream_queue_passed(&f.queues, queue->number, 7));
+    assert_int_equal(f.queues.streams, 2);
     close_lanes(&f);
 }
 
@@ -162,26 +162,26 @@ static void test_retired_lane_serves_another_stream(void **state)
 
 static struct spw_stream_queue *pending_lane(struct fixture *f, struct spw_fence_record *ret_record)
 {
-    struct spw_stream_queue *lane = spw_pool_stream_queue_of(&f->lanes, &stream_a);
+    struct spw_stream_queue *queue = spw_pool_stream_queue_of(&f->queues, &stream_a);
 
-    lane->seq++;
-    assert_int_equal(spw_pool_stream_queue_fence(&f->lanes, lane), SPW_OK);
-    assert_ptr_equal(spw_pool_stream_queue_take_pending(&f->lanes, ret_record), lane);
-    assert_int_equal(lane->count, 0);
-    return lane;
+    queue->seq++;
+    assert_int_equal(spw_pool_stream_queue_fence(&f->queues, queue), SPW_OK);
+    assert_ptr_equal(spw_pool_stream_queue_take_pending(&f->queues, ret_record), queue);
+    assert_int_equal(queue->count, 0);
+    return queue;
 }
 
 static void test_awaited_fence(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = pending_lane(&f, &record);
-    assert_null(spw_pool_stream_queue_take_pending(&f.lanes, &record));
-    spw_pool_stream_queue_waited(&f.lanes, lane, record, true);
-    assert_int_equal(lane->done, 1);
+    queue = pending_lane(&f, &record);
+    assert_null(spw_pool_stream_queue_take_pending(&f.queues, &record));
+    spw_pool_stream_queue_waited(&f.queues, queue, record, true);
+    assert_int_equal(queue->done, 1);
     assert_int_equal(f.vm.live_fences, 0);
     close_lanes(&f);
 }
@@ -190,15 +190,15 @@ static void test_refused_fence_stays_pending(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = pending_lane(&f, &record);
-    spw_pool_stream_queue_waited(&f.lanes, lane, record, false);
-    assert_int_equal(lane->done, 0);
-    assert_int_equal(lane->count, 1);
+    queue = pending_lane(&f, &record);
+    spw_pool_stream_queue_waited(&f.queues, queue, record, false);
+    assert_int_equal(queue->done, 0);
+    assert_int_equal(queue->count, 1);
     fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
     close_lanes(&f);
 }
 
@@ -206,37 +206,37 @@ static void test_refused_fence_with_a_newer_one(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = pending_lane(&f, &record);
-    lane->seq++;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK);
-    spw_pool_stream_queue_waited(&f.lanes, lane, record, false);
-    assert_int_equal(lane->count, 1);
+    queue = pending_lane(&f, &record);
+    queue->seq++;
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
+    spw_pool_stream_queue_waited(&f.queues, queue, record, false);
+    assert_int_equal(queue->count, 1);
     assert_int_equal(f.vm.live_fences, 1);
     fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
-    assert_int_equal(lane->done, 2);
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    assert_int_equal(queue->done, 2);
     close_lanes(&f);
 }
 
-/* While one thread waited in vain, another saw a newer fence complete. */
+/* While one thread waited without success, another saw a newer fence complete. */
 static void test_refused_fence_that_is_old(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *lane;
+    struct spw_stream_queue *queue;
 
     open_lanes(&f);
-    lane = pending_lane(&f, &record);
-    lane->seq++;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.lanes, lane), SPW_OK);
+    queue = pending_lane(&f, &record);
+    queue->seq++;
+    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
     fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.lanes, lane));
-    spw_pool_stream_queue_waited(&f.lanes, lane, record, false);
-    assert_int_equal(lane->count, 0);
-    assert_int_equal(lane->done, 2);
+    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    spw_pool_stream_queue_waited(&f.queues, queue, record, false);
+    assert_int_equal(queue->count, 0);
+    assert_int_equal(queue->done, 2);
     close_lanes(&f);
 }
 

@@ -1,4 +1,4 @@
-#include "pool/charges.h"
+#include "pool/accounts.h"
 
 void spw_pool_charges_move(struct spw_charges *charges, uint32_t site, int64_t change)
 {
@@ -21,4 +21,12 @@ void spw_pool_charges_move(struct spw_charges *charges, uint32_t site, int64_t c
     if (live > spw_counter_get(&charge->peak)) {
         spw_counter_set(&charge->peak, live);
     }
+}
+
+void spw_pool_account_move(struct spw_account *account, int64_t live, int64_t host)
+{
+    spw_counter_shift(&account->live, live);
+    spw_counter_peak(&account->live_peak, &account->live);
+    spw_counter_shift(&account->host, host);
+    spw_counter_peak(&account->host_peak, &account->host);
 }

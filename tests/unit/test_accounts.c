@@ -1,5 +1,6 @@
-/* What each site holds, and held when the device held most: against a copy at every peak. */
-#include "pool/charges.h"
+/* The bytes that each site holds, and held at the device's peak: compared with a copy taken at
+ * every peak. */
+#include "pool/accounts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,93 @@
+/* Accounts: how much memory of one device each call site and each group of blocks holds.
+ *
+ * A site is a number that the caller of the pool chooses, and so is a group. The pool writes these
+ * figures with its lock held; anybody may read single values at any time without it. The tables lie
+ * in memory of the caller, which the call-site table and the statistics share, so this header is
+ * the one part of pool.h that other folders include by itself.
+ *
+ * Number 0 of the sites takes allocations without a site and those beyond the last entry (`most`
+ * grows before a number is given out). Each site's share of the device's peak is known without
+ * copying all sites at each new peak: a site that changes for the first time after a peak notes
+ * what it held until then. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/counters.h"
+
+/* ---- by site ---- */
+
+/* Bytes that one site holds. */
+struct spw_charge {
+    _Atomic uint64_t live;
+    _Atomic uint64_t peak;
+    _Atomic uint64_t at_peak; /* held at the device's peak; valid if `seen` is the newest peak */
+    _Atomic uint64_t seen;    /* the number of peaks when at_peak was noted */
+    _Atomic uint64_t total;   /* of all allocations, freed or not */
+    _Atomic uint64_t allocs;
+    _Atomic uint64_t frees;
+};
+
+struct spw_charges {
+    struct spw_charge *sites; /* by number, 0 to `most`; not owned */
+    _Atomic uint32_t most;    /* only grows */
+    _Atomic uint64_t peaks;   /* how often the device reached a new peak */
+};
+
+/* Returns the entry of a site. No lock. */
+static inline struct spw_charge *spw_pool_charge_of(struct spw_charges *charges, uint32_t site)
+{
+    uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
+
+    return &charges->sites[site <= most ? site : 0];
+}
+
+/* Returns the highest number with an entry, when at most `known` sites have one. No lock. */
+static inline uint32_t spw_pool_charges_last(const struct spw_charges *charges, uint32_t known)
+{
+    uint32_t most = atomic_load_explicit(&charges->most, memory_order_relaxed);
+
+    return known < most ? known : most;
+}
+
+/* Returns the bytes that a site held at the device's peak. No lock. */
+static inline uint64_t spw_pool_charge_at_peak(const struct spw_charges *charges,
+                                               const struct spw_charge *charge)
+{
+    return spw_counter_get(&charge->seen) == spw_counter_get(&charges->peaks)
+               ? spw_counter_get(&charge->at_peak)
+               : spw_counter_get(&charge->live);
+}
+
+/* Enters an allocation (`change` bytes, positive) or a free (negative). Caller holds the lock. */
+void spw_pool_charges_move(struct spw_charges *charges, uint32_t site, int64_t change);
+
+/* Notes that the device has reached a new peak, the last change included. Caller holds the lock. */
+static inline void spw_pool_charges_peak(struct spw_charges *charges)
+{
+    spw_counter_shift(&charges->peaks, 1);
+}
+
+/* ---- by group ---- */
+
+/* Groups that a pool can have; they are numbered from 1. */
+enum { SPW_ACCOUNTS = 64 };
+
+/* Figures of one group, in bytes unless they count. `refused` and `unmet` are the caller's. */
+struct spw_account {
+    _Atomic uint64_t allocs;  /* number of successful allocations */
+    _Atomic uint64_t refused; /* number of allocations that the group's limit refused */
+    _Atomic uint64_t live;    /* blocks on any tier, rounded up to 512 bytes */
+    _Atomic uint64_t live_peak;
+    _Atomic uint64_t host; /* the part of live that was allocated on the host */
+    _Atomic uint64_t host_peak;
+    _Atomic uint64_t spilled;  /* moved to the host later */
+    _Atomic uint64_t promoted; /* moved to the device later */
+    _Atomic uint64_t unmet;    /* number of allocations that were not placed as requested */
+};
+
+/* Adds `live` bytes, `host` of them on the host, to an account; both may be negative. Caller holds
+ * the lock. */
+void spw_pool_account_move(struct spw_account *account, int64_t live, int64_t host);

@@ -1,0 +1,174 @@
+#include "pool/chunks.h"
+
+#include "pool/pending.h"
+#include "pool/state.h"
+
+enum {
+    PRESSURE_FREES = 256,       /* frees watched after a steal */
+    GROWTH_FLOOR_GRANULES = 16, /* of any growth allowance above zero */
+};
+
+static bool may_create(const struct spw_pool *pool, uint64_t most_bytes)
+{
+    uint64_t committed = spw_counter_get(&pool->counters->committed_bytes);
+
+    return committed + pool->config.granule_bytes <= most_bytes &&
+           committed + pool->config.granule_bytes <= pool->config.limit_bytes;
+}
+
+/* Creates chunks until `count` are spare, as long as at most `most_bytes` are committed. Chunks
+ * that were created stay, whatever the result. */
+static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count,
+                         uint64_t most_bytes)
+{
+    while (spw_pool_backing_spare(&pool->backing) < count && !need->device_full &&
+           may_create(pool, most_bytes)) {
+        enum spw_err err = spw_pool_backing_create(&pool->backing, SPW_TIER_DEVICE);
+
+        if (err == SPW_E_NO_MEMORY) {
+            need->device_full = true;
+        } else if (err != SPW_OK) {
+            return err;
+        }
+    }
+    return SPW_OK;
+}
+
+/* How much may be committed before free memory is taken from elsewhere. */
+static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk_need *need)
+{
+    uint64_t peak = spw_counter_get(&pool->counters->live_peak_bytes);
+    uint64_t live = spw_counter_get(&pool->counters->live_bytes) + need->bytes;
+    uint64_t allowance, floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
+
+    if (live > peak) {
+        peak = live;
+    }
+    peak -= pool->placed_bytes < peak ? pool->placed_bytes : 0;
+    allowance = peak / 1000 * pool->config.growth_permille;
+    if (pool->config.growth_permille > 0 && allowance < floor) {
+        allowance = floor;
+    }
+    return peak + allowance;
+}
+
+enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count)
+{
+    return grow(pool, need, count, growth_bound(pool, need));
+}
+
+static void steal(struct spw_pool *pool, size_t count)
+{
+    size_t spare = spw_pool_backing_spare(&pool->backing), taken;
+
+    if (spare >= count) {
+        return;
+    }
+    spw_pool_poll_queues(pool, NULL, false);
+    taken = spw_pool_space_steal(&pool->space, count - spare);
+    if (taken < count - spare) {
+        spw_pool_poll_queues(pool, NULL, true);
+        taken += spw_pool_space_steal(&pool->space, count - spare - taken);
+    }
+    if (taken > 0) {
+        spw_counter_add(&pool->counters->steals, taken);
+        spw_counter_add(&pool->counters->steal_batches, 1);
+    }
+    pool->pressure = PRESSURE_FREES;
+}
+
+enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_chunk_need *need,
+                                             size_t count)
+{
+    enum spw_err err;
+
+    steal(pool, count);
+    if (spw_pool_backing_spare(&pool->backing) >= count) {
+        return SPW_OK;
+    }
+    /* On a bare driver cuMemFree may have waited for the device, so waiting here is no worse. It
+     * keeps the memory of a loop of cuMemAlloc and cuMemFree from growing. It would be worse where
+     * only a wait for the whole device completes fences: work of the device may wait for this
+     * thread. */
+    if (need->any_stream && !need->wait_refused &&
+        spw_pool_stream_queue_all(&pool->queues)->count > 0 && !pool->ops->defers(pool->vm)) {
+        return SPW_E_AGAIN;
+    }
+    err = grow(pool, need, count, UINT64_MAX);
+    if (err != SPW_OK || spw_pool_backing_spare(&pool->backing) >= count) {
+        return err;
+    }
+    if (spw_pool_has_pending(pool)) {
+        return SPW_E_AGAIN;
+    }
+    return need->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
+}
+
+bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err err)
+{
+    return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ||
+           (err == SPW_E_AGAIN && need->wait_refused);
+}
+
+/* Creates chunks on the host, within its limit, until `count` are spare. */
+static bool create_host(struct spw_pool *pool, size_t count)
+{
+    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+    uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
+    uint64_t limit = pool->config.host_limit_bytes;
+    size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
+
+    if (pool->slabs.table != NULL) {
+        return false; /* the device cannot map chunks of the host */
+    }
+    while (host->spare_count < count && host->chunk_count < most &&
+           spw_pool_backing_create(&pool->backing, SPW_TIER_HOST) == SPW_OK) {
+    }
+    return host->spare_count >= count;
+}
+
+bool spw_pool_chunks_supplement(struct spw_pool *pool, size_t count)
+{
+    size_t spare = spw_pool_backing_spare(&pool->backing);
+
+    return create_host(pool, count > spare ? count - spare : 0);
+}
+
+enum spw_err spw_pool_chunks_get_host(struct spw_pool *pool, size_t count)
+{
+    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+
+    if (host->spare_count < count && !create_host(pool, count)) {
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        spw_pool_space_evict_host_heap(&pool->space);
+    }
+    return host->spare_count >= count   ? SPW_OK
+           : spw_pool_has_pending(pool) ? SPW_E_AGAIN
+                                        : SPW_E_NO_MEMORY;
+}
+
+enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool spilling)
+{
+    struct spw_chunk_need need = {.any_stream = true};
+    enum spw_err err;
+
+    do {
+        need.device_full = false;
+        spw_pool_poll_queues(pool, NULL, true);
+        spw_pool_space_evict_free_host(&pool->space);
+        err = spw_pool_chunks_grow(pool, &need, count);
+        if (err == SPW_OK && spw_pool_backing_spare(&pool->backing) < count) {
+            err = spw_pool_chunks_reclaim_or_grow(pool, &need, count);
+        }
+        if (spilling && spw_pool_chunks_exhausted(&need, err) &&
+            spw_pool_chunks_supplement(pool, count)) {
+            err = SPW_OK;
+        }
+        if (err != SPW_E_AGAIN || need.wait_refused) {
+            break;
+        }
+        need.wait_refused = spw_pool_wait_for_fence(pool) != SPW_OK;
+    } while (true);
+    return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
+}

@@ -1,0 +1,147 @@
+/* Freeing blocks, and the order of freed memory when streams and contexts end. */
+#include "pool/lazy.h"
+#include "pool/placement.h"
+#include "pool/state.h"
+#include "pool/usage.h"
+
+enum { PRESSURE_FENCE_BYTES = 64 << 20 }; /* freed between two fences while memory is short */
+
+/* While memory is short, fences are recorded as memory is freed, so that some have completed when
+ * the next steal looks for them. */
+static void watch_free(struct spw_pool *pool, struct spw_stream_queue *queue)
+{
+    pool->pressure--;
+    if (queue->unfenced_bytes >= PRESSURE_FENCE_BYTES) {
+        (void)spw_pool_stream_queue_fence(&pool->queues, queue);
+    }
+}
+
+/* Frees a block that was removed from the address map, in the order of a queue whose `seq` was
+ * raised for it. */
+static void release_block(struct spw_pool *pool, struct spw_extent *block,
+                          struct spw_stream_queue *queue)
+{
+    uint64_t held = spw_pool_extent_held(block);
+
+    pool->own_live_bytes -= held;
+    spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);
+    spw_counter_shift(&pool->counters->frees, 1);
+    if (block->account != 0) {
+        spw_pool_placement_end(pool, block);
+        if (block->lazy) {
+            spw_pool_lazy_free(pool, block);
+            return;
+        }
+    }
+    if (__builtin_expect(block->heap == SPW_HEAP_SLAB, 0)) {
+        spw_pool_slabs_free(pool, block, queue);
+    } else {
+        spw_pool_space_free(&pool->space, block, queue);
+    }
+}
+
+enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct spw_stream *stream)
+{
+    struct spw_extent *block;
+    struct spw_stream_queue *queue;
+
+    pthread_mutex_lock(&pool->lock);
+    block = pool->shut ? NULL : spw_pool_address_map_take(&pool->blocks, address);
+    if (block == NULL) {
+        pthread_mutex_unlock(&pool->lock);
+        return SPW_E_NOT_OURS;
+    }
+    queue = stream != NULL ? spw_pool_stream_queue_of(&pool->queues, stream) : NULL;
+    if (queue == NULL) {
+        queue = spw_pool_stream_queue_all(&pool->queues);
+    }
+    queue->seq = ++pool->queues.clock;
+    queue->unfenced_bytes += block->bytes;
+    release_block(pool, block, queue);
+    if (pool->pressure > 0) {
+        watch_free(pool, queue);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return SPW_OK;
+}
+
+/* ---- streams and contexts ---- */
+
+uint64_t spw_pool_clock(struct spw_pool *pool)
+{
+    uint64_t clock;
+
+    pthread_mutex_lock(&pool->lock);
+    clock = pool->queues.clock;
+    pthread_mutex_unlock(&pool->lock);
+    return clock;
+}
+
+static void synchronized(struct spw_pool *pool, struct spw_stream_queue *queue, uint64_t clock)
+{
+    if (spw_pool_stream_queue_synchronized(&pool->queues, queue, clock)) {
+        spw_pool_space_release_completed(&pool->space, queue);
+    }
+}
+
+void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *stream, uint64_t clock)
+{
+    struct spw_stream_queue *queue;
+
+    pthread_mutex_lock(&pool->lock);
+    if (stream != NULL) {
+        queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
+        if (queue != NULL) {
+            synchronized(pool, queue, clock);
+        }
+    } else {
+        for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
+            synchronized(pool, pool->queues.by_number[i], clock);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Freeing may merge a block with its neighbours; its record stays in the list, so the walk goes on
+ * from there. */
+static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, const void *context)
+{
+    for (struct spw_extent *e = first; e != NULL; e = e->next) {
+        if (e->kind == SPW_EXTENT_BLOCK && !e->ordered && e->context == context) {
+            (void)spw_pool_address_map_take(&pool->blocks, e->address);
+            release_block(pool, e, spw_pool_stream_queue_idle(&pool->queues));
+        }
+    }
+}
+
+void spw_pool_free_context(struct spw_pool *pool, const void *context)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->queues.count; i++) {
+        struct spw_stream_queue *queue = pool->queues.by_number[i];
+
+        if (queue->stream.context == context && !queue->vacant) {
+            synchronized(pool, queue, pool->queues.clock);
+            queue->retired = true;
+            spw_pool_space_release_completed(&pool->space, queue);
+        }
+    }
+    for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
+        free_blocks_of(pool, spw_pool_list(pool, i), context);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
+{
+    struct spw_stream_queue *queue;
+
+    pthread_mutex_lock(&pool->lock);
+    queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
+    if (queue != NULL) {
+        (void)spw_pool_stream_queue_fence(&pool->queues, queue);
+        queue->retired = true;
+        spw_pool_space_release_completed(&pool->space, queue);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}

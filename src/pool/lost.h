@@ -1,0 +1,22 @@
+/* Lost granules: a move has unmapped them and the backend refused to map them again or to give
+ * access. The chunk keeps the content; mapping is retried before each piece of work and each move.
+ * The caller holds the pool's lock, or is the only user of the pool. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct spw_pool;
+
+/* Counts the pool in config.to_commit as long as granules are lost, so that spw_pool_commit is
+ * called before the next work. To be called after each change. */
+void spw_pool_lost_announce(struct spw_pool *pool);
+
+/* Withdraws the announcement of a pool that is being freed. */
+void spw_pool_lost_abandon(struct spw_pool *pool);
+
+/* Retries to map lost granules. True when none is lost any more. */
+bool spw_pool_lost_remap(struct spw_pool *pool);
+
+/* Returns the index of the first lost granule; there must be one. */
+size_t spw_pool_lost_first(const struct spw_pool *pool);

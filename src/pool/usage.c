@@ -1,0 +1,73 @@
+#include "pool/usage.h"
+
+void spw_pool_count_peak(struct spw_pool *pool)
+{
+    struct spw_counters *counters = pool->counters;
+
+    if (pool->config.charges != NULL &&
+        spw_counter_get(&counters->live_bytes) > spw_counter_get(&counters->live_peak_bytes)) {
+        spw_pool_charges_peak(pool->config.charges);
+    }
+    spw_counter_peak(&counters->live_peak_bytes, &counters->live_bytes);
+    spw_counter_peak(&counters->async_live_peak_bytes, &counters->async_live_bytes);
+}
+
+uint64_t spw_pool_committed(const struct spw_pool *pool)
+{
+    return pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * pool->config.granule_bytes;
+}
+
+static uint64_t largest_free(const struct spw_pool *pool)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t i = 0; i < pool->queues.count; i++) {
+        for (int heap = 0; heap < SPW_HEAP_COUNT; heap++) {
+            uint64_t bytes = heap == SPW_HEAP_HOST
+                                 ? 0
+                                 : spw_pool_bins_largest(&pool->queues.by_number[i]->bins[heap]);
+
+            largest = bytes > largest ? bytes : largest;
+        }
+    }
+    return largest;
+}
+
+void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
+{
+    uint64_t host, backed;
+
+    pthread_mutex_lock(&pool->lock);
+    host = spw_counter_get(&pool->counters->host_used_bytes);
+    backed = spw_pool_committed(pool) + host - spw_counter_get(&pool->counters->vmm_host_bytes);
+    *ret_usage = (struct spw_pool_usage){
+        .limit = pool->config.limit_bytes,
+        .live = spw_counter_get(&pool->counters->live_bytes),
+        .placed = pool->placed_bytes,
+        .lazy = pool->lazy_bytes,
+        .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
+        .committed = spw_counter_get(&pool->counters->committed_bytes),
+        .host = host,
+        .host_limit = pool->config.host_limit_bytes,
+        .spare = backed - (pool->own_live_bytes - pool->lazy_bytes),
+        .largest_free = largest_free(pool),
+    };
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_reset_ordered_peak(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_set(&pool->counters->async_live_peak_bytes,
+                    spw_counter_get(&pool->counters->async_live_bytes));
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void spw_pool_reset_reserved_peak(struct spw_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    spw_counter_set(&pool->counters->reserved_peak_bytes,
+                    spw_counter_get(&pool->counters->committed_bytes) +
+                        spw_counter_get(&pool->counters->host_used_bytes));
+    pthread_mutex_unlock(&pool->lock);
+}
