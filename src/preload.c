@@ -9,6 +9,7 @@
 #include "driver/driver.h"
 #include "serve/decision.h"
 #include "track/process.h"
+#include "intercept/fork.h"
 #include "serve/host_budget.h"
 #include "serve/policy_file.h"
 #include "serve/placement.h"
@@ -207,6 +208,11 @@ static void name_rules(void)
             policy->rule_count);
 }
 
+static void prepare(void)
+{
+    spw_serve_policy_open_once();
+}
+
 static void start(struct spw_process *hook)
 {
     struct spw_driver *driver = atomic_load(&hook->driver);
@@ -245,6 +251,7 @@ static void start(struct spw_process *hook)
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
             driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", hook->device_count,
             hook->device_count == 1 ? "" : "s", text.name);
+    spw_intercept_fork_watch();
 }
 
 static void report(void)
@@ -483,6 +490,7 @@ static void forget_context(void *vm, CUcontext context)
 }
 
 const struct spw_seam spw_seam = {
+    .prepare = prepare,
     .start = start,
     .open = open_device,
     .close = close_device,

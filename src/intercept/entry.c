@@ -7,7 +7,9 @@
 #include "track/process.h"
 #include "track/indirect.h"
 #include "track/arguments.h"
+#include "serve/handlers.h"
 #include "serve/placement.h"
+#include "track/spill.h"
 #include "migrate/barrier.h"
 
 #include <assert.h>

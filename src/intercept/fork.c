@@ -3,11 +3,12 @@
 #include "track/capture.h"
 #include "track/device.h"
 #include "track/indirect.h"
+#include "track/contexts.h"
 #include "track/ledger.h"
+#include "track/mappings.h"
 #include "track/site.h"
 #include "track/stream.h"
 #include "track/tensor_map.h"
-#include "serve/vmm.h"
 #include "callsite/names.h"
 #include "migrate/barrier.h"
 
@@ -26,10 +27,11 @@ static void prepare(void)
         return;
     }
     pthread_mutex_lock(&spw_process.lock);
+    spw_track_contexts_lock();
     spw_track_stream_lock();
     spw_track_capture_lock();
     spw_track_ledger_lock();
-    spw_serve_vmm_lock();
+    spw_track_mappings_lock();
     spw_callsite_lock();
     spw_callsite_names_lock();
     for (int i = 0; i < spw_process.device_count; i++) {
@@ -59,10 +61,11 @@ static void release(void)
     }
     spw_callsite_names_unlock();
     spw_callsite_unlock();
-    spw_serve_vmm_unlock();
+    spw_track_mappings_unlock();
     spw_track_ledger_unlock();
     spw_track_capture_unlock();
     spw_track_stream_unlock();
+    spw_track_contexts_unlock();
     pthread_mutex_unlock(&spw_process.lock);
 }
 
@@ -89,12 +92,13 @@ static void child(void)
             atomic_store(&device->access[j], 0);
         }
     }
+    spw_track_contexts_reset();
     spw_track_stream_reset();
     spw_track_capture_reset();
     spw_track_ledger_reset();
     spw_track_indirect_reset();
     spw_track_tensor_map_reset();
-    spw_serve_vmm_reset();
+    spw_track_mappings_reset();
     spw_seam.forget(); /* what closing counted */
 }
 

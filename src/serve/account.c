@@ -21,7 +21,9 @@ static void move(const struct spw_ledger_entry *entry, bool up)
                     delta);
 }
 
-bool spw_serve_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
+/* Takes an allocation out of the ledger before the real driver frees it, so that the next owner of
+ * the address is not confused with it. False when it was never entered. */
+static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
 {
     struct spw_pool *pool;
 
@@ -36,7 +38,8 @@ bool spw_serve_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret
     return true;
 }
 
-void spw_serve_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *entry)
+/* The free failed after all: the entry is put back. */
+static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
 {
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
 
@@ -47,13 +50,31 @@ void spw_serve_account_not_freed(CUdeviceptr address, const struct spw_ledger_en
     spw_track_ledger_add(address, entry);
 }
 
+void spw_serve_account_free_begin(CUdeviceptr address, struct spw_passed_free *ret_free)
+{
+    ret_free->address = address;
+    ret_free->mapped = spw_track_indirect_unmapped(address, &ret_free->span);
+    ret_free->entered = enter_free(address, &ret_free->entry);
+}
+
+CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult result)
+{
+    if (free->entered && result != CUDA_SUCCESS) {
+        undo_free(free->address, &free->entry);
+    }
+    if (free->mapped && result != CUDA_SUCCESS) {
+        spw_track_indirect_mapped(free->span.begin, free->span.end - free->span.begin);
+    }
+    return result;
+}
+
 void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
                                  enum spw_ledger_kind kind, uint64_t bytes, uint32_t site)
 {
     struct spw_ledger_entry entry;
 
     /* Memory of a graph comes back at its address without having been freed by a call. */
-    (void)spw_serve_account_freeing(address, &entry);
+    (void)enter_free(address, &entry);
     entry = (struct spw_ledger_entry){kind, device->ordinal, bytes, site};
     move(&entry, true);
     spw_track_ledger_add(address, &entry);

@@ -3,7 +3,7 @@
 #include "track/capture.h"
 #include "serve/decision.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 #include "track/request.h"
 #include "track/indirect.h"
 #include "track/site.h"
@@ -309,9 +309,11 @@ CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
 {
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
+    struct spw_passed_free passed;
 
     if (device == NULL) {
-        SPW_FREE_PASSED(dptr, cuMemFree_v2(dptr));
+        spw_serve_account_free_begin(dptr, &passed);
+        return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemFree_v2(dptr));
     }
     return free_block(device, pool, dptr, NULL);
 }
@@ -342,9 +344,12 @@ CUresult spw_serve_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
+    struct spw_passed_free passed;
 
     if (device == NULL) {
-        SPW_FREE_PASSED(dptr, cuMemFreeAsync(dptr, hStream));
+        spw_serve_account_free_begin(dptr, &passed);
+        return spw_serve_account_free_end(&passed,
+                                          spw_track_driver()->cuMemFreeAsync(dptr, hStream));
     }
     return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, false));
 }
@@ -353,9 +358,12 @@ CUresult spw_serve_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
+    struct spw_passed_free passed;
 
     if (device == NULL) {
-        SPW_FREE_PASSED(dptr, cuMemFreeAsync_ptsz(dptr, hStream));
+        spw_serve_account_free_begin(dptr, &passed);
+        return spw_serve_account_free_end(&passed,
+                                          spw_track_driver()->cuMemFreeAsync_ptsz(dptr, hStream));
     }
     return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, true));
 }

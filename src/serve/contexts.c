@@ -3,22 +3,57 @@
  * Blocks belong to the context they were allocated in and go with it. When it is the last one seen
  * on its device, the whole pool goes, orderly and before the context, and the next use makes a new
  * one. At the end of the process everything goes by itself. */
+#include "track/arguments.h"
 #include "track/capture.h"
+#include "track/contexts.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
+#include "track/spill.h"
 #include "track/stream.h"
 
 /* ---- streams ---- */
 
+/* A stream is about to end: its capture ends with it, and the pools do not wait for it any more. */
+static void end_stream(const struct spw_stream_info *info)
+{
+    spw_track_capture_end(info->stream.id);
+    spw_track_device_retire_stream(&info->stream);
+}
+
+static void retire_stream(CUstream handle)
+{
+    struct spw_stream_info info;
+
+    if (spw_track_stream_forget(handle, &info)) {
+        end_stream(&info);
+    }
+}
+
+/* Retires every stream of a context, and forgets the context. `gone`: it was destroyed already, and
+ * its streams cannot be named to the driver any more. */
+static void retire_context(CUcontext context, bool gone)
+{
+    struct spw_stream_info info;
+
+    while (spw_track_stream_forget_one_of(context, &info)) {
+        if (!gone) {
+            end_stream(&info);
+        }
+    }
+    if (spw_track_stream_forget_context(context, &info) && !gone) {
+        end_stream(&info);
+    }
+}
+
 CUresult spw_serve_cuStreamDestroy_v2(CUstream hStream)
 {
-    spw_track_stream_retire(hStream);
+    retire_stream(hStream);
     return spw_track_driver()->cuStreamDestroy_v2(hStream);
 }
 
 CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 {
-    spw_track_stream_retire(hStream);
+    retire_stream(hStream);
     return spw_track_driver()->cuStreamDestroy(hStream);
 }
 
@@ -97,11 +132,11 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
 {
     size_t cursor = 0;
 
-    spw_track_stream_retire_context(context, gone);
+    retire_context(context, gone);
     if (!gone) {
         synchronize(context, device->ordinal);
     }
-    if (spw_track_stream_next_context(device->ordinal, &cursor) != NULL) {
+    if (spw_track_contexts_next(device->ordinal, &cursor) != NULL) {
         struct spw_pool *pool = spw_track_device_opened(device);
 
         if (pool != NULL) {
@@ -112,6 +147,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     } else {
         spw_track_device_close(device, SPW_CLOSING_ORDERLY);
     }
+    spw_track_arguments_forget_layouts();
     spw_track_device_forget_context(context);
 }
 
@@ -155,8 +191,9 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
         ordinal = ordinal_of(context);
     }
     if (ordinal >= 0) {
-        spw_track_stream_retire_context(context, false);
+        retire_context(context, false);
         synchronize(context, ordinal);
+        spw_track_arguments_forget_layouts();
         spw_track_device_forget_context(context);
     }
     return driver->cuGreenCtxDestroy(hCtx);

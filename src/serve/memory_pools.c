@@ -2,7 +2,7 @@
  * reach it are answered here. Its settings are kept by the driver's own default pool, which is what
  * the real functions act on; pools of the program are the driver's alone. */
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {

@@ -1,8 +1,9 @@
 /* Peers and other processes. */
 #include "common/log.h"
 #include "track/device.h"
-#include "intercept/entry.h"
-#include "intercept/registered.h"
+#include "serve/handlers.h"
+#include "track/spill.h"
+#include "serve/immovable.h"
 #include "track/stream.h"
 
 /* The current device is let reach the memory of the device of `peer`, or not any more. The driver
@@ -60,7 +61,7 @@ CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute 
 {
     if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && value != NULL &&
         *(const unsigned int *)value != 0) {
-        spw_intercept_registered_fix(ptr, 1);
+        spw_serve_immovable_mark(ptr, 1);
     }
     return spw_track_driver()->cuPointerSetAttribute(value, attribute, ptr);
 }
@@ -69,6 +70,6 @@ CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute 
 CUresult spw_serve_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
-    spw_intercept_registered_fix(memptr, size);
+    spw_serve_immovable_mark(memptr, size);
     return spw_track_driver()->cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags);
 }

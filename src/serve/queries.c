@@ -2,7 +2,7 @@
  * behind it; what is the same for both is left to the driver. */
 #include "common/log.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 #include "track/spill.h"
 #include "track/stream.h"
 

@@ -1,7 +1,8 @@
 /* Waiting: when the program itself waits for the device, it tells which freed memory has no work
  * pending any more, at the price of no driver call. */
+#include "track/contexts.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
@@ -67,8 +68,8 @@ static bool is_only_context(int ordinal)
 {
     size_t cursor = 0;
 
-    return spw_track_stream_next_context(ordinal, &cursor) != NULL &&
-           spw_track_stream_next_context(ordinal, &cursor) == NULL;
+    return spw_track_contexts_next(ordinal, &cursor) != NULL &&
+           spw_track_contexts_next(ordinal, &cursor) == NULL;
 }
 
 /* A context's work is the whole device's when no other context was seen there. */

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "track/device.h"
-#include "intercept/entry.h"
+#include "track/lookup.h"
 #include "track/indirect.h"
 #include "track/kernel_name.h"
 #include "track/spill.h"
@@ -258,22 +257,4 @@ void spw_track_arguments_note(const struct spw_arguments *use)
             spw_track_spill_use_among(&spw_process.devices[i], use->addresses, use->count);
         }
     }
-}
-
-/* ---- code ---- */
-
-CUresult spw_serve_cuModuleUnload(CUmodule hmod)
-{
-    CUresult result = spw_track_driver()->cuModuleUnload(hmod);
-
-    spw_track_arguments_forget_layouts();
-    return result;
-}
-
-CUresult spw_serve_cuLibraryUnload(CUlibrary library)
-{
-    CUresult result = spw_track_driver()->cuLibraryUnload(library);
-
-    spw_track_arguments_forget_layouts();
-    return result;
 }

@@ -1,7 +1,6 @@
 #include "track/capture.h"
 
 #include "track/device.h"
-#include "intercept/entry.h"
 #include "track/process.h"
 #include "track/spill.h"
 #include "track/stream.h"
@@ -51,8 +50,7 @@ static void let_own_calls_end(void)
     fix_blocks(); /* takes the lock of each pool */
 }
 
-/* Counts a capture that is about to begin. False when the stream is being captured already. */
-static bool count_in(uint64_t id)
+bool spw_track_capture_begin(uint64_t id)
 {
     bool fresh;
 
@@ -74,7 +72,7 @@ static bool count_in(uint64_t id)
     return fresh;
 }
 
-static void count_out(uint64_t id)
+void spw_track_capture_end(uint64_t id)
 {
     size_t i;
 
@@ -100,90 +98,6 @@ CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_cap
     }
     *ret_capturing = status != CU_STREAM_CAPTURE_STATUS_NONE;
     return result;
-}
-
-void spw_track_capture_forget(const struct spw_stream *stream)
-{
-    count_out(stream->id);
-}
-
-/* Begins a capture: `call` is the real one. */
-#define BEGIN(handle, per_thread, call)                                                            \
-    do {                                                                                           \
-        const struct spw_stream_info *info = spw_track_stream_get((handle), (per_thread));         \
-        uint64_t id = info == NULL ? SPW_STREAM_ALL : info->stream.id;                             \
-        bool counted = info != NULL && count_in(id);                                               \
-        CUresult result = (call);                                                                  \
-                                                                                                   \
-        if (counted && result != CUDA_SUCCESS) {                                                   \
-            count_out(id);                                                                         \
-        }                                                                                          \
-        return result;                                                                             \
-    } while (0)
-
-CUresult spw_serve_cuStreamBeginCapture(CUstream stream)
-{
-    BEGIN(stream, false, spw_track_driver()->cuStreamBeginCapture(stream));
-}
-
-CUresult spw_serve_cuStreamBeginCapture_ptsz(CUstream stream)
-{
-    BEGIN(stream, true, spw_track_driver()->cuStreamBeginCapture_ptsz(stream));
-}
-
-CUresult spw_serve_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
-{
-    BEGIN(stream, false, spw_track_driver()->cuStreamBeginCapture_v2(stream, mode));
-}
-
-CUresult spw_serve_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
-{
-    BEGIN(stream, true, spw_track_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
-}
-
-CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
-                                               const CUgraphNode *dependencies,
-                                               const CUgraphEdgeData *data, size_t count,
-                                               CUstreamCaptureMode mode)
-{
-    BEGIN(stream, false,
-          spw_track_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count,
-                                                          mode));
-}
-
-CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
-                                                    const CUgraphNode *dependencies,
-                                                    const CUgraphEdgeData *data, size_t count,
-                                                    CUstreamCaptureMode mode)
-{
-    BEGIN(stream, true,
-          spw_track_driver()->cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, data,
-                                                               count, mode));
-}
-
-/* The capture is over when the call succeeded, and after a failure when the stream says so: one
- * that was invalidated ends with an error, one that is another thread's goes on. */
-static CUresult ended(CUstream handle, bool per_thread, CUresult result)
-{
-    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
-    bool capturing = false;
-
-    if (info != NULL &&
-        (result == CUDA_SUCCESS ||
-         (spw_track_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
-        count_out(info->stream.id);
-    }
-    return result;
-}
-
-CUresult spw_serve_cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-    return ended(stream, false, spw_track_driver()->cuStreamEndCapture(stream, graph));
-}
-
-CUresult spw_serve_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
-{
-    return ended(stream, true, spw_track_driver()->cuStreamEndCapture_ptsz(stream, graph));
 }
 
 void spw_track_capture_lock(void)

@@ -27,8 +27,11 @@ static inline CUresult spw_track_capture_status(const struct spw_stream_info *in
                : spw_track_capture_ask(info, ret_capturing);
 }
 
-/* The stream is gone, and its capture with it. */
-void spw_track_capture_forget(const struct spw_stream *stream);
+/* Counts a capture of stream `id`, which is about to begin. False when one is open already. */
+bool spw_track_capture_begin(uint64_t id);
+
+/* The capture of stream `id` is over, or the stream is. Does nothing when none is open. */
+void spw_track_capture_end(uint64_t id);
 
 /* For fork: the lock around it, and no captures in the child. */
 void spw_track_capture_lock(void);

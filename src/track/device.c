@@ -1,28 +1,7 @@
 #include "track/device.h"
 
 #include "common/log.h"
-#include "track/stream.h"
-#include "track/arguments.h"
-
-struct spw_device *spw_track_device_of(CUdevice handle)
-{
-    for (int i = 0; i < spw_process.device_count; i++) {
-        if (spw_process.devices[i].handle == handle) {
-            return &spw_process.devices[i];
-        }
-    }
-    return NULL;
-}
-
-struct spw_device *spw_track_device_of_pool(CUmemoryPool pool)
-{
-    for (int i = 0; pool != NULL && i < spw_process.device_count; i++) {
-        if (spw_process.devices[i].default_pool == pool) {
-            return &spw_process.devices[i];
-        }
-    }
-    return NULL;
-}
+#include "track/contexts.h"
 
 static void note_context(struct spw_pool *pool, void *vm, CUcontext context, bool peer)
 {
@@ -38,7 +17,7 @@ static void note_contexts(const struct spw_device *device, struct spw_pool *pool
     CUcontext context;
     size_t cursor = 0;
 
-    while ((context = spw_track_stream_next_context(ordinal, &cursor)) != NULL) {
+    while ((context = spw_track_contexts_next(ordinal, &cursor)) != NULL) {
         note_context(pool, vm, context, ordinal != device->ordinal);
     }
 }
@@ -71,8 +50,8 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
     pthread_mutex_lock(&spw_process.lock);
     pool = spw_track_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
-        err = spw_seam.open(device, spw_track_stream_next_context(device->ordinal, &cursor), &pool,
-                            &vm, &tier);
+        err = spw_seam.open(device, spw_track_contexts_next(device->ordinal, &cursor), &pool, &vm,
+                            &tier);
         if (err == SPW_OK) {
             replay(device, pool, vm);
             device->vm = vm;
@@ -146,7 +125,6 @@ void spw_track_device_note_context(struct spw_device *device, CUcontext context)
 
 void spw_track_device_forget_context(CUcontext context)
 {
-    spw_track_arguments_forget_layouts();
     pthread_mutex_lock(&spw_process.lock);
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);

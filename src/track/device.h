@@ -1,17 +1,11 @@
-/* The pools of the devices: made at first use, found by address, told about streams and contexts.
+/* The pools of the devices: made at first use, told about streams and contexts, closed.
  *
- * Locking: opening, closing, access and contexts take spw_process.lock; finding takes none. A pool
+ * Locking: opening, closing, access and contexts take spw_process.lock. A pool
  * that is closed while another thread uses it is the program's error: it destroys a context in use.
  */
 #pragma once
 
-#include "track/process.h"
-
-/* The device of a driver handle; NULL when there is none. */
-struct spw_device *spw_track_device_of(CUdevice handle);
-
-/* The device whose default memory pool this is; NULL when it is no default pool. */
-struct spw_device *spw_track_device_of_pool(CUmemoryPool pool);
+#include "track/lookup.h"
 
 /* The slow half of spw_track_device_pool. */
 struct spw_pool *spw_track_device_open(struct spw_device *device);
@@ -22,27 +16,6 @@ static inline struct spw_pool *spw_track_device_pool(struct spw_device *device)
     struct spw_pool *pool = atomic_load_explicit(&device->pool, memory_order_acquire);
 
     return SPW_LIKELY(pool != NULL) ? pool : spw_track_device_open(device);
-}
-
-/* The pool of a device if it is open, else NULL. */
-static inline struct spw_pool *spw_track_device_opened(struct spw_device *device)
-{
-    return atomic_load_explicit(&device->pool, memory_order_acquire);
-}
-
-/* The device in whose pool `address` lies, and the pool; NULL when it is not ours. */
-static inline struct spw_device *spw_track_device_owner(CUdeviceptr address,
-                                                        struct spw_pool **ret_pool)
-{
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
-
-        if (pool != NULL && spw_pool_owns(pool, address)) {
-            *ret_pool = pool;
-            return &spw_process.devices[i];
-        }
-    }
-    return NULL;
 }
 
 /* With SPILLWAY_CHECK: says which invariant of the pool is broken, if one is. */

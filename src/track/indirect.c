@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "track/device.h"
+#include "track/lookup.h"
 #include "track/tensor_map.h"
 #include "common/safe_read.h"
 

@@ -1,10 +1,6 @@
 #include "track/process.h"
 
-#include "common/log.h"
-#include "track/device.h"
-#include "intercept/fork.h"
-#include "serve/policy_file.h"
-#include "track/spill.h"
+#include "common/options.h"
 
 #include <stdlib.h>
 
@@ -96,11 +92,10 @@ void spw_track_start(void)
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
-    spw_serve_policy_open_once();
+    spw_seam.prepare();
     pthread_mutex_lock(&spw_process.lock);
     if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING && find_devices(driver)) {
         spw_seam.start(&spw_process);
-        spw_intercept_fork_watch();
         watch_exit();
         atomic_store_explicit(&spw_process.state, SPW_PROCESS_RUNNING, memory_order_release);
     }
@@ -113,23 +108,4 @@ bool spw_track_start_late(void)
         spw_track_start();
     }
     return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
-}
-
-bool spw_track_make_room(void)
-{
-    bool made = false;
-
-    if (!spw_track_serves()) {
-        return false;
-    }
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_device *device = &spw_process.devices[i];
-        struct spw_pool *pool = spw_track_device_opened(device);
-
-        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_track_spill_yield(device, pool))) {
-            spw_counter_add(&device->counters->forward_retries, 1);
-            made = true;
-        }
-    }
-    return made;
 }

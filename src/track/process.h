@@ -92,9 +92,11 @@ extern struct spw_process spw_process;
  * Members are called with spw_process.lock held, those with a `vm` with the pool's lock as well,
  * unless they say otherwise. */
 struct spw_seam {
+    /* Reads the policy. No lock: the dynamic loader is asked. May be called more than once. */
+    void (*prepare)(void);
     /* Reads options, opens log and statistics, sets spw_process.mode and check and every device's
-     * counters. CUDA is initialised and the devices are known. */
-    void (*start)(struct spw_process *hook);
+     * counters, watches for fork. CUDA is initialised and the devices are known. */
+    void (*start)(struct spw_process *process);
     /* Makes the pool of a device, the seam below it and the tier, NULL if there is to be none;
      * `context` is one of the device's, or NULL when none is known. No pool lock. */
     enum spw_err (*open)(struct spw_device *device, CUcontext context, struct spw_pool **ret_pool,
@@ -159,17 +161,3 @@ bool spw_track_off(void);
 
 /* CUDA was initialised: starts, once; again in a child after fork. */
 void spw_track_start(void);
-
-/* After an out of memory of the real driver: gives up the spare memory of every pool, for which
- * device was full is not known of every call; where there is none, blocks go to the host. False
- * when nothing could be freed. */
-bool spw_track_make_room(void);
-
-/* Calls the real driver; after out of memory once more if room could be made meanwhile. */
-#define SPW_FORWARD(result, call)                                                                  \
-    do {                                                                                           \
-        (result) = (call);                                                                         \
-        if (SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY) && spw_track_make_room()) {         \
-            (result) = (call);                                                                     \
-        }                                                                                          \
-    } while (0)

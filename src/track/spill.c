@@ -172,3 +172,22 @@ enum spw_err spw_track_spill_alloc(const struct spw_request *request,
                ? SPW_E_AGAIN
                : spw_migrate_alloc(tier, &asked, ret_address);
 }
+
+bool spw_track_spill_make_room(void)
+{
+    bool made = false;
+
+    if (!spw_track_serves()) {
+        return false;
+    }
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_device *device = &spw_process.devices[i];
+        struct spw_pool *pool = spw_track_device_opened(device);
+
+        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_track_spill_yield(device, pool))) {
+            spw_counter_add(&device->counters->forward_retries, 1);
+            made = true;
+        }
+    }
+    return made;
+}

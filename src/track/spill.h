@@ -55,3 +55,17 @@ void spw_track_spill_rest(struct spw_device *device);
 enum spw_err spw_track_spill_alloc(const struct spw_request *request,
                                    const struct spw_pool_placement *wish, enum spw_err refused,
                                    uint64_t *ret_address);
+
+/* After the real driver was out of memory: gives the spare memory of every pool back to it, since
+ * the call does not tell which device was full; without spare memory, blocks go to the host. False
+ * when nothing could be freed. */
+bool spw_track_spill_make_room(void);
+
+/* Calls the real driver; after out of memory once more if room could be made meanwhile. */
+#define SPW_FORWARD(result, call)                                                                  \
+    do {                                                                                           \
+        (result) = (call);                                                                         \
+        if (SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY) && spw_track_spill_make_room()) {   \
+            (result) = (call);                                                                     \
+        }                                                                                          \
+    } while (0)

@@ -1,8 +1,6 @@
 #include "track/stream.h"
 
-#include "track/capture.h"
 #include "track/device.h"
-#include "track/process.h"
 #include "common/map.h"
 
 #include <pthread.h>
@@ -12,14 +10,12 @@
 #define LEGACY     ((uintptr_t)CU_STREAM_LEGACY)
 #define PER_THREAD ((uintptr_t)CU_STREAM_PER_THREAD)
 
-/* Both tables hold struct spw_stream_info: created streams by their handle, and the legacy stream
- * of every context seen by the context. The threads' own streams are in neither, for no other
- * thread can name them. `generation` rises when something is forgotten: what threads keep is stale
- * then. */
+/* The streams that the program created. A thread's own default stream is not kept, since no other
+ * thread can name it; a legacy default stream is kept with its context. */
 static struct {
     pthread_mutex_t lock;
-    struct spw_map created;
-    struct spw_map contexts;
+    struct spw_map created; /* struct spw_stream_info by handle */
+    /* Rises when a stream or context is forgotten: the entries of `recent` are stale then. */
     _Atomic uint64_t generation;
     _Atomic uint64_t next_id; /* where the driver is too old to number streams */
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1, .next_id = UINT64_C(1) << 63};
@@ -41,12 +37,12 @@ static struct recent *recent_slot(uintptr_t key, CUcontext context)
     return &recent[hash >> (64 - RECENT_BITS)];
 }
 
-static bool look_up(const struct spw_map *map, uint64_t key, struct spw_stream_info *ret_info)
+static bool look_up(uintptr_t key, struct spw_stream_info *ret_info)
 {
     const struct spw_stream_info *known;
 
     pthread_mutex_lock(&table.lock);
-    known = spw_map_get(map, key);
+    known = spw_map_get(&table.created, key);
     if (known != NULL) {
         *ret_info = *known;
     }
@@ -54,10 +50,10 @@ static bool look_up(const struct spw_map *map, uint64_t key, struct spw_stream_i
     return known != NULL;
 }
 
-static bool remember(struct spw_map *map, uint64_t key, const struct spw_stream_info *info)
+static bool remember(uintptr_t key, const struct spw_stream_info *info)
 {
     struct spw_stream_info *copy = malloc(sizeof(*copy));
-    bool done = false;
+    bool there;
 
     if (copy == NULL) {
         return false;
@@ -65,15 +61,14 @@ static bool remember(struct spw_map *map, uint64_t key, const struct spw_stream_
     *copy = *info;
     pthread_mutex_lock(&table.lock);
     /* Another thread may have been faster with the same answer. */
-    if (spw_map_get(map, key) == NULL && spw_map_put(map, key, copy)) {
+    there = spw_map_get(&table.created, key) != NULL;
+    if (!there && spw_map_put(&table.created, key, copy)) {
+        there = true;
         copy = NULL;
-        done = true;
-    } else {
-        done = spw_map_get(map, key) != NULL;
     }
     pthread_mutex_unlock(&table.lock);
     free(copy);
-    return done;
+    return there;
 }
 
 /* The number of a stream, unique for the life of the process. Default streams: of the current
@@ -122,7 +117,7 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
     CUcontext popped;
     bool done;
 
-    if (look_up(&table.contexts, (uintptr_t)context, ret_info)) {
+    if (spw_track_contexts_find(context, ret_info)) {
         return true;
     }
     if (SPW_DRIVER_CALL(driver, -1, cuCtxPushCurrent_v2, context) != CUDA_SUCCESS) {
@@ -135,7 +130,7 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
         spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuCtxGetDevice);
         spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuCtxPopCurrent_v2);
     }
-    if (done && remember(&table.contexts, (uintptr_t)context, ret_info)) {
+    if (done && spw_track_contexts_add(ret_info)) {
         spw_track_device_note_context(&spw_process.devices[ret_info->ordinal], context);
         return true;
     }
@@ -149,7 +144,7 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     CUstream handle = (CUstream)key;
     CUcontext context = NULL;
 
-    if (look_up(&table.created, key, ret_info)) {
+    if (look_up(key, ret_info)) {
         return true;
     }
     if (driver->cuStreamGetCtx == NULL ||
@@ -160,7 +155,7 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     }
     ret_info->stream.handle = handle;
     spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuStreamGetCtx);
-    return remember(&table.created, key, ret_info);
+    return remember(key, ret_info);
 }
 
 /* The calling thread's own stream of the current context. */
@@ -243,77 +238,65 @@ int spw_track_stream_ordinal(CUcontext context)
     return learn_context(context, &info) ? info.ordinal : -1;
 }
 
-/* Takes a stream out of its table and makes every thread forget it; NULL when it is not there. */
-static struct spw_stream_info *forget(struct spw_map *map, uint64_t key)
+/* Makes the entries that threads keep stale. */
+static void age_recent(void)
 {
-    struct spw_stream_info *info = spw_map_take(map, key);
-
-    if (info != NULL) {
-        atomic_fetch_add_explicit(&table.generation, 1, memory_order_release);
-    }
-    return info;
+    atomic_fetch_add_explicit(&table.generation, 1, memory_order_release);
 }
 
-static void bury(struct spw_stream_info *info, bool gone)
+/* Copies and frees an entry that was taken out of the table; false when there was none. */
+static bool hand_over(struct spw_stream_info *info, struct spw_stream_info *ret_info)
 {
-    if (info != NULL && !gone) {
-        spw_track_capture_forget(&info->stream);
-        spw_track_device_retire_stream(&info->stream);
+    if (info == NULL) {
+        return false;
     }
+    age_recent();
+    *ret_info = *info;
     free(info);
+    return true;
 }
 
-void spw_track_stream_retire(CUstream handle)
+bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info)
 {
     struct spw_stream_info *info;
 
     pthread_mutex_lock(&table.lock);
-    info = forget(&table.created, (uintptr_t)handle);
+    info = spw_map_take(&table.created, (uintptr_t)handle);
     pthread_mutex_unlock(&table.lock);
-    bury(info, false);
+    return hand_over(info, ret_info);
 }
 
-/* A created stream of the context, taken out; NULL when none is left. */
-static struct spw_stream_info *forget_one_of(CUcontext context)
+/* Takes out a created stream of the context; NULL when none is left. Caller holds the lock. */
+static struct spw_stream_info *take_one_of(CUcontext context)
 {
     const struct spw_stream_info *info;
     size_t cursor = 0;
 
     while ((info = spw_map_next(&table.created, &cursor)) != NULL) {
         if (info->stream.context == context) {
-            return forget(&table.created, (uintptr_t)info->stream.handle);
+            return spw_map_take(&table.created, (uintptr_t)info->stream.handle);
         }
     }
     return NULL;
 }
 
-void spw_track_stream_retire_context(CUcontext context, bool gone)
+bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *ret_info)
 {
     struct spw_stream_info *info;
 
-    do {
-        pthread_mutex_lock(&table.lock);
-        info = forget_one_of(context);
-        pthread_mutex_unlock(&table.lock);
-        bury(info, gone);
-    } while (info != NULL);
     pthread_mutex_lock(&table.lock);
-    info = forget(&table.contexts, (uintptr_t)context);
+    info = take_one_of(context);
     pthread_mutex_unlock(&table.lock);
-    bury(info, gone);
+    return hand_over(info, ret_info);
 }
 
-CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor)
+bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *ret_info)
 {
-    const struct spw_stream_info *info;
-    CUcontext found = NULL;
-
-    pthread_mutex_lock(&table.lock);
-    while (found == NULL && (info = spw_map_next(&table.contexts, cursor)) != NULL) {
-        found = info->ordinal == ordinal ? info->stream.context : NULL;
+    if (!spw_track_contexts_remove(context, ret_info)) {
+        return false;
     }
-    pthread_mutex_unlock(&table.lock);
-    return found;
+    age_recent();
+    return true;
 }
 
 void spw_track_stream_lock(void)
@@ -330,7 +313,6 @@ void spw_track_stream_reset(void)
 {
     pthread_mutex_lock(&table.lock);
     spw_map_clear(&table.created);
-    spw_map_clear(&table.contexts);
-    atomic_fetch_add_explicit(&table.generation, 1, memory_order_release);
+    age_recent();
     pthread_mutex_unlock(&table.lock);
 }

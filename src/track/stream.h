@@ -10,14 +10,7 @@
 
 #include <stdbool.h>
 
-#include "driver/cuda_api.h"
-#include "pool/vm_ops.h"
-
-/* A stream and the device it is of. */
-struct spw_stream_info {
-    struct spw_stream stream;
-    int ordinal;
-};
+#include "track/contexts.h"
 
 /* What `handle` means on this thread; `per_thread`: in a function with the suffix _ptsz, where NULL
  * is the thread's own stream. NULL when it cannot be told: the real driver answers then. The result
@@ -30,16 +23,14 @@ const struct spw_stream_info *spw_track_stream_current(void);
 /* The device of a context, which need not be current; negative when it cannot be told. */
 int spw_track_stream_ordinal(CUcontext context);
 
-/* A stream is about to be destroyed: the pools settle what was freed on it, and it is forgotten. */
-void spw_track_stream_retire(CUstream handle);
+/* Forgets a created stream that is about to be destroyed; false when it was not known. */
+bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info);
 
-/* The same for every stream of a context, and the context itself. `gone`: it was destroyed already,
- * and nothing of it can be settled any more. */
-void spw_track_stream_retire_context(CUcontext context, bool gone);
+/* Forgets one of the created streams of a context; false when none is left. */
+bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *ret_info);
 
-/* Steps through the contexts of a device that were seen and are not gone: the one behind *cursor (0
- * to begin with), or NULL. */
-CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor);
+/* Forgets a context; *ret_info is its legacy default stream. False when it was not known. */
+bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *ret_info);
 
 /* For fork: the lock around it, and an empty table for the child. */
 void spw_track_stream_lock(void);

@@ -16,8 +16,8 @@ BELOW = {
     "stats": "common pool",
     "migrate": "common pool",
     "backend": "common pool driver",
-    "track": "common driver pool callsite policy stats migrate serve intercept",
-    "serve": "common driver pool callsite policy stats migrate track intercept",
+    "track": "common driver pool callsite policy stats migrate",
+    "serve": "common driver pool callsite policy stats migrate track",
     "intercept": "common driver pool callsite policy stats migrate track serve",
     "preload": "common driver pool callsite policy stats migrate backend track serve intercept",
     "cli": "common driver pool callsite policy stats",
@@ -48,6 +48,15 @@ class Layers(unittest.TestCase):
                 if "/" not in name or name.split("/")[0] not in allowed:
                     wrong.append(f"{path} includes {name}")
         self.assertEqual(wrong, [])
+
+    def test_names_point_down(self):
+        """No layer uses a function or variable of one above it."""
+        found = []
+        for path in filter(preloaded, SOURCES):
+            above = PRELOADED - set(BELOW[tree.layer(path)].split()) - {tree.layer(path), "preload"}
+            pattern = r"\bspw_(" + "|".join(sorted(above)) + r")_\w+" if above else r"(?!)"
+            found += self.find(pattern, lambda other, path=path: other == path)
+        self.assertEqual(found, [])
 
     def find(self, pattern, where):
         """Occurrences of a pattern in the code of the files that `where` chooses."""

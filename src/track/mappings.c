@@ -1,0 +1,138 @@
+#include "track/mappings.h"
+
+#include "common/map.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* One address range at which a piece is mapped. */
+struct mapping {
+    struct spw_piece *piece;
+    uint64_t address;
+    uint64_t bytes;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    struct spw_map pieces;   /* by handle */
+    struct spw_map mappings; /* by address */
+} tables = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
+{
+    bool done;
+
+    pthread_mutex_lock(&tables.lock);
+    done =
+        spw_map_get(&tables.pieces, handle) == NULL && spw_map_put(&tables.pieces, handle, piece);
+    pthread_mutex_unlock(&tables.lock);
+    return done;
+}
+
+struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle)
+{
+    struct spw_piece *piece;
+
+    pthread_mutex_lock(&tables.lock);
+    piece = spw_map_get(&tables.pieces, handle);
+    if (piece != NULL && --piece->references == 0) {
+        (void)spw_map_take(&tables.pieces, handle);
+    }
+    pthread_mutex_unlock(&tables.lock);
+    return piece;
+}
+
+void spw_track_mappings_add_reference(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
+{
+    pthread_mutex_lock(&tables.lock);
+    if (spw_map_put(&tables.pieces, handle, piece)) {
+        piece->references++;
+    }
+    pthread_mutex_unlock(&tables.lock);
+}
+
+bool spw_track_mappings_is_unused(const struct spw_piece *piece)
+{
+    bool unused;
+
+    pthread_mutex_lock(&tables.lock);
+    unused = piece->references == 0 && piece->mappings == 0;
+    pthread_mutex_unlock(&tables.lock);
+    return unused;
+}
+
+void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t address, uint64_t bytes)
+{
+    struct mapping *mapping = malloc(sizeof(*mapping));
+
+    pthread_mutex_lock(&tables.lock);
+    if (mapping != NULL) {
+        *mapping = (struct mapping){spw_map_get(&tables.pieces, handle), address, bytes};
+        if (mapping->piece != NULL && spw_map_put(&tables.mappings, address, mapping)) {
+            mapping->piece->mappings++;
+            mapping = NULL;
+        }
+    }
+    pthread_mutex_unlock(&tables.lock);
+    free(mapping);
+}
+
+struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes)
+{
+    struct spw_piece *gone = NULL;
+    struct mapping *mapping;
+
+    pthread_mutex_lock(&tables.lock);
+    mapping = spw_map_take(&tables.mappings, address);
+    if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
+        gone = mapping->piece;
+    }
+    pthread_mutex_unlock(&tables.lock);
+    *ret_bytes = mapping == NULL ? 0 : mapping->bytes;
+    free(mapping);
+    return gone;
+}
+
+/* The piece whose mapping contains an address. Caller holds the lock. */
+static struct spw_piece *piece_at(uint64_t address)
+{
+    const struct mapping *mapping;
+    size_t cursor = 0;
+
+    while ((mapping = spw_map_next(&tables.mappings, &cursor)) != NULL) {
+        if (address - mapping->address < mapping->bytes) {
+            return mapping->piece;
+        }
+    }
+    return NULL;
+}
+
+void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address)
+{
+    struct spw_piece *piece;
+
+    pthread_mutex_lock(&tables.lock);
+    piece = piece_at(address);
+    if (piece != NULL && spw_map_put(&tables.pieces, handle, piece)) {
+        piece->references++;
+    }
+    pthread_mutex_unlock(&tables.lock);
+}
+
+void spw_track_mappings_lock(void)
+{
+    pthread_mutex_lock(&tables.lock);
+}
+
+void spw_track_mappings_unlock(void)
+{
+    pthread_mutex_unlock(&tables.lock);
+}
+
+void spw_track_mappings_reset(void)
+{
+    pthread_mutex_lock(&tables.lock);
+    spw_map_clear(&tables.mappings);
+    spw_map_clear(&tables.pieces);
+    pthread_mutex_unlock(&tables.lock);
+}
