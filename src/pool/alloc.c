@@ -539,9 +539,9 @@ static enum spw_err alloc(struct spw_pool *pool, struct request *request, uint64
     if (request->wish != NULL) {
         choose_heap(pool, request);
     }
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = alloc_locked(pool, request, ret_address);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 

@@ -96,9 +96,9 @@ int64_t spw_pool_room(struct spw_pool *pool)
 {
     int64_t room;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     room = find_room(pool);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return room;
 }
 
@@ -134,7 +134,7 @@ size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_
     uint64_t base = pool->space.heaps[SPW_HEAP_LARGE].base;
     size_t count;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
     count = count < most ? count : most;
     memset(spots, 0, count * sizeof(*spots));
@@ -149,20 +149,20 @@ size_t spw_pool_survey(struct spw_pool *pool, struct spw_move_spot *spots, size_
     }
     *ret_address = base;
     *ret_room = find_room(pool);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return count;
 }
 
 void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
          e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
             visit(cookie, e->address, e->bytes, e->site, pool->lanes.clock - e->used);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_large(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,

@@ -91,7 +91,7 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
     struct spw_extent *block;
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (pool->backing.lost > 0) {
         (void)spw_pool_remap_lost(pool);
     }
@@ -103,6 +103,6 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
         err = has_chunks(pool, missing, spilling) ? back(pool, block)
                                                   : spw_pool_provide(pool, missing, spilling);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }

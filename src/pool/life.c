@@ -27,7 +27,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     }
     spw_pool_space_init(&pool->space, &pool->lanes, &pool->backing, config->host_heap,
                         config->regions);
-    pthread_mutex_init(&pool->lock, NULL);
+    spw_lock_init(&pool->lock, SPW_LOCK_RANK_pool);
     pthread_cond_init(&pool->waited, NULL);
     spw_counter_set(&counters->limit_bytes, config->limit_bytes);
     *ret_pool = pool;
@@ -58,6 +58,8 @@ static void uncharge_all(struct spw_pool *pool)
 
 static void pool_free(struct spw_pool *pool, bool release)
 {
+    spw_lock_fini(&pool->lock);
+    pthread_cond_destroy(&pool->waited);
     uncharge_all(pool);
     spw_pool_lazy_abandon(pool);
     if (release) {
@@ -77,8 +79,6 @@ static void pool_free(struct spw_pool *pool, bool release)
 void spw_pool_destroy(struct spw_pool *pool)
 {
     if (pool != NULL) {
-        pthread_mutex_destroy(&pool->lock);
-        pthread_cond_destroy(&pool->waited);
         pool_free(pool, true);
     }
 }
@@ -92,10 +92,10 @@ void spw_pool_abandon(struct spw_pool *pool)
 
 void spw_pool_lock(struct spw_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
 }
 
 void spw_pool_unlock(struct spw_pool *pool)
 {
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }

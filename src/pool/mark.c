@@ -7,9 +7,9 @@ enum spw_err spw_pool_mark(struct spw_pool *pool, const struct spw_stream *strea
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = pool->ops->fence(pool->vm, stream != NULL ? stream : &all, ret_mark);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -17,15 +17,15 @@ enum spw_err spw_pool_passed(struct spw_pool *pool, void *mark)
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = pool->ops->query(pool->vm, mark);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
 void spw_pool_unmark(struct spw_pool *pool, void *mark)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->ops->drop(pool->vm, mark);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }

@@ -85,14 +85,14 @@ enum spw_err spw_pool_tally_add(struct spw_pool *pool, const struct spw_pool_pla
     if (tally == NULL) {
         return SPW_OK;
     }
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (!host && !spw_pool_placement_allows(pool, wish, bytes)) {
         err = SPW_E_QUOTA;
     } else {
         spw_counter_shift(&tally->matched, 1);
         move(tally, (int64_t)bytes, host ? (int64_t)bytes : 0);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -102,9 +102,9 @@ static void shift(struct spw_pool *pool, uint8_t rule, int64_t live, int64_t hos
     struct spw_tally *tally = tally_of(pool, rule);
 
     if (tally != NULL) {
-        pthread_mutex_lock(&pool->lock);
+        spw_lock(&pool->lock);
         move(tally, live, host);
-        pthread_mutex_unlock(&pool->lock);
+        spw_unlock(&pool->lock);
     }
 }
 

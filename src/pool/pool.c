@@ -40,16 +40,16 @@ enum spw_err spw_pool_wait_for_one(struct spw_pool *pool)
         if (pool->lanes.waiters == 0) {
             return SPW_E_NO_MEMORY;
         }
-        pthread_cond_wait(&pool->waited, &pool->lock);
+        spw_lock_wait(&pool->lock, &pool->waited);
         return SPW_OK;
     }
     pool->lanes.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     /* With a host tier there is another way than to wait for ever. */
     err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon
                                              : pool->ops->wait_host)(pool->vm, record.fence);
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->lanes.waiters--;
     spw_pool_stream_queue_waited(&pool->lanes, lane, record, err == SPW_OK);
     spw_pool_space_settle(&pool->space, lane);
@@ -109,10 +109,10 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     struct spw_extent *block;
     struct spw_stream_queue *lane;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     block = spw_pool_address_map_take(&pool->blocks, address);
     if (block == NULL) {
-        pthread_mutex_unlock(&pool->lock);
+        spw_unlock(&pool->lock);
         return SPW_E_NOT_OURS;
     }
     lane = stream != NULL ? spw_pool_stream_queue_of(&pool->lanes, stream) : NULL;
@@ -125,7 +125,7 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     if (pool->pressure > 0) {
         watch_free(pool, lane);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return SPW_OK;
 }
 
@@ -135,9 +135,9 @@ uint64_t spw_pool_clock(struct spw_pool *pool)
 {
     uint64_t clock;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     clock = pool->lanes.clock;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return clock;
 }
 
@@ -152,7 +152,7 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
 {
     struct spw_stream_queue *lane;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (stream != NULL) {
         lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
         if (lane != NULL) {
@@ -163,7 +163,7 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
             synchronized(pool, pool->lanes.by_number[i], clock);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 /* The extent that was the block may have joined its neighbours; it is still the record to go on
@@ -180,7 +180,7 @@ static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, cons
 
 void spw_pool_lose_context(struct spw_pool *pool, const void *context)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->lanes.count; i++) {
         struct spw_stream_queue *lane = pool->lanes.by_number[i];
 
@@ -191,19 +191,19 @@ void spw_pool_lose_context(struct spw_pool *pool, const void *context)
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         free_blocks_of(pool, spw_pool_list(pool, i), context);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
 {
     struct spw_stream_queue *lane;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     lane = spw_pool_stream_queue_known(&pool->lanes, stream->id);
     if (lane != NULL) {
         (void)spw_pool_stream_queue_fence(&pool->lanes, lane);
         lane->retired = true;
         spw_pool_space_settle(&pool->space, lane);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
