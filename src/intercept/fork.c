@@ -1,15 +1,15 @@
 #include "intercept/fork.h"
 
+#include "common/lock.h"
+#include "track/arguments.h"
 #include "track/capture.h"
 #include "track/device.h"
 #include "track/indirect.h"
 #include "track/contexts.h"
 #include "track/ledger.h"
 #include "track/mappings.h"
-#include "track/site.h"
 #include "track/stream.h"
 #include "track/tensor_map.h"
-#include "callsite/names.h"
 #include "migrate/barrier.h"
 
 #include <pthread.h>
@@ -23,50 +23,16 @@ static bool is_drivers_own(void)
 
 static void prepare(void)
 {
-    if (is_drivers_own()) {
-        return;
+    if (!is_drivers_own()) {
+        spw_lock_all();
     }
-    pthread_mutex_lock(&spw_process.lock);
-    spw_track_contexts_lock();
-    spw_track_stream_lock();
-    spw_track_capture_lock();
-    spw_track_ledger_lock();
-    spw_track_mappings_lock();
-    spw_callsite_lock();
-    spw_callsite_names_lock();
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
-
-        if (pool != NULL) {
-            spw_pool_lock(pool);
-        }
-    }
-    spw_track_indirect_lock();
-    spw_track_tensor_map_lock();
 }
 
-static void release(void)
+static void parent(void)
 {
-    if (is_drivers_own()) {
-        return;
+    if (!is_drivers_own()) {
+        spw_lock_release_all(/* child */ false);
     }
-    spw_track_tensor_map_unlock();
-    spw_track_indirect_unlock();
-    for (int i = spw_process.device_count - 1; i >= 0; i--) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
-
-        if (pool != NULL) {
-            spw_pool_unlock(pool);
-        }
-    }
-    spw_callsite_names_unlock();
-    spw_callsite_unlock();
-    spw_track_mappings_unlock();
-    spw_track_ledger_unlock();
-    spw_track_capture_unlock();
-    spw_track_stream_unlock();
-    spw_track_contexts_unlock();
-    pthread_mutex_unlock(&spw_process.lock);
 }
 
 static void child(void)
@@ -75,7 +41,7 @@ static void child(void)
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
-    release();
+    spw_lock_release_all(/* child */ true);
     if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING) {
         return;
     }
@@ -98,6 +64,7 @@ static void child(void)
     spw_track_ledger_reset();
     spw_track_indirect_reset();
     spw_track_tensor_map_reset();
+    spw_track_arguments_forget_layouts();
     spw_track_mappings_reset();
     spw_seam.forget(); /* what closing counted */
 }
@@ -105,6 +72,6 @@ static void child(void)
 void spw_intercept_fork_watch(void)
 {
     if (!spw_process.at_fork) {
-        spw_process.at_fork = pthread_atfork(prepare, release, child) == 0;
+        spw_process.at_fork = pthread_atfork(prepare, parent, child) == 0;
     }
 }

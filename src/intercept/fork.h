@@ -5,5 +5,5 @@
  * initialises CUDA itself. */
 #pragma once
 
-/* Registers the handlers, once per process. Caller holds spw_process.lock. */
+/* Registers the handlers, once per process. Caller holds spw_locks.process. */
 void spw_intercept_fork_watch(void);

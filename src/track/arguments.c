@@ -1,5 +1,7 @@
 #include "track/arguments.h"
 
+#include "common/lock.h"
+
 #include <string.h>
 
 #include "track/lookup.h"
@@ -29,12 +31,11 @@ struct layout {
 
 /* Both grow only, so that whoever reads a layout reads it whole. */
 static struct {
-    pthread_mutex_t lock;
     _Atomic uint32_t generation;
     struct layout layouts[LAYOUTS];
     uint16_t sizes[SIZES];
     uint32_t used;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table;
 
 static size_t place_of(uintptr_t function, uint32_t generation)
 {
@@ -104,13 +105,13 @@ static void learn(struct layout *layout, CUfunction function)
 /* Fills in a free place, unless somebody else has done so meanwhile. */
 static void enter(struct layout *layout, CUfunction function, uint32_t generation)
 {
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.layouts);
     if (atomic_load(&layout->function) == 0) {
         layout->generation = generation;
         learn(layout, function);
         atomic_store_explicit(&layout->function, (uintptr_t)function, memory_order_release);
     }
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.layouts);
 }
 
 /* NULL: the table is full. */

@@ -1,12 +1,12 @@
 #include "track/capture.h"
 
+#include "common/lock.h"
 #include "track/device.h"
 #include "track/process.h"
 #include "track/spill.h"
 #include "track/stream.h"
 #include "pool/move.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
 enum { MOST = 256 };
@@ -14,10 +14,9 @@ enum { MOST = 256 };
 /* The streams whose captures are open, by id. One too many stays counted for good, which costs a
  * question per allocation and nothing else. */
 static struct {
-    pthread_mutex_t lock;
     uint64_t ids[MOST];
     size_t count;
-} open_captures = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} open_captures;
 
 static size_t find(uint64_t id)
 {
@@ -45,8 +44,8 @@ static void fix_blocks(void)
  * lock of a pool or, to open one, of this layer. */
 static void let_own_calls_end(void)
 {
-    pthread_mutex_lock(&spw_process.lock);
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
+    spw_unlock(&spw_locks.process);
     fix_blocks(); /* takes the lock of each pool */
 }
 
@@ -57,7 +56,7 @@ bool spw_track_capture_begin(uint64_t id)
     for (int i = 0; i < spw_process.device_count; i++) {
         spw_track_spill_prepare(&spw_process.devices[i]);
     }
-    pthread_mutex_lock(&open_captures.lock);
+    spw_lock(&spw_locks.captures);
     fresh = find(id) == open_captures.count;
     if (fresh) {
         atomic_fetch_add(&spw_track_driver()->captures_open, 1);
@@ -65,7 +64,7 @@ bool spw_track_capture_begin(uint64_t id)
             open_captures.ids[open_captures.count++] = id;
         }
     }
-    pthread_mutex_unlock(&open_captures.lock);
+    spw_unlock(&spw_locks.captures);
     if (fresh) {
         let_own_calls_end();
     }
@@ -76,13 +75,13 @@ void spw_track_capture_end(uint64_t id)
 {
     size_t i;
 
-    pthread_mutex_lock(&open_captures.lock);
+    spw_lock(&spw_locks.captures);
     i = find(id);
     if (i < open_captures.count) {
         open_captures.ids[i] = open_captures.ids[--open_captures.count];
         atomic_fetch_sub(&spw_track_driver()->captures_open, 1);
     }
-    pthread_mutex_unlock(&open_captures.lock);
+    spw_unlock(&spw_locks.captures);
     fix_blocks();
 }
 
@@ -100,20 +99,10 @@ CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_cap
     return result;
 }
 
-void spw_track_capture_lock(void)
-{
-    pthread_mutex_lock(&open_captures.lock);
-}
-
-void spw_track_capture_unlock(void)
-{
-    pthread_mutex_unlock(&open_captures.lock);
-}
-
 void spw_track_capture_reset(void)
 {
-    pthread_mutex_lock(&open_captures.lock);
+    spw_lock(&spw_locks.captures);
     open_captures.count = 0;
     atomic_store(&spw_track_driver()->captures_open, 0);
-    pthread_mutex_unlock(&open_captures.lock);
+    spw_unlock(&spw_locks.captures);
 }

@@ -33,7 +33,5 @@ bool spw_track_capture_begin(uint64_t id);
 /* The capture of stream `id` is over, or the stream is. Does nothing when none is open. */
 void spw_track_capture_end(uint64_t id);
 
-/* For fork: the lock around it, and no captures in the child. */
-void spw_track_capture_lock(void);
-void spw_track_capture_unlock(void);
+/* In a child after fork: no captures in the child. */
 void spw_track_capture_reset(void);

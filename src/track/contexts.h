@@ -29,7 +29,5 @@ bool spw_track_contexts_remove(CUcontext context, struct spw_stream_info *ret_in
  * after the last. */
 CUcontext spw_track_contexts_next(int ordinal, size_t *cursor);
 
-/* For fork: the lock around it, and an empty table for the child. */
-void spw_track_contexts_lock(void);
-void spw_track_contexts_unlock(void);
+/* In a child after fork: an empty table for the child. */
 void spw_track_contexts_reset(void);

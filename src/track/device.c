@@ -1,5 +1,6 @@
 #include "track/device.h"
 
+#include "common/lock.h"
 #include "common/log.h"
 #include "track/contexts.h"
 
@@ -47,7 +48,7 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
     if (atomic_load(&device->failed)) {
         return NULL;
     }
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     pool = spw_track_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
         err = spw_seam.open(device, spw_track_contexts_next(device->ordinal, &cursor), &pool, &vm,
@@ -63,7 +64,7 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
             atomic_store(&device->failed, true);
         }
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
     return pool;
 }
 
@@ -80,7 +81,7 @@ void spw_track_device_close(struct spw_device *device, enum spw_closing closing)
 {
     struct spw_pool *pool;
 
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     pool = atomic_exchange(&device->pool, NULL);
     if (pool != NULL) {
         spw_migrate_destroy(device->tier);
@@ -88,7 +89,7 @@ void spw_track_device_close(struct spw_device *device, enum spw_closing closing)
         device->vm = NULL;
         device->tier = NULL;
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
 }
 
 void spw_track_device_retire_stream(const struct spw_stream *stream)
@@ -111,7 +112,7 @@ static bool is_used_from(const struct spw_device *device, int ordinal)
 
 void spw_track_device_note_context(struct spw_device *device, CUcontext context)
 {
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *owner = &spw_process.devices[i];
         struct spw_pool *pool = spw_track_device_opened(owner);
@@ -120,12 +121,12 @@ void spw_track_device_note_context(struct spw_device *device, CUcontext context)
             note_context(pool, owner->vm, context, owner != device);
         }
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
 }
 
 void spw_track_device_forget_context(CUcontext context)
 {
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
 
@@ -135,7 +136,7 @@ void spw_track_device_forget_context(CUcontext context)
             spw_pool_unlock(pool);
         }
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
 }
 
 CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access)
@@ -145,7 +146,7 @@ CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAc
     bool changed = false;
 
     atomic_store(&device->access[accessor], (uint8_t)access);
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     pool = spw_track_device_opened(device);
     if (pool != NULL) {
         /* They stay when access is taken away: what was submitted may be under way still. */
@@ -157,6 +158,6 @@ CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAc
     if (changed) {
         err = spw_pool_refresh_access(pool);
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
     return (CUresult)spw_err_to_driver(err);
 }

@@ -1,6 +1,6 @@
 /* The pools of the devices: made at first use, told about streams and contexts, closed.
  *
- * Locking: opening, closing, access and contexts take spw_process.lock. A pool
+ * Locking: opening, closing, access and contexts take spw_locks.process. A pool
  * that is closed while another thread uses it is the program's error: it destroys a context in use.
  */
 #pragma once

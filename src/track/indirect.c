@@ -1,6 +1,7 @@
 #include "track/indirect.h"
 
-#include <pthread.h>
+#include "common/lock.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -17,14 +18,13 @@ enum {
 };
 
 static struct {
-    pthread_mutex_t lock;
     struct spw_spans holders; /* blocks of ours that hold addresses */
     struct spw_spans mapped;  /* page-locked and managed memory */
     _Atomic size_t holder_count;
     _Atomic uint64_t mapped_begin; /* all of it lies in between, and did */
     _Atomic uint64_t mapped_end;
     _Atomic bool everywhere;
-} known = {.lock = PTHREAD_MUTEX_INITIALIZER, .mapped_begin = UINT64_MAX};
+} known = {.mapped_begin = UINT64_MAX};
 
 /* ---- what is known ---- */
 
@@ -32,9 +32,9 @@ static bool is_in(const struct spw_spans *spans, uint64_t address)
 {
     bool found;
 
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.indirect);
     found = spw_track_spans_have(spans, address);
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
     return found;
 }
 
@@ -65,10 +65,10 @@ void spw_track_indirect_freed(uint64_t address)
     if (atomic_load_explicit(&known.holder_count, memory_order_acquire) == 0) {
         return;
     }
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.indirect);
     (void)spw_track_spans_take(&known.holders, address, &span);
     atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
 }
 
 void spw_track_indirect_mapped(uint64_t address, uint64_t bytes)
@@ -76,7 +76,7 @@ void spw_track_indirect_mapped(uint64_t address, uint64_t bytes)
     if (bytes == 0 || bytes > UINT64_MAX - address) {
         return;
     }
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.indirect);
     if (!spw_track_spans_add(&known.mapped, address, bytes)) {
         atomic_store(&known.everywhere, true);
     }
@@ -86,7 +86,7 @@ void spw_track_indirect_mapped(uint64_t address, uint64_t bytes)
     if (address + bytes > atomic_load(&known.mapped_end)) {
         atomic_store(&known.mapped_end, address + bytes);
     }
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
 }
 
 bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
@@ -96,9 +96,9 @@ bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
     if (!may_be_mapped(address)) {
         return false;
     }
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.indirect);
     taken = spw_track_spans_take(&known.mapped, address, ret_span);
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
     return taken;
 }
 
@@ -116,10 +116,10 @@ static void add_holder(const struct spw_block *block)
 {
     bool added;
 
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.indirect);
     added = spw_track_spans_add(&known.holders, block->address, block->bytes);
     atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
     if (!added) {
         add_everywhere(block->address);
     }
@@ -367,24 +367,14 @@ void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size
 
 /* ---- fork ---- */
 
-void spw_track_indirect_lock(void)
-{
-    pthread_mutex_lock(&known.lock);
-}
-
-void spw_track_indirect_unlock(void)
-{
-    pthread_mutex_unlock(&known.lock);
-}
-
 void spw_track_indirect_reset(void)
 {
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.indirect);
     spw_track_spans_clear(&known.holders);
     spw_track_spans_clear(&known.mapped);
     atomic_store(&known.holder_count, 0);
     atomic_store(&known.mapped_begin, UINT64_MAX);
     atomic_store(&known.mapped_end, 0);
     atomic_store(&known.everywhere, false);
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
 }

@@ -48,7 +48,5 @@ void spw_track_indirect_freed(uint64_t address);
 void spw_track_indirect_mapped(uint64_t address, uint64_t bytes);
 bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
 
-/* For fork: the lock around it, and nothing known in the child. */
-void spw_track_indirect_lock(void);
-void spw_track_indirect_unlock(void);
+/* In a child after fork: nothing known in the child. */
 void spw_track_indirect_reset(void);

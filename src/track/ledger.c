@@ -1,14 +1,13 @@
 #include "track/ledger.h"
 
+#include "common/lock.h"
 #include "common/map.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 static struct {
-    pthread_mutex_t lock;
     struct spw_map entries; /* by address */
-} ledger = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} ledger;
 
 void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
 {
@@ -19,12 +18,12 @@ void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry
         return;
     }
     *copy = *entry;
-    pthread_mutex_lock(&ledger.lock);
+    spw_lock(&spw_locks.ledger);
     stale = spw_map_take(&ledger.entries, address);
     if (!spw_map_put(&ledger.entries, address, copy)) {
         free(copy);
     }
-    pthread_mutex_unlock(&ledger.lock);
+    spw_unlock(&spw_locks.ledger);
     free(stale);
 }
 
@@ -32,9 +31,9 @@ bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entr
 {
     struct spw_ledger_entry *entry;
 
-    pthread_mutex_lock(&ledger.lock);
+    spw_lock(&spw_locks.ledger);
     entry = spw_map_take(&ledger.entries, address);
-    pthread_mutex_unlock(&ledger.lock);
+    spw_unlock(&spw_locks.ledger);
     if (entry == NULL) {
         return false;
     }
@@ -43,19 +42,9 @@ bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entr
     return true;
 }
 
-void spw_track_ledger_lock(void)
-{
-    pthread_mutex_lock(&ledger.lock);
-}
-
-void spw_track_ledger_unlock(void)
-{
-    pthread_mutex_unlock(&ledger.lock);
-}
-
 void spw_track_ledger_reset(void)
 {
-    pthread_mutex_lock(&ledger.lock);
+    spw_lock(&spw_locks.ledger);
     spw_map_clear(&ledger.entries);
-    pthread_mutex_unlock(&ledger.lock);
+    spw_unlock(&spw_locks.ledger);
 }

@@ -26,7 +26,5 @@ void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry
 /* Strikes out the allocation at `address`; false when it is not entered. */
 bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry);
 
-/* For fork: the lock around it, and an empty ledger for the child. */
-void spw_track_ledger_lock(void);
-void spw_track_ledger_unlock(void);
+/* In a child after fork: an empty ledger for the child. */
 void spw_track_ledger_reset(void);

@@ -1,8 +1,8 @@
 #include "track/mappings.h"
 
+#include "common/lock.h"
 #include "common/map.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 /* One address range at which a piece is mapped. */
@@ -13,19 +13,18 @@ struct mapping {
 };
 
 static struct {
-    pthread_mutex_t lock;
     struct spw_map pieces;   /* by handle */
     struct spw_map mappings; /* by address */
-} tables = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} tables;
 
 bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
 {
     bool done;
 
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     done =
         spw_map_get(&tables.pieces, handle) == NULL && spw_map_put(&tables.pieces, handle, piece);
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
     return done;
 }
 
@@ -33,31 +32,31 @@ struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle)
 {
     struct spw_piece *piece;
 
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     piece = spw_map_get(&tables.pieces, handle);
     if (piece != NULL && --piece->references == 0) {
         (void)spw_map_take(&tables.pieces, handle);
     }
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
     return piece;
 }
 
 void spw_track_mappings_add_reference(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
 {
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     if (spw_map_put(&tables.pieces, handle, piece)) {
         piece->references++;
     }
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
 }
 
 bool spw_track_mappings_is_unused(const struct spw_piece *piece)
 {
     bool unused;
 
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     unused = piece->references == 0 && piece->mappings == 0;
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
     return unused;
 }
 
@@ -65,7 +64,7 @@ void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t addres
 {
     struct mapping *mapping = malloc(sizeof(*mapping));
 
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     if (mapping != NULL) {
         *mapping = (struct mapping){spw_map_get(&tables.pieces, handle), address, bytes};
         if (mapping->piece != NULL && spw_map_put(&tables.mappings, address, mapping)) {
@@ -73,7 +72,7 @@ void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t addres
             mapping = NULL;
         }
     }
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
     free(mapping);
 }
 
@@ -82,12 +81,12 @@ struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes
     struct spw_piece *gone = NULL;
     struct mapping *mapping;
 
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     mapping = spw_map_take(&tables.mappings, address);
     if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
         gone = mapping->piece;
     }
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
     *ret_bytes = mapping == NULL ? 0 : mapping->bytes;
     free(mapping);
     return gone;
@@ -111,28 +110,18 @@ void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t add
 {
     struct spw_piece *piece;
 
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     piece = piece_at(address);
     if (piece != NULL && spw_map_put(&tables.pieces, handle, piece)) {
         piece->references++;
     }
-    pthread_mutex_unlock(&tables.lock);
-}
-
-void spw_track_mappings_lock(void)
-{
-    pthread_mutex_lock(&tables.lock);
-}
-
-void spw_track_mappings_unlock(void)
-{
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
 }
 
 void spw_track_mappings_reset(void)
 {
-    pthread_mutex_lock(&tables.lock);
+    spw_lock(&spw_locks.mappings);
     spw_map_clear(&tables.mappings);
     spw_map_clear(&tables.pieces);
-    pthread_mutex_unlock(&tables.lock);
+    spw_unlock(&spw_locks.mappings);
 }

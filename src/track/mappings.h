@@ -47,7 +47,5 @@ struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes
  * mapping: adds a reference. */
 void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address);
 
-/* For fork: the lock around it, and empty tables for the child. */
-void spw_track_mappings_lock(void);
-void spw_track_mappings_unlock(void);
+/* In a child after fork: empty tables for the child. */
 void spw_track_mappings_reset(void);

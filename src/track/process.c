@@ -1,10 +1,11 @@
 #include "track/process.h"
 
+#include "common/lock.h"
 #include "common/options.h"
 
 #include <stdlib.h>
 
-struct spw_process spw_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+struct spw_process spw_process;
 
 _Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("initial-exec"))) = {
     .fn = SPW_FN_COUNT,
@@ -93,13 +94,13 @@ void spw_track_start(void)
         return;
     }
     spw_seam.prepare();
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING && find_devices(driver)) {
         spw_seam.start(&spw_process);
         watch_exit();
         atomic_store_explicit(&spw_process.state, SPW_PROCESS_RUNNING, memory_order_release);
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
 }
 
 bool spw_track_start_late(void)

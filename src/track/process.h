@@ -1,12 +1,10 @@
-/* The state of the hook layer: how calls reach spillway, and for which devices it answers.
+/* The state of spillway in the process: the driver, the devices, and if calls are served.
  *
- * One struct for the process. Locking: `lock` covers starting and the opening and closing of pools;
- * tables have locks of their own (see stream.h, ledger.h, capture.h). The order is: lock, streams,
- * captures, ledger, pools by ordinal. No lock is held while the real driver is asked to do the
- * program's work, nor around the dynamic loader. What is atomic may be read without a lock. */
+ * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
+ * locks of their own; common/lock.def gives the order. No lock is held while the real driver does
+ * the program's work, nor around the dynamic loader. Atomic members may be read without a lock. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,10 +70,9 @@ struct spw_device {
 struct spw_process {
     _Atomic(struct spw_driver *) driver; /* NULL until it is loaded */
     _Atomic int state;                   /* enum spw_process_state */
-    pthread_mutex_t lock;
-    _Atomic int switched; /* SPILLWAY, read: 0 not yet, 1 on, 2 off */
-    bool at_fork;         /* the handlers are registered */
-    bool at_exit;         /* so is that of the end */
+    _Atomic int switched;                /* SPILLWAY, read: 0 not yet, 1 on, 2 off */
+    bool at_fork;                        /* the handlers are registered */
+    bool at_exit;                        /* so is that of the end */
     /* The process is ending, and the driver may be half gone: blocks are served still, but nothing
      * is torn down with a context. */
     _Atomic bool leaving;
@@ -89,7 +86,7 @@ struct spw_process {
 extern struct spw_process spw_process;
 
 /* What this layer needs of those beside it; defined by preload.c, the only file that knows all.
- * Members are called with spw_process.lock held, those with a `vm` with the pool's lock as well,
+ * Members are called with spw_locks.process held, those with a `vm` with the pool's lock as well,
  * unless they say otherwise. */
 struct spw_seam {
     /* Reads the policy. No lock: the dynamic loader is asked. May be called more than once. */

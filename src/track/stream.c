@@ -1,9 +1,9 @@
 #include "track/stream.h"
 
+#include "common/lock.h"
 #include "track/device.h"
 #include "common/map.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 /* The default streams' handles, which are no pointers. */
@@ -13,12 +13,11 @@
 /* The streams that the program created. A thread's own default stream is not kept, since no other
  * thread can name it; a legacy default stream is kept with its context. */
 static struct {
-    pthread_mutex_t lock;
     struct spw_map created; /* struct spw_stream_info by handle */
     /* Rises when a stream or context is forgotten: the entries of `recent` are stale then. */
     _Atomic uint64_t generation;
     _Atomic uint64_t next_id; /* where the driver is too old to number streams */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1, .next_id = UINT64_C(1) << 63};
+} table = {.generation = 1, .next_id = UINT64_C(1) << 63};
 
 enum { RECENT_BITS = 3 };
 
@@ -41,12 +40,12 @@ static bool look_up(uintptr_t key, struct spw_stream_info *ret_info)
 {
     const struct spw_stream_info *known;
 
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.streams);
     known = spw_map_get(&table.created, key);
     if (known != NULL) {
         *ret_info = *known;
     }
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.streams);
     return known != NULL;
 }
 
@@ -59,14 +58,14 @@ static bool remember(uintptr_t key, const struct spw_stream_info *info)
         return false;
     }
     *copy = *info;
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.streams);
     /* Another thread may have been faster with the same answer. */
     there = spw_map_get(&table.created, key) != NULL;
     if (!there && spw_map_put(&table.created, key, copy)) {
         there = true;
         copy = NULL;
     }
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.streams);
     free(copy);
     return there;
 }
@@ -260,9 +259,9 @@ bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info)
 {
     struct spw_stream_info *info;
 
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.streams);
     info = spw_map_take(&table.created, (uintptr_t)handle);
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.streams);
     return hand_over(info, ret_info);
 }
 
@@ -284,9 +283,9 @@ bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *r
 {
     struct spw_stream_info *info;
 
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.streams);
     info = take_one_of(context);
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.streams);
     return hand_over(info, ret_info);
 }
 
@@ -299,20 +298,10 @@ bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *
     return true;
 }
 
-void spw_track_stream_lock(void)
-{
-    pthread_mutex_lock(&table.lock);
-}
-
-void spw_track_stream_unlock(void)
-{
-    pthread_mutex_unlock(&table.lock);
-}
-
 void spw_track_stream_reset(void)
 {
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.streams);
     spw_map_clear(&table.created);
     age_recent();
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.streams);
 }

@@ -32,7 +32,5 @@ bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *r
 /* Forgets a context; *ret_info is its legacy default stream. False when it was not known. */
 bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *ret_info);
 
-/* For fork: the lock around it, and an empty table for the child. */
-void spw_track_stream_lock(void);
-void spw_track_stream_unlock(void);
+/* In a child after fork: an empty table for the child. */
 void spw_track_stream_reset(void);

@@ -1,6 +1,7 @@
 #include "track/tensor_map.h"
 
-#include <pthread.h>
+#include "common/lock.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,12 +15,11 @@ struct map {
 
 /* A ring, the oldest goes first, and its members by their hashes. */
 static struct {
-    pthread_mutex_t lock;
     _Atomic bool any;
     uint32_t added; /* in all */
     struct map maps[MAPS];
     uint16_t first[MAPS]; /* by hash, as above */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table;
 
 static uint16_t *chain_of(const uint64_t *words)
 {
@@ -75,13 +75,13 @@ void spw_track_tensor_map_add(const void *map, uint64_t address)
     struct map *known;
 
     memcpy(words, map, sizeof(words));
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.tensor_maps);
     known = find(words);
     if (known == NULL) {
         known = renew(words);
     }
     known->address = address;
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.tensor_maps);
     atomic_store_explicit(&table.any, true, memory_order_release);
 }
 
@@ -91,10 +91,10 @@ uint64_t spw_track_tensor_map_find(const void *bytes)
     const struct map *known;
 
     memcpy(words, bytes, sizeof(words));
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.tensor_maps);
     known = find(words);
     address = known == NULL ? 0 : known->address;
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.tensor_maps);
     return address;
 }
 
@@ -103,22 +103,12 @@ bool spw_track_tensor_map_any(void)
     return atomic_load_explicit(&table.any, memory_order_acquire);
 }
 
-void spw_track_tensor_map_lock(void)
-{
-    pthread_mutex_lock(&table.lock);
-}
-
-void spw_track_tensor_map_unlock(void)
-{
-    pthread_mutex_unlock(&table.lock);
-}
-
 void spw_track_tensor_map_reset(void)
 {
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.tensor_maps);
     memset(table.maps, 0, sizeof(table.maps));
     memset(table.first, 0, sizeof(table.first));
     table.added = 0;
     atomic_store(&table.any, false);
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.tensor_maps);
 }

@@ -23,7 +23,5 @@ uint64_t spw_track_tensor_map_find(const void *bytes);
 /* Whether any is known. No lock. */
 bool spw_track_tensor_map_any(void);
 
-/* For fork: the lock around it, and an empty table for the child. */
-void spw_track_tensor_map_lock(void);
-void spw_track_tensor_map_unlock(void);
+/* In a child after fork: an empty table for the child. */
 void spw_track_tensor_map_reset(void);
