@@ -30,9 +30,6 @@
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
 static_assert((int)SPW_PROCESS_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
 
-/* The statistics of this process, from the start on. */
-static struct spw_stats *stats;
-
 /* ---- the mode ---- */
 
 struct mode_text {
@@ -109,19 +106,17 @@ static void announce_mode(void)
 
 /* ---- call sites ---- */
 
-/* Where others see the sites, and where what each holds of each device is counted; it outlives the
- * pools. NULL: no sites are kept. */
-static struct spw_callsite_shm *share;
-
 static struct spw_charges *charges_of(int ordinal)
 {
-    return share != NULL ? &share->charges[ordinal] : NULL;
+    return spw_process.sites != NULL ? &spw_process.sites->charges[ordinal] : NULL;
 }
 
 static void report_sites(struct spw_writer *writer)
 {
-    if (share != NULL) {
-        spw_callsite_report(writer, share->charges, (int)share->devices);
+    struct spw_callsite_shm *sites = spw_process.sites;
+
+    if (sites != NULL) {
+        spw_callsite_report(writer, sites->charges, (int)sites->devices);
     }
 }
 
@@ -129,17 +124,18 @@ static void report_sites(struct spw_writer *writer)
 static void start_sites(int devices)
 {
     enum spw_sites mode = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
+    struct spw_callsite_shm *sites;
 
     if (mode == SPW_SITES_OFF) {
         return;
     }
     spw_callsite_start(mode);
-    share = spw_stats_shm_create(sizeof(*share), stats->sites);
-    if (share == NULL || !spw_callsite_shm_init(share, (uint32_t)devices, spw_stats_shm_back)) {
-        share = NULL;
+    sites = spw_stats_shm_create(sizeof(*sites), spw_process.stats->sites);
+    if (sites == NULL || !spw_callsite_shm_init(sites, (uint32_t)devices, spw_stats_shm_back)) {
         return;
     }
-    spw_callsite_publish(share);
+    spw_process.sites = sites;
+    spw_callsite_publish(sites);
     spw_stats_extend(report_sites);
 }
 
@@ -148,11 +144,11 @@ static void forget_sites(void)
 {
     uint32_t devices;
 
-    if (share != NULL) {
-        devices = share->devices;
+    if (spw_process.sites != NULL) {
+        devices = spw_process.sites->devices;
         spw_callsite_publish(NULL);
         spw_stats_shm_forget();
-        (void)spw_callsite_shm_init(share, devices, NULL);
+        (void)spw_callsite_shm_init(spw_process.sites, devices, NULL);
     }
 }
 
@@ -194,7 +190,8 @@ static bool may_spill(void)
 /* The policy in force, for the statistics. */
 static void name_rules(void)
 {
-    const struct spw_policy *policy = atomic_load(&spw_serve_policy);
+    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+    struct spw_stats *stats = spw_process.stats;
 
     if (policy == NULL) {
         return;
@@ -213,50 +210,51 @@ static void prepare(void)
     spw_serve_policy_open_once();
 }
 
-static void start(struct spw_process *hook)
+static void start(struct spw_process *process)
 {
-    struct spw_driver *driver = atomic_load(&hook->driver);
+    struct spw_driver *driver = atomic_load(&process->driver);
+    struct spw_stats *stats;
     struct mode_text text;
     char why[SPW_STATS_PATH];
 
     spw_log_init();
     report_options();
-    hook->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
-    hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
-    text = mode_text(hook->mode);
-    if (hook->mode == SPW_MODE_OBSERVE && atomic_load(&spw_serve_policy) != NULL) {
+    process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
+    process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
+    text = mode_text(process->mode);
+    if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_say("SPILLWAY_POLICY has no effect in mode observe");
     }
     explain_mode(&text, why, sizeof(why));
     if (may_spill()) {
         spw_migrate_barrier_arm();
     }
-    stats = spw_stats_create();
-    start_sites(hook->device_count);
+    stats = spw_process.stats = spw_stats_create();
+    start_sites(process->device_count);
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
                        spw_driver_call_name(i));
     }
-    for (int i = 0; i < hook->device_count; i++) {
-        hook->devices[i].counters = &stats->devices[i].counters;
-        hook->devices[i].refusal = &stats->devices[i].refusal;
-        hook->devices[i].rules = stats->devices[i].rules;
-        hook->devices[i].oom = &stats->oom;
-        hook->devices[i].charges = charges_of(i);
+    for (int i = 0; i < process->device_count; i++) {
+        process->devices[i].counters = &stats->devices[i].counters;
+        process->devices[i].refusal = &stats->devices[i].refusal;
+        process->devices[i].rules = stats->devices[i].rules;
+        process->devices[i].oom = &stats->oom;
+        process->devices[i].charges = charges_of(i);
         driver->calls[i] = stats->devices[i].driver_calls;
     }
     name_rules();
     spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
-                    spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, hook->device_count);
+                    spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, process->device_count);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
-            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", hook->device_count,
-            hook->device_count == 1 ? "" : "s", text.name);
+            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,
+            process->device_count == 1 ? "" : "s", text.name);
     spw_intercept_fork_watch();
 }
 
 static void report(void)
 {
-    (void)spw_stats_write(stats);
+    (void)spw_stats_write(spw_process.stats);
 }
 
 static void forget(void)
@@ -341,7 +339,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,
-        .lazies = &spw_serve_placement_lazies,
+        .lazies = &spw_process.lazies,
         .tallies = device->rules,
     };
     uint32_t factors = ARENA_FACTOR;
@@ -489,7 +487,7 @@ static void forget_context(void *vm, CUcontext context)
     spw_backend_forget_context(vm, context);
 }
 
-const struct spw_seam spw_seam = {
+const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,
     .start = start,
     .open = open_device,

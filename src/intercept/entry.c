@@ -52,9 +52,7 @@
 /* What has waited for the first work gets its memory now. */
 #define SPW_COMMIT_LAZY(symbol)                                                                    \
     do {                                                                                           \
-        if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > \
-                         0) &&                                                                     \
-            spw_serve_placement_commit(#symbol) != CUDA_SUCCESS) {                                 \
+        if (spw_serve_placement_is_due() && spw_serve_placement_commit(#symbol) != CUDA_SUCCESS) { \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         }                                                                                          \
     } while (0)

@@ -48,7 +48,7 @@ static void child(void)
     atomic_store(&spw_process.state, SPW_PROCESS_CHILD);
     spw_migrate_barrier_reset();
     /* Before the pools are closed, which counts: the parent's figures are not touched. */
-    spw_seam.forget();
+    spw_track_ops.forget();
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *device = &spw_process.devices[i];
 
@@ -66,7 +66,7 @@ static void child(void)
     spw_track_tensor_map_reset();
     spw_track_arguments_forget_layouts();
     spw_track_mappings_reset();
-    spw_seam.forget(); /* what closing counted */
+    spw_track_ops.forget(); /* what closing counted */
 }
 
 void spw_intercept_fork_watch(void)

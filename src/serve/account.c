@@ -158,6 +158,6 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
             spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
             spw_err_name(err), host);
     spw_serve_oom_report(&oom);
-    spw_seam.report();
+    spw_track_ops.report();
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -77,7 +77,8 @@ static enum outcome take(struct spw_request *request, CUdeviceptr *ret_address)
     if (SPW_UNLIKELY(spw_process.mode == SPW_MODE_OBSERVE)) {
         return charge(pool, request);
     }
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_policy, memory_order_acquire) != NULL)) {
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.policy.policy, memory_order_acquire) !=
+                     NULL)) {
         err = alloc_by_policy(request, &address);
     } else {
         err = alloc_plainly(request, &address);

@@ -20,9 +20,6 @@ struct spw_decision {
     struct spw_pool_placement wish;
 };
 
-/* The policy in force; NULL: none. What follows but for the first two asks for one. */
-extern _Atomic(struct spw_policy *) spw_serve_policy;
-
 /* Puts a policy into force, whose `file` is named where something is said of it. It is taken over
  * and stays until the process ends; false, and it is still the caller's, when the process has no
  * memory. Once, by one thread. */

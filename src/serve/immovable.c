@@ -14,7 +14,7 @@ void spw_serve_immovable_mark(CUdeviceptr address, size_t bytes)
         return;
     }
     (void)spw_pool_treat(pool, address, bytes, &known);
-    if (atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > 0) {
+    if (spw_serve_placement_is_due()) {
         /* Without memory for the block, the real registration fails and reports it. */
         (void)spw_serve_placement_commit("registration");
     }

@@ -17,24 +17,20 @@ static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in t
 static_assert((int)SPW_STATS_LABEL == (int)SPW_CALLSITE_LABEL, "as long in the statistics");
 static_assert((int)SPW_STATS_ADVICE == (int)SPW_CALLSITE_RULE, "as long in the statistics");
 
-/* The sites that were reported in full, by this process. */
-static struct {
-    _Atomic int pid;
-    _Atomic uint64_t sites[SPW_CALLSITE_MOST / 64 + 1];
-} reported;
-
 static bool is_first(uint32_t site)
 {
     const uint64_t bit = UINT64_C(1) << (site % 64);
     int own = (int)getpid();
 
-    if (atomic_exchange(&reported.pid, own) != own) {
-        for (size_t i = 0; i < sizeof(reported.sites) / sizeof(reported.sites[0]); i++) {
-            atomic_store(&reported.sites[i], 0);
+    if (atomic_exchange(&spw_process.oom_reports.pid, own) != own) {
+        for (size_t i = 0;
+             i < sizeof(spw_process.oom_reports.sites) / sizeof(spw_process.oom_reports.sites[0]);
+             i++) {
+            atomic_store(&spw_process.oom_reports.sites[i], 0);
         }
     }
     return site <= SPW_CALLSITE_MOST &&
-           (atomic_fetch_or(&reported.sites[site / 64], bit) & bit) == 0;
+           (atomic_fetch_or(&spw_process.oom_reports.sites[site / 64], bit) & bit) == 0;
 }
 
 /* ---- gathering ---- */

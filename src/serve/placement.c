@@ -5,8 +5,6 @@
 #include "track/spill.h"
 #include "migrate/migrate.h"
 
-_Atomic uint64_t spw_serve_placement_lazies;
-
 static bool is_refused(enum spw_err err)
 {
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;

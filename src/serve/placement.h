@@ -5,9 +5,12 @@
 #include "serve/decision.h"
 #include "track/request.h"
 
-/* Blocks of all devices that are without memory until the device is first given work, and devices
- * of which a move has lost something. */
-extern _Atomic uint64_t spw_serve_placement_lazies;
+/* True while a block waits for its memory: spw_serve_placement_commit is due before work is
+ * submitted. */
+static inline bool spw_serve_placement_is_due(void)
+{
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_process.lazies, memory_order_acquire) > 0);
+}
 
 /* Gives them their memory: `api` is about to submit work. CUDA_ERROR_OUT_OF_MEMORY, reported, when
  * it cannot be had. */

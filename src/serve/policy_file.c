@@ -13,11 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static char in_force[PATH_MAX];
-
 const char *spw_serve_policy_file_name(void)
 {
-    return in_force;
+    return spw_process.policy.file;
 }
 
 /* The folder of this object. */
@@ -96,7 +94,7 @@ static void check_sites(const struct spw_policy *policy)
     bool native = sites == SPW_SITES_NATIVE || sites == SPW_SITES_BOTH;
 
     if ((policy->uses_python && !python) || (policy->uses_native && !native)) {
-        spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", in_force,
+        spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", spw_process.policy.file,
                 policy->uses_python && !python ? "Python" : "native",
                 spw_environment("SPILLWAY_SITES"));
     }
@@ -108,11 +106,11 @@ static void install(const struct reading *reading)
         spw_say("%s", reading->complaint);
         return;
     }
-    memcpy(in_force, reading->path, sizeof(in_force));
-    if (!spw_serve_decision_open(reading->policy, in_force)) {
+    memcpy(spw_process.policy.file, reading->path, sizeof(spw_process.policy.file));
+    if (!spw_serve_decision_open(reading->policy, spw_process.policy.file)) {
         spw_say("%s: no memory to note what it says of call sites; the default policy is used",
-                in_force);
-        in_force[0] = '\0';
+                spw_process.policy.file);
+        spw_process.policy.file[0] = '\0';
         spw_policy_destroy(reading->policy);
         return;
     }
@@ -123,23 +121,21 @@ static void install(const struct reading *reading)
  * that, which asks nobody. */
 void spw_serve_policy_open_once(void)
 {
-    static atomic_flag claimed = ATOMIC_FLAG_INIT;
-    static _Atomic bool done;
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
     struct reading reading;
     char folder[PATH_MAX];
 
-    if (name == NULL || *name == '\0' || atomic_load(&done)) {
+    if (name == NULL || *name == '\0' || atomic_load(&spw_process.policy.was_read)) {
         return;
     }
     read_file(name, own_folder(folder), &reading);
-    if (!atomic_flag_test_and_set(&claimed)) {
+    if (!atomic_flag_test_and_set(&spw_process.policy.claimed)) {
         install(&reading);
-        atomic_store(&done, true);
+        atomic_store(&spw_process.policy.was_read, true);
         return;
     }
     spw_policy_destroy(reading.policy);
-    while (!atomic_load(&done)) {
+    while (!atomic_load(&spw_process.policy.was_read)) {
         (void)sched_yield();
     }
 }

@@ -145,7 +145,8 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct spw_piece
     struct spw_decision decision;
     enum spw_err err;
 
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_policy, memory_order_acquire) != NULL) &&
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.policy.policy, memory_order_acquire) !=
+                     NULL) &&
         !piece->host && spw_process.mode != SPW_MODE_OBSERVE &&
         spw_serve_decision_make(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
         err = charge_by_rule(device, piece, &decision, prop);

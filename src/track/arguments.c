@@ -13,29 +13,9 @@
 #include "migrate/barrier.h"
 
 enum {
-    LAYOUTS = 1 << 14, /* kernels known at most, in all generations */
-    SIZES = 1 << 18,   /* their parameters */
-    TRIES = 16,        /* places looked at in the table */
+    TRIES = 16, /* entries looked at in the table */
     MOST_PARAMS = 1024
 };
-
-struct layout {
-    _Atomic uintptr_t function; /* 0: none; set last */
-    uint32_t generation;
-    uint32_t first; /* in `sizes` */
-    uint32_t count;
-    bool known;  /* the driver told it */
-    bool direct; /* its name is known, and does not say that it finds addresses in memory */
-    _Atomic bool launched;
-};
-
-/* Both grow only, so that whoever reads a layout reads it whole. */
-static struct {
-    _Atomic uint32_t generation;
-    struct layout layouts[LAYOUTS];
-    uint16_t sizes[SIZES];
-    uint32_t used;
-} table;
 
 static size_t place_of(uintptr_t function, uint32_t generation)
 {
@@ -46,15 +26,15 @@ static size_t place_of(uintptr_t function, uint32_t generation)
 
 /* Enters the sizes of the parameters, of a function or of a kernel that belongs to no context yet.
  * The result is that behind the last one. */
-static CUresult enter_sizes(struct layout *layout, CUfunction function, bool kernel)
+static CUresult enter_sizes(struct spw_layout *layout, CUfunction function, bool kernel)
 {
     struct spw_driver *driver = spw_track_driver();
     size_t offset, bytes;
     CUresult result = CUDA_SUCCESS;
 
-    layout->first = table.used;
+    layout->first = spw_process.layouts.used;
     layout->count = 0;
-    while (layout->count < MOST_PARAMS && table.used < SIZES) {
+    while (layout->count < MOST_PARAMS && spw_process.layouts.used < SPW_LAYOUT_SIZES) {
         result = kernel ? SPW_DRIVER_CALL(driver, -1, cuKernelGetParamInfo, (CUkernel)function,
                                           layout->count, &offset, &bytes)
                         : SPW_DRIVER_CALL(driver, -1, cuFuncGetParamInfo, function, layout->count,
@@ -62,7 +42,7 @@ static CUresult enter_sizes(struct layout *layout, CUfunction function, bool ker
         if (result != CUDA_SUCCESS || bytes > UINT16_MAX) {
             break;
         }
-        table.sizes[table.used++] = (uint16_t)bytes;
+        spw_process.layouts.sizes[spw_process.layouts.used++] = (uint16_t)bytes;
         layout->count++;
     }
     return result;
@@ -83,7 +63,7 @@ static bool has_direct_name(CUfunction function, bool kernel)
 }
 
 /* Asks the driver for a layout. The lock is held. */
-static void learn(struct layout *layout, CUfunction function)
+static void learn(struct spw_layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_track_driver();
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
@@ -103,7 +83,7 @@ static void learn(struct layout *layout, CUfunction function)
 }
 
 /* Fills in a free place, unless somebody else has done so meanwhile. */
-static void enter(struct layout *layout, CUfunction function, uint32_t generation)
+static void enter(struct spw_layout *layout, CUfunction function, uint32_t generation)
 {
     spw_lock(&spw_locks.layouts);
     if (atomic_load(&layout->function) == 0) {
@@ -115,13 +95,14 @@ static void enter(struct layout *layout, CUfunction function, uint32_t generatio
 }
 
 /* NULL: the table is full. */
-static struct layout *find(CUfunction function)
+static struct spw_layout *find(CUfunction function)
 {
-    uint32_t generation = atomic_load_explicit(&table.generation, memory_order_acquire);
+    uint32_t generation =
+        atomic_load_explicit(&spw_process.layouts.generation, memory_order_acquire);
     size_t at = place_of((uintptr_t)function, generation);
 
     for (size_t i = 0; i < TRIES; i++) {
-        struct layout *layout = &table.layouts[(at + i) % LAYOUTS];
+        struct spw_layout *layout = &spw_process.layouts.layouts[(at + i) % SPW_LAYOUTS];
 
         if (atomic_load_explicit(&layout->function, memory_order_acquire) == 0) {
             enter(layout, function, generation);
@@ -136,7 +117,7 @@ static struct layout *find(CUfunction function)
 
 void spw_track_arguments_forget_layouts(void)
 {
-    atomic_fetch_add(&table.generation, 1);
+    atomic_fetch_add(&spw_process.layouts.generation, 1);
 }
 
 /* Enters an address of ours. */
@@ -212,7 +193,7 @@ static bool find_buffer(void **extra, const void **ret_buffer, size_t *ret_bytes
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                 void **extra)
 {
-    struct layout *layout = find(function);
+    struct spw_layout *layout = find(function);
     const void *buffer;
     size_t bytes;
 
@@ -224,7 +205,7 @@ void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction functi
                      !atomic_exchange(&layout->launched, true);
     if (params != NULL && layout != NULL && layout->known) {
         for (uint32_t i = 0; i < layout->count; i++) {
-            look_through(ret_use, params[i], table.sizes[layout->first + i]);
+            look_through(ret_use, params[i], spw_process.layouts.sizes[layout->first + i]);
         }
     } else if (params == NULL && find_buffer(extra, &buffer, &bytes)) {
         look_through(ret_use, buffer, bytes);

@@ -9,20 +9,11 @@
 
 #include <stddef.h>
 
-enum { MOST = 256 };
-
-/* The streams whose captures are open, by id. One too many stays counted for good, which costs a
- * question per allocation and nothing else. */
-static struct {
-    uint64_t ids[MOST];
-    size_t count;
-} open_captures;
-
 static size_t find(uint64_t id)
 {
     size_t i = 0;
 
-    while (i < open_captures.count && open_captures.ids[i] != id) {
+    while (i < spw_process.captures.count && spw_process.captures.ids[i] != id) {
         i++;
     }
     return i;
@@ -57,11 +48,11 @@ bool spw_track_capture_begin(uint64_t id)
         spw_track_spill_prepare(&spw_process.devices[i]);
     }
     spw_lock(&spw_locks.captures);
-    fresh = find(id) == open_captures.count;
+    fresh = find(id) == spw_process.captures.count;
     if (fresh) {
         atomic_fetch_add(&spw_track_driver()->captures_open, 1);
-        if (open_captures.count < MOST) {
-            open_captures.ids[open_captures.count++] = id;
+        if (spw_process.captures.count < SPW_CAPTURES) {
+            spw_process.captures.ids[spw_process.captures.count++] = id;
         }
     }
     spw_unlock(&spw_locks.captures);
@@ -77,8 +68,8 @@ void spw_track_capture_end(uint64_t id)
 
     spw_lock(&spw_locks.captures);
     i = find(id);
-    if (i < open_captures.count) {
-        open_captures.ids[i] = open_captures.ids[--open_captures.count];
+    if (i < spw_process.captures.count) {
+        spw_process.captures.ids[i] = spw_process.captures.ids[--spw_process.captures.count];
         atomic_fetch_sub(&spw_track_driver()->captures_open, 1);
     }
     spw_unlock(&spw_locks.captures);
@@ -102,7 +93,7 @@ CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_cap
 void spw_track_capture_reset(void)
 {
     spw_lock(&spw_locks.captures);
-    open_captures.count = 0;
+    spw_process.captures.count = 0;
     atomic_store(&spw_track_driver()->captures_open, 0);
     spw_unlock(&spw_locks.captures);
 }

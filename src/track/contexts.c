@@ -1,20 +1,16 @@
 #include "track/contexts.h"
 
 #include "common/lock.h"
-#include "common/map.h"
+#include "track/state.h"
 
 #include <stdlib.h>
-
-static struct {
-    struct spw_map entries; /* struct spw_stream_info by context */
-} table;
 
 bool spw_track_contexts_find(CUcontext context, struct spw_stream_info *ret_info)
 {
     const struct spw_stream_info *known;
 
     spw_lock(&spw_locks.contexts);
-    known = spw_map_get(&table.entries, (uintptr_t)context);
+    known = spw_map_get(&spw_process.contexts.entries, (uintptr_t)context);
     if (known != NULL) {
         *ret_info = *known;
     }
@@ -33,8 +29,8 @@ bool spw_track_contexts_add(const struct spw_stream_info *info)
     }
     *copy = *info;
     spw_lock(&spw_locks.contexts);
-    there = spw_map_get(&table.entries, key) != NULL;
-    if (!there && spw_map_put(&table.entries, key, copy)) {
+    there = spw_map_get(&spw_process.contexts.entries, key) != NULL;
+    if (!there && spw_map_put(&spw_process.contexts.entries, key, copy)) {
         there = true;
         copy = NULL;
     }
@@ -48,7 +44,7 @@ bool spw_track_contexts_remove(CUcontext context, struct spw_stream_info *ret_in
     struct spw_stream_info *info;
 
     spw_lock(&spw_locks.contexts);
-    info = spw_map_take(&table.entries, (uintptr_t)context);
+    info = spw_map_take(&spw_process.contexts.entries, (uintptr_t)context);
     spw_unlock(&spw_locks.contexts);
     if (info == NULL) {
         return false;
@@ -64,7 +60,7 @@ CUcontext spw_track_contexts_next(int ordinal, size_t *cursor)
     CUcontext found = NULL;
 
     spw_lock(&spw_locks.contexts);
-    while (found == NULL && (info = spw_map_next(&table.entries, cursor)) != NULL) {
+    while (found == NULL && (info = spw_map_next(&spw_process.contexts.entries, cursor)) != NULL) {
         found = info->ordinal == ordinal ? info->stream.context : NULL;
     }
     spw_unlock(&spw_locks.contexts);
@@ -74,6 +70,6 @@ CUcontext spw_track_contexts_next(int ordinal, size_t *cursor)
 void spw_track_contexts_reset(void)
 {
     spw_lock(&spw_locks.contexts);
-    spw_map_clear(&table.entries);
+    spw_map_clear(&spw_process.contexts.entries);
     spw_unlock(&spw_locks.contexts);
 }

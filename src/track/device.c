@@ -7,7 +7,7 @@
 static void note_context(struct spw_pool *pool, void *vm, CUcontext context, bool peer)
 {
     spw_pool_lock(pool);
-    spw_seam.note_context(vm, context, peer);
+    spw_track_ops.note_context(vm, context, peer);
     spw_pool_unlock(pool);
 }
 
@@ -32,7 +32,7 @@ static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
 
         if (access != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
             note_contexts(device, pool, vm, i);
-            (void)spw_seam.grant(vm, spw_process.devices[i].ordinal, access);
+            (void)spw_track_ops.grant(vm, spw_process.devices[i].ordinal, access);
         }
     }
 }
@@ -51,8 +51,8 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
     spw_lock(&spw_locks.process);
     pool = spw_track_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
-        err = spw_seam.open(device, spw_track_contexts_next(device->ordinal, &cursor), &pool, &vm,
-                            &tier);
+        err = spw_track_ops.open(device, spw_track_contexts_next(device->ordinal, &cursor), &pool,
+                                 &vm, &tier);
         if (err == SPW_OK) {
             replay(device, pool, vm);
             device->vm = vm;
@@ -85,7 +85,7 @@ void spw_track_device_close(struct spw_device *device, enum spw_closing closing)
     pool = atomic_exchange(&device->pool, NULL);
     if (pool != NULL) {
         spw_migrate_destroy(device->tier);
-        spw_seam.close(pool, device->vm, closing);
+        spw_track_ops.close(pool, device->vm, closing);
         device->vm = NULL;
         device->tier = NULL;
     }
@@ -132,7 +132,7 @@ void spw_track_device_forget_context(CUcontext context)
 
         if (pool != NULL) {
             spw_pool_lock(pool);
-            spw_seam.forget_context(spw_process.devices[i].vm, context);
+            spw_track_ops.forget_context(spw_process.devices[i].vm, context);
             spw_pool_unlock(pool);
         }
     }
@@ -152,7 +152,7 @@ CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAc
         /* They stay when access is taken away: what was submitted may be under way still. */
         note_contexts(device, pool, device->vm, accessor);
         spw_pool_lock(pool);
-        changed = spw_seam.grant(device->vm, accessor, access);
+        changed = spw_track_ops.grant(device->vm, accessor, access);
         spw_pool_unlock(pool);
     }
     if (changed) {

@@ -17,15 +17,6 @@ enum {
     WORD = sizeof(uint64_t)
 };
 
-static struct {
-    struct spw_spans holders; /* blocks of ours that hold addresses */
-    struct spw_spans mapped;  /* page-locked and managed memory */
-    _Atomic size_t holder_count;
-    _Atomic uint64_t mapped_begin; /* all of it lies in between, and did */
-    _Atomic uint64_t mapped_end;
-    _Atomic bool everywhere;
-} known = {.mapped_begin = UINT64_MAX};
-
 /* ---- what is known ---- */
 
 static bool is_in(const struct spw_spans *spans, uint64_t address)
@@ -40,34 +31,36 @@ static bool is_in(const struct spw_spans *spans, uint64_t address)
 
 static bool may_be_mapped(uint64_t address)
 {
-    return address >= atomic_load_explicit(&known.mapped_begin, memory_order_acquire) &&
-           address < atomic_load_explicit(&known.mapped_end, memory_order_acquire);
+    return address >=
+               atomic_load_explicit(&spw_process.indirect.mapped_begin, memory_order_acquire) &&
+           address < atomic_load_explicit(&spw_process.indirect.mapped_end, memory_order_acquire);
 }
 
 bool spw_track_indirect_at(uint64_t address, bool ours)
 {
     if (ours) {
-        return atomic_load_explicit(&known.holder_count, memory_order_acquire) > 0 &&
-               is_in(&known.holders, address);
+        return atomic_load_explicit(&spw_process.indirect.holder_count, memory_order_acquire) > 0 &&
+               is_in(&spw_process.indirect.holders, address);
     }
-    return may_be_mapped(address) && is_in(&known.mapped, address);
+    return may_be_mapped(address) && is_in(&spw_process.indirect.mapped, address);
 }
 
 bool spw_track_indirect_everywhere(void)
 {
-    return atomic_load_explicit(&known.everywhere, memory_order_relaxed);
+    return atomic_load_explicit(&spw_process.indirect.everywhere, memory_order_relaxed);
 }
 
 void spw_track_indirect_freed(uint64_t address)
 {
     struct spw_span span;
 
-    if (atomic_load_explicit(&known.holder_count, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&spw_process.indirect.holder_count, memory_order_acquire) == 0) {
         return;
     }
     spw_lock(&spw_locks.indirect);
-    (void)spw_track_spans_take(&known.holders, address, &span);
-    atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
+    (void)spw_track_spans_take(&spw_process.indirect.holders, address, &span);
+    atomic_store_explicit(&spw_process.indirect.holder_count, spw_process.indirect.holders.count,
+                          memory_order_release);
     spw_unlock(&spw_locks.indirect);
 }
 
@@ -77,14 +70,15 @@ void spw_track_indirect_mapped(uint64_t address, uint64_t bytes)
         return;
     }
     spw_lock(&spw_locks.indirect);
-    if (!spw_track_spans_add(&known.mapped, address, bytes)) {
-        atomic_store(&known.everywhere, true);
+    if (!spw_track_spans_add(&spw_process.indirect.mapped, address, bytes)) {
+        atomic_store(&spw_process.indirect.everywhere, true);
     }
-    if (address < atomic_load(&known.mapped_begin)) {
-        atomic_store(&known.mapped_begin, address);
+    if (atomic_load(&spw_process.indirect.mapped_end) == 0 ||
+        address < atomic_load(&spw_process.indirect.mapped_begin)) {
+        atomic_store(&spw_process.indirect.mapped_begin, address);
     }
-    if (address + bytes > atomic_load(&known.mapped_end)) {
-        atomic_store(&known.mapped_end, address + bytes);
+    if (address + bytes > atomic_load(&spw_process.indirect.mapped_end)) {
+        atomic_store(&spw_process.indirect.mapped_end, address + bytes);
     }
     spw_unlock(&spw_locks.indirect);
 }
@@ -97,14 +91,14 @@ bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
         return false;
     }
     spw_lock(&spw_locks.indirect);
-    taken = spw_track_spans_take(&known.mapped, address, ret_span);
+    taken = spw_track_spans_take(&spw_process.indirect.mapped, address, ret_span);
     spw_unlock(&spw_locks.indirect);
     return taken;
 }
 
 static void add_everywhere(uint64_t to)
 {
-    if (!atomic_exchange(&known.everywhere, true)) {
+    if (!atomic_exchange(&spw_process.indirect.everywhere, true)) {
         spw_log(SPW_LOG_INFO,
                 "addresses were copied to 0x%llx, where any kernel may find them: "
                 "from now on each one counts as using everything",
@@ -117,8 +111,9 @@ static void add_holder(const struct spw_block *block)
     bool added;
 
     spw_lock(&spw_locks.indirect);
-    added = spw_track_spans_add(&known.holders, block->address, block->bytes);
-    atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
+    added = spw_track_spans_add(&spw_process.indirect.holders, block->address, block->bytes);
+    atomic_store_explicit(&spw_process.indirect.holder_count, spw_process.indirect.holders.count,
+                          memory_order_release);
     spw_unlock(&spw_locks.indirect);
     if (!added) {
         add_everywhere(block->address);
@@ -370,11 +365,11 @@ void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size
 void spw_track_indirect_reset(void)
 {
     spw_lock(&spw_locks.indirect);
-    spw_track_spans_clear(&known.holders);
-    spw_track_spans_clear(&known.mapped);
-    atomic_store(&known.holder_count, 0);
-    atomic_store(&known.mapped_begin, UINT64_MAX);
-    atomic_store(&known.mapped_end, 0);
-    atomic_store(&known.everywhere, false);
+    spw_track_spans_clear(&spw_process.indirect.holders);
+    spw_track_spans_clear(&spw_process.indirect.mapped);
+    atomic_store(&spw_process.indirect.holder_count, 0);
+    atomic_store(&spw_process.indirect.mapped_end, 0);
+    atomic_store(&spw_process.indirect.mapped_begin, 0);
+    atomic_store(&spw_process.indirect.everywhere, false);
     spw_unlock(&spw_locks.indirect);
 }

@@ -1,13 +1,9 @@
 #include "track/ledger.h"
 
 #include "common/lock.h"
-#include "common/map.h"
+#include "track/state.h"
 
 #include <stdlib.h>
-
-static struct {
-    struct spw_map entries; /* by address */
-} ledger;
 
 void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
 {
@@ -19,8 +15,8 @@ void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry
     }
     *copy = *entry;
     spw_lock(&spw_locks.ledger);
-    stale = spw_map_take(&ledger.entries, address);
-    if (!spw_map_put(&ledger.entries, address, copy)) {
+    stale = spw_map_take(&spw_process.ledger.entries, address);
+    if (!spw_map_put(&spw_process.ledger.entries, address, copy)) {
         free(copy);
     }
     spw_unlock(&spw_locks.ledger);
@@ -32,7 +28,7 @@ bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entr
     struct spw_ledger_entry *entry;
 
     spw_lock(&spw_locks.ledger);
-    entry = spw_map_take(&ledger.entries, address);
+    entry = spw_map_take(&spw_process.ledger.entries, address);
     spw_unlock(&spw_locks.ledger);
     if (entry == NULL) {
         return false;
@@ -45,6 +41,6 @@ bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entr
 void spw_track_ledger_reset(void)
 {
     spw_lock(&spw_locks.ledger);
-    spw_map_clear(&ledger.entries);
+    spw_map_clear(&spw_process.ledger.entries);
     spw_unlock(&spw_locks.ledger);
 }

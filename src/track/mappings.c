@@ -1,7 +1,7 @@
 #include "track/mappings.h"
 
 #include "common/lock.h"
-#include "common/map.h"
+#include "track/state.h"
 
 #include <stdlib.h>
 
@@ -12,18 +12,13 @@ struct mapping {
     uint64_t bytes;
 };
 
-static struct {
-    struct spw_map pieces;   /* by handle */
-    struct spw_map mappings; /* by address */
-} tables;
-
 bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
 {
     bool done;
 
     spw_lock(&spw_locks.mappings);
-    done =
-        spw_map_get(&tables.pieces, handle) == NULL && spw_map_put(&tables.pieces, handle, piece);
+    done = spw_map_get(&spw_process.mappings.pieces, handle) == NULL &&
+           spw_map_put(&spw_process.mappings.pieces, handle, piece);
     spw_unlock(&spw_locks.mappings);
     return done;
 }
@@ -33,9 +28,9 @@ struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle)
     struct spw_piece *piece;
 
     spw_lock(&spw_locks.mappings);
-    piece = spw_map_get(&tables.pieces, handle);
+    piece = spw_map_get(&spw_process.mappings.pieces, handle);
     if (piece != NULL && --piece->references == 0) {
-        (void)spw_map_take(&tables.pieces, handle);
+        (void)spw_map_take(&spw_process.mappings.pieces, handle);
     }
     spw_unlock(&spw_locks.mappings);
     return piece;
@@ -44,7 +39,7 @@ struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle)
 void spw_track_mappings_add_reference(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
 {
     spw_lock(&spw_locks.mappings);
-    if (spw_map_put(&tables.pieces, handle, piece)) {
+    if (spw_map_put(&spw_process.mappings.pieces, handle, piece)) {
         piece->references++;
     }
     spw_unlock(&spw_locks.mappings);
@@ -66,8 +61,10 @@ void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t addres
 
     spw_lock(&spw_locks.mappings);
     if (mapping != NULL) {
-        *mapping = (struct mapping){spw_map_get(&tables.pieces, handle), address, bytes};
-        if (mapping->piece != NULL && spw_map_put(&tables.mappings, address, mapping)) {
+        *mapping =
+            (struct mapping){spw_map_get(&spw_process.mappings.pieces, handle), address, bytes};
+        if (mapping->piece != NULL &&
+            spw_map_put(&spw_process.mappings.mappings, address, mapping)) {
             mapping->piece->mappings++;
             mapping = NULL;
         }
@@ -82,7 +79,7 @@ struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes
     struct mapping *mapping;
 
     spw_lock(&spw_locks.mappings);
-    mapping = spw_map_take(&tables.mappings, address);
+    mapping = spw_map_take(&spw_process.mappings.mappings, address);
     if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
         gone = mapping->piece;
     }
@@ -98,7 +95,7 @@ static struct spw_piece *piece_at(uint64_t address)
     const struct mapping *mapping;
     size_t cursor = 0;
 
-    while ((mapping = spw_map_next(&tables.mappings, &cursor)) != NULL) {
+    while ((mapping = spw_map_next(&spw_process.mappings.mappings, &cursor)) != NULL) {
         if (address - mapping->address < mapping->bytes) {
             return mapping->piece;
         }
@@ -112,7 +109,7 @@ void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t add
 
     spw_lock(&spw_locks.mappings);
     piece = piece_at(address);
-    if (piece != NULL && spw_map_put(&tables.pieces, handle, piece)) {
+    if (piece != NULL && spw_map_put(&spw_process.mappings.pieces, handle, piece)) {
         piece->references++;
     }
     spw_unlock(&spw_locks.mappings);
@@ -121,7 +118,7 @@ void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t add
 void spw_track_mappings_reset(void)
 {
     spw_lock(&spw_locks.mappings);
-    spw_map_clear(&tables.mappings);
-    spw_map_clear(&tables.pieces);
+    spw_map_clear(&spw_process.mappings.mappings);
+    spw_map_clear(&spw_process.mappings.pieces);
     spw_unlock(&spw_locks.mappings);
 }

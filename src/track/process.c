@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-struct spw_process spw_process;
-
 _Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("initial-exec"))) = {
     .fn = SPW_FN_COUNT,
 };
@@ -93,10 +91,10 @@ void spw_track_start(void)
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
-    spw_seam.prepare();
+    spw_track_ops.prepare();
     spw_lock(&spw_locks.process);
     if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING && find_devices(driver)) {
-        spw_seam.start(&spw_process);
+        spw_track_ops.start(&spw_process);
         watch_exit();
         atomic_store_explicit(&spw_process.state, SPW_PROCESS_RUNNING, memory_order_release);
     }

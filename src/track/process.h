@@ -5,90 +5,17 @@
  * the program's work, nor around the dynamic loader. Atomic members may be read without a lock. */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "common/counters.h"
-#include "common/err.h"
-#include "common/options.h"
-#include "driver/driver.h"
-#include "pool/pool.h"
-#include "stats/stats.h"
-#include "migrate/migrate.h"
+#include "track/state.h"
 
 /* An entry that programs find under its own name. */
 #define SPW_EXPORT              __attribute__((visibility("default")))
 #define SPW_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define SPW_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-enum { SPW_PROCESS_DEVICES = SPW_DRIVER_DEVICES };
-
-enum spw_process_state {
-    SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as we saw */
-    SPW_PROCESS_RUNNING, /* calls are served */
-    SPW_PROCESS_OFF,     /* switched off: every call passes */
-    SPW_PROCESS_CHILD,   /* after fork: every call passes until the child initialises CUDA itself */
-};
-
-/* What PyTorch was told when it asked how to allocate. */
-enum spw_torch {
-    SPW_TORCH_UNSEEN,   /* it did not ask */
-    SPW_TORCH_ANSWERED, /* the backend that spillway serves tensor by tensor */
-    SPW_TORCH_SAME,     /* the user's own settings, which name that backend */
-    SPW_TORCH_OTHER,    /* the user's own settings, which do not; or nothing */
-};
-
-/* Why a pool is closed. No work is pending on the device, as far as it is there. */
-enum spw_closing {
-    SPW_CLOSING_ORDERLY,       /* its contexts are there still */
-    SPW_CLOSING_CONTEXTS_GONE, /* their events went with them: memory alone can be given back */
-    SPW_CLOSING_FORKED,        /* a child's copy: the driver does not work here at all */
-};
-
-/* One visible device. */
-struct spw_device {
-    int ordinal;
-    CUdevice handle;
-    struct spw_counters *counters;      /* in the statistics */
-    struct spw_stats_refusal *refusal;  /* there too */
-    struct spw_tally *rules;            /* and of the policy's rules */
-    uint64_t total_bytes;               /* of its memory; 0 until a pool is opened */
-    struct spw_stats_oom *oom;          /* there too, one for all devices */
-    struct spw_charges *charges;        /* by site; NULL when none are kept */
-    CUmemoryPool default_pool;          /* of the driver, NULL when it has none */
-    _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
-    _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */
-    void *vm;                           /* the seam below the pool, set and cleared with it */
-    struct spw_migrate *tier;           /* the same; NULL: nothing goes to the host */
-    _Atomic bool failed;                /* the pool could not be had: calls pass */
-    /* Who else may reach the device's memory: CUmemAccess_flags by accessor, for now and for a
-     * pool opened later. */
-    _Atomic uint8_t access[SPW_PROCESS_DEVICES];
-};
-
-struct spw_process {
-    _Atomic(struct spw_driver *) driver; /* NULL until it is loaded */
-    _Atomic int state;                   /* enum spw_process_state */
-    _Atomic int switched;                /* SPILLWAY, read: 0 not yet, 1 on, 2 off */
-    bool at_fork;                        /* the handlers are registered */
-    bool at_exit;                        /* so is that of the end */
-    /* The process is ending, and the driver may be half gone: blocks are served still, but nothing
-     * is torn down with a context. */
-    _Atomic bool leaving;
-    enum spw_mode mode;
-    bool check;        /* SPILLWAY_CHECK: look for broken invariants */
-    _Atomic int torch; /* enum spw_torch */
-    int device_count;
-    struct spw_device devices[SPW_PROCESS_DEVICES];
-};
-
-extern struct spw_process spw_process;
-
 /* What this layer needs of those beside it; defined by preload.c, the only file that knows all.
  * Members are called with spw_locks.process held, those with a `vm` with the pool's lock as well,
  * unless they say otherwise. */
-struct spw_seam {
+struct spw_track_ops {
     /* Reads the policy. No lock: the dynamic loader is asked. May be called more than once. */
     void (*prepare)(void);
     /* Reads options, opens log and statistics, sets spw_process.mode and check and every device's
@@ -115,7 +42,7 @@ struct spw_seam {
     void (*forget)(void);
 };
 
-extern const struct spw_seam spw_seam;
+extern const struct spw_track_ops spw_track_ops;
 
 /* A call of the runtime that is under way on this thread. */
 struct spw_track_call {

@@ -88,7 +88,7 @@ enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, u
         return refused;
     }
     spw_migrate_announce(device->tier, &request, bytes, /* moved */ false);
-    *ret_node = spw_seam.host_node(device->vm);
+    *ret_node = spw_track_ops.host_node(device->vm);
     return SPW_OK;
 }
 

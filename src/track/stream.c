@@ -2,7 +2,7 @@
 
 #include "common/lock.h"
 #include "track/device.h"
-#include "common/map.h"
+#include "track/process.h"
 
 #include <stdlib.h>
 
@@ -10,14 +10,8 @@
 #define LEGACY     ((uintptr_t)CU_STREAM_LEGACY)
 #define PER_THREAD ((uintptr_t)CU_STREAM_PER_THREAD)
 
-/* The streams that the program created. A thread's own default stream is not kept, since no other
- * thread can name it; a legacy default stream is kept with its context. */
-static struct {
-    struct spw_map created; /* struct spw_stream_info by handle */
-    /* Rises when a stream or context is forgotten: the entries of `recent` are stale then. */
-    _Atomic uint64_t generation;
-    _Atomic uint64_t next_id; /* where the driver is too old to number streams */
-} table = {.generation = 1, .next_id = UINT64_C(1) << 63};
+/* The first number of a stream that the driver does not number. */
+#define OWN_IDS (UINT64_C(1) << 63)
 
 enum { RECENT_BITS = 3 };
 
@@ -41,7 +35,7 @@ static bool look_up(uintptr_t key, struct spw_stream_info *ret_info)
     const struct spw_stream_info *known;
 
     spw_lock(&spw_locks.streams);
-    known = spw_map_get(&table.created, key);
+    known = spw_map_get(&spw_process.streams.created, key);
     if (known != NULL) {
         *ret_info = *known;
     }
@@ -60,8 +54,8 @@ static bool remember(uintptr_t key, const struct spw_stream_info *info)
     *copy = *info;
     spw_lock(&spw_locks.streams);
     /* Another thread may have been faster with the same answer. */
-    there = spw_map_get(&table.created, key) != NULL;
-    if (!there && spw_map_put(&table.created, key, copy)) {
+    there = spw_map_get(&spw_process.streams.created, key) != NULL;
+    if (!there && spw_map_put(&spw_process.streams.created, key, copy)) {
         there = true;
         copy = NULL;
     }
@@ -77,7 +71,8 @@ static bool number_of(struct spw_driver *driver, int ordinal, uintptr_t key, uin
     unsigned long long id = 0;
 
     if (driver->cuStreamGetId == NULL) {
-        *ret_id = atomic_fetch_add_explicit(&table.next_id, 1, memory_order_relaxed);
+        *ret_id = OWN_IDS +
+                  atomic_fetch_add_explicit(&spw_process.streams.numbered, 1, memory_order_relaxed);
         return true;
     }
     if (SPW_DRIVER_CALL(driver, ordinal, cuStreamGetId, (CUstream)key, &id) != CUDA_SUCCESS) {
@@ -190,7 +185,8 @@ learn(struct recent *slot, uintptr_t key, CUcontext context, uint64_t generation
 
 static const struct spw_stream_info *recall(uintptr_t key, CUcontext context)
 {
-    uint64_t generation = atomic_load_explicit(&table.generation, memory_order_acquire);
+    uint64_t generation =
+        atomic_load_explicit(&spw_process.streams.generation, memory_order_acquire);
     struct recent *slot = recent_slot(key, context);
 
     if (SPW_LIKELY(slot->generation == generation && slot->key == key &&
@@ -240,7 +236,7 @@ int spw_track_stream_ordinal(CUcontext context)
 /* Makes the entries that threads keep stale. */
 static void age_recent(void)
 {
-    atomic_fetch_add_explicit(&table.generation, 1, memory_order_release);
+    atomic_fetch_add_explicit(&spw_process.streams.generation, 1, memory_order_release);
 }
 
 /* Copies and frees an entry that was taken out of the table; false when there was none. */
@@ -260,7 +256,7 @@ bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info)
     struct spw_stream_info *info;
 
     spw_lock(&spw_locks.streams);
-    info = spw_map_take(&table.created, (uintptr_t)handle);
+    info = spw_map_take(&spw_process.streams.created, (uintptr_t)handle);
     spw_unlock(&spw_locks.streams);
     return hand_over(info, ret_info);
 }
@@ -271,9 +267,9 @@ static struct spw_stream_info *take_one_of(CUcontext context)
     const struct spw_stream_info *info;
     size_t cursor = 0;
 
-    while ((info = spw_map_next(&table.created, &cursor)) != NULL) {
+    while ((info = spw_map_next(&spw_process.streams.created, &cursor)) != NULL) {
         if (info->stream.context == context) {
-            return spw_map_take(&table.created, (uintptr_t)info->stream.handle);
+            return spw_map_take(&spw_process.streams.created, (uintptr_t)info->stream.handle);
         }
     }
     return NULL;
@@ -301,7 +297,7 @@ bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *
 void spw_track_stream_reset(void)
 {
     spw_lock(&spw_locks.streams);
-    spw_map_clear(&table.created);
+    spw_map_clear(&spw_process.streams.created);
     age_recent();
     spw_unlock(&spw_locks.streams);
 }

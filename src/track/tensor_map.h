@@ -9,10 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    SPW_TENSOR_MAP_BYTES = 128,
-    SPW_TENSOR_MAP_ALIGN = 64 /* of CUtensorMap */
-};
+#include "track/state.h"
 
 /* Remembers what the driver has made of `address`. */
 void spw_track_tensor_map_add(const void *map, uint64_t address);
