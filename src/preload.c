@@ -1,8 +1,8 @@
-/* libspillway.so: the only file that knows every layer.
+/* libspillway.so: the only file that knows every folder.
  *
- * It gives the hook layer what lies beside it: at the first CUDA initialisation options are read
- * and log and statistics begin; at the first use of a device its pool is made over the driver.
- * Nothing runs when the object is loaded. */
+ * At the first CUDA initialisation it reads the options and starts log and statistics; at the first
+ * use of a device it makes the device's pool, backend and host tier. Nothing runs when the object
+ * is loaded. */
 #include "common/log.h"
 #include "common/options.h"
 #include "common/size.h"
@@ -35,26 +35,28 @@ static_assert((int)SPW_PROCESS_DEVICES <= (int)SPW_STATS_DEVICES, "counters for 
 struct mode_text {
     const char *name;
     const char *why;
-    const char *without; /* what the mode excludes; NULL: nothing that anybody could miss */
+    const char *without; /* features that the mode excludes; NULL: none */
 };
 
 static const char tensor_without[] =
-    "without memory snapshots, MemPool isolation, IPC of tensors and CUDA graph trees";
-static const char segment_without[] = "without per-tensor placement";
+    "unavailable: memory snapshots, MemPool isolation, IPC of tensors, CUDA graph trees";
+static const char segment_without[] = "unavailable: per-tensor placement";
 
 static struct mode_text torch_text(void)
 {
     switch (atomic_load(&spw_process.torch)) {
     case SPW_TORCH_ANSWERED:
-        return (struct mode_text){"tensor", "PyTorch's allocator settings were left open",
+        return (struct mode_text){"tensor", "PyTorch's allocator is not configured",
                                   tensor_without};
     case SPW_TORCH_SAME:
-        return (struct mode_text){"tensor", "PyTorch is set to cudaMallocAsync", tensor_without};
+        return (struct mode_text){"tensor", "the user chose cudaMallocAsync for PyTorch",
+                                  tensor_without};
     case SPW_TORCH_OTHER:
-        return (struct mode_text){"segment", "PyTorch's allocator settings were made by the user",
+        return (struct mode_text){"segment", "the user configured PyTorch's allocator",
                                   segment_without};
     default:
-        return (struct mode_text){"auto", "no PyTorch: whatever the program calls is served", NULL};
+        return (struct mode_text){"auto", "PyTorch is not in use: all allocation calls are served",
+                                  NULL};
     }
 }
 
@@ -65,7 +67,7 @@ static struct mode_text mode_text(enum spw_mode mode)
     switch (mode) {
     case SPW_MODE_OBSERVE:
         return (struct mode_text){"observe", "SPILLWAY_MODE=observe",
-                                  "limits and accounting only: the driver allocates"};
+                                  "limits and accounting only; the driver allocates"};
     case SPW_MODE_SEGMENT:
         return (struct mode_text){"segment", "SPILLWAY_MODE=segment", segment_without};
     case SPW_MODE_TENSOR:
@@ -78,15 +80,14 @@ static struct mode_text mode_text(enum spw_mode mode)
     }
 }
 
-/* Why this mode, and what it excludes: for the announcement, and for the summary, which repeats it.
- */
+/* The reason for the mode, and what it excludes: for the announcement and the summary. */
 static void explain_mode(const struct mode_text *text, char *ret_why, size_t capacity)
 {
     (void)snprintf(ret_why, capacity, "%s%s%s", text->why, text->without != NULL ? "; " : "",
                    text->without != NULL ? text->without : "");
 }
 
-/* Said when the first pool is there, for only then anything depends on it. */
+/* Announces the mode, with the first pool: nothing depends on the mode before. */
 static void announce_mode(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -162,7 +163,7 @@ static void report_unknown(const char *name, void *context)
     spw_say("%s", complaint);
 }
 
-/* Every option that cannot be used is reported here, once, whoever reads it later. */
+/* Reports every option with a bad value, once. Later readers of an option do not report it. */
 static void report_options(void)
 {
     char complaint[SPW_COMPLAINT_TEXT];
@@ -187,7 +188,7 @@ static bool may_spill(void)
            spw_process.mode != SPW_MODE_OBSERVE;
 }
 
-/* The policy in force, for the statistics. */
+/* Writes the names of the policy in force and of its rules to the statistics. */
 static void name_rules(void)
 {
     const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
@@ -268,7 +269,7 @@ static void forget(void)
 enum { ARENA_FACTOR = 8 };
 static const uint64_t least_room = UINT64_C(512) << 20;
 
-/* What the driver says the device has, and has left. */
+/* Asks the driver for the device's total and free memory. */
 static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_device *device,
                                CUcontext context, uint64_t *ret_total, uint64_t *ret_free)
 {
@@ -294,7 +295,7 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
     return spw_err_from_driver((int)result);
 }
 
-/* A size as the user gave it, but for bytes alone: that is how the launcher hands on a flag's. */
+/* A size as the user wrote it; a plain number of bytes, as the launcher writes it, with a unit. */
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
                            char text[SPW_SIZE_TEXT])
 {
@@ -303,8 +304,8 @@ static const char *text_of(enum spw_option number, const struct spw_option_value
     return given[strspn(given, "0123456789")] == '\0' ? spw_size_text(option->bytes, text) : given;
 }
 
-/* The limit: the user's, but no more than leaves room for what is not ours, such as code, local
- * memory and graphs. The simulated GPU needs no such room. */
+/* The limit of a device: the user's, reduced to leave room for memory outside the pool, such as
+ * code, local memory and graphs. The simulated GPU needs no such room. */
 static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_device *device,
                              uint64_t total, uint64_t free)
 {
@@ -329,7 +330,7 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
     return limit < most ? limit : most;
 }
 
-/* `most` is what device and host have together. */
+/* `most` is the size of device and host memory together. */
 static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *vm,
                               uint64_t most, uint64_t limit, struct spw_pool **ret_pool)
 {
@@ -347,7 +348,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
 
     config.regions = spw_serve_decision_regions(&config.host_heap);
     factors += config.regions + (config.host_heap ? 1 : 0);
-    /* Addresses are plentiful, but where they are not, fewer do. */
+    /* Where addresses are scarce, a smaller arena is tried. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
         err = spw_pool_create(&config, spw_backend_ops(), vm, device->counters, ret_pool);
@@ -357,7 +358,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
 
 /* ---- the host tier of a device ---- */
 
-/* Says once that less host memory may be used than was asked for. */
+/* Reports, once, that the host limit is lower than the user asked for. */
 static void tell_host_limit(const struct spw_migrate_host_memory *memory,
                             const struct spw_option_value *option, uint64_t limit, bool simulated)
 {
@@ -375,7 +376,7 @@ static void tell_host_limit(const struct spw_migrate_host_memory *memory,
     }
 }
 
-/* Most memory of the host for one device; 0: nothing may go there. */
+/* The host memory that one device may use; 0: spilling is off. */
 static uint64_t choose_host_limit(const struct spw_driver *driver)
 {
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
@@ -398,7 +399,7 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     return limit;
 }
 
-/* NULL: nothing may go to the host. */
+/* NULL: spilling is off. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *vm,
                                      struct spw_pool *pool, uint64_t limit)
 {

@@ -14,8 +14,8 @@
 
 #include <pthread.h>
 
-/* The driver starts a helper of its own now and then, within a call of ours, whose locks we hold:
- * that child does not use CUDA. */
+/* True when the driver forks a helper process within a call of ours, under locks that this thread
+ * holds. That child does not use CUDA. */
 static bool is_drivers_own(void)
 {
     return spw_driver_inside();
@@ -47,7 +47,7 @@ static void child(void)
     }
     atomic_store(&spw_process.state, SPW_PROCESS_CHILD);
     spw_migrate_barrier_reset();
-    /* Before the pools are closed, which counts: the parent's figures are not touched. */
+    /* Before the pools are closed, since closing changes counters: the parent's must not change. */
     spw_track_ops.forget();
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *device = &spw_process.devices[i];
@@ -66,7 +66,7 @@ static void child(void)
     spw_track_tensor_map_reset();
     spw_track_arguments_forget_layouts();
     spw_track_mappings_reset();
-    spw_track_ops.forget(); /* what closing counted */
+    spw_track_ops.forget(); /* the counts of closing */
 }
 
 void spw_intercept_fork_watch(void)

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* The gauge of a kind, and the direction it moves in. */
+/* Adds an entry to the counter of its kind (`up`), or subtracts it. */
 static void move(const struct spw_ledger_entry *entry, bool up)
 {
     struct spw_device *device = &spw_process.devices[entry->ordinal];
@@ -83,9 +83,9 @@ void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
     }
 }
 
-/* What there was too little of: below the limits of device and host together or, when the device
- * is full before that, of what it gave. 0 when enough was free, but in pieces that could not be
- * joined. */
+/* The bytes that were missing below the limits of device and host together; when the device was
+ * full before its limit, below the memory it gave. 0 when enough was free, but in pieces that could
+ * not be joined. */
 static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum spw_err err)
 {
     uint64_t most = (err == SPW_E_LIMIT ? usage->limit : usage->committed) + usage->host_limit;
@@ -106,7 +106,7 @@ static void note_refusal(const struct spw_oom *oom)
     spw_stats_refuse(device->refusal, oom->api, number, oom->bytes, oom->missing_bytes);
 }
 
-/* What the host tier holds and what the machine has left, when there is a tier; else nothing. */
+/* Describes the use of the host tier and the memory left on the machine; empty without a tier. */
 static void describe_host(const struct spw_pool_usage *usage, char *text, size_t capacity)
 {
     char used[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], free[SPW_SIZE_TEXT], group[SPW_SIZE_TEXT];
@@ -117,10 +117,10 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     if (usage->host_limit == 0) {
         return;
     }
-    length = snprintf(text, capacity, "; on the host %s of %s", spw_size_text(usage->host, used),
+    length = snprintf(text, capacity, "; host memory %s of %s", spw_size_text(usage->host, used),
                       spw_size_text(usage->host_limit, most));
     if (spw_track_driver()->simulated != NULL) {
-        return; /* so is the machine, and it has what the limit says */
+        return; /* the machine is simulated, too: its memory is the limit */
     }
     spw_migrate_host_memory(&memory);
     length += snprintf(text + length, capacity - (size_t)length, ", the machine has %s available",
@@ -153,7 +153,7 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
         .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
     };
     note_refusal(&oom);
-    spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)%s",
+    spw_say("out of memory on device %d: requested %s, live %s, committed %s, limit %s (%s)%s",
             device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
             spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
             spw_err_name(err), host);

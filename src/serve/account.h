@@ -1,7 +1,6 @@
-/* Accounting of what the real driver answers: memory that passed, out of memory, lost runtime
- * calls.
+/* Accounting of the real driver's allocations, and of requests that are refused.
  *
- * Locking: those of the ledger and the pools, inside. */
+ * Locking: spw_locks.ledger and the pools' locks, inside. */
 #pragma once
 
 #include "track/process.h"
@@ -27,13 +26,13 @@ void spw_serve_account_free_begin(CUdeviceptr address, struct spw_passed_free *r
 /* To be called after it with its result, which is returned: a free that failed is undone. */
 CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult result);
 
-/* An allocation of `site` is refused: counts it, notes what was missing, tells the user (oom.h),
- * writes the statistics file. `api` is the driver's function; the runtime's is named instead where
- * the call came from there. Returns CUDA_ERROR_OUT_OF_MEMORY. */
+/* Refuses an allocation of call site `site`: counts it, reports it to the user (oom.h) and writes
+ * the statistics file. `api` is the driver's function; a call that came through the runtime is
+ * reported under the runtime's function. Returns CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
                                uint64_t bytes, uint32_t site, enum spw_err err);
 
-/* The size that is accounted for an allocation of `bytes`. */
+/* The accounted size of an allocation of `bytes`. */
 static inline uint64_t spw_serve_account_round(uint64_t bytes)
 {
     return (bytes + 511) & ~UINT64_C(511);

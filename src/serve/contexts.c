@@ -1,8 +1,8 @@
-/* Contexts and streams, as far as memory depends on them.
+/* The end of contexts and streams.
  *
- * Blocks belong to the context they were allocated in and go with it. When it is the last one seen
- * on its device, the whole pool goes, orderly and before the context, and the next use makes a new
- * one. At the end of the process everything goes by itself. */
+ * Blocks belong to the context that they were allocated in and are freed with it. With the last
+ * known context of a device its pool is closed, before the context is destroyed; the next use opens
+ * another. At the end of the process nothing is closed. */
 #include "track/arguments.h"
 #include "track/capture.h"
 #include "track/contexts.h"
@@ -59,7 +59,7 @@ CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 
 /* ---- contexts that begin ---- */
 
-/* A new context is current now: fences of its device have to cover it from here on. */
+/* A new context is current: from now on the fences of its device include it. */
 static CUresult began(CUresult result)
 {
     if (result == CUDA_SUCCESS) {
@@ -97,7 +97,7 @@ CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateP
 
 /* ---- contexts that end ---- */
 
-/* Waits for everything a context was given to do. */
+/* Waits for all work of a context. */
 static void synchronize(CUcontext context, int ordinal)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -109,8 +109,8 @@ static void synchronize(CUcontext context, int ordinal)
     }
 }
 
-/* Closes the pool whose last context is gone. A dead context that is still current would make every
- * call fail, so it steps aside meanwhile. */
+/* Closes the pool whose last context is gone. If the destroyed context is still current, every call
+ * would fail, so it is popped meanwhile. */
 static void close_without_context(struct spw_device *device, CUcontext context)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -127,7 +127,7 @@ static void close_without_context(struct spw_device *device, CUcontext context)
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context);
 }
 
-/* Forgets a context of the device: before it goes, or, `gone`, after. */
+/* Forgets a context of the device: before it is destroyed, or after (`gone`). */
 static void lose(struct spw_device *device, CUcontext context, bool gone)
 {
     size_t cursor = 0;
@@ -151,7 +151,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     spw_track_device_forget_context(context);
 }
 
-/* The device of a context whose end matters; -1 when there is none. */
+/* The ordinal of a context's device; -1 when nothing has to be done at the context's end. */
 static int ordinal_of(CUcontext context)
 {
     return context == NULL || atomic_load(&spw_process.leaving) ? -1
@@ -179,7 +179,7 @@ CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
     return spw_track_driver()->cuCtxDestroy(ctx);
 }
 
-/* A green context's memory is its primary context's; only its streams go. */
+/* A green context's memory belongs to its primary context; only its streams end. */
 CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -213,7 +213,8 @@ static bool is_active(const struct spw_device *device)
            active != 0;
 }
 
-/* The primary context of a device, if there is one and its end matters: NULL otherwise. */
+/* The primary context of a device; NULL when it is not active or nothing has to be done at its end.
+ */
 static CUcontext primary_of(CUdevice dev)
 {
     const struct spw_device *device = spw_track_device_of(dev);
@@ -240,7 +241,7 @@ CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
     return spw_track_driver()->cuDevicePrimaryCtxReset(dev);
 }
 
-/* Whether a release is the last one is known only afterwards. */
+/* Only after a release it is known if it was the last one. */
 static CUresult released(CUdevice dev, CUcontext primary, CUresult result)
 {
     struct spw_device *device = spw_track_device_of(dev);

@@ -13,7 +13,7 @@
 
 enum { LINES_MOST = 100, LINE_SITE = 600, LINE_FRAMES = 3 };
 
-/* What is known of a call site. */
+/* The rules and a call site. */
 struct spw_policy_memo {
     _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
     _Atomic uint64_t told;       /* rules whose line was written */
@@ -33,7 +33,7 @@ static bool asks_for_count(const struct spw_policy *policy)
     return false;
 }
 
-/* Gives each region a number; when there are too many, what is left goes without. */
+/* Gives each region a number; regions beyond the last number have no effect. */
 static void number_regions(const struct spw_policy *policy, const char *file)
 {
     const char *names[SPW_REGIONS];
@@ -87,7 +87,7 @@ bool spw_serve_decision_open(struct spw_policy *policy, const char *file)
 
 /* ---- the sites ---- */
 
-/* Puts a site into words, with native frames if they are asked for. */
+/* Describes a site by the names that rules match, with native frames if they are needed. */
 static void describe(uint32_t number, bool native, struct spw_callsite_words *ret_words)
 {
     const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
@@ -130,7 +130,7 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
     int saved = errno;
 
     if (line == LINES_MOST) {
-        spw_say("policy: no more lines about call sites");
+        spw_say("policy: no further call sites are logged");
     }
     if (line >= LINES_MOST) {
         return;
@@ -144,7 +144,7 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
     words.facts.native_count =
         words.facts.native_count < LINE_FRAMES ? words.facts.native_count : LINE_FRAMES;
     (void)spw_callsite_print(&words.facts, NULL, where, sizeof(where));
-    spw_say("policy: rule %s decides on device %d: first %s at %s", rule->name, device->ordinal,
+    spw_say("policy: rule %s matches on device %d: first %s at %s", rule->name, device->ordinal,
             spw_size_text(bytes, size), where);
     errno = saved;
 }
@@ -209,7 +209,7 @@ bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, ui
     return true;
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 static uint64_t bit_of(const struct spw_policy_rule *rule)
 {
@@ -227,9 +227,9 @@ void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_
 {
     spw_counter_add(&spw_serve_decision_tally(device, rule)->unmet, 1);
     if ((atomic_fetch_or(&spw_process.policy.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
-        spw_say("policy: rule %s cannot be followed on device %d: %s; its blocks are treated as "
-                "without it",
-                rule->name, device->ordinal, why);
+        spw_say(
+            "policy: rule %s cannot be applied on device %d: %s; its blocks are placed without it",
+            rule->name, device->ordinal, why);
     }
 }
 
@@ -246,10 +246,10 @@ static void tell_beyond(const struct spw_device *device, const struct spw_decisi
                0) {
         return;
     }
-    spw_say("policy: rule %s passes its limit of %s on device %d: it holds %s, and %s more %s",
+    spw_say("policy: rule %s exceeds its limit of %s on device %d: it holds %s, and %s more %s",
             rule->name, spw_size_text(decision->wish.most_bytes, most), device->ordinal,
             spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
-            spw_size_text(bytes, asked), fails ? "are refused" : "are asked for");
+            spw_size_text(bytes, asked), fails ? "are refused" : "are requested");
 }
 
 bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,

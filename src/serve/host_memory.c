@@ -1,5 +1,5 @@
-/* Page-locked host memory of the program: the driver's, accounted to the current device. And
- * managed memory, which is not. Kernels may find addresses in both. */
+/* Page-locked host memory, which is accounted to the current device, and managed memory. The driver
+ * allocates both; kernels may read addresses from both. */
 #include "serve/account.h"
 #include "serve/handlers.h"
 #include "track/spill.h"

@@ -1,4 +1,4 @@
-/* The beginning: cuInit of the program. */
+/* cuInit: spillway starts when the program initialises CUDA. */
 #include "serve/handlers.h"
 #include "track/process.h"
 

@@ -35,7 +35,7 @@ static bool is_first(uint32_t site)
 
 /* ---- gathering ---- */
 
-/* What the driver says of the device; nothing while another device's context is current. */
+/* Asks the driver for the device's memory, unless another device's context is current. */
 static void ask_device(const struct spw_device *device, struct spw_stats_oom *report)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -64,7 +64,7 @@ static void ask_pool(struct spw_pool *pool, struct spw_stats_oom *report)
     report->host_limit_bytes = usage.host_limit;
 }
 
-/* Of a simulated machine only what is locked is taken. */
+/* On a simulated machine only locked memory counts as used. */
 static void ask_host(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
@@ -80,7 +80,7 @@ static void ask_host(const struct spw_device *device, struct spw_stats_oom *repo
                                        : memory.available;
 }
 
-/* A library of another machine's devices would tell of them: the simulated GPU has its own. */
+/* A simulated GPU has a simulated NVML; NVIDIA's would report the real devices. */
 static void ask_others(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t ours = report->committed_bytes + spw_counter_get(&device->counters->passed_bytes);
@@ -151,25 +151,27 @@ static void say_device(const struct spw_stats_oom *report)
         spw_say("  device: %s of %s free", spw_size_text(report->free_bytes, free),
                 spw_size_text(report->total_bytes, total));
     }
-    spw_say("  pool: %s free inside, the largest piece %s, fragmentation %" PRIu64 " %%",
+    spw_say("  pool: %s unused, largest free range %s, fragmentation %" PRIu64 " %%",
             spw_size_text(report->spare_bytes, spare),
             spw_size_text(report->largest_free_bytes, largest),
             report->spare_bytes > 0 ? split * 100 / report->spare_bytes : 0);
 }
 
-/* Without NVML, all that is not the pool's in one. */
+/* Without NVML, this process and others are one figure. */
 static void say_others(const struct spw_stats_oom *report)
 {
     char own[SPW_SIZE_TEXT], others[SPW_SIZE_TEXT];
     uint64_t used = report->total_bytes - report->free_bytes;
 
     if (report->usage_known) {
-        spw_say("  beside the pool: %s of this process (context, code, libraries), %s of others",
+        spw_say("  outside the pool: %s of this process (context, code, libraries), %s of other "
+                "processes",
                 spw_size_text(report->own_other_bytes, own),
                 spw_size_text(report->other_process_bytes, others));
     } else if (used > report->committed_bytes) {
-        spw_say("  beside the pool: %s of this process (context, code, libraries) and of others",
-                spw_size_text(used - report->committed_bytes, own));
+        spw_say(
+            "  outside the pool: %s of this process (context, code, libraries) and other processes",
+            spw_size_text(used - report->committed_bytes, own));
     }
 }
 
@@ -192,7 +194,7 @@ static void say_holders(const struct spw_stats_oom *report)
     }
     spw_say("  held by %" PRIu64 " call site%s%s", report->holding_sites,
             report->holding_sites == 1 ? "" : "s",
-            report->holding_sites > SPW_STATS_HOLDERS ? ", most by these:" : ":");
+            report->holding_sites > SPW_STATS_HOLDERS ? ", the largest:" : ":");
     for (int i = 0; i < report->holder_count; i++) {
         const struct spw_stats_holder *holder = &report->holders[i];
 
@@ -201,7 +203,7 @@ static void say_holders(const struct spw_stats_oom *report)
     }
 }
 
-/* The rule, and what else would have to be otherwise for it to help. */
+/* The rule that would help, and the option that it needs. */
 static void say_rule(const struct spw_stats_oom *report)
 {
     uint64_t wanted = report->host_bytes + report->rule_bytes;
@@ -218,7 +220,7 @@ static void say_rule(const struct spw_stats_oom *report)
         (void)snprintf(needs, sizeof(needs), " with SPILLWAY_HOST_LIMIT of %s or more",
                        spw_size_text(wanted, limit));
     }
-    spw_say("  this rule of a policy would have had %s on the host%s:",
+    spw_say("  this policy rule would have placed %s on the host%s:",
             spw_size_text(report->rule_bytes, bytes), needs);
     spw_say("  %s", report->rule);
 }
@@ -232,7 +234,7 @@ void spw_serve_oom_report(const struct spw_oom *oom)
     }
     gather(oom, report);
     atomic_fetch_add(&report->count, 1);
-    spw_say("  asked by %s (%s)", report->label, report->api);
+    spw_say("  requested by %s (%s)", report->label, report->api);
     say_device(report);
     say_others(report);
     say_host(report);

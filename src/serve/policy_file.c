@@ -36,7 +36,7 @@ static const char *own_folder(char buffer[PATH_MAX])
     return buffer;
 }
 
-/* A file that was read, or what is wrong with it. */
+/* The policy that was read, or a complaint. */
 struct reading {
     struct spw_policy *policy;
     char path[PATH_MAX];
@@ -55,8 +55,8 @@ static void complain(const char *name, const char *base,
         first = complaints->items[0];
     }
     (void)snprintf(reading->complaint, sizeof(reading->complaint),
-                   "%.200s:%zu:%zu: %.400s%s%s%s; the default policy is used (spillway policy "
-                   "check %.200s says all)",
+                   "%.200s:%zu:%zu: %.400s%s%s%s; the default policy is used (run spillway "
+                   "policy check %.200s)",
                    name, first.line, first.column, first.text,
                    nearest != NULL ? " (did you mean \"" : "", nearest != NULL ? nearest : "",
                    nearest != NULL ? "\"?)" : "", name);
@@ -72,10 +72,9 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     (void)snprintf(ret_reading->path, sizeof(ret_reading->path), "%s",
                    spw_policy_find(name, base, buffer));
     if (!spw_policy_json_open(base, &json)) {
-        (void)snprintf(ret_reading->complaint, sizeof(ret_reading->complaint),
-                       "%.200s: libcjson.so.1 is not found, expected it to read policies; the "
-                       "default policy is used",
-                       name);
+        (void)snprintf(
+            ret_reading->complaint, sizeof(ret_reading->complaint),
+            "%.200s: cannot read policies without libcjson.so.1; the default policy is used", name);
         return;
     }
     ret_reading->policy = spw_policy_load(ret_reading->path, &json, &complaints);
@@ -86,7 +85,7 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     spw_policy_complaints_fini(&complaints);
 }
 
-/* What the policy's rules ask of sites that are not noted. */
+/* Reports rules that match on frames which call sites do not record. */
 static void check_sites(const struct spw_policy *policy)
 {
     int sites = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
@@ -117,8 +116,8 @@ static void install(const struct reading *reading)
     check_sites(reading->policy);
 }
 
-/* Several threads may read it at once: the first to be done installs it, and the others wait for
- * that, which asks nobody. */
+/* Several threads may read the file at once: the first to finish puts it into force, and the others
+ * wait for that. Nothing in between asks the dynamic loader. */
 void spw_serve_policy_open_once(void)
 {
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;

@@ -1,12 +1,12 @@
-/* Waiting: when the program itself waits for the device, it tells which freed memory has no work
- * pending any more, at the price of no driver call. */
+/* Synchronisation. When the program waits for the device, the pools learn without a driver call
+ * which freed memory has no work pending. */
 #include "track/contexts.h"
 #include "track/device.h"
 #include "serve/handlers.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
-/* How far every open pool had got when the wait began. */
+/* The open pools and their clocks when the wait began. */
 struct moment {
     struct spw_pool *pools[SPW_PROCESS_DEVICES];
     uint64_t clocks[SPW_PROCESS_DEVICES];
@@ -24,7 +24,7 @@ static void take_moment(struct moment *ret_moment)
 
 /* ---- streams ---- */
 
-/* The stream is copied: what spw_track_stream_get returned does not outlive the wait. */
+/* The stream is a copy: the result of spw_track_stream_get is not valid after the wait. */
 static CUresult waited_for_stream(CUresult result, const struct moment *moment,
                                   const struct spw_stream *stream)
 {
@@ -72,7 +72,7 @@ static bool is_only_context(int ordinal)
            spw_track_contexts_next(ordinal, &cursor) == NULL;
 }
 
-/* A context's work is the whole device's when no other context was seen there. */
+/* The only known context of a device has all its work. */
 static CUresult waited_for_context(CUresult result, const struct moment *moment, int ordinal)
 {
     if (result == CUDA_SUCCESS && ordinal >= 0 && moment->pools[ordinal] != NULL &&

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* ---- what is charged ---- */
+/* ---- charges ---- */
 
 static enum spw_err charge(const struct spw_piece *piece)
 {
@@ -43,8 +43,8 @@ static void discharge(const struct spw_piece *piece)
     }
 }
 
-/* Called when a reference or a mapping of the piece has gone, without the lock. */
-static void bury(struct spw_piece *piece)
+/* Ends a piece without references and mappings. */
+static void end_piece(struct spw_piece *piece)
 {
     discharge(piece);
     free(piece);
@@ -52,7 +52,8 @@ static void bury(struct spw_piece *piece)
 
 /* ---- handles ---- */
 
-/* Which device a cuMemCreate is for; NULL when it is none of the visible ones. */
+/* The device that a cuMemCreate is charged to; NULL when it is not a visible one. *ret_host: it is
+ * for host memory. */
 static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_host)
 {
     const struct spw_stream_info *here;
@@ -65,8 +66,7 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
     return here == NULL ? &spw_process.devices[0] : &spw_process.devices[here->ordinal];
 }
 
-/* Charges a piece that has no room on its device to the host, where *prop says it is to be created.
- */
+/* Charges a piece that has no room on its device to the host, and changes *prop accordingly. */
 static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
                                 enum spw_err err, CUmemAllocationProp *prop)
 {
@@ -86,7 +86,7 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
 
 /* ---- by a policy ---- */
 
-/* Enters a piece in the tally of its rule; past the limit, as the rule says. */
+/* Enters a piece in the tally of its rule; beyond the rule's limit, as its `then` says. */
 static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, struct spw_piece *piece,
                           struct spw_decision *decision)
 {
@@ -104,8 +104,8 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
     return err;
 }
 
-/* Charges a piece to where a rule wishes it. What belongs to the program cannot be cut: it is on
- * one tier. */
+/* Charges a piece as its rule asks. The program's own physical memory cannot be split between
+ * tiers. */
 static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *piece,
                                    struct spw_decision *decision, CUmemAllocationProp *prop)
 {
@@ -121,7 +121,7 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *
     }
     if (decision->wish.host_permille > 0 || decision->wish.lazy) {
         spw_serve_decision_unmet(device, decision->rule,
-                                 "memory of the program's own is on one tier");
+                                 "memory from cuMemCreate cannot be split between device and host");
     }
     if (decision->wish.on_host) {
         if (charge_host(device, piece, SPW_E_LIMIT, prop) == SPW_OK) {
@@ -156,8 +156,8 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct spw_piece
     return err == SPW_E_LIMIT ? charge_host(device, piece, err, prop) : err;
 }
 
-/* What became of a piece that could not be charged. */
-static void forget(struct spw_piece *piece)
+/* Frees a piece that could not be charged. */
+static void drop_piece(struct spw_piece *piece)
 {
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[piece->ordinal]);
 
@@ -176,7 +176,7 @@ static CUresult create(struct spw_device *device, struct spw_piece *piece,
     struct spw_piece refused = *piece;
     CUresult result;
 
-    refused.rule = 0; /* its tally goes on with the piece */
+    refused.rule = 0; /* the piece stays in the tally */
     SPW_FORWARD(result, driver->cuMemCreate(handle, piece->bytes, prop, flags));
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
         charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
@@ -195,7 +195,7 @@ static CUresult settle(struct spw_piece *piece, const CUmemGenericAllocationHand
     uint32_t site = piece->site;
 
     if (result != CUDA_SUCCESS || !spw_track_mappings_add(*handle, piece)) {
-        bury(piece);
+        end_piece(piece);
     } else if (device != NULL) {
         spw_counter_add(&device->counters->vmm_creates, 1);
     }
@@ -231,12 +231,12 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         if (err == SPW_E_LIMIT || err == SPW_E_QUOTA) {
             uint32_t site = piece->site;
 
-            forget(piece);
+            drop_piece(piece);
             return spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", size,
                                          site, err);
         }
         if (err != SPW_OK) {
-            forget(piece);
+            drop_piece(piece);
             piece = NULL;
         }
     }
@@ -260,7 +260,7 @@ CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
         return result;
     }
     if (spw_track_mappings_is_unused(piece)) {
-        bury(piece);
+        end_piece(piece);
     }
     return result;
 }
@@ -289,13 +289,13 @@ CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
         struct spw_piece *gone = spw_track_mappings_unmap(at, &bytes);
 
         if (gone != NULL) {
-            bury(gone);
+            end_piece(gone);
         }
     }
     return result;
 }
 
-/* A block has no handle of its own: that of a chunk would let the caller map other blocks too. */
+/* A block has no handle of its own: with a chunk's handle the caller could map other blocks. */
 CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)addr;

@@ -24,8 +24,8 @@ static size_t place_of(uintptr_t function, uint32_t generation)
     return (size_t)(hash >> 50);
 }
 
-/* Enters the sizes of the parameters, of a function or of a kernel that belongs to no context yet.
- * The result is that behind the last one. */
+/* Enters the sizes of the parameters of a function, or of a kernel that belongs to no context yet
+ * (`kernel`). Returns the driver's answer to the question after the last parameter. */
 static CUresult enter_sizes(struct spw_layout *layout, CUfunction function, bool kernel)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -76,13 +76,13 @@ static void learn(struct spw_layout *layout, CUfunction function)
         result = enter_sizes(layout, function, /* kernel */ true);
         kernel = layout->count > 0;
     }
-    /* That is the answer behind the last parameter, but to a bad handle as well. A kernel without
-     * any reaches but the globals of its module, and what they hold is not known. */
+    /* The driver gives this answer after the last parameter, and to a bad handle as well. A kernel
+     * without parameters reaches only the globals of its module, whose content is unknown. */
     layout->known = layout->count > 0 && result == CUDA_ERROR_INVALID_VALUE;
     layout->direct = layout->known && has_direct_name(function, kernel);
 }
 
-/* Fills in a free place, unless somebody else has done so meanwhile. */
+/* Fills a free entry, unless another thread has done so meanwhile. */
 static void enter(struct spw_layout *layout, CUfunction function, uint32_t generation)
 {
     spw_lock(&spw_locks.layouts);
@@ -144,7 +144,7 @@ void spw_track_arguments_add(struct spw_arguments *use, uint64_t word)
     }
 }
 
-/* The same of a kernel's argument, which may lead it to more. */
+/* Adds a kernel's argument; memory that holds addresses may lead the kernel to other memory. */
 static void follow(struct spw_arguments *use, uint64_t word)
 {
     struct spw_pool *pool;
@@ -158,7 +158,8 @@ static void follow(struct spw_arguments *use, uint64_t word)
     }
 }
 
-/* Adds what may be addresses in one parameter, or several in a row: plain, or in a tensor map. */
+/* Adds every possible address in one parameter, or in a buffer of all: plain words and tensor maps.
+ */
 static void look_through(struct spw_arguments *use, const unsigned char *param, size_t bytes)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
@@ -228,7 +229,7 @@ void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream
 
 void spw_track_arguments_note(const struct spw_arguments *use)
 {
-    /* One that is inside another is a part of it. */
+    /* A call inside another call is a part of the outer one, which was recorded. */
     for (int i = 0; spw_migrate_barrier_thread.depth == 1 && i < spw_process.device_count; i++) {
         if (SPW_UNLIKELY(use->first)) {
             spw_track_spill_meet_kernel(&spw_process.devices[i]);

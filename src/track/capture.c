@@ -19,7 +19,7 @@ static size_t find(uint64_t id)
     return i;
 }
 
-/* What is allocated now may be named by a graph: it stays where it is. */
+/* Keeps all live blocks where they are: a captured graph may name them. */
 static void fix_blocks(void)
 {
     for (int i = 0; i < spw_process.device_count; i++) {
@@ -31,8 +31,8 @@ static void fix_blocks(void)
     }
 }
 
-/* Lets the calls of our own end that did not see the new capture counted. They are made under the
- * lock of a pool or, to open one, of this layer. */
+/* Waits until our own driver calls have ended that began before the capture was counted. They are
+ * made under the lock of a pool or, when a pool is opened, under spw_locks.process. */
 static void let_own_calls_end(void)
 {
     spw_lock(&spw_locks.process);

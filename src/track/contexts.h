@@ -1,6 +1,6 @@
 /* The contexts that were seen and still exist, each with its device and its legacy default stream.
  *
- * Locking: a mutex inside; nothing is called with it held. */
+ * Locking: spw_locks.contexts; nothing is called with it held. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,5 +29,5 @@ bool spw_track_contexts_remove(CUcontext context, struct spw_stream_info *ret_in
  * after the last. */
 CUcontext spw_track_contexts_next(int ordinal, size_t *cursor);
 
-/* In a child after fork: an empty table for the child. */
+/* In a child after fork: empties the table. */
 void spw_track_contexts_reset(void);

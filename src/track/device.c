@@ -11,7 +11,7 @@ static void note_context(struct spw_pool *pool, void *vm, CUcontext context, boo
     spw_pool_unlock(pool);
 }
 
-/* Tells the seam of a device's pool the contexts of another, or of its own. */
+/* Tells the backend of a device's pool the contexts of device `ordinal`. */
 static void note_contexts(const struct spw_device *device, struct spw_pool *pool, void *vm,
                           int ordinal)
 {
@@ -23,7 +23,7 @@ static void note_contexts(const struct spw_device *device, struct spw_pool *pool
     }
 }
 
-/* Tells a new pool's seam what was seen and granted before it was there. */
+/* Tells the backend of a new pool the contexts and access rights from before it was opened. */
 static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
 {
     note_contexts(device, pool, vm, device->ordinal);
@@ -59,7 +59,7 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
             device->tier = tier;
             atomic_store_explicit(&device->pool, pool, memory_order_release);
         } else {
-            spw_log(SPW_LOG_ERROR, "device %d: no pool (%s): its memory is left to the driver",
+            spw_log(SPW_LOG_ERROR, "device %d: no pool (%s): the driver serves its memory",
                     device->ordinal, spw_err_name(err));
             atomic_store(&device->failed, true);
         }
@@ -103,7 +103,7 @@ void spw_track_device_retire_stream(const struct spw_stream *stream)
     }
 }
 
-/* Whether memory of `device` is used from contexts of device `ordinal`. */
+/* True when contexts of device `ordinal` may use memory of `device`. */
 static bool is_used_from(const struct spw_device *device, int ordinal)
 {
     return device->ordinal == ordinal ||
@@ -149,7 +149,7 @@ CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAc
     spw_lock(&spw_locks.process);
     pool = spw_track_device_opened(device);
     if (pool != NULL) {
-        /* They stay when access is taken away: what was submitted may be under way still. */
+        /* Contexts stay known when access is taken away, since their work may not have ended. */
         note_contexts(device, pool, device->vm, accessor);
         spw_pool_lock(pool);
         changed = spw_track_ops.grant(device->vm, accessor, access);

@@ -122,9 +122,9 @@ static void add_holder(const struct spw_block *block)
 
 /* ---- copies ---- */
 
-/* Whether a launch can reach what is at an address that is not ours and not known to be mapped, as
- * a global of a module or memory that passed. Memory of the host that CUDA knows nothing of is an
- * error to the driver. */
+/* True when an address that is neither ours nor mapped is device memory, which a launch can reach:
+ * a global of a module, or an allocation of the driver. For host memory that CUDA does not know the
+ * driver answers an error. */
 static bool is_of_a_device(uint64_t address)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -136,7 +136,7 @@ static bool is_of_a_device(uint64_t address)
            type == CU_MEMORYTYPE_DEVICE;
 }
 
-/* Addresses go to memory at `to`. */
+/* Addresses are copied to memory at `to`. */
 static void hold(uint64_t to)
 {
     struct spw_pool *pool;
@@ -151,14 +151,14 @@ static void hold(uint64_t to)
     }
 }
 
-/* Whether a word may be an address of an arena at all, which most data is not: that is told by its
- * highest bits. */
+/* True when the highest bits of a word are those of an address in an arena. Most data fails this.
+ */
 static bool may_be_address(uint64_t word)
 {
     return (word >> 32 != 0) & (word >> 57 == 0);
 }
 
-/* Whether it is that of a live block. */
+/* True when a word is the address of a live block. */
 static bool is_address(uint64_t word)
 {
     struct spw_pool *pool;
@@ -168,7 +168,7 @@ static bool is_address(uint64_t word)
            spw_pool_find(pool, word, &block);
 }
 
-/* Words are looked at in groups, without a branch for each. */
+/* Tests words in groups, without a branch for each word. */
 static bool has_address(const uint64_t *words, size_t count)
 {
     for (size_t at = 0; at < count; at += GROUP) {
@@ -198,8 +198,8 @@ static bool has_tensor_map(const uint64_t *words, size_t count)
     return false;
 }
 
-/* Whether bytes of the host, which will lie at `to`, have addresses among them. Those that cannot
- * be read may have. */
+/* True when there may be addresses among `bytes` of host memory at `from`, which are copied to
+ * `to`. Memory that cannot be read may hold addresses. */
 static bool carries(uint64_t to, uint64_t from, size_t bytes)
 {
     uint64_t chunk[CHUNK / WORD];
@@ -238,7 +238,7 @@ void spw_track_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
     }
 }
 
-/* Rows of rows. Bytes. */
+/* A copy of `depth` layers of `height` rows. In bytes. */
 struct volume {
     uint64_t to, from;
     size_t width, height, depth;
@@ -267,7 +267,7 @@ static void copy_volume(const struct volume *volume)
     }
 }
 
-/* One end of a copy that the driver describes by fields of its own: 0 for an array. */
+/* The address of one end of a copy, `src` or `dst`; 0 for an array. */
 #define FIRST_OF(copy, end)                                                                        \
     ((copy)->end##MemoryType == CU_MEMORYTYPE_ARRAY  ? 0                                           \
      : (copy)->end##MemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)(copy)->end##Host      \

@@ -6,10 +6,10 @@
 
 #include "track/process.h"
 
-/* The device of a driver handle; NULL when there is none. */
+/* The device with a driver's handle; NULL when there is none. */
 struct spw_device *spw_track_device_of(CUdevice handle);
 
-/* The device whose default memory pool this is; NULL when it is no default pool. */
+/* The device that has this default memory pool; NULL when it is not a default pool. */
 struct spw_device *spw_track_device_of_pool(CUmemoryPool pool);
 
 /* The pool of a device if it is open, else NULL. */
@@ -18,7 +18,7 @@ static inline struct spw_pool *spw_track_device_opened(struct spw_device *device
     return atomic_load_explicit(&device->pool, memory_order_acquire);
 }
 
-/* The device in whose pool `address` lies, and the pool; NULL when it is not ours. */
+/* The device, and *ret_pool, whose pool contains an address; NULL when none does. */
 static inline struct spw_device *spw_track_device_owner(CUdeviceptr address,
                                                         struct spw_pool **ret_pool)
 {

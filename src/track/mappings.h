@@ -1,8 +1,8 @@
 /* The program's own physical memory (cuMemCreate): by handle, and by the addresses that it is
  * mapped at.
  *
- * Locking: a mutex inside; nothing is called with it held. A piece that is entered belongs to the
- * table; the caller that is told of the last reference or mapping owns and frees it. */
+ * Locking: spw_locks.mappings; nothing is called with it held. The table owns the pieces in it; the
+ * caller that learns of the last reference or mapping owns the piece then and frees it. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,5 +47,5 @@ struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes
  * mapping: adds a reference. */
 void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address);
 
-/* In a child after fork: empty tables for the child. */
+/* In a child after fork: empties the tables. */
 void spw_track_mappings_reset(void);

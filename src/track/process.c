@@ -11,8 +11,7 @@ _Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("ini
 
 struct spw_driver *spw_track_load(bool load)
 {
-    /* Opened without a lock, for the dynamic loader has one that our caller may hold; the first to
-     * finish wins. */
+    /* No lock, since the caller may hold the dynamic loader's: the first thread to finish wins. */
     struct spw_driver *mine = spw_driver_open(load);
     struct spw_driver *known = NULL;
 

@@ -7,58 +7,60 @@
 
 #include "track/state.h"
 
-/* An entry that programs find under its own name. */
+/* A function that is exported under its own name. */
 #define SPW_EXPORT              __attribute__((visibility("default")))
 #define SPW_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define SPW_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* What this layer needs of those beside it; defined by preload.c, the only file that knows all.
- * Members are called with spw_locks.process held, those with a `vm` with the pool's lock as well,
- * unless they say otherwise. */
+/* Functions that this folder calls and that need folders beside or above it; preload.c defines
+ * them. They are called with spw_locks.process held, and with the pool's lock if they have a `vm`,
+ * unless their comment says otherwise. */
 struct spw_track_ops {
     /* Reads the policy. No lock: the dynamic loader is asked. May be called more than once. */
     void (*prepare)(void);
     /* Reads options, opens log and statistics, sets spw_process.mode and check and every device's
      * counters, watches for fork. CUDA is initialised and the devices are known. */
     void (*start)(struct spw_process *process);
-    /* Makes the pool of a device, the seam below it and the tier, NULL if there is to be none;
-     * `context` is one of the device's, or NULL when none is known. No pool lock. */
+    /* Makes the pool of a device, its backend and its host tier (NULL: spilling is off). `context`
+     * is a context of the device, NULL when none is known. No pool lock. */
     enum spw_err (*open)(struct spw_device *device, CUcontext context, struct spw_pool **ret_pool,
                          void **ret_vm, struct spw_migrate **ret_tier);
-    /* Gives back what open made. No pool lock. */
+    /* Destroys the pool and the backend. No pool lock. */
     void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
-    /* The host node of the tier's chunks. No lock. */
+    /* The NUMA node on which the backend creates host memory. No lock. */
     int (*host_node)(void *vm);
-    /* Lets device `accessor` reach what is mapped from now on, or not any more. True when that
-     * changed something. */
+    /* Sets the access of device `accessor` to memory that is mapped from now on. True when it
+     * changed. */
     bool (*grant)(void *vm, int accessor, CUmemAccess_flags access);
-    /* A context of the device, or of a peer that may reach its memory, was seen for the first time,
-     * or is about to go. */
+    /* A context was seen for the first time, or is about to be destroyed: of the device, or of a
+     * peer that may reach its memory. */
     void (*note_context)(void *vm, CUcontext context, bool peer);
     void (*forget_context)(void *vm, CUcontext context);
     /* Writes the statistics file. No lock. */
     void (*report)(void);
-    /* In a child after fork: the parent's statistics are not ours. */
+    /* In a child after fork: detaches from the parent's statistics. */
     void (*forget)(void);
 };
 
 extern const struct spw_track_ops spw_track_ops;
 
-/* A call of the runtime that is under way on this thread. */
+/* The call of the CUDA runtime that is under way on this thread. */
 struct spw_track_call {
     enum spw_fn fn;     /* SPW_FN_COUNT: none */
-    const void *caller; /* where the program called it */
-    bool arrived;       /* it came through a driver door */
+    const void *caller; /* its return address */
+    bool arrived;       /* a driver function was entered on its behalf */
 };
 
 extern _Thread_local struct spw_track_call spw_track_call
     __attribute__((tls_model("initial-exec")));
 
-/* The slow halves of the inline functions below. */
+/* The slow paths of the inline functions below. */
 struct spw_driver *spw_track_load(bool load);
 bool spw_track_start_late(void);
 
-/* The real driver, loaded if nobody has; never NULL: without one its functions answer an error. */
+/* The real driver, loaded at first use. Never NULL: without a driver, its functions return an
+ * error.
+ */
 static inline struct spw_driver *spw_track_driver(void)
 {
     struct spw_driver *driver = atomic_load_explicit(&spw_process.driver, memory_order_acquire);
@@ -66,7 +68,7 @@ static inline struct spw_driver *spw_track_driver(void)
     return SPW_LIKELY(driver != NULL) ? driver : spw_track_load(true);
 }
 
-/* Whether a call of the program is ours to answer: not one of our own, and CUDA is in use. */
+/* True when spillway serves the call: it is not one of our own, and CUDA is initialised. */
 static inline bool spw_track_serves(void)
 {
     if (SPW_UNLIKELY(spw_driver_inside())) {
@@ -80,8 +82,8 @@ static inline bool spw_track_serves(void)
 /* The real driver if it is loaded, else NULL. */
 struct spw_driver *spw_track_loaded(void);
 
-/* Whether SPILLWAY=off: nothing is substituted. Cheap after the first time. */
+/* True with SPILLWAY=off: no function is substituted. Cheap after the first call. */
 bool spw_track_off(void);
 
-/* CUDA was initialised: starts, once; again in a child after fork. */
+/* Starts spillway after CUDA was initialised: once, and again in a child after fork. */
 void spw_track_start(void);

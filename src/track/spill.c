@@ -43,7 +43,7 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
     return true;
 }
 
-/* Who made the call that is under way: its line, or else the library it came from, and the API. */
+/* Describes the caller of the call under way: its source line, or else its library; and the API. */
 static void describe(uint32_t site, char *text, size_t capacity)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
@@ -61,7 +61,7 @@ static void describe(uint32_t site, char *text, size_t capacity)
     }
 }
 
-/* While a capture is open nothing is moved. */
+/* Nothing is moved while a capture is open. */
 static bool may_move(void)
 {
     return atomic_load(&spw_track_driver()->captures_open) == 0;

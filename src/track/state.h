@@ -23,45 +23,45 @@
 enum { SPW_PROCESS_DEVICES = SPW_DRIVER_DEVICES };
 
 enum spw_process_state {
-    SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as we saw */
+    SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as is known */
     SPW_PROCESS_RUNNING, /* calls are served */
-    SPW_PROCESS_OFF,     /* switched off: every call passes */
-    SPW_PROCESS_CHILD,   /* after fork: every call passes until the child initialises CUDA itself */
+    SPW_PROCESS_OFF,     /* SPILLWAY=off: the driver serves every call */
+    SPW_PROCESS_CHILD,   /* after fork: the driver serves calls until the child initialises CUDA */
 };
 
-/* What PyTorch was told when it asked how to allocate. */
+/* The answer that PyTorch got when it asked for its allocator settings. */
 enum spw_torch {
-    SPW_TORCH_UNSEEN,   /* it did not ask */
-    SPW_TORCH_ANSWERED, /* the backend that spillway serves tensor by tensor */
-    SPW_TORCH_SAME,     /* the user's own settings, which name that backend */
-    SPW_TORCH_OTHER,    /* the user's own settings, which do not; or nothing */
+    SPW_TORCH_UNSEEN,   /* none: it did not ask */
+    SPW_TORCH_ANSWERED, /* backend:cudaMallocAsync, from spillway */
+    SPW_TORCH_SAME,     /* the user's settings, which name that backend */
+    SPW_TORCH_OTHER,    /* the user's settings, which name another, or none */
 };
 
-/* Why a pool is closed. No work is pending on the device, as far as it is there. */
+/* The reason for closing a pool. No work is pending on the device. */
 enum spw_closing {
-    SPW_CLOSING_ORDERLY,       /* its contexts are there still */
-    SPW_CLOSING_CONTEXTS_GONE, /* their events went with them: memory alone can be given back */
-    SPW_CLOSING_FORKED,        /* a child's copy: the driver does not work here at all */
+    SPW_CLOSING_ORDERLY,       /* its contexts still exist */
+    SPW_CLOSING_CONTEXTS_GONE, /* its contexts and their events are gone: only memory is released */
+    SPW_CLOSING_FORKED,        /* a child's copy: the driver does not work here */
 };
 
 /* One visible device. */
 struct spw_device {
     int ordinal;
     CUdevice handle;
-    struct spw_counters *counters;      /* in the statistics */
-    struct spw_stats_refusal *refusal;  /* there too */
-    struct spw_tally *rules;            /* and of the policy's rules */
+    struct spw_counters *counters;      /* in the statistics, as the next three */
+    struct spw_stats_refusal *refusal;  /* the last request that was refused */
+    struct spw_tally *rules;            /* by rule of the policy */
     uint64_t total_bytes;               /* of its memory; 0 until a pool is opened */
-    struct spw_stats_oom *oom;          /* there too, one for all devices */
-    struct spw_charges *charges;        /* by site; NULL when none are kept */
+    struct spw_stats_oom *oom;          /* the out-of-memory report; one for all devices */
+    struct spw_charges *charges;        /* by call site; NULL: not recorded */
     CUmemoryPool default_pool;          /* of the driver, NULL when it has none */
-    _Atomic(CUmemoryPool) current_pool; /* what cuMemAllocAsync allocates from */
-    _Atomic(struct spw_pool *) pool;    /* NULL until first used, and when it cannot be had */
-    void *vm;                           /* the seam below the pool, set and cleared with it */
-    struct spw_migrate *tier;           /* the same; NULL: nothing goes to the host */
-    _Atomic bool failed;                /* the pool could not be had: calls pass */
-    /* Who else may reach the device's memory: CUmemAccess_flags by accessor, for now and for a
-     * pool opened later. */
+    _Atomic(CUmemoryPool) current_pool; /* from which cuMemAllocAsync allocates */
+    _Atomic(struct spw_pool *) pool;    /* NULL until first used, or if `failed` */
+    void *vm;                           /* the backend of the pool, set and cleared with it */
+    struct spw_migrate *tier;           /* its host tier; NULL: nothing spills */
+    _Atomic bool failed;                /* no pool could be made: the driver serves calls */
+    /* CUmemAccess_flags of the other devices, by ordinal; they apply to a pool opened later, too.
+     */
     _Atomic uint8_t access[SPW_PROCESS_DEVICES];
 };
 
@@ -188,14 +188,14 @@ struct spw_callsite_shm;
 struct spw_process {
     _Atomic(struct spw_driver *) driver; /* NULL until it is loaded */
     _Atomic int state;                   /* enum spw_process_state */
-    _Atomic int switched;                /* SPILLWAY, read: 0 not yet, 1 on, 2 off */
-    bool at_fork;                        /* the handlers are registered */
-    bool at_exit;                        /* so is that of the end */
-    /* The process is ending, and the driver may be half gone: blocks are served still, but nothing
-     * is torn down with a context. */
+    _Atomic int switched;                /* the option SPILLWAY: 0 not read yet, 1 on, 2 off */
+    bool at_fork;                        /* the fork handlers are registered */
+    bool at_exit;                        /* the exit handler is registered */
+    /* The process is ending, and the driver may be partly gone: blocks are still served, but
+     * nothing is torn down with a context. */
     _Atomic bool leaving;
     enum spw_mode mode;
-    bool check;        /* SPILLWAY_CHECK: look for broken invariants */
+    bool check;        /* SPILLWAY_CHECK: check the invariants of pools */
     _Atomic int torch; /* enum spw_torch */
     int device_count;
     struct spw_device devices[SPW_PROCESS_DEVICES];

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The default streams' handles, which are no pointers. */
+/* The handles of default streams, which are small numbers. */
 #define LEGACY     ((uintptr_t)CU_STREAM_LEGACY)
 #define PER_THREAD ((uintptr_t)CU_STREAM_PER_THREAD)
 
@@ -164,7 +164,7 @@ static bool learn_own(CUcontext context, struct spw_stream_info *ret_info)
     return true;
 }
 
-/* Not inlined, so that recall needs no stack. */
+/* Not inlined, to keep the fast path in recall small. */
 __attribute__((noinline)) static const struct spw_stream_info *
 learn(struct recent *slot, uintptr_t key, CUcontext context, uint64_t generation)
 {

@@ -37,7 +37,7 @@ static void unlink_map(const struct spw_tensor_map *map)
     *link = map->next;
 }
 
-/* The oldest one's place, for new content. */
+/* Replaces the oldest map of the ring, or fills a free entry. */
 static struct spw_tensor_map *renew(const uint64_t *words)
 {
     struct spw_tensor_map *map =
@@ -50,7 +50,7 @@ static struct spw_tensor_map *renew(const uint64_t *words)
     memcpy(map->words, words, SPW_TENSOR_MAP_BYTES);
     map->next = *chain;
     *chain = (uint16_t)(spw_process.tensor_maps.added % SPW_TENSOR_MAPS + 1);
-    /* Stays what tells a full ring and the place in it. */
+    /* Keeps the position in the ring, and that the ring is full, without overflow. */
     spw_process.tensor_maps.added = spw_process.tensor_maps.added + 1 < 2 * SPW_TENSOR_MAPS
                                         ? spw_process.tensor_maps.added + 1
                                         : SPW_TENSOR_MAPS;
