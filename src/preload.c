@@ -1,8 +1,8 @@
-/* libspillway.so: the only file that knows every layer.
+/* libspillway.so: the only file that knows every folder.
  *
- * It gives the hook layer what lies beside it: at the first CUDA initialisation options are read
- * and log and statistics begin; at the first use of a device its pool is made over the driver.
- * Nothing runs when the object is loaded. */
+ * At the first CUDA initialisation it reads the options and starts log and statistics; at the first
+ * use of a device it makes the device's pool, backend and host tier. Nothing runs when the object
+ * is loaded. */
 #include "common/log.h"
 #include "common/options.h"
 #include "common/size.h"
@@ -10,6 +10,7 @@
 #include "serve/decision.h"
 #include "track/process.h"
 #include "track/spill.h"
+#include "intercept/fork.h"
 #include "serve/host_budget.h"
 #include "serve/policy_file.h"
 #include "serve/placement.h"
@@ -30,34 +31,33 @@
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
 static_assert((int)SPW_PROCESS_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
 
-/* The statistics of this process, from the start on. */
-static struct spw_stats *stats;
-
 /* ---- the mode ---- */
 
 struct mode_text {
     const char *name;
     const char *why;
-    const char *without; /* what the mode excludes; NULL: nothing that anybody could miss */
+    const char *without; /* features that the mode excludes; NULL: none */
 };
 
 static const char tensor_without[] =
-    "without memory snapshots, MemPool isolation, IPC of tensors and CUDA graph trees";
-static const char segment_without[] = "without per-tensor placement";
+    "unavailable: memory snapshots, MemPool isolation, IPC of tensors, CUDA graph trees";
+static const char segment_without[] = "unavailable: per-tensor placement";
 
 static struct mode_text torch_text(void)
 {
     switch (atomic_load(&spw_process.torch)) {
     case SPW_TORCH_ANSWERED:
-        return (struct mode_text){"tensor", "PyTorch's allocator settings were left open",
+        return (struct mode_text){"tensor", "PyTorch's allocator is not configured",
                                   tensor_without};
     case SPW_TORCH_SAME:
-        return (struct mode_text){"tensor", "PyTorch is set to cudaMallocAsync", tensor_without};
+        return (struct mode_text){"tensor", "the user chose cudaMallocAsync for PyTorch",
+                                  tensor_without};
     case SPW_TORCH_OTHER:
-        return (struct mode_text){"segment", "PyTorch's allocator settings were made by the user",
+        return (struct mode_text){"segment", "the user configured PyTorch's allocator",
                                   segment_without};
     default:
-        return (struct mode_text){"auto", "no PyTorch: whatever the program calls is served", NULL};
+        return (struct mode_text){"auto", "PyTorch is not in use: all allocation calls are served",
+                                  NULL};
     }
 }
 
@@ -68,7 +68,7 @@ static struct mode_text mode_text(enum spw_mode mode)
     switch (mode) {
     case SPW_MODE_OBSERVE:
         return (struct mode_text){"observe", "SPILLWAY_MODE=observe",
-                                  "limits and accounting only: the driver allocates"};
+                                  "limits and accounting only; the driver allocates"};
     case SPW_MODE_SEGMENT:
         return (struct mode_text){"segment", "SPILLWAY_MODE=segment", segment_without};
     case SPW_MODE_TENSOR:
@@ -81,15 +81,14 @@ static struct mode_text mode_text(enum spw_mode mode)
     }
 }
 
-/* Why this mode, and what it excludes: for the announcement, and for the summary, which repeats it.
- */
+/* The reason for the mode, and what it excludes: for the announcement and the summary. */
 static void explain_mode(const struct mode_text *text, char *ret_why, size_t capacity)
 {
     (void)snprintf(ret_why, capacity, "%s%s%s", text->why, text->without != NULL ? "; " : "",
                    text->without != NULL ? text->without : "");
 }
 
-/* Said when the first pool is there, for only then anything depends on it. */
+/* Announces the mode, with the first pool: nothing depends on the mode before. */
 static void announce_mode(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -109,19 +108,17 @@ static void announce_mode(void)
 
 /* ---- call sites ---- */
 
-/* Where others see the sites, and where what each holds of each device is counted; it outlives the
- * pools. NULL: no sites are kept. */
-static struct spw_callsite_shm *share;
-
 static struct spw_charges *charges_of(int ordinal)
 {
-    return share != NULL ? &share->charges[ordinal] : NULL;
+    return spw_process.sites != NULL ? &spw_process.sites->charges[ordinal] : NULL;
 }
 
 static void report_sites(struct spw_writer *writer)
 {
-    if (share != NULL) {
-        spw_callsite_report(writer, share->charges, (int)share->devices);
+    struct spw_callsite_shm *sites = spw_process.sites;
+
+    if (sites != NULL) {
+        spw_callsite_report(writer, sites->charges, (int)sites->devices);
     }
 }
 
@@ -129,17 +126,18 @@ static void report_sites(struct spw_writer *writer)
 static void start_sites(int devices)
 {
     enum spw_sites mode = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
+    struct spw_callsite_shm *sites;
 
     if (mode == SPW_SITES_OFF) {
         return;
     }
     spw_callsite_start(mode);
-    share = spw_stats_shm_create(sizeof(*share), stats->sites);
-    if (share == NULL || !spw_callsite_shm_init(share, (uint32_t)devices, spw_stats_shm_back)) {
-        share = NULL;
+    sites = spw_stats_shm_create(sizeof(*sites), spw_process.stats->sites);
+    if (sites == NULL || !spw_callsite_shm_init(sites, (uint32_t)devices, spw_stats_shm_back)) {
         return;
     }
-    spw_callsite_publish(share);
+    spw_process.sites = sites;
+    spw_callsite_publish(sites);
     spw_stats_extend(report_sites);
 }
 
@@ -148,11 +146,11 @@ static void forget_sites(void)
 {
     uint32_t devices;
 
-    if (share != NULL) {
-        devices = share->devices;
+    if (spw_process.sites != NULL) {
+        devices = spw_process.sites->devices;
         spw_callsite_publish(NULL);
         spw_stats_shm_forget();
-        (void)spw_callsite_shm_init(share, devices, NULL);
+        (void)spw_callsite_shm_init(spw_process.sites, devices, NULL);
     }
 }
 
@@ -166,7 +164,7 @@ static void report_unknown(const char *name, void *context)
     spw_say("%s", complaint);
 }
 
-/* Every option that cannot be used is reported here, once, whoever reads it later. */
+/* Reports every option with a bad value, once. Later readers of an option do not report it. */
 static void report_options(void)
 {
     char complaint[SPW_COMPLAINT_TEXT];
@@ -191,10 +189,11 @@ static bool may_spill(void)
            spw_process.mode != SPW_MODE_OBSERVE;
 }
 
-/* The policy in force, for the statistics. */
+/* Writes the names of the policy in force and of its rules to the statistics. */
 static void name_rules(void)
 {
-    const struct spw_policy *policy = atomic_load(&spw_serve_policy);
+    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+    struct spw_stats *stats = spw_process.stats;
 
     if (policy == NULL) {
         return;
@@ -208,49 +207,56 @@ static void name_rules(void)
             policy->rule_count);
 }
 
-static void start(struct spw_process *hook)
+static void prepare(void)
 {
-    struct spw_driver *driver = atomic_load(&hook->driver);
+    spw_serve_policy_open_once();
+}
+
+static void start(struct spw_process *process)
+{
+    struct spw_driver *driver = atomic_load(&process->driver);
+    struct spw_stats *stats;
     struct mode_text text;
     char why[SPW_STATS_PATH];
 
     spw_log_init();
     report_options();
-    hook->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
-    hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
-    text = mode_text(hook->mode);
-    if (hook->mode == SPW_MODE_OBSERVE && atomic_load(&spw_serve_policy) != NULL) {
+    process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
+    process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
+    text = mode_text(process->mode);
+    if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_say("SPILLWAY_POLICY has no effect in mode observe");
     }
     explain_mode(&text, why, sizeof(why));
     if (may_spill()) {
         spw_migrate_barrier_arm();
     }
-    stats = spw_stats_create();
-    start_sites(hook->device_count);
+    stats = spw_process.stats = spw_stats_create();
+    start_sites(process->device_count);
     for (int i = 0; i < SPW_CALL_COUNT; i++) {
         (void)snprintf(stats->call_names[i], sizeof(stats->call_names[i]), "%s",
                        spw_driver_call_name(i));
     }
-    for (int i = 0; i < hook->device_count; i++) {
-        hook->devices[i].counters = &stats->devices[i].counters;
-        hook->devices[i].refusal = &stats->devices[i].refusal;
-        hook->devices[i].rules = stats->devices[i].rules;
-        hook->devices[i].oom = &stats->oom;
-        hook->devices[i].charges = charges_of(i);
+    for (int i = 0; i < process->device_count; i++) {
+        process->devices[i].counters = &stats->devices[i].counters;
+        process->devices[i].refusal = &stats->devices[i].refusal;
+        process->devices[i].rules = stats->devices[i].rules;
+        process->devices[i].oom = &stats->oom;
+        process->devices[i].charges = charges_of(i);
         driver->calls[i] = stats->devices[i].driver_calls;
     }
     name_rules();
     spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
-                    spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, hook->device_count);
+                    spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, process->device_count);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
-            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", hook->device_count,
-            hook->device_count == 1 ? "" : "s", text.name);
+            driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,
+            process->device_count == 1 ? "" : "s", text.name);
+    spw_intercept_fork_watch();
 }
 
 static void report(void)
 {
-    (void)spw_stats_write(stats);
+    (void)spw_stats_write(spw_process.stats);
 }
 
 static void forget(void)
@@ -264,7 +270,7 @@ static void forget(void)
 enum { ARENA_FACTOR = 8, FREES_BITS = 40 /* of what one pool may number */ };
 static const uint64_t least_room = UINT64_C(512) << 20;
 
-/* What the driver says the device has, and has left. */
+/* Asks the driver for the device's total and free memory. */
 static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_device *device,
                                CUcontext context, uint64_t *ret_total, uint64_t *ret_free)
 {
@@ -290,7 +296,7 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
     return spw_err_from_driver((int)result);
 }
 
-/* A size as the user gave it, but for bytes alone: that is how the launcher hands on a flag's. */
+/* A size as the user wrote it; a plain number of bytes, as the launcher writes it, with a unit. */
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
                            char text[SPW_SIZE_TEXT])
 {
@@ -299,8 +305,8 @@ static const char *text_of(enum spw_option number, const struct spw_option_value
     return given[strspn(given, "0123456789")] == '\0' ? spw_size_text(option->bytes, text) : given;
 }
 
-/* The limit: the user's, but no more than leaves room for what is not ours, such as code, local
- * memory and graphs. The simulated GPU needs no such room. */
+/* The limit of a device: the user's, reduced to leave room for memory outside the pool, such as
+ * code, local memory and graphs. The simulated GPU needs no such room. */
 static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_device *device,
                              uint64_t total, uint64_t free)
 {
@@ -325,7 +331,7 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
     return limit < most ? limit : most;
 }
 
-/* `most` is what device and host have together. */
+/* `most` is the size of device and host memory together. */
 static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *vm,
                               uint64_t most, uint64_t limit, struct spw_pool **ret_pool)
 {
@@ -337,7 +343,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,
-        .to_commit = &spw_serve_placement_lazies,
+        .to_commit = &spw_process.lazies,
         .accounts = device->rules,
     };
     uint32_t factors = ARENA_FACTOR;
@@ -345,7 +351,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
 
     config.numbered_heaps = spw_serve_decision_regions(&config.host_heap);
     factors += config.numbered_heaps + (config.host_heap ? 1 : 0);
-    /* Addresses are plentiful, but where they are not, fewer do. */
+    /* Where addresses are scarce, a smaller arena is tried. */
     for (uint64_t factor = factors; factor > 0 && err != SPW_OK; factor /= 2) {
         config.arena_bytes = (most * factor + granule - 1) / granule * granule;
         err = spw_pool_create(&config, spw_backend_ops(), vm, device->counters, ret_pool);
@@ -355,7 +361,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
 
 /* ---- the host tier of a device ---- */
 
-/* Says once that less host memory may be used than was asked for. */
+/* Reports, once, that the host limit is lower than the user asked for. */
 static void tell_host_limit(const struct spw_migrate_host_memory *memory,
                             const struct spw_option_value *option, uint64_t limit, bool simulated)
 {
@@ -373,7 +379,7 @@ static void tell_host_limit(const struct spw_migrate_host_memory *memory,
     }
 }
 
-/* Most memory of the host for one device; 0: nothing may go there. */
+/* The host memory that one device may use; 0: spilling is off. */
 static uint64_t choose_host_limit(const struct spw_driver *driver)
 {
     struct spw_option_value option = spw_option_get(SPW_OPT_SPILLWAY_HOST_LIMIT, NULL, 0);
@@ -396,7 +402,7 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     return limit;
 }
 
-/* NULL: nothing may go to the host. */
+/* NULL: spilling is off. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *vm,
                                      struct spw_pool *pool, uint64_t limit)
 {
@@ -488,10 +494,11 @@ static void forget_context(void *vm, CUcontext context)
 
 static void forget_contexts(void *vm)
 {
-    spw_vm_forget_contexts(vm);
+    spw_backend_forget_contexts(vm);
 }
 
-const struct spw_seam spw_seam = {
+const struct spw_track_ops spw_track_ops = {
+    .prepare = prepare,
     .start = start,
     .open = open_device,
     .close = close_device,

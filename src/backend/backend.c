@@ -158,7 +158,7 @@ static enum spw_err vm_wait_soon(void *cookie, void *fence)
     struct spw_backend *vm = cookie;
 
     /* The driver's wait for all of a context has no end but its own. The pool asks for it last. */
-    if (spw_fence_is_deferred(&vm->fences, fence)) {
+    if (spw_backend_fence_is_deferred(&vm->fences, fence)) {
         return spw_backend_fence_wait(&vm->fences, fence);
     }
     return spw_backend_fence_wait_soon(&vm->fences, fence, vm->patience_ns);
@@ -581,7 +581,7 @@ void spw_backend_note_context(struct spw_backend *vm, CUcontext context, bool pe
     spw_backend_fences_note_context(&vm->fences, context, peer);
 }
 
-void spw_vm_forget_contexts(struct spw_backend *vm)
+void spw_backend_forget_contexts(struct spw_backend *vm)
 {
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         spw_backend_copier_forget_context(&vm->copiers[tier], vm->copiers[tier].context);

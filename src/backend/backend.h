@@ -50,4 +50,4 @@ void spw_backend_note_context(struct spw_backend *vm, CUcontext context, bool pe
 void spw_backend_forget_context(struct spw_backend *vm, CUcontext context);
 
 /* The same for all contexts that were noted. */
-void spw_vm_forget_contexts(struct spw_backend *vm);
+void spw_backend_forget_contexts(struct spw_backend *vm);

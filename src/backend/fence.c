@@ -62,9 +62,9 @@ static void note_context(struct spw_fences *fences, CUcontext context, bool peer
 
 void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
 {
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     note_context(fences, context, peer);
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
 }
 
 /* Fills the gap with the last of its kind. */
@@ -99,7 +99,7 @@ static void await_visits(struct spw_fences *fences, CUcontext context)
 
     while (visit != NULL) {
         if (visit->context == context) {
-            pthread_cond_wait(&fences->left, &fences->lock);
+            spw_lock_wait(&fences->lock, &fences->left);
             visit = fences->visits;
         } else {
             visit = visit->next;
@@ -136,18 +136,18 @@ static void forget_context(struct spw_fences *fences, CUcontext context)
 
 void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context)
 {
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     forget_context(fences, context);
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
 }
 
 void spw_backend_fences_forget_contexts(struct spw_fences *fences)
 {
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     while (fences->context_count > 0) {
         forget_context(fences, fences->contexts[0]);
     }
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
 }
 
 /* ---- events ---- */
@@ -216,9 +216,9 @@ static void drop(struct spw_fences *fences, struct spw_fence *fence)
 
 void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
 {
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     drop(fences, fence);
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
 }
 
 /* ---- recording ---- */
@@ -345,9 +345,9 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     err = record(fences, stream, ret_fence);
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
     return err;
 }
 
@@ -355,19 +355,19 @@ bool spw_backend_fences_defer(struct spw_fences *fences)
 {
     bool defers;
 
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     defers = fences->defers || fences->driver->cuCtxRecordEvent == NULL;
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
     return defers;
 }
 
-bool spw_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence)
+bool spw_backend_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence)
 {
     bool deferred;
 
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     deferred = fence->deferred > fences->synchronized;
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
     return deferred;
 }
 
@@ -413,9 +413,9 @@ enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     err = query(fences, fence);
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
     return err;
 }
 
@@ -428,13 +428,13 @@ static CUresult visit(struct spw_fences *fences, CUcontext context)
     bool pushed;
 
     fences->visits = &own;
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
     result = spw_backend_fences_enter(fences, context, &pushed);
     if (result == CUDA_SUCCESS) {
         result = SPW_DRIVER_CALL0(fences->driver, fences->ordinal, cuCtxSynchronize);
         spw_backend_fences_leave(fences, pushed);
     }
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     while (*link != &own) {
         link = &(*link)->next;
     }
@@ -497,19 +497,19 @@ enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence 
 {
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     if (fence->deferred > fences->synchronized) {
         err = synchronize(fences);
     }
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
     return err != SPW_OK ? err : wait_soon(fences, fence, UINT64_MAX);
 }
 
 enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
                                          uint64_t patience_ns)
 {
-    return spw_fence_is_deferred(fences, fence) ? SPW_E_AGAIN
-                                                : wait_soon(fences, fence, patience_ns);
+    return spw_backend_fence_is_deferred(fences, fence) ? SPW_E_AGAIN
+                                                        : wait_soon(fences, fence, patience_ns);
 }
 
 static enum spw_err wait_stream(struct spw_fences *fences, const struct spw_stream *stream,
@@ -537,9 +537,9 @@ enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&fences->lock);
+    spw_lock(&fences->lock);
     err = wait_stream(fences, stream, fence);
-    pthread_mutex_unlock(&fences->lock);
+    spw_unlock(&fences->lock);
     return err;
 }
 
@@ -548,7 +548,7 @@ enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
 void spw_backend_fences_init(struct spw_fences *fences, struct spw_driver *driver, int ordinal)
 {
     *fences = (struct spw_fences){.driver = driver, .ordinal = ordinal};
-    pthread_mutex_init(&fences->lock, NULL);
+    spw_lock_init(&fences->lock, SPW_LOCK_RANK_fences);
     pthread_cond_init(&fences->left, NULL);
 }
 
@@ -574,4 +574,6 @@ void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events)
         fences->all = fence->all_next;
         free(fence);
     }
+    pthread_cond_destroy(&fences->left);
+    spw_lock_fini(&fences->lock);
 }

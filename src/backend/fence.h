@@ -4,8 +4,8 @@
  * it and of the devices that may reach its memory, recorded with cuCtxRecordEvent (CUDA 12.5: it
  * covers every stream of the context). A driver without that call has no such events: a fence of
  * the device is deferred then. It is a number, and complete when somebody has synchronised all
- * contexts since it was made, which spw_fence_wait does. Events are kept for the next fence, by
- * context, because an event belongs to the context it was created in.
+ * contexts since it was made, which spw_backend_fence_wait does. Events are kept for the next
+ * fence, by context, because an event belongs to the context it was created in.
  *
  * Caller holds the pool's lock, but where it says no lock. A mutex inside covers every record, so
  * that a context can be forgotten while another thread waits for a fence. */
@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/lock.h"
 #include "common/err.h"
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
@@ -46,7 +47,7 @@ struct spw_fence_visit {
 struct spw_fences {
     struct spw_driver *driver;
     int ordinal;
-    pthread_mutex_t lock;
+    struct spw_lock lock;
     pthread_cond_t left; /* a visit ended */
     struct spw_fence_visit *visits;
     bool defers;                            /* the driver has no events of a whole context */
@@ -67,7 +68,7 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
 bool spw_backend_fences_defer(struct spw_fences *fences);
 
 /* Whether it takes a synchronisation of the device to complete this one. No lock. */
-bool spw_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence);
+bool spw_backend_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence);
 
 /* OK when complete, AGAIN when not. A context that is gone has completed. */
 enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence);

@@ -1,13 +1,13 @@
 #include "callsite/capture.h"
 
 #include "common/hash.h"
+#include "common/lock.h"
 #include "callsite/modules.h"
 #include "callsite/native.h"
 #include "callsite/stack_cache.h"
 #include "callsite/python.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,14 +35,13 @@ struct thread {
 };
 
 static struct {
-    pthread_mutex_t lock;
     _Atomic bool started;
     bool native, python; /* what is captured */
     pthread_key_t key;   /* ends what a thread keeps */
     struct spw_strings strings;
     struct spw_callsite_table sites;
     struct spw_callsite_shm *share; /* where others see them; NULL: nowhere */
-} capture = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} capture;
 
 static _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
 
@@ -119,10 +118,10 @@ static void prove(struct thread *thread, const struct place *place, uint32_t sit
                                   thread->stack.native_count);
     }
     if (place->state != 0) {
-        pthread_mutex_lock(&capture.lock);
+        spw_lock(&spw_locks.sites);
         spw_callsite_python_prove(place->python, place->state, &thread->python, &capture.strings,
                                   proof);
-        pthread_mutex_unlock(&capture.lock);
+        spw_unlock(&spw_locks.sites);
     }
     if (!proof->broken) {
         proof->site = site;
@@ -132,11 +131,11 @@ static void prove(struct thread *thread, const struct place *place, uint32_t sit
 
 static void publish(void)
 {
-    pthread_mutex_lock(&capture.lock);
+    spw_lock(&spw_locks.sites);
     if (capture.share != NULL) {
         spw_callsite_shm_publish(capture.share, &capture.sites, &capture.strings);
     }
-    pthread_mutex_unlock(&capture.lock);
+    spw_unlock(&spw_locks.sites);
 }
 
 /* Walks the stack and enters it. */
@@ -158,7 +157,7 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
         spw_callsite_python_walk(place->python, place->state, &thread->python);
         stack->cut |= thread->python.cut;
     }
-    pthread_mutex_lock(&capture.lock);
+    spw_lock(&spw_locks.sites);
     if (place->state != 0) {
         stack->python_count = (uint16_t)spw_callsite_python_lines(place->python, &thread->python,
                                                                   &capture.strings, stack->python);
@@ -169,7 +168,7 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
         spw_callsite_shm_expect(capture.share, known);
     }
     site = spw_callsite_table_intern(&capture.sites, stack);
-    pthread_mutex_unlock(&capture.lock);
+    spw_unlock(&spw_locks.sites);
     if (site > known) {
         spw_callsite_modules_note();
         publish();
@@ -259,14 +258,4 @@ const struct spw_strings *spw_callsite_texts(void)
 unsigned spw_callsite_walks(void)
 {
     return this_thread == NULL ? 0 : this_thread->misses;
-}
-
-void spw_callsite_lock(void)
-{
-    pthread_mutex_lock(&capture.lock);
-}
-
-void spw_callsite_unlock(void)
-{
-    pthread_mutex_unlock(&capture.lock);
 }

@@ -39,7 +39,3 @@ bool spw_callsite_adopt(struct spw_callsite_shm *share,
 
 /* How many stacks of the calling thread were not recognised and had to be walked. */
 unsigned spw_callsite_walks(void);
-
-/* For fork: the lock around it. */
-void spw_callsite_lock(void);
-void spw_callsite_unlock(void);

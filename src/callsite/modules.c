@@ -1,17 +1,17 @@
 #include "callsite/modules.h"
 
+#include "common/lock.h"
+
 #include <link.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 static struct {
-    pthread_mutex_t lock;
     _Atomic uint64_t changes; /* of the loader's list, when it was last read */
     _Atomic size_t count;
     struct spw_module list[SPW_MODULE_MOST];
-} modules = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} modules;
 
 /* The build id out of a segment of notes. */
 static void read_notes(const char *notes, size_t length, struct spw_module *module)
@@ -97,7 +97,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     if (changes == *known) {
         return 1;
     }
-    pthread_mutex_lock(&modules.lock);
+    spw_lock(&spw_locks.modules);
     count = atomic_load_explicit(&modules.count, memory_order_relaxed);
     if (count < SPW_MODULE_MOST) {
         next = &modules.list[count];
@@ -107,7 +107,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
             atomic_store_explicit(&modules.count, count + 1, memory_order_release);
         }
     }
-    pthread_mutex_unlock(&modules.lock);
+    spw_unlock(&spw_locks.modules);
     atomic_store_explicit(&modules.changes, changes, memory_order_relaxed);
     return 0;
 }
@@ -133,13 +133,13 @@ bool spw_callsite_modules_add(const struct spw_module *module)
 {
     size_t count;
 
-    pthread_mutex_lock(&modules.lock);
+    spw_lock(&spw_locks.modules);
     count = atomic_load_explicit(&modules.count, memory_order_relaxed);
     if (count < SPW_MODULE_MOST) {
         modules.list[count] = *module;
         atomic_store_explicit(&modules.count, count + 1, memory_order_release);
     }
-    pthread_mutex_unlock(&modules.lock);
+    spw_unlock(&spw_locks.modules);
     return count < SPW_MODULE_MOST;
 }
 

@@ -2,10 +2,10 @@
 
 #include "callsite/facts.h"
 #include "common/hash.h"
+#include "common/lock.h"
 #include "callsite/symbols.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +20,11 @@ struct slot {
 typedef char *demangle_function(const char *, char *, size_t *, int *);
 
 static struct {
-    pthread_mutex_t lock;
     struct slot *slots;
     size_t used;
     _Atomic(demangle_function *) demangle;
     _Atomic int asked;
-} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} known;
 
 /* Only the C++ library that the program has: where there is none, no name is in need of it. It
  * stays open, since it stays loaded anyway. */
@@ -102,7 +101,7 @@ void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_n
         find_demangler();
     }
     memset(ret_names, 0, count * sizeof(*ret_names));
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.names);
     if (begin()) {
         for (size_t i = 0; i < count; i++) {
             if (find(spw_callsite_call(addresses[i]))->address == 0) {
@@ -118,15 +117,5 @@ void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_n
             ret_names[i] = find(spw_callsite_call(addresses[i]))->name;
         }
     }
-    pthread_mutex_unlock(&known.lock);
-}
-
-void spw_callsite_names_lock(void)
-{
-    pthread_mutex_lock(&known.lock);
-}
-
-void spw_callsite_names_unlock(void)
-{
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.names);
 }

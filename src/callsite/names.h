@@ -18,7 +18,3 @@ struct spw_name {
 /* Looks up the functions that these return addresses lead to, at most SPW_CALLSITE_NATIVE of them.
  */
 void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_name *ret_names);
-
-/* For fork: the lock around it. */
-void spw_callsite_names_lock(void);
-void spw_callsite_names_unlock(void);

@@ -8,7 +8,9 @@
 #include "track/indirect.h"
 #include "track/lease.h"
 #include "track/arguments.h"
+#include "serve/handlers.h"
 #include "serve/placement.h"
+#include "track/spill.h"
 #include "migrate/barrier.h"
 
 #include <assert.h>
@@ -59,9 +61,7 @@
 /* What has waited for the first work gets its memory now. */
 #define SPW_COMMIT_LAZY(symbol)                                                                    \
     do {                                                                                           \
-        if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > \
-                         0) &&                                                                     \
-            spw_serve_placement_commit(#symbol) != CUDA_SUCCESS) {                                 \
+        if (spw_serve_placement_is_due() && spw_serve_placement_commit(#symbol) != CUDA_SUCCESS) { \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         }                                                                                          \
     } while (0)

@@ -1,22 +1,22 @@
 #include "intercept/fork.h"
 
+#include "common/lock.h"
+#include "track/arguments.h"
 #include "track/capture.h"
-#include "serve/contexts.h"
 #include "track/device.h"
 #include "track/indirect.h"
+#include "track/contexts.h"
 #include "track/lease.h"
 #include "track/ledger.h"
-#include "track/site.h"
+#include "track/mappings.h"
 #include "track/stream.h"
 #include "track/tensor_map.h"
-#include "serve/vmm.h"
-#include "callsite/names.h"
 #include "migrate/barrier.h"
 
 #include <pthread.h>
 
-/* The driver starts a helper of its own now and then, within a call of ours, whose locks we hold:
- * that child does not use CUDA. */
+/* True when the driver forks a helper process within a call of ours, under locks that this thread
+ * holds. That child does not use CUDA. */
 static bool is_drivers_own(void)
 {
     return spw_driver_inside();
@@ -24,48 +24,16 @@ static bool is_drivers_own(void)
 
 static void prepare(void)
 {
-    if (is_drivers_own()) {
-        return;
+    if (!is_drivers_own()) {
+        spw_lock_all();
     }
-    pthread_mutex_lock(&spw_process.lock);
-    spw_track_stream_lock();
-    spw_track_capture_lock();
-    spw_track_ledger_lock();
-    spw_serve_vmm_lock();
-    spw_callsite_lock();
-    spw_callsite_names_lock();
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
-
-        if (pool != NULL) {
-            spw_pool_lock(pool);
-        }
-    }
-    spw_track_indirect_lock();
-    spw_track_tensor_map_lock();
 }
 
-static void release(void)
+static void parent(void)
 {
-    if (is_drivers_own()) {
-        return;
+    if (!is_drivers_own()) {
+        spw_lock_release_all(/* child */ false);
     }
-    spw_track_tensor_map_unlock();
-    spw_track_indirect_unlock();
-    for (int i = spw_process.device_count - 1; i >= 0; i--) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
-
-        if (pool != NULL) {
-            spw_pool_unlock(pool);
-        }
-    }
-    spw_callsite_names_unlock();
-    spw_callsite_unlock();
-    spw_serve_vmm_unlock();
-    spw_track_ledger_unlock();
-    spw_track_capture_unlock();
-    spw_track_stream_unlock();
-    pthread_mutex_unlock(&spw_process.lock);
 }
 
 static void child(void)
@@ -74,37 +42,38 @@ static void child(void)
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
-    release();
+    spw_lock_release_all(/* child */ true);
     if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING) {
         return;
     }
     atomic_store(&spw_process.state, SPW_PROCESS_CHILD);
     spw_migrate_barrier_reset();
     spw_track_lease_reset();
-    /* Before the pools are closed, which counts: the parent's figures are not touched. */
-    spw_seam.forget();
+    /* Before the pools are closed, since closing changes counters: the parent's must not change. */
+    spw_track_ops.forget();
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *device = &spw_process.devices[i];
 
-        spw_device_abandon(device);
+        spw_track_device_abandon(device);
         atomic_store(&device->failed, false);
         for (int j = 0; j < SPW_PROCESS_DEVICES; j++) {
             atomic_store(&device->access[j], 0);
         }
     }
+    spw_track_contexts_reset();
     spw_track_stream_reset();
-    spw_serve_context_reset();
     spw_track_capture_reset();
     spw_track_ledger_reset();
     spw_track_indirect_reset();
     spw_track_tensor_map_reset();
-    spw_serve_vmm_reset();
-    spw_seam.forget(); /* what closing counted */
+    spw_track_arguments_forget_layouts();
+    spw_track_mappings_reset();
+    spw_track_ops.forget(); /* the counts of closing */
 }
 
 void spw_intercept_fork_watch(void)
 {
     if (!spw_process.at_fork) {
-        spw_process.at_fork = pthread_atfork(prepare, release, child) == 0;
+        spw_process.at_fork = pthread_atfork(prepare, parent, child) == 0;
     }
 }

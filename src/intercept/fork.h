@@ -1,9 +1,8 @@
-/* A child after fork: the driver does not work there, and our locks and pools are the parent's.
+/* Fork. The driver does not work in a child, and the child's pools are copies of the parent's.
  *
- * The handlers take every lock of this layer and of the pools around the fork, in the order of
- * hook.h; the child forgets everything without a call to the device and passes all calls until it
- * initialises CUDA itself. */
+ * The handlers hold every lock of common/lock.def around the fork. The child forgets all state
+ * without a driver call, and its calls go to the driver until it initialises CUDA itself. */
 #pragma once
 
-/* Registers the handlers, once per process. Caller holds spw_process.lock. */
+/* Registers the handlers, once per process. Caller holds spw_locks.process. */
 void spw_intercept_fork_watch(void);

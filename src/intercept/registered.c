@@ -1,36 +1,10 @@
-#include "intercept/registered.h"
-
+/* The entries of functions that register memory with a network card, a file system or NCCL. */
 #include "driver/register_api.h"
-#include "track/device.h"
-#include "track/lease.h"
 #include "intercept/library.h"
-#include "serve/placement.h"
-#include "pool/pool.h"
+#include "serve/immovable.h"
+#include "track/process.h"
 
 #include <errno.h>
-
-void spw_intercept_registered_fix(CUdeviceptr address, size_t bytes)
-{
-    static const struct spw_block_attributes known = {.fix = SPW_FIXED_SHARED};
-    struct spw_pool *pool;
-    bool ours;
-
-    if (atomic_load_explicit(&spw_process.state, memory_order_acquire) != SPW_PROCESS_RUNNING) {
-        return;
-    }
-    spw_track_lease_enter();
-    ours = spw_track_device_owner(address, &pool) != NULL;
-    if (ours) {
-        (void)spw_pool_set_attributes(pool, address, bytes, &known);
-    }
-    spw_track_lease_leave();
-    if (ours && atomic_load_explicit(&spw_serve_placement_lazies, memory_order_acquire) > 0) {
-        /* Whoever registers memory that cannot be had says so. */
-        (void)spw_serve_placement_commit("registration");
-    }
-}
-
-/* ---- entries ---- */
 
 #define SPW_NCCL_INVALID_USAGE     5
 #define SPW_CUFILE_NOT_INITIALIZED ((struct spw_cufile_error){5001, CUDA_SUCCESS})
@@ -57,7 +31,7 @@ static const void *address_of(const struct ibv_mr_init_attr *attributes)
         if (real == NULL) {                                                                        \
             return absent;                                                                         \
         }                                                                                          \
-        spw_intercept_registered_fix((CUdeviceptr)(uintptr_t)(address), bytes);                    \
+        spw_serve_immovable_mark((CUdeviceptr)(uintptr_t)(address), bytes);                        \
         SPW_LIBRARY_CALL(answer, SPW_FN_##symbol, real, args);                                     \
         return answer;                                                                             \
     }

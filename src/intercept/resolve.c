@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "intercept/entry.h"
+#include "serve/handlers.h"
 #include "track/process.h"
 
 #include <stddef.h>

@@ -30,7 +30,7 @@ bool spw_migrate_access_log_open(struct spw_access_log *heat, struct spw_pool *p
     uint64_t base, bytes;
 
     memset(heat, 0, sizeof(*heat));
-    pthread_mutex_init(&heat->lock, NULL);
+    spw_lock_init(&heat->lock, SPW_LOCK_RANK_access_log);
     heat->pool = pool;
     heat->counters = counters;
     spw_pool_large_range(pool, &base, &bytes, &heat->granule_bytes);
@@ -52,9 +52,9 @@ bool spw_migrate_access_log_open(struct spw_access_log *heat, struct spw_pool *p
     /* What is freed from here on is noted, or its place is found taken by the next block. */
     atomic_store(&heat->on, true);
     atomic_fetch_add(&spw_migrate_access_log_watched, 1);
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     spw_pool_each_large(pool, enter_block, heat);
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return true;
 }
 
@@ -63,6 +63,7 @@ void spw_migrate_access_log_close(struct spw_access_log *heat)
     if (atomic_exchange(&heat->on, false)) {
         atomic_fetch_sub(&spw_migrate_access_log_watched, 1);
     }
+    spw_lock_fini(&heat->lock);
     spw_migrate_predictor_fini(&heat->order);
     spw_migrate_block_index_fini(&heat->places);
     free(heat->moving);
@@ -93,7 +94,7 @@ void spw_migrate_access_log_alloc(struct spw_access_log *heat, uint64_t address,
     if (!spw_migrate_block_index_own(&heat->places, address)) {
         return;
     }
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     /* Blocks whose end was not seen. */
     while ((block = spw_migrate_block_index_touch(&heat->places, address, address + bytes)) != 0) {
         forget(heat, block);
@@ -103,7 +104,7 @@ void spw_migrate_access_log_alloc(struct spw_access_log *heat, uint64_t address,
     if (block != 0) {
         spw_migrate_block_index_put(&heat->places, block, address, bytes);
     }
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }
 
 void spw_migrate_access_log_free(struct spw_access_log *heat, uint64_t address)
@@ -113,12 +114,12 @@ void spw_migrate_access_log_free(struct spw_access_log *heat, uint64_t address)
     if (!spw_migrate_block_index_own(&heat->places, address)) {
         return;
     }
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     block = spw_migrate_block_index_find(&heat->places, address);
     if (block != 0 && heat->places.blocks[block].address == address) {
         forget(heat, block);
     }
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }
 
 /* Whether a granule of the block moves to the device. */
@@ -178,26 +179,26 @@ static void note(struct spw_access_log *heat, const uint64_t *addresses, size_t 
 void spw_migrate_access_log_record(struct spw_access_log *heat, const uint64_t *addresses,
                                    size_t count, bool kernel)
 {
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     note(heat, addresses, count);
     heat->known += !heat->blind;
     heat->certain += !heat->blind && !kernel;
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }
 
 void spw_migrate_access_log_record_partial(struct spw_access_log *heat, const uint64_t *addresses,
                                            size_t count)
 {
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     note(heat, addresses, count);
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }
 
 void spw_migrate_access_log_meet_kernel(struct spw_access_log *heat)
 {
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     spw_migrate_predictor_renew(&heat->order);
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }
 
 bool spw_migrate_access_log_awaits(struct spw_access_log *heat, const uint64_t *addresses,
@@ -205,7 +206,7 @@ bool spw_migrate_access_log_awaits(struct spw_access_log *heat, const uint64_t *
 {
     bool awaits = false;
 
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     for (size_t i = 0; i < count && !awaits; i++) {
         uint32_t block = spw_migrate_block_index_own(&heat->places, addresses[i])
                              ? spw_migrate_block_index_find(&heat->places, addresses[i])
@@ -213,7 +214,7 @@ bool spw_migrate_access_log_awaits(struct spw_access_log *heat, const uint64_t *
 
         awaits = block != 0 && comes(heat, block);
     }
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return awaits;
 }
 
@@ -224,34 +225,34 @@ struct spw_access_log_moment spw_migrate_access_log_now(struct spw_access_log *h
 {
     struct spw_access_log_moment moment = {.submissions = submissions};
 
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     moment.known = heat->known;
     moment.certain = heat->certain;
     moment.clock = heat->clock;
     moment.events = heat->order.count;
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return moment;
 }
 
 void spw_migrate_access_log_begin_move(struct spw_access_log *heat,
                                        const struct spw_access_log_move *move)
 {
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     for (size_t i = 0; i < move->count; i++) {
         heat->moving[spw_migrate_block_index_granule(&heat->places, move->places[i].granule)] =
             (uint8_t)(move->places[i].to + 1);
     }
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }
 
 void spw_migrate_access_log_end_move(struct spw_access_log *heat,
                                      const struct spw_access_log_move *move)
 {
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     for (size_t i = 0; i < move->count; i++) {
         heat->moving[spw_migrate_block_index_granule(&heat->places, move->places[i].granule)] = 0;
     }
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }
 
 static bool is_named(const struct spw_access_log *heat, const struct spw_access_log_moment *since,
@@ -278,7 +279,7 @@ enum spw_access_log_verdict spw_migrate_access_log_judge(struct spw_access_log *
     enum spw_access_log_verdict verdict = SPW_ACCESS_LOG_TOUCHED;
     uint64_t since = submitted - move->since.submissions;
 
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     if (is_disturbed(heat, move)) {
         verdict = SPW_ACCESS_LOG_TOUCHED;
     } else if (since == heat->certain - move->since.certain) {
@@ -286,7 +287,7 @@ enum spw_access_log_verdict spw_migrate_access_log_judge(struct spw_access_log *
     } else if (since == heat->known - move->since.known) {
         verdict = SPW_ACCESS_LOG_UNNAMED;
     }
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return verdict;
 }
 
@@ -295,9 +296,9 @@ bool spw_migrate_access_log_tells(struct spw_access_log *heat,
 {
     bool tells;
 
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     tells = submitted - since->submissions == heat->known - since->known;
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return tells;
 }
 
@@ -306,9 +307,9 @@ bool spw_migrate_access_log_is_named(struct spw_access_log *heat,
 {
     bool named;
 
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     named = is_named(heat, since, granule);
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return named;
 }
 
@@ -318,21 +319,21 @@ uint64_t spw_migrate_access_log_events(struct spw_access_log *heat)
 {
     uint64_t events;
 
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     events = heat->order.count;
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return events;
 }
 
 bool spw_migrate_access_log_knows(struct spw_access_log *heat, uint64_t *ret_events,
                                   uint64_t *ret_period)
 {
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     *ret_events = heat->order.count;
     *ret_period = spw_migrate_predictor_period(&heat->order);
     spw_counter_set(&heat->counters->uses_foreseen, heat->order.hits);
     spw_counter_set(&heat->counters->uses_unforeseen, heat->order.misses);
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return *ret_period > 0;
 }
 
@@ -340,9 +341,9 @@ struct spw_predictor_course spw_migrate_access_log_course(struct spw_access_log 
 {
     struct spw_predictor_course course;
 
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     course = spw_migrate_predictor_course(&heat->order);
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
     return course;
 }
 
@@ -481,7 +482,7 @@ void spw_migrate_access_log_plan(struct spw_access_log *heat,
                                  const struct spw_access_log_wish *wish,
                                  struct spw_access_log_plan *ret_plan)
 {
-    pthread_mutex_lock(&heat->lock);
+    spw_lock(&heat->lock);
     plan(heat, wish, ret_plan);
-    pthread_mutex_unlock(&heat->lock);
+    spw_unlock(&heat->lock);
 }

@@ -10,13 +10,13 @@
  * it takes to look up a few addresses, or, when a move is planned, to go through all blocks. */
 #pragma once
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/counters.h"
+#include "common/lock.h"
 #include "pool/pool.h"
 #include "migrate/predictor.h"
 #include "migrate/block_index.h"
@@ -43,7 +43,7 @@ struct spw_access_log_move {
 };
 
 struct spw_access_log {
-    pthread_mutex_t lock;
+    struct spw_lock lock;
     _Atomic bool on;
     struct spw_pool *pool;
     struct spw_counters *counters;

@@ -1,10 +1,10 @@
 #include "migrate/migrate.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/lock.h"
 #include "common/log.h"
 #include "common/size.h"
 #include "migrate/barrier.h"
@@ -45,7 +45,7 @@ enum {
 
 struct spw_migrate {
     struct spw_migrate_config config;
-    pthread_mutex_t lock;
+    struct spw_lock lock;
     enum state state;
     bool moves;           /* memory can be moved, not only placed */
     bool needed;          /* memory was short */
@@ -83,7 +83,7 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
         return SPW_E_NO_HOST;
     }
     tier->config = *config;
-    pthread_mutex_init(&tier->lock, NULL);
+    spw_lock_init(&tier->lock, SPW_LOCK_RANK_migrate);
     tier->mover = (struct spw_migration){.pool = config->pool,
                                          .counters = config->counters,
                                          .ordinal = config->ordinal,
@@ -102,9 +102,13 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
 
 void spw_migrate_destroy(struct spw_migrate *tier)
 {
-    if (tier != NULL && atomic_exchange(&tier->watching, false)) {
+    if (tier == NULL) {
+        return;
+    }
+    if (atomic_exchange(&tier->watching, false)) {
         spw_migrate_access_log_close(&tier->heat);
     }
+    spw_lock_fini(&tier->lock);
     free(tier);
 }
 
@@ -163,18 +167,18 @@ bool spw_migrate_has_room(struct spw_migrate *tier)
     const struct spw_counters *counters = tier->config.counters;
     bool room = spw_counter_get(&counters->host_used_bytes) < tier->config.limit_bytes;
 
-    if (pthread_mutex_trylock(&tier->lock) == 0) {
+    if (spw_lock_try(&tier->lock)) {
         room = room && tier->state != CLOSED;
-        pthread_mutex_unlock(&tier->lock);
+        spw_unlock(&tier->lock);
     }
     return room;
 }
 
 void spw_migrate_prepare(struct spw_migrate *tier)
 {
-    pthread_mutex_lock(&tier->lock);
+    spw_lock(&tier->lock);
     find_out(tier);
-    pthread_mutex_unlock(&tier->lock);
+    spw_unlock(&tier->lock);
 }
 
 void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *request,
@@ -513,7 +517,7 @@ void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, siz
     }
     awaited = spw_migrate_access_log_awaits(&tier->heat, addresses, count);
     if ((!awaited && atomic_fetch_add(&tier->calls, 1) < ASK_EVERY) || !may_move ||
-        pthread_mutex_trylock(&tier->lock) != 0) {
+        !spw_lock_try(&tier->lock)) {
         return;
     }
     keep_near(tier, stream);
@@ -521,7 +525,7 @@ void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, siz
         spw_migrate_access_log_events(&tier->heat) >= atomic_load(&tier->look_at)) {
         advance(tier, awaited, addresses, count);
     }
-    pthread_mutex_unlock(&tier->lock);
+    spw_unlock(&tier->lock);
 }
 
 void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count, bool kernel)
@@ -556,9 +560,9 @@ bool spw_migrate_ready(struct spw_migrate *tier)
 {
     bool ready;
 
-    pthread_mutex_lock(&tier->lock);
+    spw_lock(&tier->lock);
     ready = open_tier(tier) && !tier->pins;
-    pthread_mutex_unlock(&tier->lock);
+    spw_unlock(&tier->lock);
     return ready;
 }
 
@@ -567,13 +571,13 @@ bool spw_migrate_yield(struct spw_migrate *tier)
     struct spw_move_request wish = {.to = SPW_TIER_HOST, .bytes = YIELD_BYTES};
     uint64_t bytes = 0;
 
-    pthread_mutex_lock(&tier->lock);
+    spw_lock(&tier->lock);
     if (open_tier(tier) && tier->moves) {
         finish_all(tier);
         (void)spw_migrate_migration_move(&tier->mover, &wish, /* since */ NULL,
                                          PATIENCE * tier->config.move_wait_ns, &bytes);
     }
-    pthread_mutex_unlock(&tier->lock);
+    spw_unlock(&tier->lock);
     return bytes > 0;
 }
 
@@ -584,15 +588,14 @@ void spw_migrate_rest(struct spw_migrate *tier)
     struct spw_pool_usage usage;
     uint64_t used, kept, bytes, events, period;
 
-    if (spw_counter_get(&counters->host_used_bytes) == 0 ||
-        pthread_mutex_trylock(&tier->lock) != 0) {
+    if (spw_counter_get(&counters->host_used_bytes) == 0 || !spw_lock_try(&tier->lock)) {
         return;
     }
     if (atomic_load(&tier->watching) && tier->config.overlap &&
         (tier->mover.under_way > 0 ||
          spw_migrate_access_log_knows(&tier->heat, &events, &period))) {
         advance(tier, /* now */ false, NULL, 0);
-        pthread_mutex_unlock(&tier->lock);
+        spw_unlock(&tier->lock);
         return;
     }
     spw_pool_usage(tier->config.pool, &usage);
@@ -603,7 +606,7 @@ void spw_migrate_rest(struct spw_migrate *tier)
         (void)spw_migrate_migration_move(&tier->mover, &wish, /* since */ NULL,
                                          tier->config.move_wait_ns, &bytes);
     }
-    pthread_mutex_unlock(&tier->lock);
+    spw_unlock(&tier->lock);
 }
 
 static bool is_short(enum spw_err err)
@@ -617,7 +620,7 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
     enum spw_err err = refused;
     bool open;
 
-    pthread_mutex_lock(&tier->lock);
+    spw_lock(&tier->lock);
     open = open_tier(tier);
     if (open && tier->moves && request->may_move) {
         while (is_short(err) && finish_now(tier)) {
@@ -628,7 +631,7 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
             err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
     }
-    pthread_mutex_unlock(&tier->lock);
+    spw_unlock(&tier->lock);
     if (open && is_short(err) && (request->placement == NULL || !request->placement->on_device)) {
         err = place(tier, request, ret_result);
     }

@@ -396,8 +396,8 @@ enum spw_err spw_pool_alloc(struct spw_pool *pool, const struct spw_request *req
     if (request->placement != NULL) {
         choose_heap(pool, &attempt);
     }
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = alloc_locked(pool, &attempt, ret_result);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }

@@ -34,7 +34,7 @@ size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t
     if (!spw_pool_owns(pool, address) || bytes == 0 || bytes > pool->backing.bytes) {
         return 0;
     }
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     extent = spw_pool_extent(pool, address);
     for (; extent != NULL && extent->address < address + bytes; extent = extent->next) {
         if (extent->kind == SPW_EXTENT_BLOCK) {
@@ -47,6 +47,6 @@ size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t
             }
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return count;
 }

@@ -235,8 +235,8 @@ const char *spw_pool_check(struct spw_pool *pool)
 {
     const char *broken;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     broken = check_locked(pool);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return broken;
 }

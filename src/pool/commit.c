@@ -208,7 +208,7 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
     enum spw_err err = SPW_OK, access_err;
     size_t moved[SPW_TIER_COUNT] = {0};
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
         run = spw_pool_move_run(move, i);
         if (!move->items[i].left_out) {
@@ -224,7 +224,7 @@ enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, 
     spw_counter_add(&pool->counters->promoted_bytes,
                     moved[SPW_TIER_DEVICE] * pool->config.granule_bytes);
     *ret_bytes = (moved[SPW_TIER_HOST] + moved[SPW_TIER_DEVICE]) * pool->config.granule_bytes;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -234,11 +234,11 @@ enum spw_err spw_pool_move_remap_lost(struct spw_pool *pool)
 {
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (pool->backing.lost > 0 && !spw_pool_lost_remap(pool)) {
         err = SPW_E_AGAIN;
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -246,11 +246,11 @@ uint64_t spw_pool_move_lost(struct spw_pool *pool, uint64_t *ret_bytes)
 {
     uint64_t address = 0;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     *ret_bytes = pool->backing.lost * pool->config.granule_bytes;
     if (pool->backing.lost > 0) {
         address = pool->backing.base + spw_pool_lost_first(pool) * pool->config.granule_bytes;
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return address;
 }

@@ -8,9 +8,9 @@ enum spw_err spw_pool_fence_record(struct spw_pool *pool, const struct spw_strea
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = pool->ops->fence(pool->vm, stream != NULL ? stream : &all, ret_fence);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -18,15 +18,15 @@ enum spw_err spw_pool_fence_query(struct spw_pool *pool, void *fence)
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = pool->ops->query(pool->vm, fence);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
 void spw_pool_fence_drop(struct spw_pool *pool, void *fence)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->ops->drop(pool->vm, fence);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }

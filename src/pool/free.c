@@ -45,10 +45,10 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     struct spw_extent *block;
     struct spw_stream_queue *queue;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     block = pool->shut ? NULL : spw_pool_address_map_take(&pool->blocks, address);
     if (block == NULL) {
-        pthread_mutex_unlock(&pool->lock);
+        spw_unlock(&pool->lock);
         return SPW_E_NOT_OURS;
     }
     queue = stream != NULL ? spw_pool_stream_queue_of(&pool->queues, stream) : NULL;
@@ -61,7 +61,7 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     if (pool->pressure > 0) {
         watch_free(pool, queue);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return SPW_OK;
 }
 
@@ -71,9 +71,9 @@ uint64_t spw_pool_clock(struct spw_pool *pool)
 {
     uint64_t clock;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     clock = pool->queues.clock;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return clock;
 }
 
@@ -88,7 +88,7 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
 {
     struct spw_stream_queue *queue;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (stream != NULL) {
         queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
         if (queue != NULL) {
@@ -99,7 +99,7 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
             synchronized(pool, pool->queues.by_number[i], clock);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 /* Freeing may merge a block with its neighbours; its record stays in the list, so the walk goes on
@@ -116,7 +116,7 @@ static void free_blocks_of(struct spw_pool *pool, struct spw_extent *first, cons
 
 void spw_pool_free_context(struct spw_pool *pool, const void *context)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (uint32_t i = SPW_STREAM_QUEUE_FIRST_STREAM; i < pool->queues.count; i++) {
         struct spw_stream_queue *queue = pool->queues.by_number[i];
 
@@ -129,19 +129,19 @@ void spw_pool_free_context(struct spw_pool *pool, const void *context)
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         free_blocks_of(pool, spw_pool_list(pool, i), context);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream)
 {
     struct spw_stream_queue *queue;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     queue = spw_pool_stream_queue_known(&pool->queues, stream->id);
     if (queue != NULL) {
         (void)spw_pool_stream_queue_fence(&pool->queues, queue);
         queue->retired = true;
         spw_pool_space_release_completed(&pool->space, queue);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }

@@ -97,9 +97,9 @@ int64_t spw_pool_room(struct spw_pool *pool)
 {
     int64_t room;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     room = find_room(pool);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return room;
 }
 
@@ -135,7 +135,7 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
     uint64_t base = pool->space.heaps[SPW_HEAP_LARGE].base;
     size_t count;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     count = (size_t)((find_end(pool) - base) / pool->config.granule_bytes);
     count = count < most ? count : most;
     memset(infos, 0, count * sizeof(*infos));
@@ -150,20 +150,20 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
     }
     *ret_address = base;
     *ret_room = find_room(pool);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return count;
 }
 
 void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *cookie)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (const struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL;
          e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK) {
             visit(cookie, e->address, e->bytes, e->site, pool->queues.clock - e->used);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,

@@ -77,7 +77,7 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
     struct spw_extent *block;
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (pool->backing.lost > 0) {
         (void)spw_pool_lost_remap(pool);
     }
@@ -91,6 +91,6 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling)
                   ? back(pool, block)
                   : spw_pool_chunks_provide(pool, missing, spilling);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }

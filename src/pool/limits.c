@@ -22,12 +22,12 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
 {
     uint64_t committed, released = 0;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     committed = spw_pool_committed(pool);
     if (committed > keep_bytes && !pool->shut) {
         released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return released * pool->config.granule_bytes;
 }
 
@@ -37,7 +37,7 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
     uint64_t wanted;
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     wanted = spw_counter_get(&counters->committed_bytes) + bytes;
     if (bytes <= pool->config.limit_bytes && wanted > pool->config.limit_bytes) {
         uint64_t excess = wanted - pool->config.limit_bytes;
@@ -54,17 +54,17 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
         spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
         spw_pool_count_live(pool, (int64_t)bytes, false, site);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     spw_counter_shift(&pool->counters->vmm_bytes, -(int64_t)bytes);
     spw_counter_shift(&pool->counters->committed_bytes, -(int64_t)bytes);
     spw_pool_count_live(pool, -(int64_t)bytes, false, site);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 static void count_host(struct spw_pool *pool, int64_t bytes, uint32_t site)
@@ -82,7 +82,7 @@ enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_
 {
     enum spw_err err = SPW_E_LIMIT;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (bytes <= pool->config.host_limit_bytes &&
         spw_counter_get(&pool->counters->host_bytes) + bytes <= pool->config.host_limit_bytes) {
         count_host(pool, (int64_t)bytes, site);
@@ -90,23 +90,23 @@ enum spw_err spw_pool_charge_host(struct spw_pool *pool, uint64_t bytes, uint32_
         spw_counter_add(&pool->counters->placed_bytes, bytes);
         err = SPW_OK;
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
 void spw_pool_discharge_host(struct spw_pool *pool, uint64_t bytes, uint32_t site)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     count_host(pool, -(int64_t)bytes, site);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_set_limit(struct spw_pool *pool, uint64_t limit_bytes)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->config.limit_bytes = limit_bytes;
     spw_counter_set(&pool->counters->limit_bytes, limit_bytes);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 static void set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
@@ -117,23 +117,23 @@ static void set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
 
 void spw_pool_set_host_limit(struct spw_pool *pool, uint64_t host_limit_bytes)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     set_host_limit(pool, host_limit_bytes);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_map_ahead(struct spw_pool *pool, size_t granules)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->ahead = granules;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes, bool *ret_moves)
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = pool->ops->probe_host(pool->vm, ret_moves);
     set_host_limit(pool, host_limit_bytes);
     if (err != SPW_OK && err != SPW_E_AGAIN) {
@@ -143,7 +143,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
     if (err != SPW_OK) {
         set_host_limit(pool, 0);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -151,9 +151,9 @@ bool spw_pool_uses_pinned(struct spw_pool *pool)
 {
     bool pins;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pins = pool->slabs.table != NULL;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return pins;
 }
 
@@ -161,7 +161,7 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
 {
     uint64_t released;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (int look = 0; look < TRIM_LOOKS; look++) {
         spw_pool_poll_queues(pool, NULL, true);
         spw_pool_space_evict_free_host(&pool->space);
@@ -170,6 +170,6 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
     released = spw_pool_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX) *
                pool->config.granule_bytes;
     released += spw_pool_slabs_trim(pool);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return released;
 }

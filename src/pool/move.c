@@ -237,7 +237,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     enum spw_err err = SPW_E_AGAIN;
     struct spw_move *move;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     spw_pool_staging_end_finished(pool);
     move = find_move(pool);
     /* If lost granules cannot be mapped now, others would be lost as well. */
@@ -247,7 +247,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     if (err == SPW_OK) {
         *ret_move = move;
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -255,18 +255,18 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     move->over = move->count > 0;
     err = spw_pool_staging_end_if_finished(pool, move);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
 void spw_pool_move_leave(struct spw_pool *pool, struct spw_move *move)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     move->over = move->count > 0;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
@@ -274,13 +274,13 @@ size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
 {
     size_t count;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (count = 0; count < move->count; count++) {
         ret_places[count] =
             (struct spw_move_place){.granule = spw_pool_move_address(pool, &move->items[count]),
                                     .to = move->items[count].to};
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return count;
 }
 
@@ -310,12 +310,12 @@ enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bo
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = copy_to(pool, move, SPW_TIER_HOST, after_all);
     if (err == SPW_OK) {
         err = copy_to(pool, move, SPW_TIER_DEVICE, after_all);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -323,12 +323,12 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_HOST]);
     if (err == SPW_OK) {
         err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_DEVICE]);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -337,26 +337,26 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (move->drained == NULL) {
         err = pool->ops->fence(pool->vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
         err = spw_pool_staging_query(pool, &move->drained);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
 void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint64_t granule)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count; i++) {
         if (spw_pool_move_address(pool, &move->items[i]) == granule) {
             move->items[i].left_out = true;
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 /* ---- samples ---- */
@@ -396,10 +396,10 @@ static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move
 {
     enum spw_err err;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     err = pool->ops->hash(pool->vm, spw_pool_staging_address(pool, move, item),
                           pool->config.granule_bytes, ret_hash);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -407,9 +407,9 @@ enum spw_err spw_pool_move_sample(struct spw_pool *pool, struct spw_move *move, 
 {
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     choose_sample(pool, move, turn);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
         if (move->items[i].sampled) {
             err = hash_copy(pool, move, i, &move->items[i].copied_hash);
@@ -444,12 +444,12 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
 {
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
         err = pool->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
                               pool->config.granule_bytes, &move->items[i].hash);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -457,7 +457,7 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
 {
     uint64_t wrong = 0;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count && wrong == 0; i++) {
         uint64_t hash;
 
@@ -467,13 +467,13 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
             wrong = spw_pool_move_address(pool, &move->items[i]);
         }
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return wrong;
 }
 
 void spw_pool_fix_all(struct spw_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->fixed_id = pool->next_id;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }

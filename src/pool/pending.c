@@ -46,16 +46,16 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool)
         if (pool->queues.waiters == 0) {
             return SPW_E_NO_MEMORY;
         }
-        pthread_cond_wait(&pool->waited, &pool->lock);
+        spw_lock_wait(&pool->lock, &pool->waited);
         return SPW_OK;
     }
     pool->queues.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     /* With a host tier there is another way to get memory, so the wait is short. */
     err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon
                                              : pool->ops->wait_host)(pool->vm, record.fence);
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->queues.waiters--;
     spw_pool_stream_queue_waited(&pool->queues, queue, record, err == SPW_OK);
     spw_pool_space_release_completed(&pool->space, queue);

@@ -78,14 +78,14 @@ enum spw_err spw_pool_account_add(struct spw_pool *pool, const struct spw_pool_p
     if (account == NULL) {
         return SPW_OK;
     }
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     if (!host && !spw_pool_placement_allows(pool, placement, bytes)) {
         err = SPW_E_QUOTA;
     } else {
         spw_counter_shift(&account->allocs, 1);
         spw_pool_account_move(account, (int64_t)bytes, host ? (int64_t)bytes : 0);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }
 
@@ -95,9 +95,9 @@ static void shift(struct spw_pool *pool, uint8_t number, int64_t live, int64_t h
     struct spw_account *account = account_of(pool, number);
 
     if (account != NULL) {
-        pthread_mutex_lock(&pool->lock);
+        spw_lock(&pool->lock);
         spw_pool_account_move(account, live, host);
-        pthread_mutex_unlock(&pool->lock);
+        spw_unlock(&pool->lock);
     }
 }
 

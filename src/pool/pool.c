@@ -40,7 +40,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     }
     spw_pool_space_init(&pool->space, &pool->queues, &pool->backing, config->host_heap,
                         config->numbered_heaps);
-    pthread_mutex_init(&pool->lock, NULL);
+    spw_lock_init(&pool->lock, SPW_LOCK_RANK_pool);
     pthread_cond_init(&pool->waited, NULL);
     spw_counter_set(&counters->limit_bytes, config->limit_bytes);
     *ret_pool = pool;
@@ -95,15 +95,15 @@ static void pool_free(struct spw_pool *pool, bool release)
 
 void spw_pool_shut(struct spw_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     pool->shut = true;
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_destroy(struct spw_pool *pool)
 {
     if (pool != NULL) {
-        pthread_mutex_destroy(&pool->lock);
+        spw_lock_fini(&pool->lock);
         pthread_cond_destroy(&pool->waited);
         pool_free(pool, true);
     }
@@ -118,10 +118,10 @@ void spw_pool_abandon(struct spw_pool *pool)
 
 void spw_pool_lock(struct spw_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
 }
 
 void spw_pool_unlock(struct spw_pool *pool)
 {
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }

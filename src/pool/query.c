@@ -26,7 +26,7 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
     if (!spw_pool_owns(pool, address)) {
         return false;
     }
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     extent = spw_pool_extent(pool, address);
     found = extent != NULL && extent->kind == SPW_EXTENT_BLOCK &&
             address < extent->address + extent->requested;
@@ -39,7 +39,7 @@ bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *re
                                         .context = extent->context,
                                         .ordered = extent->ordered};
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return found;
 }
 
@@ -47,12 +47,12 @@ enum spw_err spw_pool_refresh_access(struct spw_pool *pool)
 {
     enum spw_err err = SPW_OK;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     for (int i = 0; i < SPW_HEAP_COUNT && err == SPW_OK; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
 
         err = spw_pool_backing_refresh_access(&pool->backing, heap->base, heap->frontier);
     }
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
     return err;
 }

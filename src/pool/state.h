@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "common/lock.h"
 #include "pool/address_map.h"
 #include "pool/backing.h"
 #include "pool/pool.h"
@@ -35,7 +36,7 @@ struct spw_move {
 };
 
 struct spw_pool {
-    pthread_mutex_t lock;
+    struct spw_lock lock;
     pthread_cond_t waited; /* a thread came back from waiting for a fence */
     struct spw_pool_config config;
     const struct spw_vm_ops *ops;

@@ -37,7 +37,7 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
 {
     uint64_t host, backed;
 
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     host = spw_counter_get(&pool->counters->host_used_bytes);
     backed = spw_pool_committed(pool) + host - spw_counter_get(&pool->counters->vmm_host_bytes);
     *ret_usage = (struct spw_pool_usage){
@@ -52,22 +52,22 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
         .spare = backed - (pool->own_live_bytes - pool->lazy_bytes),
         .largest_free = largest_free(pool),
     };
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_reset_ordered_peak(struct spw_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     spw_counter_set(&pool->counters->async_live_peak_bytes,
                     spw_counter_get(&pool->counters->async_live_bytes));
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }
 
 void spw_pool_reset_reserved_peak(struct spw_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    spw_lock(&pool->lock);
     spw_counter_set(&pool->counters->reserved_peak_bytes,
                     spw_counter_get(&pool->counters->committed_bytes) +
                         spw_counter_get(&pool->counters->host_used_bytes));
-    pthread_mutex_unlock(&pool->lock);
+    spw_unlock(&pool->lock);
 }

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* The gauge of a kind, and the direction it moves in. */
+/* Adds an entry to the counter of its kind (`up`), or subtracts it. */
 static void move(const struct spw_ledger_entry *entry, bool up)
 {
     struct spw_device *device = &spw_process.devices[entry->ordinal];
@@ -21,7 +21,9 @@ static void move(const struct spw_ledger_entry *entry, bool up)
                     delta);
 }
 
-bool spw_serve_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
+/* Takes an allocation out of the ledger before the real driver frees it, so that the next owner of
+ * the address is not confused with it. False when it was never entered. */
+static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
 {
     struct spw_pool *pool;
 
@@ -36,7 +38,8 @@ bool spw_serve_account_freeing(CUdeviceptr address, struct spw_ledger_entry *ret
     return true;
 }
 
-void spw_serve_account_not_freed(CUdeviceptr address, const struct spw_ledger_entry *entry)
+/* The free failed after all: the entry is put back. */
+static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
 {
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
 
@@ -47,13 +50,31 @@ void spw_serve_account_not_freed(CUdeviceptr address, const struct spw_ledger_en
     spw_track_ledger_add(address, entry);
 }
 
+void spw_serve_account_free_begin(CUdeviceptr address, struct spw_passed_free *ret_free)
+{
+    ret_free->address = address;
+    ret_free->mapped = spw_track_indirect_unmapped(address, &ret_free->span);
+    ret_free->entered = enter_free(address, &ret_free->entry);
+}
+
+CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult result)
+{
+    if (free->entered && result != CUDA_SUCCESS) {
+        undo_free(free->address, &free->entry);
+    }
+    if (free->mapped && result != CUDA_SUCCESS) {
+        spw_track_indirect_mapped(free->span.begin, free->span.end - free->span.begin);
+    }
+    return result;
+}
+
 void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
                                  enum spw_ledger_kind kind, uint64_t bytes, uint32_t site)
 {
     struct spw_ledger_entry entry;
 
     /* Memory of a graph comes back at its address without having been freed by a call. */
-    (void)spw_serve_account_freeing(address, &entry);
+    (void)enter_free(address, &entry);
     entry = (struct spw_ledger_entry){kind, device->ordinal, bytes, site};
     move(&entry, true);
     spw_track_ledger_add(address, &entry);
@@ -62,9 +83,9 @@ void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
     }
 }
 
-/* What there was too little of: below the limits of device and host together or, when the device
- * is full before that, of what it gave. 0 when enough was free, but in pieces that could not be
- * joined. */
+/* The bytes that were missing below the limits of device and host together; when the device was
+ * full before its limit, below the memory it gave. 0 when enough was free, but in pieces that could
+ * not be joined. */
 static uint64_t missing(const struct spw_pool_usage *usage, uint64_t bytes, enum spw_err err)
 {
     uint64_t most = (err == SPW_E_LIMIT ? usage->limit : usage->committed) + usage->host_limit;
@@ -85,7 +106,7 @@ static void note_refusal(const struct spw_oom *oom)
     spw_stats_refuse(device->refusal, oom->api, number, oom->bytes, oom->missing_bytes);
 }
 
-/* What the host tier holds and what the machine has left, when there is a tier; else nothing. */
+/* Describes the use of the host tier and the memory left on the machine; empty without a tier. */
 static void describe_host(const struct spw_pool_usage *usage, char *text, size_t capacity)
 {
     char used[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], free[SPW_SIZE_TEXT], group[SPW_SIZE_TEXT];
@@ -96,10 +117,10 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     if (usage->host_limit == 0) {
         return;
     }
-    length = snprintf(text, capacity, "; on the host %s of %s", spw_size_text(usage->host, used),
+    length = snprintf(text, capacity, "; host memory %s of %s", spw_size_text(usage->host, used),
                       spw_size_text(usage->host_limit, most));
     if (spw_track_driver()->simulated != NULL) {
-        return; /* so is the machine, and it has what the limit says */
+        return; /* the machine is simulated, too: its memory is the limit */
     }
     spw_migrate_host_memory(&memory);
     length += snprintf(text + length, capacity - (size_t)length, ", the machine has %s available",
@@ -132,11 +153,11 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
         .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
     };
     note_refusal(&oom);
-    spw_say("out of memory on device %d: asked for %s, held %s, committed %s, limit %s (%s)%s",
+    spw_say("out of memory on device %d: requested %s, live %s, committed %s, limit %s (%s)%s",
             device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
             spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
             spw_err_name(err), host);
     spw_serve_oom_report(&oom);
-    spw_seam.report();
+    spw_track_ops.report();
     return CUDA_ERROR_OUT_OF_MEMORY;
 }

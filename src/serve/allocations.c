@@ -3,7 +3,7 @@
 #include "track/capture.h"
 #include "serve/decision.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 #include "track/request.h"
 #include "track/indirect.h"
 #include "track/site.h"
@@ -12,17 +12,17 @@
 #include "track/arguments.h"
 #include "serve/placement.h"
 
-/* What became of a request: ours, refused for good, or the real driver's. */
+/* The outcome of a request: served by the pool, refused, or passed to the real driver. */
 enum outcome { TAKEN, REFUSED, PASSED };
 
-/* Passes one on because of spillway's own trouble. */
+/* Passes a request to the real driver because spillway failed. */
 static enum outcome fail_open(const struct spw_track_request *request)
 {
     spw_counter_add(&request->device->counters->failed_open, 1);
     return PASSED;
 }
 
-/* Observe mode: the real driver allocates what the limit allows. */
+/* Observe mode: the real driver allocates, up to the limit. */
 static enum outcome charge(struct spw_pool *pool, struct spw_track_request *request)
 {
     enum spw_err err =
@@ -39,7 +39,7 @@ static enum outcome charge(struct spw_pool *pool, struct spw_track_request *requ
     return PASSED;
 }
 
-/* On the device, or as spilling can have it. */
+/* Allocates on the device; when it is full, by spilling. */
 static inline enum spw_err alloc_plainly(const struct spw_track_request *request,
                                          struct spw_result *ret_result)
 {
@@ -50,7 +50,7 @@ static inline enum spw_err alloc_plainly(const struct spw_track_request *request
                : err;
 }
 
-/* With a policy in force: what the rule that decides wishes, as far as it can be had. */
+/* Allocates by the rule that matches, as far as its placement is possible. */
 static __attribute__((noinline)) enum spw_err
 alloc_by_policy(const struct spw_track_request *request, struct spw_result *ret_result)
 {
@@ -78,7 +78,8 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
     if (SPW_UNLIKELY(spw_process.mode == SPW_MODE_OBSERVE)) {
         return charge(pool, request);
     }
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_policy, memory_order_acquire) != NULL)) {
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.policy.policy, memory_order_acquire) !=
+                     NULL)) {
         err = alloc_by_policy(request, &result);
     } else {
         err = alloc_plainly(request, &result);
@@ -104,8 +105,7 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
     return err == SPW_E_AGAIN ? REFUSED : fail_open(request);
 }
 
-/* The real driver answered a request that passed. It is entered with the size it was charged with.
- */
+/* Accounts a request that the real driver has answered, with the size that was charged for it. */
 static CUresult settle(const struct spw_track_request *request, CUresult result,
                        const CUdeviceptr *address)
 {
@@ -121,7 +121,7 @@ static CUresult settle(const struct spw_track_request *request, CUresult result,
     return result;
 }
 
-/* The same for a stream that could not be identified: nothing was asked of the pool. */
+/* Accounts the real driver's answer to a request on a stream that could not be identified. */
 static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint64_t bytes)
 {
     const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
@@ -162,7 +162,7 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     return settle(&request, result, dptr);
 }
 
-/* The pitch of NVIDIA's devices: it fits every texture and every element. */
+/* The pitch that NVIDIA's devices use: it suits every texture and element size. */
 enum { PITCH_BYTES = 512 };
 
 CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes,
@@ -200,8 +200,8 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
 
 /* ---- on a stream ---- */
 
-/* Decides on a stream-ordered request. `named`: the memory pool it names, NULL: the current one of
- * the stream's device. The request's device stays NULL when the stream cannot be told. */
+/* Serves a stream-ordered request. `named`: the memory pool that the call names; NULL: the current
+ * pool of the stream's device. ret_request->device is NULL when the stream is unknown. */
 static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool named,
                                  CUstream handle, bool per_thread,
                                  struct spw_track_request *ret_request)
@@ -220,7 +220,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
         pool = atomic_load_explicit(&device->current_pool, memory_order_relaxed);
     }
     if (SPW_UNLIKELY(pool != device->default_pool)) {
-        /* Another device's default pool is ours as well. */
+        /* The default pool of another device is served, too. */
         struct spw_device *other = spw_track_device_of_pool(pool);
 
         device = other != NULL ? other : device;
@@ -243,7 +243,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
     return take(ret_request, dptr);
 }
 
-/* A stream-ordered allocation: `call` is the real one. */
+/* The body of a handler of stream-ordered allocations; `call` is the real call. */
 #define ALLOC_ORDERED(dptr, bytes, pool, stream, per_thread, call)                                 \
     do {                                                                                           \
         struct spw_driver *driver = spw_track_driver();                                            \
@@ -293,7 +293,8 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesi
 
 /* ---- free ---- */
 
-/* Frees a block of ours; `stream` NULL: after whatever the device does now, on any stream. */
+/* Frees a block of ours in the order of a stream; `stream` NULL: after all work that was submitted
+ * to the device. */
 static CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
                            CUdeviceptr address, const struct spw_stream *stream)
 {
@@ -317,15 +318,17 @@ CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
 {
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
+    struct spw_passed_free passed;
 
     if (device == NULL) {
-        SPW_FREE_PASSED(dptr, cuMemFree_v2(dptr));
+        spw_serve_account_free_begin(dptr, &passed);
+        return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemFree_v2(dptr));
     }
     return free_block(device, pool, dptr, NULL);
 }
 
-/* Frees a block of ours in the order of a stream; of the whole device, which is later, when it
- * cannot be told which stream it is. */
+/* Frees a block of ours in the order of a stream; when the stream is unknown, in the order of the
+ * whole device, which is later. */
 static CUresult free_ordered(const struct spw_device *device, struct spw_pool *pool,
                              CUdeviceptr address, const struct spw_stream_info *info)
 {
@@ -340,7 +343,7 @@ static CUresult free_ordered(const struct spw_device *device, struct spw_pool *p
         return result;
     }
     if (SPW_UNLIKELY(capturing)) {
-        /* A free that is captured must be of memory that the graph allocates. */
+        /* A captured free must be of memory that the graph allocates. */
         return CUDA_ERROR_INVALID_VALUE;
     }
     return free_block(device, pool, address, &info->stream);
@@ -350,9 +353,12 @@ CUresult spw_serve_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
+    struct spw_passed_free passed;
 
     if (device == NULL) {
-        SPW_FREE_PASSED(dptr, cuMemFreeAsync(dptr, hStream));
+        spw_serve_account_free_begin(dptr, &passed);
+        return spw_serve_account_free_end(&passed,
+                                          spw_track_driver()->cuMemFreeAsync(dptr, hStream));
     }
     return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, false));
 }
@@ -361,9 +367,12 @@ CUresult spw_serve_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
+    struct spw_passed_free passed;
 
     if (device == NULL) {
-        SPW_FREE_PASSED(dptr, cuMemFreeAsync_ptsz(dptr, hStream));
+        spw_serve_account_free_begin(dptr, &passed);
+        return spw_serve_account_free_end(&passed,
+                                          spw_track_driver()->cuMemFreeAsync_ptsz(dptr, hStream));
     }
     return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, true));
 }

@@ -1,34 +1,66 @@
-/* Contexts and streams, as far as memory depends on them.
+/* The end of contexts and streams.
  *
- * Blocks belong to the context they were allocated in and go with it. When it is the last one seen
- * on its device, the whole pool goes, orderly and before the context, and the next use makes a new
- * one. At the end of the process everything goes by itself. */
-#include "serve/contexts.h"
-
+ * Blocks belong to the context that they were allocated in and are freed with it. With the last
+ * known context of a device its pool is closed, before the context is destroyed; the next use opens
+ * another. At the end of the process nothing is closed. */
+#include "common/lock.h"
+#include "track/arguments.h"
 #include "track/capture.h"
+#include "track/contexts.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
+#include "track/spill.h"
 #include "track/stream.h"
-
-#include <pthread.h>
 
 /* ---- streams ---- */
 
+/* A stream is about to end: its capture ends with it, and the pools do not wait for it any more. */
+static void end_stream(const struct spw_stream_info *info)
+{
+    spw_track_capture_end(info->stream.id);
+    spw_track_device_retire_stream(&info->stream);
+}
+
+static void retire_stream(CUstream handle)
+{
+    struct spw_stream_info info;
+
+    if (spw_track_stream_forget(handle, &info)) {
+        end_stream(&info);
+    }
+}
+
+/* Retires every stream of a context, and forgets the context. `gone`: it was destroyed already, and
+ * its streams cannot be named to the driver any more. */
+static void retire_context(CUcontext context, bool gone)
+{
+    struct spw_stream_info info;
+
+    while (spw_track_stream_forget_one_of(context, &info)) {
+        if (!gone) {
+            end_stream(&info);
+        }
+    }
+    if (spw_track_stream_forget_context(context, &info) && !gone) {
+        end_stream(&info);
+    }
+}
+
 CUresult spw_serve_cuStreamDestroy_v2(CUstream hStream)
 {
-    spw_track_stream_retire(hStream);
+    retire_stream(hStream);
     return spw_track_driver()->cuStreamDestroy_v2(hStream);
 }
 
 CUresult spw_serve_cuStreamDestroy(CUstream hStream)
 {
-    spw_track_stream_retire(hStream);
+    retire_stream(hStream);
     return spw_track_driver()->cuStreamDestroy(hStream);
 }
 
 /* ---- contexts that begin ---- */
 
-/* A new context is current now: fences of its device have to cover it from here on. */
+/* A new context is current: from now on the fences of its device include it. */
 static CUresult began(CUresult result)
 {
     if (result == CUDA_SUCCESS) {
@@ -66,7 +98,7 @@ CUresult spw_serve_cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateP
 
 /* ---- contexts that end ---- */
 
-/* Waits for everything a context was given to do. */
+/* Waits for all work of a context. */
 static void synchronize(CUcontext context, int ordinal)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -78,8 +110,8 @@ static void synchronize(CUcontext context, int ordinal)
     }
 }
 
-/* Closes the pool if its last context is gone. A dead context that is still current would make
- * every call fail, so it steps aside meanwhile. */
+/* Closes the pool if its last context is gone. If the destroyed context is still current, every
+ * call would fail, so it is popped meanwhile. */
 static bool close_without_context(struct spw_device *device, CUcontext context)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -89,25 +121,25 @@ static bool close_without_context(struct spw_device *device, CUcontext context)
 
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxGetCurrent, &current);
     if (current != context) {
-        return spw_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
+        return spw_track_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
     }
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPopCurrent_v2, &current);
-    closed = spw_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
+    closed = spw_track_device_close_unused(device, SPW_CLOSING_CONTEXTS_GONE);
     (void)SPW_DRIVER_CALL(driver, ordinal, cuCtxPushCurrent_v2, context);
     return closed;
 }
 
-/* Forgets a context of the device: before it goes, or, `gone`, after. */
+/* Forgets a context of the device: before it is destroyed, or after (`gone`). */
 static void lose(struct spw_device *device, CUcontext context, bool gone)
 {
     bool closed;
 
-    spw_track_stream_retire_context(context, gone);
+    retire_context(context, gone);
     if (!gone) {
         synchronize(context, device->ordinal);
     }
     closed = gone ? close_without_context(device, context)
-                  : spw_device_close_unused(device, SPW_CLOSING_ORDERLY);
+                  : spw_track_device_close_unused(device, SPW_CLOSING_ORDERLY);
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *other = &spw_process.devices[i];
         struct spw_pool *pool = other == device && closed ? NULL : spw_track_device_opened(other);
@@ -116,10 +148,11 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
             spw_pool_free_context(pool, context);
         }
     }
+    spw_track_arguments_forget_layouts();
     spw_track_device_forget_context(context);
 }
 
-/* The device of a context whose end matters; -1 when there is none. */
+/* The ordinal of a context's device; -1 when nothing has to be done at the context's end. */
 static int ordinal_of(CUcontext context)
 {
     return context == NULL || atomic_load(&spw_process.leaving) ? -1
@@ -147,7 +180,7 @@ CUresult spw_serve_cuCtxDestroy(CUcontext ctx)
     return spw_track_driver()->cuCtxDestroy(ctx);
 }
 
-/* A green context's memory is its primary context's; only its streams go. */
+/* A green context's memory belongs to its primary context; only its streams end. */
 CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -159,8 +192,9 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
         ordinal = ordinal_of(context);
     }
     if (ordinal >= 0) {
-        spw_track_stream_retire_context(context, false);
+        retire_context(context, false);
         synchronize(context, ordinal);
+        spw_track_arguments_forget_layouts();
         spw_track_device_forget_context(context);
     }
     return driver->cuGreenCtxDestroy(hCtx);
@@ -168,10 +202,9 @@ CUresult spw_serve_cuGreenCtxDestroy(CUgreenCtx hCtx)
 
 /* ---- primary contexts ---- */
 
-/* Held from before a primary context is released until it is known whether that was its end, and
- * its pool is closed: a thread that retains it again meanwhile would lose its blocks. No lock is
- * held when it is taken. A driver that calls back finds that the thread has it already. */
-static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
+/* spw_locks.primary is held from before a primary context is released until its pool is closed, if
+ * that was the last release. A thread that retained it in between would lose its blocks. The thread
+ * remembers that it holds the lock, since the driver may call back. */
 static _Thread_local bool has_primary_lock __attribute__((tls_model("initial-exec")));
 
 static bool enter_primary(void)
@@ -179,7 +212,7 @@ static bool enter_primary(void)
     if (has_primary_lock) {
         return false;
     }
-    pthread_mutex_lock(&primary_lock);
+    spw_lock(&spw_locks.primary);
     has_primary_lock = true;
     return true;
 }
@@ -188,13 +221,8 @@ static void leave_primary(bool entered)
 {
     if (entered) {
         has_primary_lock = false;
-        pthread_mutex_unlock(&primary_lock);
+        spw_unlock(&spw_locks.primary);
     }
-}
-
-void spw_serve_context_reset(void)
-{
-    pthread_mutex_init(&primary_lock, NULL);
 }
 
 CUresult spw_serve_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
@@ -219,7 +247,8 @@ static bool is_active(const struct spw_device *device)
            active != 0;
 }
 
-/* The primary context of a device, if there is one and its end matters: NULL otherwise. */
+/* The primary context of a device; NULL when it is not active or nothing has to be done at its end.
+ */
 static CUcontext primary_of(CUdevice dev)
 {
     const struct spw_device *device = spw_track_device_of(dev);
@@ -256,7 +285,7 @@ CUresult spw_serve_cuDevicePrimaryCtxReset(CUdevice dev)
     return result;
 }
 
-/* Whether a release is the last one is known only afterwards. */
+/* Only after a release it is known if it was the last one. */
 static CUresult released(CUdevice dev, CUcontext primary, CUresult result)
 {
     struct spw_device *device = spw_track_device_of(dev);

@@ -11,29 +11,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { LINES_MOST = 100, NAME_BYTES = 256, LINE_SITE = 600, LINE_FRAMES = 3 };
+enum { LINES_MOST = 100, LINE_SITE = 600, LINE_FRAMES = 3 };
 
-/* What is known of a call site. */
-struct memo {
+/* The rules and a call site. */
+struct spw_policy_memo {
     _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
     _Atomic uint64_t told;       /* rules whose line was written */
     _Atomic uint64_t count;      /* allocations so far, when a rule asks for it */
     _Atomic bool known;
 };
-
-_Atomic(struct spw_policy *) spw_serve_policy;
-
-static struct {
-    char process[NAME_BYTES];
-    int64_t rank;
-    uint8_t regions[SPW_ACCOUNTS]; /* of each rule; 0: none */
-    uint32_t region_count;
-    bool hosts;                               /* a rule may place blocks on the host */
-    bool counts;                              /* a rule asks which allocation of its site it is */
-    struct memo *memos;                       /* by site */
-    _Atomic uint64_t unmet_told, beyond_told; /* rules, by bit */
-    _Atomic unsigned lines;
-} force;
 
 /* ---- the policy as a whole ---- */
 
@@ -47,7 +33,7 @@ static bool asks_for_count(const struct spw_policy *policy)
     return false;
 }
 
-/* Gives each region a number; when there are too many, what is left goes without. */
+/* Gives each region a number; regions beyond the last number have no effect. */
 static void number_regions(const struct spw_policy *policy, const char *file)
 {
     const char *names[SPW_POOL_HEAPS];
@@ -56,12 +42,12 @@ static void number_regions(const struct spw_policy *policy, const char *file)
         const struct spw_policy_action *action = &policy->rules[i].action;
         uint32_t at = 0;
 
-        force.hosts |= action->placement == SPW_PLACEMENT_HOST || action->host_share.set ||
-                       action->limit.then == SPW_THEN_SPILL;
+        spw_process.policy.hosts |= action->placement == SPW_PLACEMENT_HOST ||
+                                    action->host_share.set || action->limit.then == SPW_THEN_SPILL;
         if (action->region == NULL) {
             continue;
         }
-        while (at < force.region_count && strcmp(names[at], action->region) != 0) {
+        while (at < spw_process.policy.region_count && strcmp(names[at], action->region) != 0) {
             at++;
         }
         if (at == SPW_POOL_HEAPS) {
@@ -70,37 +56,38 @@ static void number_regions(const struct spw_policy *policy, const char *file)
             continue;
         }
         names[at] = action->region;
-        force.region_count = at == force.region_count ? at + 1 : force.region_count;
-        force.regions[i] = (uint8_t)(at + 1);
+        spw_process.policy.region_count =
+            at == spw_process.policy.region_count ? at + 1 : spw_process.policy.region_count;
+        spw_process.policy.regions[i] = (uint8_t)(at + 1);
     }
 }
 
 uint32_t spw_serve_decision_regions(bool *ret_host)
 {
-    *ret_host = force.hosts;
-    return force.region_count;
+    *ret_host = spw_process.policy.hosts;
+    return spw_process.policy.region_count;
 }
 
 bool spw_serve_decision_open(struct spw_policy *policy, const char *file)
 {
-    void *memos = mmap(NULL, (SPW_CALLSITE_MOST + (size_t)1) * sizeof(struct memo),
+    void *memos = mmap(NULL, (SPW_CALLSITE_MOST + (size_t)1) * sizeof(struct spw_policy_memo),
                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (memos == MAP_FAILED) {
         return false;
     }
-    force.memos = memos;
-    force.rank = spw_stats_rank();
-    force.counts = asks_for_count(policy);
+    spw_process.policy.memos = memos;
+    spw_process.policy.rank = spw_stats_rank();
+    spw_process.policy.counts = asks_for_count(policy);
     number_regions(policy, file);
-    spw_stats_process_program(force.process, sizeof(force.process));
-    atomic_store_explicit(&spw_serve_policy, policy, memory_order_release);
+    spw_stats_process_program(spw_process.policy.process, sizeof(spw_process.policy.process));
+    atomic_store_explicit(&spw_process.policy.policy, policy, memory_order_release);
     return true;
 }
 
 /* ---- the sites ---- */
 
-/* Puts a site into words, with native frames if they are asked for. */
+/* Describes a site by the names that rules match, with native frames if they are needed. */
 static void describe(uint32_t number, bool native, struct spw_callsite_words *ret_words)
 {
     const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
@@ -110,13 +97,13 @@ static void describe(uint32_t number, bool native, struct spw_callsite_words *re
     } else {
         ret_words->facts = (struct spw_callsite_facts){.rank = -1};
     }
-    ret_words->facts.process = force.process;
-    ret_words->facts.rank = force.rank;
+    ret_words->facts.process = spw_process.policy.process;
+    ret_words->facts.rank = spw_process.policy.rank;
 }
 
 static __attribute__((noinline)) uint64_t learn(const struct spw_policy *policy, uint32_t site)
 {
-    struct memo *memo = &force.memos[site];
+    struct spw_policy_memo *memo = &spw_process.policy.memos[site];
     struct spw_callsite_words words;
     uint64_t candidates;
     int saved = errno;
@@ -137,13 +124,13 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
                                            const struct spw_policy_rule *rule, uint64_t bytes,
                                            uint32_t site)
 {
-    unsigned line = atomic_fetch_add(&force.lines, 1);
+    unsigned line = atomic_fetch_add(&spw_process.policy.lines, 1);
     char size[SPW_SIZE_TEXT], where[LINE_SITE];
     struct spw_callsite_words words;
     int saved = errno;
 
     if (line == LINES_MOST) {
-        spw_say("policy: no more lines about call sites");
+        spw_say("policy: no further call sites are logged");
     }
     if (line >= LINES_MOST) {
         return;
@@ -157,7 +144,7 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
     words.facts.native_count =
         words.facts.native_count < LINE_FRAMES ? words.facts.native_count : LINE_FRAMES;
     (void)spw_callsite_print(&words.facts, NULL, where, sizeof(where));
-    spw_say("policy: rule %s decides on device %d: first %s at %s", rule->name, device->ordinal,
+    spw_say("policy: rule %s matches on device %d: first %s at %s", rule->name, device->ordinal,
             spw_size_text(bytes, size), where);
     errno = saved;
 }
@@ -181,7 +168,7 @@ static void wish_of(const struct spw_device *device, const struct spw_policy *po
         .host_permille = action->host_share.set ? action->host_share.permille : 0,
         .lazy = action->commit == SPW_COMMIT_LAZY,
         .account = (uint8_t)(rule - policy->rules + 1),
-        .heap = force.regions[rule - policy->rules],
+        .heap = spw_process.policy.regions[rule - policy->rules],
         .on_host = action->placement == SPW_PLACEMENT_HOST,
         .on_device = action->placement == SPW_PLACEMENT_DEVICE,
         .fixed = action->placement == SPW_PLACEMENT_DEVICE || action->movable == SPW_SWITCH_OFF,
@@ -191,8 +178,9 @@ static void wish_of(const struct spw_device *device, const struct spw_policy *po
 bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
                              const char *api, struct spw_decision *ret_decision)
 {
-    const struct spw_policy *policy = atomic_load_explicit(&spw_serve_policy, memory_order_acquire);
-    struct memo *memo = &force.memos[site <= SPW_CALLSITE_MOST ? site : 0];
+    const struct spw_policy *policy =
+        atomic_load_explicit(&spw_process.policy.policy, memory_order_acquire);
+    struct spw_policy_memo *memo = &spw_process.policy.memos[site <= SPW_CALLSITE_MOST ? site : 0];
     struct spw_request_facts request = {.size = bytes, .device = device->ordinal, .api = api};
     uint64_t candidates = atomic_load_explicit(&memo->known, memory_order_acquire)
                               ? atomic_load_explicit(&memo->candidates, memory_order_relaxed)
@@ -203,7 +191,7 @@ bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, ui
     if (candidates == 0) {
         return false;
     }
-    if (force.counts) {
+    if (spw_process.policy.counts) {
         request.nth = atomic_fetch_add_explicit(&memo->count, 1, memory_order_relaxed) + 1;
     }
     index = spw_policy_decide(policy, candidates, &request);
@@ -221,27 +209,27 @@ bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, ui
     return true;
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 static uint64_t bit_of(const struct spw_policy_rule *rule)
 {
-    return UINT64_C(1) << (rule - atomic_load(&spw_serve_policy)->rules);
+    return UINT64_C(1) << (rule - atomic_load(&spw_process.policy.policy)->rules);
 }
 
 struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
                                              const struct spw_policy_rule *rule)
 {
-    return &device->rules[rule - atomic_load(&spw_serve_policy)->rules];
+    return &device->rules[rule - atomic_load(&spw_process.policy.policy)->rules];
 }
 
 void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
                               const char *why)
 {
     spw_counter_add(&spw_serve_decision_tally(device, rule)->unmet, 1);
-    if ((atomic_fetch_or(&force.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
-        spw_say("policy: rule %s cannot be followed on device %d: %s; its blocks are treated as "
-                "without it",
-                rule->name, device->ordinal, why);
+    if ((atomic_fetch_or(&spw_process.policy.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
+        spw_say(
+            "policy: rule %s cannot be applied on device %d: %s; its blocks are placed without it",
+            rule->name, device->ordinal, why);
     }
 }
 
@@ -254,13 +242,14 @@ static void tell_beyond(const struct spw_device *device, const struct spw_decisi
 
     if (fails) {
         spw_counter_add(&spw_serve_decision_tally(device, rule)->refused, 1);
-    } else if ((atomic_fetch_or(&force.beyond_told, bit_of(rule)) & bit_of(rule)) != 0) {
+    } else if ((atomic_fetch_or(&spw_process.policy.beyond_told, bit_of(rule)) & bit_of(rule)) !=
+               0) {
         return;
     }
-    spw_say("policy: rule %s passes its limit of %s on device %d: it holds %s, and %s more %s",
+    spw_say("policy: rule %s exceeds its limit of %s on device %d: it holds %s, and %s more %s",
             rule->name, spw_size_text(decision->wish.limit_bytes, most), device->ordinal,
             spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
-            spw_size_text(bytes, asked), fails ? "are refused" : "are asked for");
+            spw_size_text(bytes, asked), fails ? "are refused" : "are requested");
 }
 
 bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,

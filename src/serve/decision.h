@@ -1,9 +1,11 @@
-/* Decisions: which rule of the policy in force decides on an allocation, and what it wishes.
+/* Decisions: the rule of the policy that matches an allocation, and the placement it asks for.
  *
- * What can be said of a call site as such is found out when the site is first seen and kept with
- * its number; what differs from one allocation to the next is decided each time, without memory or
- * a driver call. Locking: none inside; never called with a lock held, since a new site's names are
- * looked up. */
+ * Rules are matched with a call site once, when the site is new, and the result is kept with the
+ * site's number. Properties that differ between allocations of a site are matched each time,
+ * without memory or a driver call.
+ *
+ * Locking: takes none of our locks itself; to be called without a lock, since the names of a new
+ * site are looked up. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,26 +16,22 @@
 #include "policy/policy.h"
 #include "pool/pool.h"
 
-/* What becomes of one allocation. */
+/* The placement of one allocation, and the rule that asks for it. */
 struct spw_decision {
     const struct spw_policy_rule *rule;
     struct spw_pool_placement wish;
 };
 
-/* The policy in force; NULL: none. What follows but for the first two asks for one. */
-extern _Atomic(struct spw_policy *) spw_serve_policy;
-
-/* Puts a policy into force, whose `file` is named where something is said of it. It is taken over
- * and stays until the process ends; false, and it is still the caller's, when the process has no
- * memory. Once, by one thread. */
+/* Puts a policy into force until the process ends; messages name its `file`. Takes ownership;
+ * false, without taking it, when the process has no memory. To be called once, by one thread. */
 bool spw_serve_decision_open(struct spw_policy *policy, const char *file);
 
-/* How many regions rules name, and whether rules may place blocks on the host: what a pool must
- * have addresses for. */
+/* The number of regions that rules name; *ret_host: rules may place blocks on the host. A pool
+ * reserves addresses for both. */
 uint32_t spw_serve_decision_regions(bool *ret_host);
 
-/* The rule that decides on an allocation of `bytes` and what it wishes; false when none does. `api`
- * is what the program called. */
+/* Finds the rule that matches an allocation of `bytes`; false when none does. `api` is the function
+ * that the program called. To be called with a policy in force, as the functions below. */
 bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
                              const char *api, struct spw_decision *ret_decision);
 
@@ -41,12 +39,12 @@ bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, ui
 struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
                                              const struct spw_policy_rule *rule);
 
-/* A wish that cannot be had: counts it, and says why, once for each rule. */
+/* A placement is impossible: counts it, and reports the reason once for each rule. */
 void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
                               const char *why);
 
-/* The limit of the rule refuses `bytes`: makes the decision what the rule says of what is beyond
- * it, false when that is to fail. Says so, once for each rule that warns, each time where it
- * fails. */
+/* `bytes` more are beyond the limit of the rule: changes the decision to the rule's `then`; false
+ * when the allocation is to fail. Reports it: each time when it fails, else once for each rule that
+ * warns. */
 bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,
                                uint64_t bytes);

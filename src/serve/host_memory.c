@@ -1,7 +1,8 @@
-/* Page-locked host memory of the program: the driver's, accounted to the current device. And
- * managed memory, which is not. Kernels may find addresses in both. */
+/* Page-locked host memory, which is accounted to the current device, and managed memory. The driver
+ * allocates both; kernels may read addresses from both. */
 #include "serve/account.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
+#include "track/spill.h"
 #include "track/indirect.h"
 #include "track/stream.h"
 
@@ -43,7 +44,10 @@ CUresult spw_serve_cuMemAllocHost_v2(void **pp, size_t bytesize)
 
 CUresult spw_serve_cuMemFreeHost(void *p)
 {
-    SPW_FREE_PASSED((CUdeviceptr)(uintptr_t)p, cuMemFreeHost(p));
+    struct spw_passed_free passed;
+
+    spw_serve_account_free_begin((CUdeviceptr)(uintptr_t)p, &passed);
+    return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemFreeHost(p));
 }
 
 CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
@@ -53,5 +57,8 @@ CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int F
 
 CUresult spw_serve_cuMemHostUnregister(void *p)
 {
-    SPW_FREE_PASSED((CUdeviceptr)(uintptr_t)p, cuMemHostUnregister(p));
+    struct spw_passed_free passed;
+
+    spw_serve_account_free_begin((CUdeviceptr)(uintptr_t)p, &passed);
+    return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemHostUnregister(p));
 }

@@ -1,5 +1,5 @@
-/* The beginning: cuInit of the program. */
-#include "intercept/entry.h"
+/* cuInit: spillway starts when the program initialises CUDA. */
+#include "serve/handlers.h"
 #include "track/process.h"
 
 CUresult spw_serve_cuInit(unsigned int Flags)

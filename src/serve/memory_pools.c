@@ -1,15 +1,15 @@
-/* Memory pools. The default pool of a device is spillway's: its figures, its trimming and who may
- * reach it are answered here. Its settings are kept by the driver's own default pool, which is what
- * the real functions act on; pools of the program are the driver's alone. */
+/* Memory pools. spillway serves the default pool of a device: its sizes, trimming and access. The
+ * driver's own default pool keeps the other settings. Pools that the program creates are served by
+ * the driver alone. */
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-/* Used is what the program holds, on any tier; reserved is what backs it, never less. */
+/* "Used" are the live bytes on both tiers; "reserved" are the bytes that back them, never less. */
 CUresult spw_serve_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
     struct spw_device *device = value == NULL ? NULL : spw_track_device_of_pool(pool);
@@ -49,7 +49,7 @@ CUresult spw_serve_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute 
     struct spw_pool *ours = device == NULL ? NULL : spw_track_device_opened(device);
 
     if (result == CUDA_SUCCESS && ours != NULL) {
-        /* A peak can be set to zero only, and begins again at the present value. */
+        /* A peak can only be set to zero; it begins again at the present value. */
         if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH) {
             spw_counter_peak(&device->counters->async_live_top_bytes,
                              &device->counters->async_live_peak_bytes);
@@ -90,7 +90,7 @@ CUresult spw_serve_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *
     return result;
 }
 
-/* A destroyed pool that was current leaves the default pool in its place. */
+/* When the current pool is destroyed, the default pool becomes current. */
 CUresult spw_serve_cuMemPoolDestroy(CUmemoryPool pool)
 {
     CUresult result = spw_track_driver()->cuMemPoolDestroy(pool);
@@ -109,7 +109,7 @@ CUresult spw_serve_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData, CUd
     struct spw_pool *pool;
 
     if (spw_track_device_owner(ptr, &pool) != NULL) {
-        return CUDA_ERROR_INVALID_VALUE; /* as of any pool that was not made for sharing */
+        return CUDA_ERROR_INVALID_VALUE; /* as for any pool that was not made for sharing */
     }
     return spw_track_driver()->cuMemPoolExportPointer(shareData, ptr);
 }

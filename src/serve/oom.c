@@ -17,29 +17,25 @@ static_assert((int)SPW_STATS_HOLDERS == (int)SPW_CALLSITE_HOLDERS, "as many in t
 static_assert((int)SPW_STATS_LABEL == (int)SPW_CALLSITE_LABEL, "as long in the statistics");
 static_assert((int)SPW_STATS_ADVICE == (int)SPW_CALLSITE_RULE, "as long in the statistics");
 
-/* The sites that were reported in full, by this process. */
-static struct {
-    _Atomic int pid;
-    _Atomic uint64_t sites[SPW_CALLSITE_MOST / 64 + 1];
-} reported;
-
 static bool is_first(uint32_t site)
 {
     const uint64_t bit = UINT64_C(1) << (site % 64);
     int own = (int)getpid();
 
-    if (atomic_exchange(&reported.pid, own) != own) {
-        for (size_t i = 0; i < sizeof(reported.sites) / sizeof(reported.sites[0]); i++) {
-            atomic_store(&reported.sites[i], 0);
+    if (atomic_exchange(&spw_process.oom_reports.pid, own) != own) {
+        for (size_t i = 0;
+             i < sizeof(spw_process.oom_reports.sites) / sizeof(spw_process.oom_reports.sites[0]);
+             i++) {
+            atomic_store(&spw_process.oom_reports.sites[i], 0);
         }
     }
     return site <= SPW_CALLSITE_MOST &&
-           (atomic_fetch_or(&reported.sites[site / 64], bit) & bit) == 0;
+           (atomic_fetch_or(&spw_process.oom_reports.sites[site / 64], bit) & bit) == 0;
 }
 
 /* ---- gathering ---- */
 
-/* What the driver says of the device; nothing while another device's context is current. */
+/* Asks the driver for the device's memory, unless another device's context is current. */
 static void ask_device(const struct spw_device *device, struct spw_stats_oom *report)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -68,7 +64,7 @@ static void ask_pool(struct spw_pool *pool, struct spw_stats_oom *report)
     report->host_limit_bytes = usage.host_limit;
 }
 
-/* Of a simulated machine only what is locked is taken. */
+/* On a simulated machine only locked memory counts as used. */
 static void ask_host(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t taken = report->host_bytes + spw_counter_get(&device->counters->pinned_bytes);
@@ -84,7 +80,7 @@ static void ask_host(const struct spw_device *device, struct spw_stats_oom *repo
                                        : memory.available;
 }
 
-/* A library of another machine's devices would tell of them: the simulated GPU has its own. */
+/* A simulated GPU has a simulated NVML; NVIDIA's would report the real devices. */
 static void ask_others(const struct spw_device *device, struct spw_stats_oom *report)
 {
     uint64_t ours = report->committed_bytes + spw_counter_get(&device->counters->passed_bytes);
@@ -155,25 +151,27 @@ static void say_device(const struct spw_stats_oom *report)
         spw_say("  device: %s of %s free", spw_size_text(report->free_bytes, free),
                 spw_size_text(report->total_bytes, total));
     }
-    spw_say("  pool: %s free inside, the largest piece %s, fragmentation %" PRIu64 " %%",
+    spw_say("  pool: %s unused, largest free range %s, fragmentation %" PRIu64 " %%",
             spw_size_text(report->spare_bytes, spare),
             spw_size_text(report->largest_free_bytes, largest),
             report->spare_bytes > 0 ? split * 100 / report->spare_bytes : 0);
 }
 
-/* Without NVML, all that is not the pool's in one. */
+/* Without NVML, this process and others are one figure. */
 static void say_others(const struct spw_stats_oom *report)
 {
     char own[SPW_SIZE_TEXT], others[SPW_SIZE_TEXT];
     uint64_t used = report->total_bytes - report->free_bytes;
 
     if (report->usage_known) {
-        spw_say("  beside the pool: %s of this process (context, code, libraries), %s of others",
+        spw_say("  outside the pool: %s of this process (context, code, libraries), %s of other "
+                "processes",
                 spw_size_text(report->own_other_bytes, own),
                 spw_size_text(report->other_process_bytes, others));
     } else if (used > report->committed_bytes) {
-        spw_say("  beside the pool: %s of this process (context, code, libraries) and of others",
-                spw_size_text(used - report->committed_bytes, own));
+        spw_say(
+            "  outside the pool: %s of this process (context, code, libraries) and other processes",
+            spw_size_text(used - report->committed_bytes, own));
     }
 }
 
@@ -196,7 +194,7 @@ static void say_holders(const struct spw_stats_oom *report)
     }
     spw_say("  held by %" PRIu64 " call site%s%s", report->holding_sites,
             report->holding_sites == 1 ? "" : "s",
-            report->holding_sites > SPW_STATS_HOLDERS ? ", most by these:" : ":");
+            report->holding_sites > SPW_STATS_HOLDERS ? ", the largest:" : ":");
     for (int i = 0; i < report->holder_count; i++) {
         const struct spw_stats_holder *holder = &report->holders[i];
 
@@ -205,7 +203,7 @@ static void say_holders(const struct spw_stats_oom *report)
     }
 }
 
-/* The rule, and what else would have to be otherwise for it to help. */
+/* The rule that would help, and the option that it needs. */
 static void say_rule(const struct spw_stats_oom *report)
 {
     uint64_t wanted = report->host_bytes + report->rule_bytes;
@@ -222,7 +220,7 @@ static void say_rule(const struct spw_stats_oom *report)
         (void)snprintf(needs, sizeof(needs), " with SPILLWAY_HOST_LIMIT of %s or more",
                        spw_size_text(wanted, limit));
     }
-    spw_say("  this rule of a policy would have had %s on the host%s:",
+    spw_say("  this policy rule would have placed %s on the host%s:",
             spw_size_text(report->rule_bytes, bytes), needs);
     spw_say("  %s", report->rule);
 }
@@ -236,7 +234,7 @@ void spw_serve_oom_report(const struct spw_oom *oom)
     }
     gather(oom, report);
     atomic_fetch_add(&report->count, 1);
-    spw_say("  asked by %s (%s)", report->label, report->api);
+    spw_say("  requested by %s (%s)", report->label, report->api);
     say_device(report);
     say_others(report);
     say_host(report);

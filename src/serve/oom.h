@@ -1,13 +1,13 @@
-/* The out-of-memory report: what was asked, who asked, who holds the memory, and the rule that
- * would have helped; on stderr, and in the statistics.
+/* The out-of-memory report, on stderr and in the statistics: the request, its call site, the call
+ * sites that hold the memory, and a policy rule that would help.
  *
- * In full once for each call site, later one line. No locking: while one thread reports, others
- * write their line only. Not to be called with a lock held, for names are looked up. */
+ * Written in full once for each call site. While one thread writes a report, reports of other
+ * threads are left out. Not to be called with a lock held, since names are looked up. */
 #pragma once
 
 #include "track/process.h"
 
-/* A request that is refused. */
+/* A refused request. */
 struct spw_oom {
     struct spw_device *device;
     struct spw_pool *pool;
@@ -15,9 +15,9 @@ struct spw_oom {
     uint64_t bytes;
     uint64_t missing_bytes;
     uint32_t site;
-    bool overcome; /* the caller is known to give up memory now and to ask again */
+    bool overcome; /* the caller is known to free memory now and to ask again */
 };
 
-/* Writes what follows the one line, if the site has not been reported yet, and notes it for the
- * statistics file. */
+/* Writes the report, if the call site was not reported yet, and copies it to the statistics. The
+ * caller has written the first line. */
 void spw_serve_oom_report(const struct spw_oom *oom);

@@ -1,13 +1,13 @@
-/* Peers and other processes. */
+/* Memory that peer devices, other processes and other hardware reach. */
 #include "common/log.h"
 #include "track/device.h"
-#include "intercept/entry.h"
-#include "intercept/registered.h"
+#include "serve/handlers.h"
+#include "track/spill.h"
+#include "serve/immovable.h"
 #include "track/stream.h"
 
-/* The current device is let reach the memory of the device of `peer`, or not any more. The driver
- * does it for its own allocations; a block is mapped memory, to which access is given explicitly.
- */
+/* Sets the access of the current device to the memory of the device of `peer`. The driver does it
+ * for its own allocations; a block of a pool is mapped memory, which needs explicit access. */
 static CUresult share(CUcontext peer, CUmemAccess_flags access)
 {
     const struct spw_stream_info *here = spw_track_stream_current();
@@ -35,8 +35,7 @@ CUresult spw_serve_cuCtxDisablePeerAccess(CUcontext peerContext)
     return result == CUDA_SUCCESS ? share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_NONE) : result;
 }
 
-/* A handle would be of a chunk, with the size of the block: the other process would map foreign
- * memory. */
+/* A handle of a block would be one of its chunk: the other process would map foreign memory. */
 CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
@@ -46,29 +45,29 @@ CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
         return spw_track_driver()->cuIpcGetMemHandle(pHandle, dptr);
     }
     if (!atomic_flag_test_and_set(&told)) {
-        spw_say("memory of the pool cannot be shared with other processes by CUDA IPC; "
-                "SPILLWAY_MODE=observe leaves it to the driver, which can");
+        spw_say("pool memory cannot be shared with other processes by CUDA IPC; use "
+                "SPILLWAY_MODE=observe for that");
     }
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- memory that others get hold of ---- */
+/* ---- memory that must stay in place ---- */
 
-/* Whoever registers memory for direct access of a network card asks for this first. */
+/* Libraries set this attribute before they register memory for direct access by a network card. */
 CUresult spw_serve_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
                                          CUdeviceptr ptr)
 {
     if (attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && value != NULL &&
         *(const unsigned int *)value != 0) {
-        spw_intercept_registered_fix(ptr, 1);
+        spw_serve_immovable_mark(ptr, 1);
     }
     return spw_track_driver()->cuPointerSetAttribute(value, attribute, ptr);
 }
 
-/* NCCL's registered buffers, where the switch adds up. */
+/* NCCL binds its registered buffers to a multicast object, where the switch reduces. */
 CUresult spw_serve_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset,
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
-    spw_intercept_registered_fix(memptr, size);
+    spw_serve_immovable_mark(memptr, size);
     return spw_track_driver()->cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags);
 }

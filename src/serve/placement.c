@@ -6,14 +6,12 @@
 #include "track/spill.h"
 #include "migrate/migrate.h"
 
-_Atomic uint64_t spw_serve_placement_lazies;
-
 static bool is_refused(enum spw_err err)
 {
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
 }
 
-/* From the pool as it is: nothing is moved away. */
+/* Allocates from the pool without moving blocks. */
 static enum spw_err alloc_at_once(const struct spw_track_request *request,
                                   struct spw_result *ret_result)
 {
@@ -27,7 +25,7 @@ static enum spw_err alloc(const struct spw_track_request *request, struct spw_re
     return is_refused(err) ? spw_track_spill_alloc(request, err, ret_result) : err;
 }
 
-/* Whether blocks can be placed on the host at all; found out at the first wish. */
+/* True when blocks can be placed on the host; tried out at the first request. */
 static bool host_ready(const struct spw_device *device)
 {
     const _Atomic uint64_t *limit = &device->counters->host_limit_bytes;
@@ -39,18 +37,19 @@ static bool host_ready(const struct spw_device *device)
     return tier != NULL && spw_counter_get(limit) > 0;
 }
 
-/* A block that is to be on the host, all of it or in part. False when it cannot be had there. */
+/* Places a block, or a part of it, on the host. False when that is impossible. */
 static bool place_on_host(const struct spw_track_request *request,
                           const struct spw_decision *decision, struct spw_result *ret_result,
                           enum spw_err *ret_err)
 {
     if (!host_ready(request->device)) {
-        spw_serve_decision_unmet(request->device, decision->rule, "nothing can be on the host");
+        spw_serve_decision_unmet(request->device, decision->rule,
+                                 "spilling to the host is not possible");
         return false;
     }
     *ret_err = alloc_at_once(request, ret_result);
     if (*ret_err == SPW_E_LIMIT && !decision->wish.on_host) {
-        /* It is the device that has no room for its share. */
+        /* The device has no room for its part. */
         *ret_err = spw_track_spill_alloc(request, *ret_err, ret_result);
     }
     if (is_refused(*ret_err)) {
@@ -61,7 +60,7 @@ static bool place_on_host(const struct spw_track_request *request,
     return true;
 }
 
-/* A block that is to stay on the device, where others make room for it. */
+/* Places a block on the device, where other blocks make room for it. */
 static enum spw_err place_on_device(const struct spw_track_request *request,
                                     struct spw_decision *decision, struct spw_result *ret_result)
 {
@@ -88,7 +87,7 @@ static enum spw_err place(const struct spw_track_request *request, struct spw_de
         decision->wish.host_permille = 0;
     }
     if (decision->wish.lazy) {
-        /* Addresses alone: a device that is full does not matter yet. */
+        /* Only addresses are allocated: it does not matter yet if the device is full. */
         err = alloc_at_once(request, ret_result);
         if (!is_refused(err)) {
             return err;
@@ -113,8 +112,8 @@ enum spw_err spw_serve_placement_alloc(const struct spw_track_request *request,
                : err;
 }
 
-/* Gives the blocks of a device that are without memory their own: moves others away for them, and
- * what is left is on the host. */
+/* Gives the blocks of a device that have none their memory: moves other blocks away for them, and
+ * places the rest on the host. */
 static enum spw_err commit(struct spw_device *device, struct spw_pool *pool)
 {
     enum spw_err err = spw_pool_commit(pool, /* spilling */ false);

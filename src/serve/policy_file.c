@@ -13,11 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static char in_force[PATH_MAX];
-
 const char *spw_serve_policy_file_name(void)
 {
-    return in_force;
+    return spw_process.policy.file;
 }
 
 /* The folder of this object. */
@@ -38,7 +36,7 @@ static const char *own_folder(char buffer[PATH_MAX])
     return buffer;
 }
 
-/* A file that was read, or what is wrong with it. */
+/* The policy that was read, or a complaint. */
 struct reading {
     struct spw_policy *policy;
     char path[PATH_MAX];
@@ -57,8 +55,8 @@ static void complain(const char *name, const char *base,
         first = complaints->items[0];
     }
     (void)snprintf(reading->complaint, sizeof(reading->complaint),
-                   "%.200s:%zu:%zu: %.400s%s%s%s; the default policy is used (spillway policy "
-                   "check %.200s says all)",
+                   "%.200s:%zu:%zu: %.400s%s%s%s; the default policy is used (run spillway "
+                   "policy check %.200s)",
                    name, first.line, first.column, first.text,
                    nearest != NULL ? " (did you mean \"" : "", nearest != NULL ? nearest : "",
                    nearest != NULL ? "\"?)" : "", name);
@@ -74,10 +72,9 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     (void)snprintf(ret_reading->path, sizeof(ret_reading->path), "%s",
                    spw_policy_find(name, base, buffer));
     if (!spw_policy_json_open(base, &json)) {
-        (void)snprintf(ret_reading->complaint, sizeof(ret_reading->complaint),
-                       "%.200s: libcjson.so.1 is not found, expected it to read policies; the "
-                       "default policy is used",
-                       name);
+        (void)snprintf(
+            ret_reading->complaint, sizeof(ret_reading->complaint),
+            "%.200s: cannot read policies without libcjson.so.1; the default policy is used", name);
         return;
     }
     ret_reading->policy = spw_policy_load(ret_reading->path, &json, &complaints);
@@ -88,7 +85,7 @@ static void read_file(const char *name, const char *base, struct reading *ret_re
     spw_policy_complaints_fini(&complaints);
 }
 
-/* What the policy's rules ask of sites that are not noted. */
+/* Reports rules that match on frames which call sites do not record. */
 static void check_sites(const struct spw_policy *policy)
 {
     int sites = spw_option_get(SPW_OPT_SPILLWAY_SITES, NULL, 0).word;
@@ -96,7 +93,7 @@ static void check_sites(const struct spw_policy *policy)
     bool native = sites == SPW_SITES_NATIVE || sites == SPW_SITES_BOTH;
 
     if ((policy->uses_python && !python) || (policy->uses_native && !native)) {
-        spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", in_force,
+        spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", spw_process.policy.file,
                 policy->uses_python && !python ? "Python" : "native",
                 spw_environment("SPILLWAY_SITES"));
     }
@@ -108,38 +105,36 @@ static void install(const struct reading *reading)
         spw_say("%s", reading->complaint);
         return;
     }
-    memcpy(in_force, reading->path, sizeof(in_force));
-    if (!spw_serve_decision_open(reading->policy, in_force)) {
+    memcpy(spw_process.policy.file, reading->path, sizeof(spw_process.policy.file));
+    if (!spw_serve_decision_open(reading->policy, spw_process.policy.file)) {
         spw_say("%s: no memory to note what it says of call sites; the default policy is used",
-                in_force);
-        in_force[0] = '\0';
+                spw_process.policy.file);
+        spw_process.policy.file[0] = '\0';
         spw_policy_destroy(reading->policy);
         return;
     }
     check_sites(reading->policy);
 }
 
-/* Several threads may read it at once: the first to be done installs it, and the others wait for
- * that, which asks nobody. */
+/* Several threads may read the file at once: the first to finish puts it into force, and the others
+ * wait for that. Nothing in between asks the dynamic loader. */
 void spw_serve_policy_open_once(void)
 {
-    static atomic_flag claimed = ATOMIC_FLAG_INIT;
-    static _Atomic bool done;
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
     struct reading reading;
     char folder[PATH_MAX];
 
-    if (name == NULL || *name == '\0' || atomic_load(&done)) {
+    if (name == NULL || *name == '\0' || atomic_load(&spw_process.policy.was_read)) {
         return;
     }
     read_file(name, own_folder(folder), &reading);
-    if (!atomic_flag_test_and_set(&claimed)) {
+    if (!atomic_flag_test_and_set(&spw_process.policy.claimed)) {
         install(&reading);
-        atomic_store(&done, true);
+        atomic_store(&spw_process.policy.was_read, true);
         return;
     }
     spw_policy_destroy(reading.policy);
-    while (!atomic_load(&done)) {
+    while (!atomic_load(&spw_process.policy.was_read)) {
         (void)sched_yield();
     }
 }

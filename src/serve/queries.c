@@ -2,12 +2,12 @@
  * behind it; what is the same for both is left to the driver. */
 #include "common/log.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
-/* Finds the block of an address. False when the address is not ours; *ret_block.bytes is 0 when it
- * is ours but free. */
+/* The device whose pool contains an address, and its block; NULL when the address is not ours.
+ * ret_block->bytes is 0 when the address is free. */
 static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_block)
 {
     struct spw_pool *pool;
@@ -21,8 +21,8 @@ static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_
 
 /* ---- how much is left ---- */
 
-/* What the program holds of the limit: also what passed to the driver, for it counts that as used.
- * In observe mode everything passes, and the pool was told. */
+/* The bytes of the limit that the program holds, with those that the driver allocated for it. In
+ * observe mode the driver allocates all of it, and the pool counts that as live. */
 static uint64_t held(const struct spw_device *device, const struct spw_pool_usage *usage)
 {
     return spw_process.mode == SPW_MODE_OBSERVE
@@ -30,7 +30,7 @@ static uint64_t held(const struct spw_device *device, const struct spw_pool_usag
                : usage->live + spw_counter_get(&device->counters->passed_bytes);
 }
 
-/* What is said to be free of a full device as long as the host has room: it can be had. */
+/* Reported as free on a full device as long as the host has room. */
 enum { LEAST_FREE = 2 << 20 };
 
 CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
@@ -52,20 +52,20 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     }
     spw_pool_usage(pool, &usage);
     used = held(device, &usage);
-    on_device = used - usage.placed; /* that takes no room on the device */
+    on_device = used - usage.placed; /* placed blocks take no room on the device */
     left = on_device < usage.limit ? usage.limit - on_device : 0;
     fits = *free + usage.spare;
     *free = left < fits ? left : fits;
-    /* PyTorch halves this until it gets so much, and takes a refusal of 0 bytes for an error. */
+    /* PyTorch halves its request until it fits, and takes the refusal of 0 bytes for an error. */
     if (*free < LEAST_FREE && spw_track_spill_has_room(device)) {
         *free = LEAST_FREE;
     }
-    /* Programs take free + used <= total for granted. */
+    /* Programs rely on free + used <= total. */
     *total = used + *free > usage.limit ? used + *free : usage.limit;
     return CUDA_SUCCESS;
 }
 
-/* ---- what an address is ---- */
+/* ---- attributes of an address ---- */
 
 CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
@@ -86,13 +86,13 @@ CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CU
     return CUDA_SUCCESS;
 }
 
-/* Ids of blocks of several devices, apart from each other and from those of the driver. */
+/* An id that differs from those of other devices' blocks and of the driver's allocations. */
 static unsigned long long buffer_id(const struct spw_device *device, const struct spw_block *block)
 {
     return (unsigned long long)(device->ordinal + 1) << 48 | block->id;
 }
 
-/* Writes an attribute in which a block differs from its chunks. False: the driver knows it. */
+/* Writes an attribute that differs between a block and its chunks; false for any other. */
 static bool answer(const struct spw_device *device, const struct spw_block *block,
                    CUpointer_attribute attribute, void *data)
 {
@@ -123,7 +123,7 @@ static bool answer(const struct spw_device *device, const struct spw_block *bloc
     }
 }
 
-/* A device's memory is not for the host to reach, wherever it is. */
+/* The host has no pointer to device memory, on whichever tier it is. */
 static bool has_none(CUpointer_attribute attribute)
 {
     return attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER;
@@ -155,8 +155,8 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
     CUresult result;
 
     if (device != NULL && block.bytes == 0) {
-        /* Free address space is as little CUDA's as this function's own stack: the driver writes
-         * what it writes for such an address, of the right width. */
+        /* Free addresses are unknown to CUDA. The driver is asked for an address on this stack,
+         * which is unknown as well, so that it writes values of the right width. */
         ptr = (CUdeviceptr)(uintptr_t)&block;
         device = NULL;
     }
@@ -171,7 +171,7 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
     return result;
 }
 
-/* ---- what would hand out a chunk in place of its block ---- */
+/* ---- handles ---- */
 
 CUresult spw_serve_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size,
                                                  CUmemRangeHandleType handleType,

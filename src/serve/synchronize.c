@@ -1,12 +1,13 @@
-/* Waiting: when the program itself waits for the device, it tells which freed memory has no work
- * pending any more, at the price of no driver call. */
+/* Synchronisation. When the program waits for the device, the pools learn without a driver call
+ * which freed memory has no work pending. */
+#include "track/contexts.h"
 #include "track/device.h"
-#include "intercept/entry.h"
+#include "serve/handlers.h"
 #include "track/lease.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
-/* How far every open pool had got when the wait began. A pool that is opened meanwhile goes on from
+/* The clocks of the open pools when the wait began. A pool that is opened meanwhile continues from
  * a later clock. */
 struct moment {
     uint64_t clocks[SPW_PROCESS_DEVICES]; /* 0: there was no pool */
@@ -31,7 +32,7 @@ static void take_moment(struct moment *ret_moment)
 
 /* ---- streams ---- */
 
-/* The stream is copied: what spw_track_stream_get returned does not outlive the wait. */
+/* The stream is a copy: the result of spw_track_stream_get is not valid after the wait. */
 static CUresult waited_for_stream(CUresult result, const struct moment *moment,
                                   const struct spw_stream *stream)
 {
@@ -77,15 +78,10 @@ CUresult spw_serve_cuStreamSynchronize_ptsz(CUstream hStream)
 
 static bool is_only_context(int ordinal)
 {
-    bool only;
-
-    spw_track_stream_lock();
-    only = spw_stream_contexts(ordinal) == 1;
-    spw_track_stream_unlock();
-    return only;
+    return spw_track_contexts_count(ordinal) == 1;
 }
 
-/* A context's work is the whole device's when no other context was seen there. */
+/* The only known context of a device has all its work. */
 static CUresult waited_for_context(CUresult result, const struct moment *moment, int ordinal)
 {
     struct spw_pool *pool =

@@ -1,5 +1,5 @@
-/* Tensor maps: the driver's, remembered with the address that each stands for. */
-#include "intercept/entry.h"
+/* Tensor maps: the driver makes them, and each is recorded with its address. */
+#include "serve/handlers.h"
 #include "track/process.h"
 #include "track/tensor_map.h"
 

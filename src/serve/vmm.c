@@ -1,46 +1,19 @@
-#include "serve/vmm.h"
-
+/* The program's own virtual memory management. Physical memory is held as long as a reference or a
+ * mapping of it is left; device memory counts against the limit for that long. */
 #include "serve/account.h"
 #include "serve/decision.h"
 #include "track/device.h"
-#include "intercept/entry.h"
-#include "common/map.h"
+#include "track/mappings.h"
+#include "serve/handlers.h"
 #include "track/site.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
-/* One cuMemCreate of the program. */
-struct piece {
-    uint64_t bytes;
-    int ordinal; /* of the device that is charged, or whose pinned memory it counts as */
-    bool host;
-    bool spilled;        /* to the host, though asked of the device */
-    bool tallied_host;   /* so says the tally of its rule */
-    uint8_t rule;        /* of a policy that decided on it; 0: none */
-    uint32_t site;       /* who is charged */
-    unsigned references; /* handles not released yet */
-    unsigned mappings;
-};
+/* ---- charges ---- */
 
-/* Where a piece is mapped. */
-struct mapping {
-    struct piece *piece;
-    uint64_t address;
-    uint64_t bytes;
-};
-
-static struct {
-    pthread_mutex_t lock;
-    struct spw_map pieces;   /* by handle */
-    struct spw_map mappings; /* by address */
-} tables = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* ---- what is charged ---- */
-
-static enum spw_err charge(const struct piece *piece)
+static enum spw_err charge(const struct spw_piece *piece)
 {
     struct spw_device *device = &spw_process.devices[piece->ordinal];
     struct spw_pool *pool;
@@ -53,7 +26,7 @@ static enum spw_err charge(const struct piece *piece)
     return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge(pool, piece->bytes, piece->site);
 }
 
-static void discharge(const struct piece *piece)
+static void discharge(const struct spw_piece *piece)
 {
     struct spw_device *device = &spw_process.devices[piece->ordinal];
     struct spw_pool *pool;
@@ -70,8 +43,8 @@ static void discharge(const struct piece *piece)
     }
 }
 
-/* Called when a reference or a mapping of the piece has gone, without the lock. */
-static void bury(struct piece *piece)
+/* Ends a piece without references and mappings. */
+static void end_piece(struct spw_piece *piece)
 {
     discharge(piece);
     free(piece);
@@ -79,7 +52,8 @@ static void bury(struct piece *piece)
 
 /* ---- handles ---- */
 
-/* Which device a cuMemCreate is for; NULL when it is none of the visible ones. */
+/* The device that a cuMemCreate is charged to; NULL when it is not a visible one. *ret_host: it is
+ * for host memory. */
 static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_host)
 {
     const struct spw_stream_info *here;
@@ -92,21 +66,9 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
     return here == NULL ? &spw_process.devices[0] : &spw_process.devices[here->ordinal];
 }
 
-static bool enter(CUmemGenericAllocationHandle handle, struct piece *piece)
-{
-    bool done;
-
-    pthread_mutex_lock(&tables.lock);
-    done =
-        spw_map_get(&tables.pieces, handle) == NULL && spw_map_put(&tables.pieces, handle, piece);
-    pthread_mutex_unlock(&tables.lock);
-    return done;
-}
-
-/* Charges a piece that has no room on its device to the host, where *prop says it is to be created.
- */
-static enum spw_err charge_host(struct spw_device *device, struct piece *piece, enum spw_err err,
-                                CUmemAllocationProp *prop)
+/* Charges a piece that has no room on its device to the host, and changes *prop accordingly. */
+static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
+                                enum spw_err err, CUmemAllocationProp *prop)
 {
     int node;
 
@@ -124,8 +86,8 @@ static enum spw_err charge_host(struct spw_device *device, struct piece *piece, 
 
 /* ---- by a policy ---- */
 
-/* Enters a piece in the tally of its rule; past the limit, as the rule says. */
-static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, struct piece *piece,
+/* Enters a piece in the tally of its rule; beyond the rule's limit, as its `then` says. */
+static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, struct spw_piece *piece,
                           struct spw_decision *decision)
 {
     enum spw_err err =
@@ -142,9 +104,9 @@ static enum spw_err tally(struct spw_device *device, struct spw_pool *pool, stru
     return err;
 }
 
-/* Charges a piece to where a rule wishes it. What belongs to the program cannot be cut: it is on
- * one tier. */
-static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piece,
+/* Charges a piece as its rule asks. The program's own physical memory cannot be split between
+ * tiers. */
+static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *piece,
                                    struct spw_decision *decision, CUmemAllocationProp *prop)
 {
     struct spw_pool *pool = spw_track_device_pool(device);
@@ -159,7 +121,7 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piec
     }
     if (decision->wish.host_permille > 0 || decision->wish.lazy) {
         spw_serve_decision_unmet(device, decision->rule,
-                                 "memory of the program's own is on one tier");
+                                 "memory from cuMemCreate cannot be split between device and host");
     }
     if (decision->wish.on_host) {
         if (charge_host(device, piece, SPW_E_LIMIT, prop) == SPW_OK) {
@@ -177,13 +139,14 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct piece *piec
 }
 
 /* Charges a piece to the device or, where that has no room, to the host. */
-static enum spw_err charge_somewhere(struct spw_device *device, struct piece *piece,
+static enum spw_err charge_somewhere(struct spw_device *device, struct spw_piece *piece,
                                      CUmemAllocationProp *prop)
 {
     struct spw_decision decision;
     enum spw_err err;
 
-    if (SPW_UNLIKELY(atomic_load_explicit(&spw_serve_policy, memory_order_acquire) != NULL) &&
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.policy.policy, memory_order_acquire) !=
+                     NULL) &&
         !piece->host && spw_process.mode != SPW_MODE_OBSERVE &&
         spw_serve_decision_make(device, piece->bytes, piece->site, "cuMemCreate", &decision)) {
         err = charge_by_rule(device, piece, &decision, prop);
@@ -193,8 +156,8 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct piece *pi
     return err == SPW_E_LIMIT ? charge_host(device, piece, err, prop) : err;
 }
 
-/* What became of a piece that could not be charged. */
-static void forget(struct piece *piece)
+/* Frees a piece that could not be charged. */
+static void drop_piece(struct spw_piece *piece)
 {
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[piece->ordinal]);
 
@@ -205,15 +168,15 @@ static void forget(struct piece *piece)
 }
 
 /* Creates a piece that was charged; when the device is full after all, on the host. */
-static CUresult create(struct spw_device *device, struct piece *piece,
+static CUresult create(struct spw_device *device, struct spw_piece *piece,
                        CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
                        unsigned long long flags)
 {
     struct spw_driver *driver = spw_track_driver();
-    struct piece refused = *piece;
+    struct spw_piece refused = *piece;
     CUresult result;
 
-    refused.rule = 0; /* its tally goes on with the piece */
+    refused.rule = 0; /* the piece stays in the tally */
     SPW_FORWARD(result, driver->cuMemCreate(handle, piece->bytes, prop, flags));
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
         charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
@@ -224,15 +187,15 @@ static CUresult create(struct spw_device *device, struct piece *piece,
 }
 
 /* The real driver answered for a piece that was charged. */
-static CUresult settle(struct piece *piece, const CUmemGenericAllocationHandle *handle,
+static CUresult settle(struct spw_piece *piece, const CUmemGenericAllocationHandle *handle,
                        CUresult result)
 {
     struct spw_device *device = piece->host ? NULL : &spw_process.devices[piece->ordinal];
     uint64_t bytes = piece->bytes;
     uint32_t site = piece->site;
 
-    if (result != CUDA_SUCCESS || !enter(*handle, piece)) {
-        bury(piece);
+    if (result != CUDA_SUCCESS || !spw_track_mappings_add(*handle, piece)) {
+        end_piece(piece);
     } else if (device != NULL) {
         spw_counter_add(&device->counters->vmm_creates, 1);
     }
@@ -249,7 +212,7 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     struct spw_driver *driver = spw_track_driver();
     struct spw_device *device = NULL;
     CUmemAllocationProp placed;
-    struct piece *piece = NULL;
+    struct spw_piece *piece = NULL;
     CUresult result;
     bool host;
 
@@ -261,18 +224,19 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         enum spw_err err;
 
         placed = *prop;
-        *piece = (struct piece){size, device->ordinal, host,
-                                .site = host ? 0 : spw_track_site("cuMemCreate"), .references = 1};
+        *piece =
+            (struct spw_piece){size, device->ordinal, host,
+                               .site = host ? 0 : spw_track_site("cuMemCreate"), .references = 1};
         err = charge_somewhere(device, piece, &placed);
         if (err == SPW_E_LIMIT || err == SPW_E_QUOTA) {
             uint32_t site = piece->site;
 
-            forget(piece);
+            drop_piece(piece);
             return spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", size,
                                          site, err);
         }
         if (err != SPW_OK) {
-            forget(piece);
+            drop_piece(piece);
             piece = NULL;
         }
     }
@@ -283,48 +247,20 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     return settle(piece, handle, create(device, piece, handle, &placed, flags));
 }
 
-/* Gives up one reference of a handle. Before the real call, which may hand the same number to
- * another thread; NULL when the handle is not known. */
-static struct piece *drop_reference(CUmemGenericAllocationHandle handle)
-{
-    struct piece *piece;
-
-    pthread_mutex_lock(&tables.lock);
-    piece = spw_map_get(&tables.pieces, handle);
-    if (piece != NULL && --piece->references == 0) {
-        (void)spw_map_take(&tables.pieces, handle);
-    }
-    pthread_mutex_unlock(&tables.lock);
-    return piece;
-}
-
-static void add_reference(CUmemGenericAllocationHandle handle, struct piece *piece)
-{
-    pthread_mutex_lock(&tables.lock);
-    if (spw_map_put(&tables.pieces, handle, piece)) {
-        piece->references++;
-    }
-    pthread_mutex_unlock(&tables.lock);
-}
-
 CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
-    struct piece *piece = drop_reference(handle);
+    struct spw_piece *piece = spw_track_mappings_drop(handle);
     CUresult result = spw_track_driver()->cuMemRelease(handle);
-    bool gone;
 
     if (piece == NULL) {
         return result;
     }
     if (result != CUDA_SUCCESS) {
-        add_reference(handle, piece);
+        spw_track_mappings_add_reference(handle, piece);
         return result;
     }
-    pthread_mutex_lock(&tables.lock);
-    gone = piece->references == 0 && piece->mappings == 0;
-    pthread_mutex_unlock(&tables.lock);
-    if (gone) {
-        bury(piece);
+    if (spw_track_mappings_is_unused(piece)) {
+        end_piece(piece);
     }
     return result;
 }
@@ -334,42 +270,13 @@ CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)
 CUresult spw_serve_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                             CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
-    struct mapping *mapping;
     CUresult result;
 
     SPW_FORWARD(result, spw_track_driver()->cuMemMap(ptr, size, offset, handle, flags));
-    if (result != CUDA_SUCCESS) {
-        return result;
+    if (result == CUDA_SUCCESS) {
+        spw_track_mappings_map(handle, ptr, size);
     }
-    mapping = malloc(sizeof(*mapping));
-    pthread_mutex_lock(&tables.lock);
-    if (mapping != NULL) {
-        *mapping = (struct mapping){spw_map_get(&tables.pieces, handle), ptr, size};
-        if (mapping->piece != NULL && spw_map_put(&tables.mappings, ptr, mapping)) {
-            mapping->piece->mappings++;
-            mapping = NULL;
-        }
-    }
-    pthread_mutex_unlock(&tables.lock);
-    free(mapping);
     return result;
-}
-
-/* Takes the mapping at `address` out, and returns its piece when that was the last of it. */
-static struct piece *unmap_one(uint64_t address, uint64_t *ret_bytes)
-{
-    struct piece *gone = NULL;
-    struct mapping *mapping;
-
-    pthread_mutex_lock(&tables.lock);
-    mapping = spw_map_take(&tables.mappings, address);
-    if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
-        gone = mapping->piece;
-    }
-    pthread_mutex_unlock(&tables.lock);
-    *ret_bytes = mapping == NULL ? 0 : mapping->bytes;
-    free(mapping);
-    return gone;
 }
 
 CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
@@ -379,35 +286,19 @@ CUresult spw_serve_cuMemUnmap(CUdeviceptr ptr, size_t size)
 
     /* One call may take several neighbouring mappings away. */
     for (uint64_t at = ptr; result == CUDA_SUCCESS && bytes != 0 && at < ptr + size; at += bytes) {
-        struct piece *gone = unmap_one(at, &bytes);
+        struct spw_piece *gone = spw_track_mappings_unmap(at, &bytes);
 
         if (gone != NULL) {
-            bury(gone);
+            end_piece(gone);
         }
     }
     return result;
 }
 
-/* The piece that is mapped at an address, which may lie inside the mapping. Caller holds the lock.
- */
-static struct piece *piece_at(uint64_t address)
-{
-    const struct mapping *mapping;
-    size_t cursor = 0;
-
-    while ((mapping = spw_map_next(&tables.mappings, &cursor)) != NULL) {
-        if (address - mapping->address < mapping->bytes) {
-            return mapping->piece;
-        }
-    }
-    return NULL;
-}
-
-/* A block has no handle of its own: that of a chunk would let the caller map other blocks too. */
+/* A block has no handle of its own: with a chunk's handle the caller could map other blocks. */
 CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
     CUdeviceptr address = (CUdeviceptr)(uintptr_t)addr;
-    struct piece *piece = NULL;
     struct spw_pool *pool;
     CUresult result;
 
@@ -416,30 +307,7 @@ CUresult spw_serve_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *han
     }
     result = spw_track_driver()->cuMemRetainAllocationHandle(handle, addr);
     if (result == CUDA_SUCCESS) {
-        pthread_mutex_lock(&tables.lock);
-        piece = piece_at(address);
-        pthread_mutex_unlock(&tables.lock);
-    }
-    if (piece != NULL) {
-        add_reference(*handle, piece);
+        spw_track_mappings_retain(*handle, address);
     }
     return result;
-}
-
-void spw_serve_vmm_lock(void)
-{
-    pthread_mutex_lock(&tables.lock);
-}
-
-void spw_serve_vmm_unlock(void)
-{
-    pthread_mutex_unlock(&tables.lock);
-}
-
-void spw_serve_vmm_reset(void)
-{
-    pthread_mutex_lock(&tables.lock);
-    spw_map_clear(&tables.mappings);
-    spw_map_clear(&tables.pieces);
-    pthread_mutex_unlock(&tables.lock);
 }

@@ -206,7 +206,7 @@ static void distrust(struct spw_stats *stats)
     TERMINATE(stats->path);
     TERMINATE(stats->sites);
     TERMINATE(stats->policy);
-    for (int i = 0; i < SPW_RULES; i++) {
+    for (int i = 0; i < SPW_ACCOUNTS; i++) {
         TERMINATE(stats->rule_names[i]);
     }
     for (int i = 0; i < SPW_STATS_CALLS; i++) {

@@ -1,9 +1,10 @@
 #include "track/arguments.h"
 
+#include "common/lock.h"
+
 #include <string.h>
 
-#include "track/device.h"
-#include "intercept/entry.h"
+#include "track/lookup.h"
 #include "track/indirect.h"
 #include "track/kernel_name.h"
 #include "track/spill.h"
@@ -12,30 +13,9 @@
 #include "migrate/barrier.h"
 
 enum {
-    LAYOUTS = 1 << 14, /* kernels known at most, in all generations */
-    SIZES = 1 << 18,   /* their parameters */
-    TRIES = 16,        /* places looked at in the table */
+    TRIES = 16, /* entries looked at in the table */
     MOST_PARAMS = 1024
 };
-
-struct layout {
-    _Atomic uintptr_t function; /* 0: none; set last */
-    uint32_t generation;
-    uint32_t first; /* in `sizes` */
-    uint32_t count;
-    bool known;  /* the driver told it */
-    bool direct; /* its name is known, and does not say that it finds addresses in memory */
-    _Atomic bool launched;
-};
-
-/* Both grow only, so that whoever reads a layout reads it whole. */
-static struct {
-    pthread_mutex_t lock;
-    _Atomic uint32_t generation;
-    struct layout layouts[LAYOUTS];
-    uint16_t sizes[SIZES];
-    uint32_t used;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t place_of(uintptr_t function, uint32_t generation)
 {
@@ -44,17 +24,17 @@ static size_t place_of(uintptr_t function, uint32_t generation)
     return (size_t)(hash >> 50);
 }
 
-/* Enters the sizes of the parameters, of a function or of a kernel that belongs to no context yet.
- * The result is that behind the last one. */
-static CUresult enter_sizes(struct layout *layout, CUfunction function, bool kernel)
+/* Enters the sizes of the parameters of a function, or of a kernel that belongs to no context yet
+ * (`kernel`). Returns the driver's answer to the question after the last parameter. */
+static CUresult enter_sizes(struct spw_layout *layout, CUfunction function, bool kernel)
 {
     struct spw_driver *driver = spw_track_driver();
     size_t offset, bytes;
     CUresult result = CUDA_SUCCESS;
 
-    layout->first = table.used;
+    layout->first = spw_process.layouts.used;
     layout->count = 0;
-    while (layout->count < MOST_PARAMS && table.used < SIZES) {
+    while (layout->count < MOST_PARAMS && spw_process.layouts.used < SPW_LAYOUT_SIZES) {
         result = kernel ? SPW_DRIVER_CALL(driver, -1, cuKernelGetParamInfo, (CUkernel)function,
                                           layout->count, &offset, &bytes)
                         : SPW_DRIVER_CALL(driver, -1, cuFuncGetParamInfo, function, layout->count,
@@ -62,7 +42,7 @@ static CUresult enter_sizes(struct layout *layout, CUfunction function, bool ker
         if (result != CUDA_SUCCESS || bytes > UINT16_MAX) {
             break;
         }
-        table.sizes[table.used++] = (uint16_t)bytes;
+        spw_process.layouts.sizes[spw_process.layouts.used++] = (uint16_t)bytes;
         layout->count++;
     }
     return result;
@@ -83,7 +63,7 @@ static bool has_direct_name(CUfunction function, bool kernel)
 }
 
 /* Asks the driver for a layout. The lock is held. */
-static void learn(struct layout *layout, CUfunction function)
+static void learn(struct spw_layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_track_driver();
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
@@ -96,32 +76,33 @@ static void learn(struct layout *layout, CUfunction function)
         result = enter_sizes(layout, function, /* kernel */ true);
         kernel = layout->count > 0;
     }
-    /* That is the answer behind the last parameter, but to a bad handle as well. A kernel without
-     * any reaches but the globals of its module, and what they hold is not known. */
+    /* The driver gives this answer after the last parameter, and to a bad handle as well. A kernel
+     * without parameters reaches only the globals of its module, whose content is unknown. */
     layout->known = layout->count > 0 && result == CUDA_ERROR_INVALID_VALUE;
     layout->direct = layout->known && has_direct_name(function, kernel);
 }
 
-/* Fills in a free place, unless somebody else has done so meanwhile. */
-static void enter(struct layout *layout, CUfunction function, uint32_t generation)
+/* Fills a free entry, unless another thread has done so meanwhile. */
+static void enter(struct spw_layout *layout, CUfunction function, uint32_t generation)
 {
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.layouts);
     if (atomic_load(&layout->function) == 0) {
         layout->generation = generation;
         learn(layout, function);
         atomic_store_explicit(&layout->function, (uintptr_t)function, memory_order_release);
     }
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.layouts);
 }
 
 /* NULL: the table is full. */
-static struct layout *find(CUfunction function)
+static struct spw_layout *find(CUfunction function)
 {
-    uint32_t generation = atomic_load_explicit(&table.generation, memory_order_acquire);
+    uint32_t generation =
+        atomic_load_explicit(&spw_process.layouts.generation, memory_order_acquire);
     size_t at = place_of((uintptr_t)function, generation);
 
     for (size_t i = 0; i < TRIES; i++) {
-        struct layout *layout = &table.layouts[(at + i) % LAYOUTS];
+        struct spw_layout *layout = &spw_process.layouts.layouts[(at + i) % SPW_LAYOUTS];
 
         if (atomic_load_explicit(&layout->function, memory_order_acquire) == 0) {
             enter(layout, function, generation);
@@ -136,7 +117,7 @@ static struct layout *find(CUfunction function)
 
 void spw_track_arguments_forget_layouts(void)
 {
-    atomic_fetch_add(&table.generation, 1);
+    atomic_fetch_add(&spw_process.layouts.generation, 1);
 }
 
 /* Enters an address of ours. */
@@ -163,7 +144,7 @@ void spw_track_arguments_add(struct spw_arguments *use, uint64_t word)
     }
 }
 
-/* The same of a kernel's argument, which may lead it to more. */
+/* Adds a kernel's argument; memory that holds addresses may lead the kernel to other memory. */
 static void follow(struct spw_arguments *use, uint64_t word)
 {
     struct spw_pool *pool;
@@ -177,7 +158,8 @@ static void follow(struct spw_arguments *use, uint64_t word)
     }
 }
 
-/* Adds what may be addresses in one parameter, or several in a row: plain, or in a tensor map. */
+/* Adds every possible address in one parameter, or in a buffer of all: plain words and tensor maps.
+ */
 static void look_through(struct spw_arguments *use, const unsigned char *param, size_t bytes)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= bytes; at += sizeof(uint64_t)) {
@@ -212,7 +194,7 @@ static bool find_buffer(void **extra, const void **ret_buffer, size_t *ret_bytes
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                 void **extra)
 {
-    struct layout *layout = find(function);
+    struct spw_layout *layout = find(function);
     const void *buffer;
     size_t bytes;
 
@@ -224,7 +206,7 @@ void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction functi
                      !atomic_exchange(&layout->launched, true);
     if (params != NULL && layout != NULL && layout->known) {
         for (uint32_t i = 0; i < layout->count; i++) {
-            look_through(ret_use, params[i], table.sizes[layout->first + i]);
+            look_through(ret_use, params[i], spw_process.layouts.sizes[layout->first + i]);
         }
     } else if (params == NULL && find_buffer(extra, &buffer, &bytes)) {
         look_through(ret_use, buffer, bytes);
@@ -247,7 +229,7 @@ void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream
 
 void spw_track_arguments_note(const struct spw_arguments *use)
 {
-    /* One that is inside another is a part of it. */
+    /* A call inside another call is a part of the outer one, which was recorded. */
     for (int i = 0; spw_migrate_barrier_thread.depth == 1 && i < spw_process.device_count; i++) {
         if (SPW_UNLIKELY(use->first)) {
             spw_track_spill_meet_kernel(&spw_process.devices[i]);
@@ -258,22 +240,4 @@ void spw_track_arguments_note(const struct spw_arguments *use)
             spw_track_spill_use_among(&spw_process.devices[i], use->addresses, use->count);
         }
     }
-}
-
-/* ---- code ---- */
-
-CUresult spw_serve_cuModuleUnload(CUmodule hmod)
-{
-    CUresult result = spw_track_driver()->cuModuleUnload(hmod);
-
-    spw_track_arguments_forget_layouts();
-    return result;
-}
-
-CUresult spw_serve_cuLibraryUnload(CUlibrary library)
-{
-    CUresult result = spw_track_driver()->cuLibraryUnload(library);
-
-    spw_track_arguments_forget_layouts();
-    return result;
 }

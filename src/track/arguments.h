@@ -1,8 +1,9 @@
-/* What a call uses: the addresses in its arguments, looked at when memory was short before.
+/* The memory that a call uses, found by the addresses in its arguments. Calls are searched only
+ * after memory was short for the first time.
  *
- * The layout of a kernel's parameters is asked of the driver once, kept by its handle, and
- * forgotten when code is unloaded, for then a handle may come again. Locking: a mutex while a
- * layout is entered; reading takes none. */
+ * The driver is asked once for the layout of a kernel's parameters. Layouts are kept by kernel
+ * handle until code is unloaded, since the driver may reuse the handle then. Locking:
+ * spw_locks.layouts while a layout is entered; reading takes no lock. */
 #pragma once
 
 #include "track/process.h"
@@ -11,14 +12,14 @@
 enum { SPW_USE_ADDRESSES = 192 };
 
 struct spw_arguments {
-    bool known;  /* nothing tells that it uses more than these */
-    bool kernel; /* which may find others in memory all the same */
-    bool first;  /* launch of that kernel */
+    bool known;  /* as far as can be told, the call uses no memory but that at `addresses` */
+    bool kernel; /* it launches a kernel, which may read more addresses from memory */
+    bool first;  /* first launch of that kernel */
     size_t count;
-    uint64_t addresses[SPW_USE_ADDRESSES]; /* of our pools */
+    uint64_t addresses[SPW_USE_ADDRESSES]; /* in our pools */
 };
 
-/* Whether anybody wants to know, and the call is the program's. */
+/* True when a host tier records memory use and the call is the program's own. */
 static inline bool spw_track_arguments_wanted(void)
 {
     return SPW_UNLIKELY(
@@ -26,12 +27,13 @@ static inline bool spw_track_arguments_wanted(void)
            !spw_driver_inside();
 }
 
-/* Takes the addresses of a launch from its parameters, each by itself or all in one buffer; known
- * unless something tells that it reaches more than they name (indirect.h). */
+/* Fills *ret_use with the addresses in a launch's parameters, given one by one (`params`) or in one
+ * buffer (`extra`). ret_use->known is false when the kernel may reach memory that they do not name
+ * (indirect.h). */
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                 void **extra);
 
-/* The same of a call that names all its memory: begins with none. */
+/* Begins the description of a call whose arguments name all memory that it uses: no address yet. */
 static inline void spw_track_arguments_touch(struct spw_arguments *ret_use)
 {
     ret_use->known = true;
@@ -39,7 +41,7 @@ static inline void spw_track_arguments_touch(struct spw_arguments *ret_use)
     ret_use->count = 0;
 }
 
-/* The same of a call whose memory is not looked for. */
+/* The description of a call whose memory is not searched for: it may use any. */
 static inline void spw_track_arguments_anything(struct spw_arguments *ret_use)
 {
     ret_use->known = false;
@@ -47,21 +49,22 @@ static inline void spw_track_arguments_anything(struct spw_arguments *ret_use)
     ret_use->count = 0;
 }
 
-/* Adds an address, if it is one of ours. */
+/* Adds `word` if it is an address in one of our pools. */
 void spw_track_arguments_add(struct spw_arguments *use, uint64_t word);
 
-/* An argument of a call that names its memory by CUdeviceptr. */
+/* Adds an argument of a call if its type is CUdeviceptr. */
 #define SPW_USE_ARGUMENT(use, argument)                                                            \
     _Generic((argument), CUdeviceptr                                                               \
              : spw_track_arguments_add((use), (uint64_t)(uintptr_t)(argument)), default            \
              : (void)0)
 
-/* Before the call passes the gate: tells the tiers what will be used, and on which stream;
- * `per_thread` as in track/stream.h. */
+/* Tells the host tiers which memory a call will use, and on which stream. To be called before the
+ * submit barrier is acquired; `per_thread` as in track/stream.h. */
 void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream, bool per_thread);
 
-/* Inside the gate, if it was expected: tells them that they are. */
+/* Records the use in the access logs. To be called between acquiring the submit barrier and the
+ * call, after spw_track_arguments_expect. */
 void spw_track_arguments_note(const struct spw_arguments *use);
 
-/* Code is unloaded: the layouts that are known may be of handles that are no more. */
+/* Forgets every layout: code was unloaded, and handles may be reused. */
 void spw_track_arguments_forget_layouts(void);

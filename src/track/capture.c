@@ -1,36 +1,25 @@
 #include "track/capture.h"
 
+#include "common/lock.h"
 #include "track/device.h"
-#include "intercept/entry.h"
 #include "track/process.h"
 #include "track/spill.h"
 #include "track/stream.h"
 #include "pool/pool.h"
 
-#include <pthread.h>
 #include <stddef.h>
-
-enum { MOST = 256 };
-
-/* The streams whose captures are open, by id. One too many stays counted for good, which costs a
- * question per allocation and nothing else. */
-static struct {
-    pthread_mutex_t lock;
-    uint64_t ids[MOST];
-    size_t count;
-} open_captures = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t find(uint64_t id)
 {
     size_t i = 0;
 
-    while (i < open_captures.count && open_captures.ids[i] != id) {
+    while (i < spw_process.captures.count && spw_process.captures.ids[i] != id) {
         i++;
     }
     return i;
 }
 
-/* What is allocated now may be named by a graph: it stays where it is. */
+/* Keeps all live blocks where they are: a captured graph may name them. */
 static void fix_blocks(void)
 {
     for (int i = 0; i < spw_process.device_count; i++) {
@@ -42,49 +31,48 @@ static void fix_blocks(void)
     }
 }
 
-/* Lets the calls of our own end that did not see the new capture counted. They are made under the
- * lock of a pool or, to open one, of this layer. */
+/* Waits until our own driver calls have ended that began before the capture was counted. They are
+ * made under the lock of a pool or, when a pool is opened, under spw_locks.process. */
 static void let_own_calls_end(void)
 {
-    pthread_mutex_lock(&spw_process.lock);
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
+    spw_unlock(&spw_locks.process);
     fix_blocks(); /* takes the lock of each pool */
 }
 
-/* Counts a capture that is about to begin. False when the stream is being captured already. */
-static bool count_in(uint64_t id)
+bool spw_track_capture_begin(uint64_t id)
 {
     bool fresh;
 
     for (int i = 0; i < spw_process.device_count; i++) {
         spw_track_spill_prepare(&spw_process.devices[i]);
     }
-    pthread_mutex_lock(&open_captures.lock);
-    fresh = find(id) == open_captures.count;
+    spw_lock(&spw_locks.captures);
+    fresh = find(id) == spw_process.captures.count;
     if (fresh) {
         atomic_fetch_add(&spw_track_driver()->captures_open, 1);
-        if (open_captures.count < MOST) {
-            open_captures.ids[open_captures.count++] = id;
+        if (spw_process.captures.count < SPW_CAPTURES) {
+            spw_process.captures.ids[spw_process.captures.count++] = id;
         }
     }
-    pthread_mutex_unlock(&open_captures.lock);
+    spw_unlock(&spw_locks.captures);
     if (fresh) {
         let_own_calls_end();
     }
     return fresh;
 }
 
-static void count_out(uint64_t id)
+void spw_track_capture_end(uint64_t id)
 {
     size_t i;
 
-    pthread_mutex_lock(&open_captures.lock);
+    spw_lock(&spw_locks.captures);
     i = find(id);
-    if (i < open_captures.count) {
-        open_captures.ids[i] = open_captures.ids[--open_captures.count];
+    if (i < spw_process.captures.count) {
+        spw_process.captures.ids[i] = spw_process.captures.ids[--spw_process.captures.count];
         atomic_fetch_sub(&spw_track_driver()->captures_open, 1);
     }
-    pthread_mutex_unlock(&open_captures.lock);
+    spw_unlock(&spw_locks.captures);
     fix_blocks();
 }
 
@@ -102,104 +90,10 @@ CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_cap
     return result;
 }
 
-void spw_track_capture_forget(const struct spw_stream *stream)
-{
-    count_out(stream->id);
-}
-
-/* Begins a capture: `call` is the real one. */
-#define BEGIN(handle, per_thread, call)                                                            \
-    do {                                                                                           \
-        const struct spw_stream_info *info = spw_track_stream_get((handle), (per_thread));         \
-        uint64_t id = info == NULL ? SPW_STREAM_ALL : info->stream.id;                             \
-        bool counted = info != NULL && count_in(id);                                               \
-        CUresult result = (call);                                                                  \
-                                                                                                   \
-        if (counted && result != CUDA_SUCCESS) {                                                   \
-            count_out(id);                                                                         \
-        }                                                                                          \
-        return result;                                                                             \
-    } while (0)
-
-CUresult spw_serve_cuStreamBeginCapture(CUstream stream)
-{
-    BEGIN(stream, false, spw_track_driver()->cuStreamBeginCapture(stream));
-}
-
-CUresult spw_serve_cuStreamBeginCapture_ptsz(CUstream stream)
-{
-    BEGIN(stream, true, spw_track_driver()->cuStreamBeginCapture_ptsz(stream));
-}
-
-CUresult spw_serve_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
-{
-    BEGIN(stream, false, spw_track_driver()->cuStreamBeginCapture_v2(stream, mode));
-}
-
-CUresult spw_serve_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
-{
-    BEGIN(stream, true, spw_track_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
-}
-
-CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
-                                               const CUgraphNode *dependencies,
-                                               const CUgraphEdgeData *data, size_t count,
-                                               CUstreamCaptureMode mode)
-{
-    BEGIN(stream, false,
-          spw_track_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies, data, count,
-                                                          mode));
-}
-
-CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
-                                                    const CUgraphNode *dependencies,
-                                                    const CUgraphEdgeData *data, size_t count,
-                                                    CUstreamCaptureMode mode)
-{
-    BEGIN(stream, true,
-          spw_track_driver()->cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, data,
-                                                               count, mode));
-}
-
-/* The capture is over when the call succeeded, and after a failure when the stream says so: one
- * that was invalidated ends with an error, one that is another thread's goes on. */
-static CUresult ended(CUstream handle, bool per_thread, CUresult result)
-{
-    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
-    bool capturing = false;
-
-    if (info != NULL &&
-        (result == CUDA_SUCCESS ||
-         (spw_track_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
-        count_out(info->stream.id);
-    }
-    return result;
-}
-
-CUresult spw_serve_cuStreamEndCapture(CUstream stream, CUgraph *graph)
-{
-    return ended(stream, false, spw_track_driver()->cuStreamEndCapture(stream, graph));
-}
-
-CUresult spw_serve_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
-{
-    return ended(stream, true, spw_track_driver()->cuStreamEndCapture_ptsz(stream, graph));
-}
-
-void spw_track_capture_lock(void)
-{
-    pthread_mutex_lock(&open_captures.lock);
-}
-
-void spw_track_capture_unlock(void)
-{
-    pthread_mutex_unlock(&open_captures.lock);
-}
-
 void spw_track_capture_reset(void)
 {
-    pthread_mutex_lock(&open_captures.lock);
-    open_captures.count = 0;
+    spw_lock(&spw_locks.captures);
+    spw_process.captures.count = 0;
     atomic_store(&spw_track_driver()->captures_open, 0);
-    pthread_mutex_unlock(&open_captures.lock);
+    spw_unlock(&spw_locks.captures);
 }

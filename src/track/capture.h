@@ -1,9 +1,10 @@
-/* Stream captures: how many are open, and whether a stream is being captured.
+/* Open stream captures.
  *
- * The count is driver->captures_open. While it is 0 no allocation asks anything; a capture is
- * counted before the real call begins it, so that no call of our own can fall in between.
+ * driver->captures_open counts them. While it is 0, an allocation does not ask the driver for its
+ * stream's capture status. A capture is counted before the real call begins it, so that none of our
+ * own calls is captured.
  *
- * Locking: a mutex inside; nothing is called with it held. */
+ * Locking: spw_locks.captures; nothing is called with it held. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,11 +13,11 @@
 #include "track/process.h"
 #include "track/stream.h"
 
-/* The slow half of spw_track_capture_status: asks the driver. */
+/* The slow path of spw_track_capture_status: asks the driver. */
 CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_capturing);
 
-/* Whether work for the stream would be captured. An error of the driver means that the stream may
- * not be used while another one is captured: the program's call is answered with it. */
+/* Sets *ret_capturing: work for the stream would be captured. An error of the driver means that the
+ * stream must not be used while another one is captured; the program gets that error. */
 static inline CUresult spw_track_capture_status(const struct spw_stream_info *info,
                                                 bool *ret_capturing)
 {
@@ -27,10 +28,11 @@ static inline CUresult spw_track_capture_status(const struct spw_stream_info *in
                : spw_track_capture_ask(info, ret_capturing);
 }
 
-/* The stream is gone, and its capture with it. */
-void spw_track_capture_forget(const struct spw_stream *stream);
+/* Counts a capture of stream `id`, which is about to begin. False when one is open already. */
+bool spw_track_capture_begin(uint64_t id);
 
-/* For fork: the lock around it, and no captures in the child. */
-void spw_track_capture_lock(void);
-void spw_track_capture_unlock(void);
+/* The capture of stream `id` is over, or the stream is. Does nothing when none is open. */
+void spw_track_capture_end(uint64_t id);
+
+/* In a child after fork: no capture is open. */
 void spw_track_capture_reset(void);

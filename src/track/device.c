@@ -2,51 +2,31 @@
 
 #include <stdlib.h>
 
+#include "common/lock.h"
 #include "common/log.h"
+#include "track/contexts.h"
 #include "track/lease.h"
-#include "track/stream.h"
-#include "track/arguments.h"
-
-struct spw_device *spw_track_device_of(CUdevice handle)
-{
-    for (int i = 0; i < spw_process.device_count; i++) {
-        if (spw_process.devices[i].handle == handle) {
-            return &spw_process.devices[i];
-        }
-    }
-    return NULL;
-}
-
-struct spw_device *spw_track_device_of_pool(CUmemoryPool pool)
-{
-    for (int i = 0; pool != NULL && i < spw_process.device_count; i++) {
-        if (spw_process.devices[i].default_pool == pool) {
-            return &spw_process.devices[i];
-        }
-    }
-    return NULL;
-}
 
 static void note_context(struct spw_pool *pool, void *vm, CUcontext context, bool peer)
 {
     spw_pool_lock(pool);
-    spw_seam.note_context(vm, context, peer);
+    spw_track_ops.note_context(vm, context, peer);
     spw_pool_unlock(pool);
 }
 
-/* Tells the seam of a device's pool the contexts of another, or of its own. */
+/* Tells the backend of a device's pool the contexts of device `ordinal`. */
 static void note_contexts(const struct spw_device *device, struct spw_pool *pool, void *vm,
                           int ordinal)
 {
     CUcontext context;
     size_t cursor = 0;
 
-    while ((context = spw_track_stream_next_context(ordinal, &cursor)) != NULL) {
+    while ((context = spw_track_contexts_next(ordinal, &cursor)) != NULL) {
         note_context(pool, vm, context, ordinal != device->ordinal);
     }
 }
 
-/* Tells a new pool's seam what was seen and granted before it was there. */
+/* Tells the backend of a new pool the contexts and access rights from before it was opened. */
 static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
 {
     note_contexts(device, pool, vm, device->ordinal);
@@ -55,7 +35,7 @@ static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
 
         if (access != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
             note_contexts(device, pool, vm, i);
-            (void)spw_seam.grant(vm, spw_process.devices[i].ordinal, access);
+            (void)spw_track_ops.grant(vm, spw_process.devices[i].ordinal, access);
         }
     }
 }
@@ -73,24 +53,24 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
     if (atomic_load(&device->failed)) {
         return NULL;
     }
-    (void)spw_device_sweep();
-    pthread_mutex_lock(&spw_process.lock);
+    (void)spw_track_device_sweep();
+    spw_lock(&spw_locks.process);
     pool = spw_track_device_opened(device);
     if (pool == NULL && !atomic_load(&device->failed)) {
-        err = spw_seam.open(device, spw_track_stream_next_context(device->ordinal, &cursor), &pool,
-                            &vm, &tier);
+        err = spw_track_ops.open(device, spw_track_contexts_next(device->ordinal, &cursor), &pool,
+                                 &vm, &tier);
         if (err == SPW_OK) {
             replay(device, pool, vm);
             atomic_store(&device->vm, vm);
             atomic_store(&device->tier, tier);
             atomic_store_explicit(&device->pool, pool, memory_order_release);
         } else {
-            spw_log(SPW_LOG_ERROR, "device %d: no pool (%s): its memory is left to the driver",
+            spw_log(SPW_LOG_ERROR, "device %d: no pool (%s): the driver serves its memory",
                     device->ordinal, spw_err_name(err));
             atomic_store(&device->failed, true);
         }
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
     return pool;
 }
 
@@ -108,7 +88,8 @@ void spw_track_device_check(const struct spw_device *device, struct spw_pool *po
 
 /* ---- closing ---- */
 
-enum { AWAIT_NS = 10 * 1000 * 1000 }; /* how long leases on a closed pool are waited for */
+/* How long leases on a closed pool are waited for. */
+enum { AWAIT_NS = 10 * 1000 * 1000 };
 
 /* A pool that is closed, and what belongs to it. */
 struct closed {
@@ -117,35 +98,34 @@ struct closed {
     struct spw_pool *pool;
     void *vm;
     struct spw_migrate *tier;
-    uint64_t epoch; /* calls from before it may use the pool; 0: it cannot be told when they end */
+    uint64_t epoch; /* calls from before it may use the pool; 0: their end cannot be observed */
 };
 
-/* Those that a call still used when they were closed. Under spw_process.lock. */
+/* The closed pools that a call was still using. Guarded by spw_locks.process. */
 static struct closed *in_use;
 
-/* Takes the pool of a device out of sight, unless `unless_used` and a context of the device is
- * known. Whoever learns of a context later finds no pool. False: there is none, or it stays. */
+/* Takes the pool of a device out of sight; with `unless_used`, only if no context of the device is
+ * known. A thread that learns of a context later finds no pool. False when there was no pool, or it
+ * stays. */
 static bool take_out(struct spw_device *device, bool unless_used, struct closed *ret_closed)
 {
     *ret_closed = (struct closed){.device = device};
-    pthread_mutex_lock(&spw_process.lock);
-    spw_track_stream_lock();
-    if (!unless_used || spw_stream_contexts(device->ordinal) == 0) {
+    spw_lock(&spw_locks.process);
+    if (!unless_used || spw_track_contexts_count(device->ordinal) == 0) {
         ret_closed->pool = atomic_exchange(&device->pool, NULL);
         ret_closed->tier = atomic_exchange(&device->tier, NULL);
         ret_closed->vm = atomic_exchange(&device->vm, NULL);
     }
-    spw_track_stream_unlock();
     if (ret_closed->pool != NULL) {
         atomic_fetch_add(&device->closing, 1);
         spw_pool_shut(ret_closed->pool);
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
     return ret_closed->pool != NULL;
 }
 
 /* Destroys a closed pool. The device may have a new one, whose counters are the same: they change
- * under its lock. Caller holds spw_process.lock. */
+ * under its lock. Caller holds spw_locks.process. */
 static void destroy(const struct closed *closed, enum spw_closing closing)
 {
     struct spw_pool *newer = spw_track_device_opened(closed->device);
@@ -154,7 +134,7 @@ static void destroy(const struct closed *closed, enum spw_closing closing)
         spw_pool_lock(newer);
     }
     spw_migrate_destroy(closed->tier);
-    spw_seam.close(closed->pool, closed->vm, closing);
+    spw_track_ops.close(closed->pool, closed->vm, closing);
     if (newer != NULL) {
         spw_pool_unlock(newer);
     }
@@ -168,7 +148,7 @@ static void keep(const struct closed *closed)
     struct closed *kept = malloc(sizeof(*kept));
 
     spw_pool_lock(closed->pool);
-    spw_seam.forget_contexts(closed->vm);
+    spw_track_ops.forget_contexts(closed->vm);
     spw_pool_unlock(closed->pool);
     if (kept != NULL) {
         *kept = *closed;
@@ -177,12 +157,12 @@ static void keep(const struct closed *closed)
     }
 }
 
-bool spw_device_sweep(void)
+bool spw_track_device_sweep(void)
 {
     struct closed **link = &in_use, *closed;
     bool any = false;
 
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     while ((closed = *link) != NULL) {
         if (closed->epoch == 0 || !spw_track_lease_ended(closed->epoch, /* except_own */ false)) {
             link = &closed->next;
@@ -193,11 +173,11 @@ bool spw_device_sweep(void)
         free(closed);
         any = true;
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
     return any;
 }
 
-bool spw_device_close_unused(struct spw_device *device, enum spw_closing closing)
+bool spw_track_device_close_unused(struct spw_device *device, enum spw_closing closing)
 {
     struct closed closed;
     bool ended;
@@ -208,24 +188,24 @@ bool spw_device_close_unused(struct spw_device *device, enum spw_closing closing
     closed.epoch = spw_track_lease_renew();
     ended =
         closed.epoch != 0 && spw_track_lease_await(closed.epoch, /* except_own */ true, AWAIT_NS);
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     if (ended) {
         destroy(&closed, closing);
     } else {
         keep(&closed);
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
     return true;
 }
 
-void spw_device_abandon(struct spw_device *device)
+void spw_track_device_abandon(struct spw_device *device)
 {
     struct closed closed;
 
     if (take_out(device, /* unless_used */ false, &closed)) {
-        pthread_mutex_lock(&spw_process.lock);
+        spw_lock(&spw_locks.process);
         destroy(&closed, SPW_CLOSING_FORKED);
-        pthread_mutex_unlock(&spw_process.lock);
+        spw_unlock(&spw_locks.process);
     }
     in_use = NULL; /* what is there is a part of the parent */
 }
@@ -243,7 +223,7 @@ void spw_track_device_retire_stream(const struct spw_stream *stream)
     }
 }
 
-/* Whether memory of `device` is used from contexts of device `ordinal`. */
+/* True when contexts of device `ordinal` may use memory of `device`. */
 static bool is_used_from(const struct spw_device *device, int ordinal)
 {
     return device->ordinal == ordinal ||
@@ -264,18 +244,17 @@ void spw_track_device_note_context(const struct spw_device *device, CUcontext co
 
 void spw_track_device_forget_context(CUcontext context)
 {
-    spw_track_arguments_forget_layouts();
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
 
         if (pool != NULL) {
             spw_pool_lock(pool);
-            spw_seam.forget_context(spw_process.devices[i].vm, context);
+            spw_track_ops.forget_context(spw_process.devices[i].vm, context);
             spw_pool_unlock(pool);
         }
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
 }
 
 CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access)
@@ -285,18 +264,18 @@ CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAc
     bool changed = false;
 
     atomic_store(&device->access[accessor], (uint8_t)access);
-    pthread_mutex_lock(&spw_process.lock);
+    spw_lock(&spw_locks.process);
     pool = spw_track_device_opened(device);
     if (pool != NULL) {
-        /* They stay when access is taken away: what was submitted may be under way still. */
+        /* Contexts stay known when access is taken away, since their work may not have ended. */
         note_contexts(device, pool, device->vm, accessor);
         spw_pool_lock(pool);
-        changed = spw_seam.grant(device->vm, accessor, access);
+        changed = spw_track_ops.grant(device->vm, accessor, access);
         spw_pool_unlock(pool);
     }
     if (changed) {
         err = spw_pool_refresh_access(pool);
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
     return (CUresult)spw_err_to_driver(err);
 }

@@ -1,11 +1,12 @@
 #include "track/indirect.h"
 
-#include <pthread.h>
+#include "common/lock.h"
+
 #include <stdatomic.h>
 #include <string.h>
 
 #include "common/log.h"
-#include "track/device.h"
+#include "track/lookup.h"
 #include "track/tensor_map.h"
 #include "common/safe_read.h"
 
@@ -16,59 +17,51 @@ enum {
     WORD = sizeof(uint64_t)
 };
 
-static struct {
-    pthread_mutex_t lock;
-    struct spw_spans holders; /* blocks of ours that hold addresses */
-    struct spw_spans mapped;  /* page-locked and managed memory */
-    _Atomic size_t holder_count;
-    _Atomic uint64_t mapped_begin; /* all of it lies in between, and did */
-    _Atomic uint64_t mapped_end;
-    _Atomic bool everywhere;
-} known = {.lock = PTHREAD_MUTEX_INITIALIZER, .mapped_begin = UINT64_MAX};
-
 /* ---- what is known ---- */
 
 static bool is_in(const struct spw_spans *spans, uint64_t address)
 {
     bool found;
 
-    pthread_mutex_lock(&known.lock);
+    spw_lock(&spw_locks.indirect);
     found = spw_track_spans_have(spans, address);
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
     return found;
 }
 
 static bool may_be_mapped(uint64_t address)
 {
-    return address >= atomic_load_explicit(&known.mapped_begin, memory_order_acquire) &&
-           address < atomic_load_explicit(&known.mapped_end, memory_order_acquire);
+    return address >=
+               atomic_load_explicit(&spw_process.indirect.mapped_begin, memory_order_acquire) &&
+           address < atomic_load_explicit(&spw_process.indirect.mapped_end, memory_order_acquire);
 }
 
 bool spw_track_indirect_at(uint64_t address, bool ours)
 {
     if (ours) {
-        return atomic_load_explicit(&known.holder_count, memory_order_acquire) > 0 &&
-               is_in(&known.holders, address);
+        return atomic_load_explicit(&spw_process.indirect.holder_count, memory_order_acquire) > 0 &&
+               is_in(&spw_process.indirect.holders, address);
     }
-    return may_be_mapped(address) && is_in(&known.mapped, address);
+    return may_be_mapped(address) && is_in(&spw_process.indirect.mapped, address);
 }
 
 bool spw_track_indirect_everywhere(void)
 {
-    return atomic_load_explicit(&known.everywhere, memory_order_relaxed);
+    return atomic_load_explicit(&spw_process.indirect.everywhere, memory_order_relaxed);
 }
 
 void spw_track_indirect_freed(uint64_t address)
 {
     struct spw_span span;
 
-    if (atomic_load_explicit(&known.holder_count, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&spw_process.indirect.holder_count, memory_order_acquire) == 0) {
         return;
     }
-    pthread_mutex_lock(&known.lock);
-    (void)spw_track_spans_take(&known.holders, address, &span);
-    atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
-    pthread_mutex_unlock(&known.lock);
+    spw_lock(&spw_locks.indirect);
+    (void)spw_track_spans_take(&spw_process.indirect.holders, address, &span);
+    atomic_store_explicit(&spw_process.indirect.holder_count, spw_process.indirect.holders.count,
+                          memory_order_release);
+    spw_unlock(&spw_locks.indirect);
 }
 
 void spw_track_indirect_mapped(uint64_t address, uint64_t bytes)
@@ -76,17 +69,18 @@ void spw_track_indirect_mapped(uint64_t address, uint64_t bytes)
     if (bytes == 0 || bytes > UINT64_MAX - address) {
         return;
     }
-    pthread_mutex_lock(&known.lock);
-    if (!spw_track_spans_add(&known.mapped, address, bytes)) {
-        atomic_store(&known.everywhere, true);
+    spw_lock(&spw_locks.indirect);
+    if (!spw_track_spans_add(&spw_process.indirect.mapped, address, bytes)) {
+        atomic_store(&spw_process.indirect.everywhere, true);
     }
-    if (address < atomic_load(&known.mapped_begin)) {
-        atomic_store(&known.mapped_begin, address);
+    if (atomic_load(&spw_process.indirect.mapped_end) == 0 ||
+        address < atomic_load(&spw_process.indirect.mapped_begin)) {
+        atomic_store(&spw_process.indirect.mapped_begin, address);
     }
-    if (address + bytes > atomic_load(&known.mapped_end)) {
-        atomic_store(&known.mapped_end, address + bytes);
+    if (address + bytes > atomic_load(&spw_process.indirect.mapped_end)) {
+        atomic_store(&spw_process.indirect.mapped_end, address + bytes);
     }
-    pthread_mutex_unlock(&known.lock);
+    spw_unlock(&spw_locks.indirect);
 }
 
 bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
@@ -96,15 +90,15 @@ bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span)
     if (!may_be_mapped(address)) {
         return false;
     }
-    pthread_mutex_lock(&known.lock);
-    taken = spw_track_spans_take(&known.mapped, address, ret_span);
-    pthread_mutex_unlock(&known.lock);
+    spw_lock(&spw_locks.indirect);
+    taken = spw_track_spans_take(&spw_process.indirect.mapped, address, ret_span);
+    spw_unlock(&spw_locks.indirect);
     return taken;
 }
 
 static void add_everywhere(uint64_t to)
 {
-    if (!atomic_exchange(&known.everywhere, true)) {
+    if (!atomic_exchange(&spw_process.indirect.everywhere, true)) {
         spw_log(SPW_LOG_INFO,
                 "addresses were copied to 0x%llx, where any kernel may find them: "
                 "from now on each one counts as using everything",
@@ -116,10 +110,11 @@ static void add_holder(const struct spw_block *block)
 {
     bool added;
 
-    pthread_mutex_lock(&known.lock);
-    added = spw_track_spans_add(&known.holders, block->address, block->bytes);
-    atomic_store_explicit(&known.holder_count, known.holders.count, memory_order_release);
-    pthread_mutex_unlock(&known.lock);
+    spw_lock(&spw_locks.indirect);
+    added = spw_track_spans_add(&spw_process.indirect.holders, block->address, block->bytes);
+    atomic_store_explicit(&spw_process.indirect.holder_count, spw_process.indirect.holders.count,
+                          memory_order_release);
+    spw_unlock(&spw_locks.indirect);
     if (!added) {
         add_everywhere(block->address);
     }
@@ -127,9 +122,9 @@ static void add_holder(const struct spw_block *block)
 
 /* ---- copies ---- */
 
-/* Whether a launch can reach what is at an address that is not ours and not known to be mapped, as
- * a global of a module or memory that passed. Memory of the host that CUDA knows nothing of is an
- * error to the driver. */
+/* True when an address that is neither ours nor mapped is device memory, which a launch can reach:
+ * a global of a module, or an allocation of the driver. For host memory that CUDA does not know the
+ * driver answers an error. */
 static bool is_of_a_device(uint64_t address)
 {
     struct spw_driver *driver = spw_track_driver();
@@ -141,7 +136,7 @@ static bool is_of_a_device(uint64_t address)
            type == CU_MEMORYTYPE_DEVICE;
 }
 
-/* Addresses go to memory at `to`. */
+/* Addresses are copied to memory at `to`. */
 static void hold(uint64_t to)
 {
     struct spw_pool *pool;
@@ -156,14 +151,14 @@ static void hold(uint64_t to)
     }
 }
 
-/* Whether a word may be an address of an arena at all, which most data is not: that is told by its
- * highest bits. */
+/* True when the highest bits of a word are those of an address in an arena. Most data fails this.
+ */
 static bool may_be_address(uint64_t word)
 {
     return (word >> 32 != 0) & (word >> 57 == 0);
 }
 
-/* Whether it is that of a live block. */
+/* True when a word is the address of a live block. */
 static bool is_address(uint64_t word)
 {
     struct spw_pool *pool;
@@ -173,7 +168,7 @@ static bool is_address(uint64_t word)
            spw_pool_find(pool, word, &block);
 }
 
-/* Words are looked at in groups, without a branch for each. */
+/* Tests words in groups, without a branch for each word. */
 static bool has_address(const uint64_t *words, size_t count)
 {
     for (size_t at = 0; at < count; at += GROUP) {
@@ -203,8 +198,8 @@ static bool has_tensor_map(const uint64_t *words, size_t count)
     return false;
 }
 
-/* Whether bytes of the host, which will lie at `to`, have addresses among them. Those that cannot
- * be read may have. */
+/* True when there may be addresses among `bytes` of host memory at `from`, which are copied to
+ * `to`. Memory that cannot be read may hold addresses. */
 static bool carries(uint64_t to, uint64_t from, size_t bytes)
 {
     uint64_t chunk[CHUNK / WORD];
@@ -243,7 +238,7 @@ void spw_track_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
     }
 }
 
-/* Rows of rows. Bytes. */
+/* A copy of `depth` layers of `height` rows. In bytes. */
 struct volume {
     uint64_t to, from;
     size_t width, height, depth;
@@ -272,7 +267,7 @@ static void copy_volume(const struct volume *volume)
     }
 }
 
-/* One end of a copy that the driver describes by fields of its own: 0 for an array. */
+/* The address of one end of a copy, `src` or `dst`; 0 for an array. */
 #define FIRST_OF(copy, end)                                                                        \
     ((copy)->end##MemoryType == CU_MEMORYTYPE_ARRAY  ? 0                                           \
      : (copy)->end##MemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)(copy)->end##Host      \
@@ -367,24 +362,14 @@ void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size
 
 /* ---- fork ---- */
 
-void spw_track_indirect_lock(void)
-{
-    pthread_mutex_lock(&known.lock);
-}
-
-void spw_track_indirect_unlock(void)
-{
-    pthread_mutex_unlock(&known.lock);
-}
-
 void spw_track_indirect_reset(void)
 {
-    pthread_mutex_lock(&known.lock);
-    spw_track_spans_clear(&known.holders);
-    spw_track_spans_clear(&known.mapped);
-    atomic_store(&known.holder_count, 0);
-    atomic_store(&known.mapped_begin, UINT64_MAX);
-    atomic_store(&known.mapped_end, 0);
-    atomic_store(&known.everywhere, false);
-    pthread_mutex_unlock(&known.lock);
+    spw_lock(&spw_locks.indirect);
+    spw_track_spans_clear(&spw_process.indirect.holders);
+    spw_track_spans_clear(&spw_process.indirect.mapped);
+    atomic_store(&spw_process.indirect.holder_count, 0);
+    atomic_store(&spw_process.indirect.mapped_end, 0);
+    atomic_store(&spw_process.indirect.mapped_begin, 0);
+    atomic_store(&spw_process.indirect.everywhere, false);
+    spw_unlock(&spw_locks.indirect);
 }

@@ -1,17 +1,18 @@
-/* Launches that reach memory which their arguments do not name, as far as they can be told: those
- * by which a kernel finds addresses in memory. A kernel's name may say so (kernel_name.h), and so
- * do its arguments:
+/* Memory that holds addresses. A kernel that is given such memory may read an address from it and
+ * reach memory that its arguments do not name. It is one of these:
  *
- *  - a block of ours that holds addresses. A copy from the host that brought the address of a live
- *    block of ours makes it one, and a copy from such a block does; it is one until it is freed.
- *    Copies are looked at while memory is short, up to SPW_INDIRECT_MOST: what is larger is data.
- *  - page-locked or managed memory, which the program writes to without a call.
+ *  - A block of ours. It holds addresses after a copy from the host brought the address of a live
+ *    block of ours, or after a copy from a block that holds addresses, until it is freed. Copies
+ * are examined while memory is short, up to SPW_INDIRECT_MOST bytes: larger ones are data.
+ *  - Page-locked or managed memory, since the program writes to it without a call.
  *
- * Where addresses go to memory of the device that is not ours, as to a global of a module, every
- * launch counts as reaching everything from then on. What is not seen: addresses that a kernel or
- * a memset writes, those copied before memory was short, pageable memory that a device reads.
+ * After addresses were copied to device memory that is not ours, such as a global of a module,
+ * every launch counts as reaching all memory.
  *
- * Locking: a mutex inside; the pools' are taken outside of it. */
+ * Not seen are addresses that a kernel or a memset writes, addresses that were copied before memory
+ * was short, and pageable memory that a device reads.
+ *
+ * Locking: spw_locks.indirect; pools are called without it. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,17 +24,17 @@
 
 enum { SPW_INDIRECT_MOST = 1 << 20 };
 
-/* Whether memory that is named by `address`, `ours` or not, may hold addresses. */
+/* True when the memory at `address` may hold addresses. `ours`: it is in one of our pools. */
 bool spw_track_indirect_at(uint64_t address, bool ours);
 
-/* Whether addresses went where every launch may find them. No lock. */
+/* True after addresses were copied to a place where every launch may find them. No lock. */
 bool spw_track_indirect_everywhere(void);
 
-/* A copy of `bytes` is about to be submitted; either end may be of the host or the device. Memory
- * that may not be readable is not read. */
+/* Examines a copy of `bytes` that is about to be submitted. Either end may be host or device
+ * memory. A fault while reading is caught: unreadable memory counts as holding addresses. */
 void spw_track_indirect_copy(uint64_t to, uint64_t from, size_t bytes);
 
-/* The same for rows of an array or a volume, and for several copies at once. NULL is let pass. */
+/* Examine copies of rows and of volumes, and several copies at once. NULL is ignored. */
 void spw_track_indirect_copy_2d(const CUDA_MEMCPY2D *copy);
 void spw_track_indirect_copy_3d(const CUDA_MEMCPY3D *copy);
 void spw_track_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy);
@@ -41,14 +42,14 @@ void spw_track_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *fro
                                    const size_t *bytes, size_t count);
 void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count);
 
-/* A block of ours at `address` is about to end. */
+/* A block of ours at `address` is about to be freed. */
 void spw_track_indirect_freed(uint64_t address);
 
-/* Page-locked or managed memory begins, and is about to end: false when it was not known. */
+/* Page-locked or managed memory was allocated, or is about to be freed: false when it was not
+ * known.
+ */
 void spw_track_indirect_mapped(uint64_t address, uint64_t bytes);
 bool spw_track_indirect_unmapped(uint64_t address, struct spw_span *ret_span);
 
-/* For fork: the lock around it, and nothing known in the child. */
-void spw_track_indirect_lock(void);
-void spw_track_indirect_unlock(void);
+/* In a child after fork: forgets everything. */
 void spw_track_indirect_reset(void);

@@ -10,7 +10,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Behind the digits at `at`, whose number is *ret_number, as far as it matters. */
+/* Returns the end of the digits at `at`; *ret_number is their value, cut at 2^20. */
 static const char *skip_number(const char *at, size_t *ret_number)
 {
     *ret_number = 0;
@@ -23,7 +23,7 @@ static const char *skip_number(const char *at, size_t *ret_number)
     return at;
 }
 
-/* Behind an identifier with its length at `at`. */
+/* Returns the end of an identifier, which begins with its length at `at`. */
 static const char *skip_identifier(const char *at)
 {
     size_t length;
@@ -32,7 +32,8 @@ static const char *skip_identifier(const char *at)
     return at + strnlen(at, length);
 }
 
-/* Behind the digits at `at` if they are the value of an enumerator, which an E ends. */
+/* Returns the end of the digits at `at` if they are the value of an enumerator, which ends with E;
+ * else `at`. */
 static const char *skip_value(const char *at)
 {
     size_t value;
@@ -41,9 +42,9 @@ static const char *skip_value(const char *at)
     return *end == 'E' ? end : at;
 }
 
-/* Behind what stands at `at` in a mangled name (Itanium C++ ABI, section 5.1): an identifier with
- * its length, a literal, a parameter of a template or what is written the second time; or else one
- * letter. So no letter of an identifier is taken for a type. */
+/* Returns the end of the part of a mangled name (Itanium C++ ABI, section 5.1) that begins at `at`:
+ * an identifier, a literal, a template parameter, a substitution; or else one letter. So the
+ * letters of identifiers are not taken for types. */
 static const char *skip_part(const char *at)
 {
     size_t number;
@@ -52,11 +53,11 @@ static const char *skip_part(const char *at)
         return skip_identifier(at);
     }
     if (at[0] == 'L' && is_digit(at[1])) {
-        /* An enumerator, or a name that is not to be seen elsewhere. */
+        /* An enumerator, or a name with internal linkage. */
         return skip_value(skip_identifier(at + 1));
     }
     if (at[0] == 'A' || (at[0] == 'L' && at[1] >= 'a' && at[1] <= 'z')) {
-        /* An array's extent; a literal of a type of one letter: no identifiers follow. */
+        /* The extent of an array, or a literal of a type of one letter: a number follows. */
         at += at[0] == 'L' ? 2 : 1;
         at += *at == 'n';
         return skip_number(at, &number);
@@ -68,13 +69,11 @@ static const char *skip_part(const char *at)
         }
         return *at == '_' ? at + 1 : at;
     }
-    /* Behind the E of a nested name as well there may be the value of an enumerator. */
+    /* The value of an enumerator may follow the E of a nested name, too. */
     return at[0] == 'E' ? skip_value(at + 1) : at + 1;
 }
 
-/* Whether a pointer to a pointer is written out, whatever is const, volatile or restricted about
- * it.
- */
+/* True when the name spells out a pointer to a pointer, with qualifiers or without. */
 static bool has_pointer_to_pointer(const char *name)
 {
     const char *at = name;
@@ -93,14 +92,14 @@ static bool has_pointer_to_pointer(const char *name)
     return false;
 }
 
-/* What is written the second time is a number, of all that was written before: for each, whether it
- * is a pointer. */
+/* The substitution candidates that were read so far. A mangled name writes a repeated component as
+ * a number (S_, S0_), its index among them. */
 struct seen {
-    const char *at; /* what is not read yet */
+    const char *at; /* the rest of the name */
     bool pointers[MOST_SEEN];
     size_t count;
     size_t depth;
-    bool doubled; /* a pointer to a pointer was among it */
+    bool doubled; /* a pointer to a pointer was read */
 };
 
 static bool remember(struct seen *seen, bool pointer)
@@ -112,7 +111,7 @@ static bool remember(struct seen *seen, bool pointer)
     return true;
 }
 
-/* S_, S0_, S1_ and so on: in base 36, behind the first. */
+/* Reads a substitution: S_, then S0_, S1_ and so on in base 36. */
 static bool look_up(struct seen *seen, bool *ret_pointer)
 {
     size_t number = 0;
@@ -134,7 +133,7 @@ static bool look_up(struct seen *seen, bool *ret_pointer)
     return true;
 }
 
-/* One type without templates or scopes. False for all others, and at the end. */
+/* Reads one type without templates and scopes. False for any other type, and at the end. */
 static bool read_type(struct seen *seen, bool *ret_pointer)
 {
     char kind = *seen->at;
@@ -164,8 +163,8 @@ static bool read_type(struct seen *seen, bool *ret_pointer)
     return remember(seen, *ret_pointer);
 }
 
-/* The same where the inner pointer is written the second time, as far as a function that is no
- * template has parameters that none are either. */
+/* True when a parameter is a pointer to a pointer whose inner pointer is written as a substitution.
+ * Reads functions that are not templates, up to the first parameter that uses a template. */
 static bool repeats_pointer_to_pointer(const char *name)
 {
     struct seen seen = {.at = name};
@@ -176,7 +175,7 @@ static bool repeats_pointer_to_pointer(const char *name)
     while (is_digit(*seen.at)) {
         seen.at = skip_identifier(seen.at);
         seen.at += nested && *seen.at == 'L';
-        /* Each scope counts as written, but not the function itself. */
+        /* Each scope is a candidate, the function itself is not. */
         if (nested && is_digit(*seen.at) && !remember(&seen, false)) {
             return false;
         }

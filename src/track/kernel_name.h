@@ -1,10 +1,10 @@
-/* What the name of a kernel says of the memory it reaches. Pure: no lock, no state. */
+/* Kernels that read addresses from memory, recognised by name. Pure: no lock, no state. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Whether a kernel of that name, as the driver tells it, reads addresses from memory and goes on
- * from there: by the list in indirect.def, or since the types in a mangled C++ name have a pointer
- * to a pointer. False says nothing of pointers in structs, of a kernel with a C name, nor of a
- * template that names the inner pointer before. */
+/* True when the name, as the driver gives it, is that of a kernel that reads addresses from memory
+ * and follows them: it is in indirect.def, or its mangled C++ name has a parameter of type pointer
+ * to pointer. False proves nothing: a struct may contain pointers, a C name has no types, and a
+ * template may name the inner pointer earlier. */
 bool spw_track_kernel_name_is_indirect(const char *name);

@@ -1,14 +1,9 @@
 #include "track/ledger.h"
 
-#include "common/map.h"
+#include "common/lock.h"
+#include "track/state.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-
-static struct {
-    pthread_mutex_t lock;
-    struct spw_map entries; /* by address */
-} ledger = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
 {
@@ -19,12 +14,12 @@ void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry
         return;
     }
     *copy = *entry;
-    pthread_mutex_lock(&ledger.lock);
-    stale = spw_map_take(&ledger.entries, address);
-    if (!spw_map_put(&ledger.entries, address, copy)) {
+    spw_lock(&spw_locks.ledger);
+    stale = spw_map_take(&spw_process.ledger.entries, address);
+    if (!spw_map_put(&spw_process.ledger.entries, address, copy)) {
         free(copy);
     }
-    pthread_mutex_unlock(&ledger.lock);
+    spw_unlock(&spw_locks.ledger);
     free(stale);
 }
 
@@ -32,9 +27,9 @@ bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entr
 {
     struct spw_ledger_entry *entry;
 
-    pthread_mutex_lock(&ledger.lock);
-    entry = spw_map_take(&ledger.entries, address);
-    pthread_mutex_unlock(&ledger.lock);
+    spw_lock(&spw_locks.ledger);
+    entry = spw_map_take(&spw_process.ledger.entries, address);
+    spw_unlock(&spw_locks.ledger);
     if (entry == NULL) {
         return false;
     }
@@ -43,19 +38,9 @@ bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entr
     return true;
 }
 
-void spw_track_ledger_lock(void)
-{
-    pthread_mutex_lock(&ledger.lock);
-}
-
-void spw_track_ledger_unlock(void)
-{
-    pthread_mutex_unlock(&ledger.lock);
-}
-
 void spw_track_ledger_reset(void)
 {
-    pthread_mutex_lock(&ledger.lock);
-    spw_map_clear(&ledger.entries);
-    pthread_mutex_unlock(&ledger.lock);
+    spw_lock(&spw_locks.ledger);
+    spw_map_clear(&spw_process.ledger.entries);
+    spw_unlock(&spw_locks.ledger);
 }

@@ -1,7 +1,7 @@
-/* The ledger: allocations that the real driver made for the program, so that their end can be
- * accounted: device memory that passed, and page-locked host memory.
+/* The ledger: allocations that the real driver made for the program, device memory and page-locked
+ * host memory. Its entries tell how a free is to be accounted.
  *
- * Locking: a mutex inside; nothing is called with it held. */
+ * Locking: spw_locks.ledger; nothing is called with it held. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,16 +17,15 @@ struct spw_ledger_entry {
     enum spw_ledger_kind kind;
     int ordinal;
     uint64_t bytes;
-    uint32_t site; /* who is charged, where anybody is */
+    uint32_t site; /* call site that is charged; 0: none */
 };
 
-/* Enters an allocation. Without memory for the entry it stays unaccounted. */
+/* Enters an allocation, in place of an older one at the address. Without memory for the entry it
+ * stays unaccounted. */
 void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry);
 
-/* Strikes out the allocation at `address`; false when it is not entered. */
+/* Removes the allocation at `address`; false when it is not entered. */
 bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry);
 
-/* For fork: the lock around it, and an empty ledger for the child. */
-void spw_track_ledger_lock(void);
-void spw_track_ledger_unlock(void);
+/* In a child after fork: empties the ledger. */
 void spw_track_ledger_reset(void);

@@ -1,15 +1,9 @@
 #include "track/process.h"
 
-#include "common/log.h"
-#include "track/device.h"
-#include "intercept/fork.h"
-#include "track/lease.h"
-#include "serve/policy_file.h"
-#include "track/spill.h"
+#include "common/lock.h"
+#include "common/options.h"
 
 #include <stdlib.h>
-
-struct spw_process spw_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 _Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("initial-exec"))) = {
     .fn = SPW_FN_COUNT,
@@ -17,8 +11,7 @@ _Thread_local struct spw_track_call spw_track_call __attribute__((tls_model("ini
 
 struct spw_driver *spw_track_load(bool load)
 {
-    /* Opened without a lock, for the dynamic loader has one that our caller may hold; the first to
-     * finish wins. */
+    /* No lock, since the caller may hold the dynamic loader's: the first thread to finish wins. */
     struct spw_driver *mine = spw_driver_open(load);
     struct spw_driver *known = NULL;
 
@@ -97,15 +90,14 @@ void spw_track_start(void)
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
-    spw_serve_policy_open_once();
-    pthread_mutex_lock(&spw_process.lock);
+    spw_track_ops.prepare();
+    spw_lock(&spw_locks.process);
     if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING && find_devices(driver)) {
-        spw_seam.start(&spw_process);
-        spw_intercept_fork_watch();
+        spw_track_ops.start(&spw_process);
         watch_exit();
         atomic_store_explicit(&spw_process.state, SPW_PROCESS_RUNNING, memory_order_release);
     }
-    pthread_mutex_unlock(&spw_process.lock);
+    spw_unlock(&spw_locks.process);
 }
 
 bool spw_track_start_late(void)
@@ -114,26 +106,4 @@ bool spw_track_start_late(void)
         spw_track_start();
     }
     return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
-}
-
-bool spw_track_make_room(void)
-{
-    bool made = false;
-
-    if (!spw_track_serves()) {
-        return false;
-    }
-    made = spw_device_sweep();
-    spw_track_lease_enter();
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_device *device = &spw_process.devices[i];
-        struct spw_pool *pool = spw_track_device_opened(device);
-
-        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_track_spill_yield(device, pool))) {
-            spw_counter_add(&device->counters->forward_retries, 1);
-            made = true;
-        }
-    }
-    spw_track_lease_leave();
-    return made;
 }

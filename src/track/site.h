@@ -1,14 +1,13 @@
-/* Who asks: the call site of a request, as the layers of the hook pass it on.
+/* The call site of a request.
  *
- * No locking of its own; called without any lock, since a stack that is seen for the first time is
- * walked (see callsite/capture.h). */
+ * To be called without a lock: a new call stack is walked (callsite/capture.h). */
 #pragma once
 
 #include "track/process.h"
 #include "callsite/capture.h"
 
-/* The site of a call of the program; `api` is the driver's function, and the runtime's is named
- * instead where the call came from there. 0: not known. */
+/* The number of the call site of the program's call; 0: unknown. `api` is the driver's function; a
+ * call that came through the runtime is recorded under the runtime's function. */
 static inline uint32_t spw_track_site(const char *api)
 {
     return spw_callsite_capture(

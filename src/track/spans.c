@@ -5,7 +5,7 @@
 
 enum { FIRST_CAPACITY = 64 };
 
-/* The first range that ends behind `address`. */
+/* The index of the first range that ends after `address`. */
 static size_t find(const struct spw_spans *spans, uint64_t address)
 {
     size_t low = 0, high = spans->count;
@@ -35,7 +35,8 @@ static bool grow(struct spw_spans *spans)
     return true;
 }
 
-/* Replaces `removed` ranges at `at` by `added` ones, which the caller fills in. There is room. */
+/* Replaces `removed` ranges at `at` by `added` ones, which the caller fills in. The array has room.
+ */
 static void splice(struct spw_spans *spans, size_t at, size_t removed, size_t added)
 {
     memmove(spans->list + at + added, spans->list + at + removed,

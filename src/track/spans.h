@@ -1,6 +1,6 @@
-/* A set of ranges of addresses that do not overlap, for a few thousand at most.
+/* A set of address ranges that do not overlap, in a sorted array: for a few thousand ranges.
  *
- * Locking: none; the owner's lock covers it. A zeroed set is empty and ready. */
+ * Not thread-safe: the caller holds a lock. A zeroed set is empty and ready for use. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,23 +9,23 @@
 
 struct spw_span {
     uint64_t begin;
-    uint64_t end; /* behind the last byte */
+    uint64_t end; /* after the last byte */
 };
 
 struct spw_spans {
-    struct spw_span *list; /* in the order of addresses */
+    struct spw_span *list; /* sorted by address */
     size_t count, capacity;
 };
 
-/* Adds a range that is not empty, in place of those that it overlaps: they are over. False without
- * memory. */
+/* Adds a range of at least one byte and removes the ranges that it overlaps. False without memory.
+ */
 bool spw_track_spans_add(struct spw_spans *spans, uint64_t begin, uint64_t bytes);
 
-/* Removes the range that `address` is in; false when there is none. */
+/* Removes the range that contains `address`; false when none does. */
 bool spw_track_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *ret_span);
 
-/* Whether `address` is in one. */
+/* True when a range contains `address`. */
 bool spw_track_spans_have(const struct spw_spans *spans, uint64_t address);
 
-/* Leaves the set empty and frees its memory. */
+/* Empties the set and frees its memory. */
 void spw_track_spans_clear(struct spw_spans *spans);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "track/device.h"
+#include "track/lease.h"
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 #include "migrate/migrate.h"
@@ -43,6 +44,7 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
     return true;
 }
 
+/* Describes the caller of the call under way: its source line, or else its library; and the API. */
 void spw_track_spill_describe(uint32_t site, char *text, size_t capacity)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
@@ -67,7 +69,7 @@ static struct spw_migrate *tier_of(const struct spw_device *device)
     return atomic_load_explicit(&device->tier, memory_order_acquire);
 }
 
-/* While a capture is open nothing is moved. */
+/* Nothing is moved while a capture is open. */
 static bool may_move(void)
 {
     return atomic_load(&spw_track_driver()->captures_open) == 0;
@@ -98,7 +100,7 @@ enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, u
         return refused;
     }
     spw_migrate_announce(tier, &request, bytes, /* moved */ false);
-    *ret_node = spw_seam.host_node(vm);
+    *ret_node = spw_track_ops.host_node(vm);
     return SPW_OK;
 }
 
@@ -191,4 +193,26 @@ enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum
     return spw_track_spill_asks_again(request->device, asked.bytes)
                ? SPW_E_AGAIN
                : spw_migrate_alloc(tier, &asked, refused, ret_result);
+}
+
+bool spw_track_spill_make_room(void)
+{
+    bool made = false;
+
+    if (!spw_track_serves()) {
+        return false;
+    }
+    made = spw_track_device_sweep();
+    spw_track_lease_enter();
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_device *device = &spw_process.devices[i];
+        struct spw_pool *pool = spw_track_device_opened(device);
+
+        if (pool != NULL && (spw_pool_trim(pool, 0) > 0 || spw_track_spill_yield(device, pool))) {
+            spw_counter_add(&device->counters->forward_retries, 1);
+            made = true;
+        }
+    }
+    spw_track_lease_leave();
+    return made;
 }

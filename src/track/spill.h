@@ -1,60 +1,83 @@
-/* What the pool refuses, asked of the host tier. Locking: the tier's and the pool's, inside. */
+/* The host tier of a device, as the handlers use it: allocations that the pool refuses, and the use
+ * of memory by calls.
+ *
+ * Functions do nothing, and answer false, on a device without a host tier. Locking: the tier's and
+ * the pool's locks, inside. */
 #pragma once
 
 #include "track/request.h"
 
-/* Gives memory of the device back to the driver by moving blocks to the host. False when none was.
+/* Gives device memory back to the driver by moving blocks to the host. False when none was moved.
  */
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool);
 
-/* Whether the calling thread's request is of PyTorch's native allocator, which frees its cache when
- * it is refused and asks again: that is better than to spill while the cache holds what nobody
- * uses. True once for a request: one of the same size, or before anything else was served, counts
- * as the second attempt. Never while a capture is open: it does not ask again then. */
+/* True when the calling thread's request comes from PyTorch's native allocator and is to be refused
+ * once: the allocator frees its cache then and asks again, which is better than to spill blocks
+ * while the cache holds unused memory. A request of the size refused last, or the first one after
+ * the refusal, counts as the second attempt. False while a capture is open, since the allocator
+ * does not ask again then. */
 bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes);
 
-/* Moves blocks of the device to the host; what they had is spare then. False when none was moved.
+/* Moves blocks to the host; their device memory stays in the pool, unused. False when none was
+ * moved.
  */
 bool spw_track_spill_away(struct spw_device *device);
 
-/* Charges `bytes` of the program's own physical memory, refused on the device, to the host: it is
- * to be created on *ret_node then. Answers `refused` when there is no tier or no room. */
+/* Charges `bytes` of the program's own physical memory, which were refused on the device, to the
+ * host: the caller creates it on NUMA node *ret_node. Returns `refused` when there is no tier or
+ * the host has no room. */
 enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
                                     enum spw_err refused, int *ret_node);
 
-/* Whether it is of use to tell the stream of the next call: finding it may take a driver call. */
+/* True when spw_track_spill_expect uses the stream of the next call, which may cost a driver call
+ * to find. */
 bool spw_track_spill_follows(const struct spw_device *device);
 
-/* What a call is about to use, before it passes the gate, on `stream` (NULL: not looked for, not to
- * be told, or of another device); and the same inside the gate, when it is known to be all, as far
- * as its arguments go: a `kernel` may find more in memory. */
+/* A call is about to use `addresses`, on `stream` (NULL: unknown, or of another device). To be
+ * called before the submit barrier is acquired. */
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
                             const struct spw_stream *stream);
+
+/* Records a use inside the submit barrier. The arguments name no other memory; a `kernel` may read
+ * more addresses from memory. */
 void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, size_t count,
                          bool kernel);
 
-/* The same inside the gate, when the call may use anything else besides. */
+/* Records, inside the submit barrier, a use of `addresses` among other memory that is unknown. */
 void spw_track_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count);
 
-/* The call, told next, is of a kernel that was never launched before. */
+/* The next use to be recorded is the first launch of a kernel. */
 void spw_track_spill_meet_kernel(struct spw_device *device);
 
-/* Whether the host has room for more, as far as is known. */
+/* True when the host has room for more, as far as is known. */
 bool spw_track_spill_has_room(struct spw_device *device);
 
-/* A capture is about to begin. */
+/* Prepares for a capture, during which nothing can be moved or tried out. */
 void spw_track_spill_prepare(struct spw_device *device);
 
-/* The program has waited for the device, or a stream of it: what has room there may come back. */
+/* The program has waited for the device or a stream of it: blocks that fit may move back to it. */
 void spw_track_spill_rest(struct spw_device *device);
 
-/* Writes in a few words, for a line to the user, who makes the call that is under way: the line of
- * `site`, else the library and the API. */
+/* Describes the caller of the call under way in a few words: the source line of `site`, or else the
+ * library; and the API. */
 void spw_track_spill_describe(uint32_t site, char *text, size_t capacity);
 
 /* Allocates a block for which the pool answered `refused`: on the device if room can be made, else
- * on the host. Answers `refused` when there is no tier or it has no room
- * either, and SPW_E_AGAIN when the caller is to be refused because it gives up memory of its own
- * then and asks again. */
+ * on the host. Returns `refused` when there is no tier or the host has no room either, and
+ * SPW_E_AGAIN when the request is to be refused for once (see spw_track_spill_asks_again). */
 enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum spw_err refused,
                                    struct spw_result *ret_result);
+
+/* After the real driver was out of memory: gives the spare memory of every pool back to it, since
+ * the call does not tell which device was full; without spare memory, blocks go to the host. False
+ * when nothing could be freed. */
+bool spw_track_spill_make_room(void);
+
+/* Calls the real driver; after out of memory once more if room could be made meanwhile. */
+#define SPW_FORWARD(result, call)                                                                  \
+    do {                                                                                           \
+        (result) = (call);                                                                         \
+        if (SPW_UNLIKELY((result) == CUDA_ERROR_OUT_OF_MEMORY) && spw_track_spill_make_room()) {   \
+            (result) = (call);                                                                     \
+        }                                                                                          \
+    } while (0)

@@ -1,28 +1,17 @@
 #include "track/stream.h"
 
-#include "track/capture.h"
+#include "common/lock.h"
 #include "track/device.h"
 #include "track/process.h"
-#include "common/map.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
-/* The default streams' handles, which are no pointers. */
+/* The handles of default streams, which are small numbers. */
 #define LEGACY     ((uintptr_t)CU_STREAM_LEGACY)
 #define PER_THREAD ((uintptr_t)CU_STREAM_PER_THREAD)
 
-/* Both tables hold struct spw_stream_info: created streams by their handle, and the legacy stream
- * of every context seen by the context. The threads' own streams are in neither, for no other
- * thread can name them. `generation` rises when something is forgotten: what threads keep is stale
- * then. The table of contexts changes only under spw_process.lock as well. */
-static struct {
-    pthread_mutex_t lock;
-    struct spw_map created;
-    struct spw_map contexts;
-    _Atomic uint64_t generation;
-    _Atomic uint64_t next_id; /* where the driver is too old to number streams */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .generation = 1, .next_id = UINT64_C(1) << 63};
+/* The first number of a stream that the driver does not number. */
+#define OWN_IDS (UINT64_C(1) << 63)
 
 enum { RECENT_BITS = 3 };
 
@@ -41,39 +30,38 @@ static struct recent *recent_slot(uintptr_t key, CUcontext context)
     return &recent[hash >> (64 - RECENT_BITS)];
 }
 
-static bool look_up(const struct spw_map *map, uint64_t key, struct spw_stream_info *ret_info)
+static bool look_up(uintptr_t key, struct spw_stream_info *ret_info)
 {
     const struct spw_stream_info *known;
 
-    pthread_mutex_lock(&table.lock);
-    known = spw_map_get(map, key);
+    spw_lock(&spw_locks.streams);
+    known = spw_map_get(&spw_process.streams.created, key);
     if (known != NULL) {
         *ret_info = *known;
     }
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.streams);
     return known != NULL;
 }
 
-static bool remember(struct spw_map *map, uint64_t key, const struct spw_stream_info *info)
+static bool remember(uintptr_t key, const struct spw_stream_info *info)
 {
     struct spw_stream_info *copy = malloc(sizeof(*copy));
-    bool done = false;
+    bool there;
 
     if (copy == NULL) {
         return false;
     }
     *copy = *info;
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.streams);
     /* Another thread may have been faster with the same answer. */
-    if (spw_map_get(map, key) == NULL && spw_map_put(map, key, copy)) {
+    there = spw_map_get(&spw_process.streams.created, key) != NULL;
+    if (!there && spw_map_put(&spw_process.streams.created, key, copy)) {
+        there = true;
         copy = NULL;
-        done = true;
-    } else {
-        done = spw_map_get(map, key) != NULL;
     }
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.streams);
     free(copy);
-    return done;
+    return there;
 }
 
 /* The number of a stream, unique for the life of the process. Default streams: of the current
@@ -83,7 +71,8 @@ static bool number_of(struct spw_driver *driver, int ordinal, uintptr_t key, uin
     unsigned long long id = 0;
 
     if (driver->cuStreamGetId == NULL) {
-        *ret_id = atomic_fetch_add_explicit(&table.next_id, 1, memory_order_relaxed);
+        *ret_id = OWN_IDS +
+                  atomic_fetch_add_explicit(&spw_process.streams.numbered, 1, memory_order_relaxed);
         return true;
     }
     if (SPW_DRIVER_CALL(driver, ordinal, cuStreamGetId, (CUstream)key, &id) != CUDA_SUCCESS) {
@@ -122,7 +111,7 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
     CUcontext popped;
     bool done;
 
-    if (look_up(&table.contexts, (uintptr_t)context, ret_info)) {
+    if (spw_track_contexts_find(context, ret_info)) {
         return true;
     }
     if (SPW_DRIVER_CALL(driver, -1, cuCtxPushCurrent_v2, context) != CUDA_SUCCESS) {
@@ -138,11 +127,11 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
     if (!done) {
         return false;
     }
-    /* Whoever finds the context in the table relies on the pools' knowing it. */
-    pthread_mutex_lock(&spw_process.lock);
+    /* The pools must know a context before another thread finds it in the table. */
+    spw_lock(&spw_locks.process);
     spw_track_device_note_context(&spw_process.devices[ret_info->ordinal], context);
-    done = remember(&table.contexts, (uintptr_t)context, ret_info);
-    pthread_mutex_unlock(&spw_process.lock);
+    done = spw_track_contexts_add(ret_info);
+    spw_unlock(&spw_locks.process);
     return done;
 }
 
@@ -153,7 +142,7 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     CUstream handle = (CUstream)key;
     CUcontext context = NULL;
 
-    if (look_up(&table.created, key, ret_info)) {
+    if (look_up(key, ret_info)) {
         return true;
     }
     if (driver->cuStreamGetCtx == NULL ||
@@ -164,7 +153,7 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     }
     ret_info->stream.handle = handle;
     spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuStreamGetCtx);
-    return remember(&table.created, key, ret_info);
+    return remember(key, ret_info);
 }
 
 /* The calling thread's own stream of the current context. */
@@ -179,7 +168,7 @@ static bool learn_own(CUcontext context, struct spw_stream_info *ret_info)
     return true;
 }
 
-/* Not inlined, so that recall needs no stack. */
+/* Not inlined, to keep the fast path in recall small. */
 __attribute__((noinline)) static const struct spw_stream_info *
 learn(struct recent *slot, uintptr_t key, CUcontext context, uint64_t generation)
 {
@@ -200,7 +189,8 @@ learn(struct recent *slot, uintptr_t key, CUcontext context, uint64_t generation
 
 static const struct spw_stream_info *recall(uintptr_t key, CUcontext context)
 {
-    uint64_t generation = atomic_load_explicit(&table.generation, memory_order_acquire);
+    uint64_t generation =
+        atomic_load_explicit(&spw_process.streams.generation, memory_order_acquire);
     struct recent *slot = recent_slot(key, context);
 
     if (SPW_LIKELY(slot->generation == generation && slot->key == key &&
@@ -247,107 +237,76 @@ int spw_track_stream_ordinal(CUcontext context)
     return learn_context(context, &info) ? info.ordinal : -1;
 }
 
-/* Takes a stream out of its table and makes every thread forget it; NULL when it is not there. */
-static struct spw_stream_info *forget(struct spw_map *map, uint64_t key)
+/* Makes the entries that threads keep stale. */
+static void age_recent(void)
 {
-    struct spw_stream_info *info = spw_map_take(map, key);
-
-    if (info != NULL) {
-        atomic_fetch_add_explicit(&table.generation, 1, memory_order_release);
-    }
-    return info;
+    atomic_fetch_add_explicit(&spw_process.streams.generation, 1, memory_order_release);
 }
 
-static void bury(struct spw_stream_info *info, bool gone)
+/* Copies and frees an entry that was taken out of the table; false when there was none. */
+static bool hand_over(struct spw_stream_info *info, struct spw_stream_info *ret_info)
 {
-    if (info != NULL && !gone) {
-        spw_track_capture_forget(&info->stream);
-        spw_track_device_retire_stream(&info->stream);
+    if (info == NULL) {
+        return false;
     }
+    age_recent();
+    *ret_info = *info;
     free(info);
+    return true;
 }
 
-void spw_track_stream_retire(CUstream handle)
+bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info)
 {
     struct spw_stream_info *info;
 
-    pthread_mutex_lock(&table.lock);
-    info = forget(&table.created, (uintptr_t)handle);
-    pthread_mutex_unlock(&table.lock);
-    bury(info, false);
+    spw_lock(&spw_locks.streams);
+    info = spw_map_take(&spw_process.streams.created, (uintptr_t)handle);
+    spw_unlock(&spw_locks.streams);
+    return hand_over(info, ret_info);
 }
 
-/* A created stream of the context, taken out; NULL when none is left. */
-static struct spw_stream_info *forget_one_of(CUcontext context)
+/* Takes out a created stream of the context; NULL when none is left. Caller holds the lock. */
+static struct spw_stream_info *take_one_of(CUcontext context)
 {
     const struct spw_stream_info *info;
     size_t cursor = 0;
 
-    while ((info = spw_map_next(&table.created, &cursor)) != NULL) {
+    while ((info = spw_map_next(&spw_process.streams.created, &cursor)) != NULL) {
         if (info->stream.context == context) {
-            return forget(&table.created, (uintptr_t)info->stream.handle);
+            return spw_map_take(&spw_process.streams.created, (uintptr_t)info->stream.handle);
         }
     }
     return NULL;
 }
 
-void spw_track_stream_retire_context(CUcontext context, bool gone)
+bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *ret_info)
 {
     struct spw_stream_info *info;
 
-    do {
-        pthread_mutex_lock(&table.lock);
-        info = forget_one_of(context);
-        pthread_mutex_unlock(&table.lock);
-        bury(info, gone);
-    } while (info != NULL);
-    pthread_mutex_lock(&spw_process.lock);
-    pthread_mutex_lock(&table.lock);
-    info = forget(&table.contexts, (uintptr_t)context);
-    pthread_mutex_unlock(&table.lock);
-    pthread_mutex_unlock(&spw_process.lock);
-    bury(info, gone);
+    spw_lock(&spw_locks.streams);
+    info = take_one_of(context);
+    spw_unlock(&spw_locks.streams);
+    return hand_over(info, ret_info);
 }
 
-CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor)
+bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *ret_info)
 {
-    const struct spw_stream_info *info;
-    CUcontext found = NULL;
+    bool known;
 
-    pthread_mutex_lock(&table.lock);
-    while (found == NULL && (info = spw_map_next(&table.contexts, cursor)) != NULL) {
-        found = info->ordinal == ordinal ? info->stream.context : NULL;
+    spw_lock(&spw_locks.process);
+    known = spw_track_contexts_remove(context, ret_info);
+    spw_unlock(&spw_locks.process);
+    if (!known) {
+        return false;
     }
-    pthread_mutex_unlock(&table.lock);
-    return found;
-}
-
-size_t spw_stream_contexts(int ordinal)
-{
-    const struct spw_stream_info *info;
-    size_t cursor = 0, count = 0;
-
-    while ((info = spw_map_next(&table.contexts, &cursor)) != NULL) {
-        count += info->ordinal == ordinal;
-    }
-    return count;
-}
-
-void spw_track_stream_lock(void)
-{
-    pthread_mutex_lock(&table.lock);
-}
-
-void spw_track_stream_unlock(void)
-{
-    pthread_mutex_unlock(&table.lock);
+    age_recent();
+    return true;
 }
 
 void spw_track_stream_reset(void)
 {
-    pthread_mutex_lock(&table.lock);
-    spw_map_clear(&table.created);
-    spw_map_clear(&table.contexts);
-    atomic_fetch_add_explicit(&table.generation, 1, memory_order_release);
-    pthread_mutex_unlock(&table.lock);
+    spw_lock(&spw_locks.streams);
+    spw_map_clear(&spw_process.streams.created);
+    age_recent();
+    spw_unlock(&spw_locks.streams);
 }

@@ -1,52 +1,38 @@
-/* Streams as the pool knows them: which stream, context and device a handle of the program means.
+/* The identity of streams: number, context and device of a stream handle.
  *
  * A handle is identified once, with a few driver calls, and remembered until its stream or context
- * is destroyed. Each thread keeps the streams it used last, so that a steady loop makes no driver
- * call and takes no lock for a stream the program created; a default stream belongs to the current
- * context, which is asked for each time.
+ * is destroyed. Each thread caches the streams it used last, so that a loop over streams that the
+ * program created makes no driver call and takes no lock. A default stream belongs to the current
+ * context, for which the driver is asked each time.
  *
- * Locking: a mutex inside; nothing is called with it held. */
+ * Locking: spw_locks.streams; nothing is called with it held. */
 #pragma once
 
 #include <stdbool.h>
 
-#include "driver/cuda_api.h"
-#include "pool/vm_ops.h"
+#include "track/contexts.h"
 
-/* A stream and the device it is of. */
-struct spw_stream_info {
-    struct spw_stream stream;
-    int ordinal;
-};
-
-/* What `handle` means on this thread; `per_thread`: in a function with the suffix _ptsz, where NULL
- * is the thread's own stream. NULL when it cannot be told: the real driver answers then. The result
- * is valid until the thread's next call of this function. */
+/* The identity of `handle` on this thread; NULL when the stream is unknown, and the real driver has
+ * to answer. `per_thread`: the program called a function with the suffix _ptsz, in which handle
+ * NULL is the thread's own stream. The result is valid until the thread's next call of this
+ * function. */
 const struct spw_stream_info *spw_track_stream_get(CUstream handle, bool per_thread);
 
 /* The current context and its device: spw_track_stream_get of the legacy default stream. */
 const struct spw_stream_info *spw_track_stream_current(void);
 
-/* The device of a context, which need not be current; negative when it cannot be told. */
+/* The ordinal of a context's device; negative when it is unknown. The context need not be current.
+ */
 int spw_track_stream_ordinal(CUcontext context);
 
-/* A stream is about to be destroyed: the pools settle what was freed on it, and it is forgotten. */
-void spw_track_stream_retire(CUstream handle);
+/* Forgets a created stream that is about to be destroyed; false when it was not known. */
+bool spw_track_stream_forget(CUstream handle, struct spw_stream_info *ret_info);
 
-/* The same for every stream of a context, and the context itself. `gone`: it was destroyed already,
- * and nothing of it can be settled any more. */
-void spw_track_stream_retire_context(CUcontext context, bool gone);
+/* Forgets one of the created streams of a context; false when none is left. */
+bool spw_track_stream_forget_one_of(CUcontext context, struct spw_stream_info *ret_info);
 
-/* Steps through the contexts of a device that were seen and are not gone: the one behind *cursor (0
- * to begin with), or NULL. Caller holds spw_process.lock. */
-CUcontext spw_track_stream_next_context(int ordinal, size_t *cursor);
+/* Forgets a context; *ret_info is its legacy default stream. False when it was not known. */
+bool spw_track_stream_forget_context(CUcontext context, struct spw_stream_info *ret_info);
 
-/* How many they are. Caller holds the lock of the next two functions. */
-size_t spw_stream_contexts(int ordinal);
-
-/* Keeps streams and contexts from being learnt or forgotten. */
-void spw_track_stream_lock(void);
-void spw_track_stream_unlock(void);
-
-/* For fork: an empty table for the child. */
+/* In a child after fork: empties the table. */
 void spw_track_stream_reset(void);

@@ -1,124 +1,102 @@
 #include "track/tensor_map.h"
 
-#include <pthread.h>
+#include "common/lock.h"
+
 #include <stdatomic.h>
 #include <string.h>
-
-enum { MAPS = 4096, WORDS = SPW_TENSOR_MAP_BYTES / sizeof(uint64_t) };
-
-struct map {
-    uint64_t words[WORDS];
-    uint64_t address;
-    uint16_t next; /* of the same hash, with 1 added; 0: none */
-};
-
-/* A ring, the oldest goes first, and its members by their hashes. */
-static struct {
-    pthread_mutex_t lock;
-    _Atomic bool any;
-    uint32_t added; /* in all */
-    struct map maps[MAPS];
-    uint16_t first[MAPS]; /* by hash, as above */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint16_t *chain_of(const uint64_t *words)
 {
     uint64_t hash = 0;
 
-    for (size_t i = 0; i < WORDS; i++) {
+    for (size_t i = 0; i < SPW_TENSOR_MAP_WORDS; i++) {
         hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 32;
     }
-    return &table.first[hash % MAPS];
+    return &spw_process.tensor_maps.first[hash % SPW_TENSOR_MAPS];
 }
 
-static struct map *find(const uint64_t *words)
+static struct spw_tensor_map *find(const uint64_t *words)
 {
     uint16_t at = *chain_of(words);
 
-    while (at != 0 && memcmp(table.maps[at - 1].words, words, SPW_TENSOR_MAP_BYTES) != 0) {
-        at = table.maps[at - 1].next;
+    while (at != 0 &&
+           memcmp(spw_process.tensor_maps.maps[at - 1].words, words, SPW_TENSOR_MAP_BYTES) != 0) {
+        at = spw_process.tensor_maps.maps[at - 1].next;
     }
-    return at == 0 ? NULL : &table.maps[at - 1];
+    return at == 0 ? NULL : &spw_process.tensor_maps.maps[at - 1];
 }
 
-static void unlink_map(const struct map *map)
+static void unlink_map(const struct spw_tensor_map *map)
 {
     uint16_t *link = chain_of(map->words);
 
-    while (&table.maps[*link - 1] != map) {
-        link = &table.maps[*link - 1].next;
+    while (&spw_process.tensor_maps.maps[*link - 1] != map) {
+        link = &spw_process.tensor_maps.maps[*link - 1].next;
     }
     *link = map->next;
 }
 
-/* The oldest one's place, for new content. */
-static struct map *renew(const uint64_t *words)
+/* Replaces the oldest map of the ring, or fills a free entry. */
+static struct spw_tensor_map *renew(const uint64_t *words)
 {
-    struct map *map = &table.maps[table.added % MAPS];
+    struct spw_tensor_map *map =
+        &spw_process.tensor_maps.maps[spw_process.tensor_maps.added % SPW_TENSOR_MAPS];
     uint16_t *chain = chain_of(words);
 
-    if (table.added >= MAPS) {
+    if (spw_process.tensor_maps.added >= SPW_TENSOR_MAPS) {
         unlink_map(map);
     }
     memcpy(map->words, words, SPW_TENSOR_MAP_BYTES);
     map->next = *chain;
-    *chain = (uint16_t)(table.added % MAPS + 1);
-    /* Stays what tells a full ring and the place in it. */
-    table.added = table.added + 1 < 2 * MAPS ? table.added + 1 : MAPS;
+    *chain = (uint16_t)(spw_process.tensor_maps.added % SPW_TENSOR_MAPS + 1);
+    /* Keeps the position in the ring, and that the ring is full, without overflow. */
+    spw_process.tensor_maps.added = spw_process.tensor_maps.added + 1 < 2 * SPW_TENSOR_MAPS
+                                        ? spw_process.tensor_maps.added + 1
+                                        : SPW_TENSOR_MAPS;
     return map;
 }
 
 void spw_track_tensor_map_add(const void *map, uint64_t address)
 {
-    uint64_t words[WORDS];
-    struct map *known;
+    uint64_t words[SPW_TENSOR_MAP_WORDS];
+    struct spw_tensor_map *known;
 
     memcpy(words, map, sizeof(words));
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.tensor_maps);
     known = find(words);
     if (known == NULL) {
         known = renew(words);
     }
     known->address = address;
-    pthread_mutex_unlock(&table.lock);
-    atomic_store_explicit(&table.any, true, memory_order_release);
+    spw_unlock(&spw_locks.tensor_maps);
+    atomic_store_explicit(&spw_process.tensor_maps.any, true, memory_order_release);
 }
 
 uint64_t spw_track_tensor_map_find(const void *bytes)
 {
-    uint64_t words[WORDS], address;
-    const struct map *known;
+    uint64_t words[SPW_TENSOR_MAP_WORDS], address;
+    const struct spw_tensor_map *known;
 
     memcpy(words, bytes, sizeof(words));
-    pthread_mutex_lock(&table.lock);
+    spw_lock(&spw_locks.tensor_maps);
     known = find(words);
     address = known == NULL ? 0 : known->address;
-    pthread_mutex_unlock(&table.lock);
+    spw_unlock(&spw_locks.tensor_maps);
     return address;
 }
 
 bool spw_track_tensor_map_any(void)
 {
-    return atomic_load_explicit(&table.any, memory_order_acquire);
-}
-
-void spw_track_tensor_map_lock(void)
-{
-    pthread_mutex_lock(&table.lock);
-}
-
-void spw_track_tensor_map_unlock(void)
-{
-    pthread_mutex_unlock(&table.lock);
+    return atomic_load_explicit(&spw_process.tensor_maps.any, memory_order_acquire);
 }
 
 void spw_track_tensor_map_reset(void)
 {
-    pthread_mutex_lock(&table.lock);
-    memset(table.maps, 0, sizeof(table.maps));
-    memset(table.first, 0, sizeof(table.first));
-    table.added = 0;
-    atomic_store(&table.any, false);
-    pthread_mutex_unlock(&table.lock);
+    spw_lock(&spw_locks.tensor_maps);
+    memset(spw_process.tensor_maps.maps, 0, sizeof(spw_process.tensor_maps.maps));
+    memset(spw_process.tensor_maps.first, 0, sizeof(spw_process.tensor_maps.first));
+    spw_process.tensor_maps.added = 0;
+    atomic_store(&spw_process.tensor_maps.any, false);
+    spw_unlock(&spw_locks.tensor_maps);
 }

@@ -1,29 +1,25 @@
-/* Tensor maps: which address an opaque descriptor stands for. The driver makes one from an address,
- * and the program gives it to a kernel by value, or copies it to memory for it.
+/* Tensor maps (CUtensorMap): opaque descriptors that the driver makes from an address, and that a
+ * program passes to kernels by value or in memory. This table tells the address of a descriptor.
  *
- * Locking: a mutex inside. The 4,096 youngest maps are known: who encodes more of them does so
- * for each launch, and uses the older ones no more. */
+ * The 4,096 youngest maps are known. A program that encodes more makes new ones for each launch and
+ * does not use old ones again. Locking: spw_locks.tensor_maps. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-    SPW_TENSOR_MAP_BYTES = 128,
-    SPW_TENSOR_MAP_ALIGN = 64 /* of CUtensorMap */
-};
+#include "track/state.h"
 
-/* Remembers what the driver has made of `address`. */
+/* Enters a map that the driver has made from `address`. */
 void spw_track_tensor_map_add(const void *map, uint64_t address);
 
-/* The address that these SPW_TENSOR_MAP_BYTES stand for; 0 when they are no map that is known. */
+/* The address that SPW_TENSOR_MAP_BYTES at `bytes` were made from; 0 when they are not a known map.
+ */
 uint64_t spw_track_tensor_map_find(const void *bytes);
 
-/* Whether any is known. No lock. */
+/* True when a map is known. No lock. */
 bool spw_track_tensor_map_any(void);
 
-/* For fork: the lock around it, and an empty table for the child. */
-void spw_track_tensor_map_lock(void);
-void spw_track_tensor_map_unlock(void);
+/* In a child after fork: empties the table. */
 void spw_track_tensor_map_reset(void);

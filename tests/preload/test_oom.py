@@ -8,7 +8,7 @@ from harness import COMMAND, MIB, PROGRAMS, SIM
 PROGRAM = PROGRAMS / "sites"
 OOM = "out of memory on device 0"
 # Told where NVML is: its shim is built where its header was found.
-BESIDE = ["beside the pool: 0 B of this process (context, code, libraries), 0 B of others"
+BESIDE = ["outside the pool: 0 B of this process (context, code, libraries), 0 B of other processes"
           ] if (SIM / "libnvidia-ml.so.1").exists() else []
 
 
@@ -41,16 +41,16 @@ class Report(harness.Case):
         oom = result.stats["oom"]
         self.assertEqual(len(result.said()), 2, result.stderr)
         self.assertEqual(result.reports(), [[
-            "asked by fill in sites (cuMemAlloc)",
+            "requested by fill in sites (cuMemAlloc)",
             "device: 56 MiB of 1 GiB free",
-            "pool: 0 B free inside, the largest piece 0 B, fragmentation 0 %",
+            "pool: 0 B unused, largest free range 0 B, fragmentation 0 %",
             *BESIDE,
             "host: 64 GiB of 64 GiB available",
             "held by 3 call sites:",
             "     960 MiB in     15 blocks  fill in sites",
             "       5 MiB in      1 block   sites",
             "       3 MiB in      1 block   take_exported in sites",
-            "this rule of a policy would have had 960 MiB on the host with SPILLWAY_SPILL=auto:",
+            "this policy rule would have placed 960 MiB on the host with SPILLWAY_SPILL=auto:",
             json.dumps(oom["rule"])]])
         figures = {"device": 0, "bytes": 64 * MIB, "missing_bytes": 8 * MIB, "api": "cuMemAlloc",
                    "label": "fill in sites", "total_bytes": 1024 * MIB, "free_bytes": 56 * MIB,
@@ -72,7 +72,7 @@ class Report(harness.Case):
         """The rule needs more of the host than there may be, and says how much."""
         result = self.fill(SPILL="auto", HOST_LIMIT="128MiB")
         report = result.reports()[0]
-        self.assertEqual(report[-2], "this rule of a policy would have had 1.13 GiB on the host "
+        self.assertEqual(report[-2], "this policy rule would have placed 1.13 GiB on the host "
                                      "with SPILLWAY_HOST_LIMIT of 1.25 GiB or more:")
         self.assertEqual(result.stats["oom"]["host_bytes"], 128 * MIB)
         self.assertIn("host: 63.88 GiB of 64 GiB available", report)
@@ -84,7 +84,7 @@ class Report(harness.Case):
         """It is the limit that must be raised, where that is what forbids it."""
         result = self.fill(SPILL="auto", HOST_LIMIT="0")
         self.assertEqual(result.reports()[0][-2],
-                         "this rule of a policy would have had 1 GiB on the host with "
+                         "this policy rule would have placed 1 GiB on the host with "
                          "SPILLWAY_HOST_LIMIT of 1 GiB or more:")
 
     def test_on_a_machine_without_room(self):
@@ -99,7 +99,7 @@ class Report(harness.Case):
 
     def test_without_sites(self):
         result = self.fill(SITES="off")
-        self.assertEqual(result.reports()[0][0], "asked by not known (cuMemAlloc)")
+        self.assertEqual(result.reports()[0][0], "requested by not known (cuMemAlloc)")
         self.assertEqual(result.stats["oom"]["sites"], [])
         self.assertIsNone(result.stats["oom"]["rule"])
 

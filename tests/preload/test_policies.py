@@ -60,7 +60,7 @@ class Deciding(Policies):
         self.check(result, "api", matched=1)
 
     def test_log_says_each_site_once(self):
-        allow = [r"policy: rule a decides on device 0: first 2 MiB at native:.*policies:alpha;"]
+        allow = [r"policy: rule a matches on device 0: first 2 MiB at native:.*policies:alpha;"]
         _, result = self.run_rules([("a", ALPHA, {"log": True})], "alpha:2", "alpha:2", "beta:2",
                                    allow=allow)
         self.assertEqual(len(result.said()), 1, result.stderr)
@@ -85,7 +85,7 @@ class Loading(Policies):
         path.write_text('{"version": 1,\n "rulez": []}')
         line = (r'bad\.json:2:2: "rulez" is not a key of the policy, expected .* \(did you mean '
                 r'"rules"\?\); the default policy is used '
-                r'\(spillway policy check .*bad\.json says all\)$')
+                r'\(run spillway policy check .*bad\.json\)$')
         _, result = self.run_rules([], "alpha:2", "thread:2", POLICY=path, allow=[line])
         self.assertEqual(len(result.said()), 1, result.stderr)
         self.assertNotIn("rules", result.stats)
@@ -118,8 +118,8 @@ class Limits(Policies):
         rules = [("a", ALPHA, {"limit": {"max": "10MiB", "then": "fail"}})]
         lines, result = self.run_rules(
             rules, "alpha:6", "alpha:4", "beta:20", "alpha:1", "free:1", "alpha:4",
-            allow=[r"rule a passes its limit of 10 MiB on device 0: it holds 10 MiB, and 1 MiB "
-                   r"more are refused", r"out of memory on device 0: asked for 1 MiB"])
+            allow=[r"rule a exceeds its limit of 10 MiB on device 0: it holds 10 MiB, and 1 MiB "
+                   r"more are refused", r"out of memory on device 0: requested 1 MiB"])
         self.assertEqual([code for _, code, _ in lines], [0, 0, 0, 2, 0, 0])
         self.check(result, "a", matched=3, refused=1, live_bytes=10 * MIB)
 
@@ -127,8 +127,8 @@ class Limits(Policies):
         rules = [("a", ALPHA, {"limit": {"max": "1%", "then": "warn"}})]
         lines, result = self.run_rules(
             rules, "alpha:6", "alpha:6", "alpha:6",
-            allow=[r"rule a passes its limit of 10\.24 MiB on device 0: it holds 6 MiB, and 6 MiB "
-                   r"more are asked for"])
+            allow=[r"rule a exceeds its limit of 10\.24 MiB on device 0: it holds 6 MiB, and 6 MiB "
+                   r"more are requested"])
         self.assertEqual([code for _, code, _ in lines], [0, 0, 0])
         self.assertEqual(len(result.said()), 1)
         self.check(result, "a", matched=3, refused=0, live_bytes=18 * MIB)
@@ -165,15 +165,15 @@ class Placement(Policies):
         lines, result = self.run_rules(
             [("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:6", "alpha:2", "free:0",
             "alpha:8", HOST_LIMIT="10MiB",
-            allow=[r"rule a cannot be followed on device 0: the host has no (more )?room for it; "
-                   r"its blocks are treated as without it"])
+            allow=[r"rule a cannot be applied on device 0: the host has no (more )?room for it; "
+                   r"its blocks are placed without it"])
         self.assertEqual({code for _, code, _ in lines}, {0})
         self.check(result, "a", matched=4, live_bytes=16 * MIB, host_bytes=10 * MIB, unmet=1)
 
     def test_without_spill(self):
         lines, result = self.run_rules(
             [("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:8", SPILL="off",
-            allow=["rule a cannot be followed on device 0: nothing can be on the host"])
+            allow=["rule a cannot be applied on device 0: spilling to the host is not possible"])
         self.assertEqual({code for _, code, _ in lines}, {0})
         self.assertEqual(len(result.said()), 1)
         self.check(result, "a", live_bytes=16 * MIB, host_bytes=0, unmet=2)
@@ -188,12 +188,12 @@ class Placement(Policies):
         self.assertEqual(result.device()["committed_bytes"], 0)
         _, result = self.run_rules([("a", ALPHA, {"host_share": "50%"})], "alpha:8",
                                    SIM_HOST_NUMA="off",
-                                   allow=[*pinned, "rule a cannot be followed"])
+                                   allow=[*pinned, "rule a cannot be applied"])
         self.check(result, "a", live_bytes=8 * MIB, host_bytes=0, unmet=1)
 
     def test_device(self):
         """Others make room; where nothing does, the block is where it can be."""
-        full = [r"device 0 is full", r"rule b cannot be followed on device 0: the device has no "
+        full = [r"device 0 is full", r"rule b cannot be applied on device 0: the device has no "
                 r"more room for it"]
         words = ["alpha:16"] * 2 + ["beta:16"] * 2
         _, result = self.run_rules([("b", BETA, {"placement": "device"})], *words,
@@ -226,7 +226,7 @@ class Placement(Policies):
                  ("cap", {"api": "cuMemCreate"}, {"limit": {"max": "10MiB", "then": "fail"}})]
         lines, result = self.run_rules(
             rules, "chunk:4", "chunk:6", "chunk:6", "chunk:2", "alpha:2",
-            allow=["rule cap passes its limit of 10 MiB", "out of memory", "device 0 is full"])
+            allow=["rule cap exceeds its limit of 10 MiB", "out of memory", "device 0 is full"])
         self.assertEqual([code for _, code, _ in lines], [0, 0, 2, 0, 0])
         self.check(result, "own", matched=2, live_bytes=6 * MIB, host_bytes=6 * MIB, unmet=0)
         self.check(result, "cap", matched=1, refused=1, live_bytes=6 * MIB, host_bytes=0)
@@ -238,7 +238,7 @@ class Placement(Policies):
         rules = [("own", {"api": "cuMemCreate"}, {"limit": {"max": "4MiB", "then": "spill"}})]
         _, result = self.run_rules(
             rules, "chunk:4", "chunk:6", "chunk:6", HOST_LIMIT="6MiB",
-            allow=["rule own cannot be followed on device 0: the host has no room",
+            allow=["rule own cannot be applied on device 0: the host has no room",
                    "device 0 is full"])
         self.check(result, "own", matched=3, live_bytes=16 * MIB, host_bytes=6 * MIB, unmet=1)
 

@@ -16,7 +16,7 @@ from harness import GIB, MIB
 
 FIRST_SEED, LAST_SEED = map(int, argument("--seeds", "0-19").split("-"))
 MATRIX_SEEDS = range(FIRST_SEED, LAST_SEED + 1)
-OOM_LINE = r"out of memory on device 0: asked for .*; on the host .* of [0-9.]+ [KMG]iB$"
+OOM_LINE = r"out of memory on device 0: requested .*; host memory .* of [0-9.]+ [KMG]iB$"
 
 
 class Spill(test_replay.Replay):

@@ -16,9 +16,9 @@ BELOW = {
     "stats": "common pool",
     "migrate": "common pool",
     "backend": "common pool driver",
-    "track": "common driver pool callsite policy stats migrate serve intercept",
-    "serve": "common driver pool callsite policy stats migrate track intercept",
-    "intercept": "common driver pool callsite policy stats migrate track serve",
+    "track": "common driver pool callsite policy stats migrate",
+    "serve": "common driver pool callsite policy stats migrate track",
+    "intercept": "common driver callsite policy stats migrate track serve",
     "preload": "common driver pool callsite policy stats migrate backend track serve intercept",
     "cli": "common driver pool callsite policy stats",
     "sim": "common",
@@ -61,6 +61,15 @@ class Layers(unittest.TestCase):
                 wrong += [f"{path} includes {name}" for name in names - POOL_INTERFACE]
         self.assertEqual(wrong, [])
 
+    def test_names_point_down(self):
+        """No layer uses a function or variable of one above it."""
+        found = []
+        for path in filter(preloaded, SOURCES):
+            above = PRELOADED - set(BELOW[tree.layer(path)].split()) - {tree.layer(path), "preload"}
+            pattern = r"\bspw_(" + "|".join(sorted(above)) + r")_\w+" if above else r"(?!)"
+            found += self.find(pattern, lambda other, path=path: other == path)
+        self.assertEqual(found, [])
+
     def find(self, pattern, where):
         """Occurrences of a pattern in the code of the files that `where` chooses."""
         found = []
@@ -92,6 +101,18 @@ class Layers(unittest.TestCase):
                    "src/intercept/library.c"}
         self.assertEqual(self.find(r"\bRTLD_(NEXT|DEFAULT)\b",
                                    lambda path: preloaded(path) and str(path) not in allowed), [])
+
+    def test_locks_are_listed(self):
+        """Every mutex of the preloaded object is in lock.def, and everything there is used."""
+        allowed = {"src/common/lock.h", "src/common/lock.c"}
+        self.assertEqual(self.find(r"\bpthread_(mutex|rwlock|spin)\w*|\bmtx_\w+",
+                                   lambda path: preloaded(path) and str(path) not in allowed), [])
+        listed = re.findall(r"^SPW_LOCK\w*\((\w+),", tree.text(tree.pathlib.PurePath(
+            "src/common/lock.def")), re.MULTILINE)
+        code = "".join(tree.code(path) for path in SOURCES if str(path) not in allowed)
+        self.assertNotEqual(listed, [])
+        self.assertEqual([name for name in listed if not re.search(
+            rf"\bspw_lock\w*\(.*\b(spw_locks\.|SPW_LOCK_RANK_){name}\b", code)], [])
 
     def test_no_line_comments_and_no_leftovers(self):
         found = []

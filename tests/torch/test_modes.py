@@ -10,9 +10,9 @@ from running import HERE, KNOWN_WARNINGS, Run
 
 NAMES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
 EXPANDABLE = "expandable_segments:True"
-TENSOR_WITHOUT = ("without memory snapshots, MemPool isolation, IPC of tensors and CUDA graph "
+TENSOR_WITHOUT = ("unavailable: memory snapshots, MemPool isolation, IPC of tensors, CUDA graph "
                   "trees")
-SEGMENT_WITHOUT = "without per-tensor placement"
+SEGMENT_WITHOUT = "unavailable: per-tensor placement"
 
 
 class Modes(unittest.TestCase):
@@ -34,7 +34,7 @@ class Modes(unittest.TestCase):
     def test_settings_left_open(self):
         run = self.run_script("allocator.py")
         self.check(run, "cudaMallocAsync", "tensor",
-                   f"PyTorch's allocator settings were left open; {TENSOR_WITHOUT}")
+                   f"PyTorch's allocator is not configured; {TENSOR_WITHOUT}")
         self.assertEqual(run.unexpected(), [])
 
     def test_modes_that_are_asked_for(self):
@@ -51,7 +51,7 @@ class Modes(unittest.TestCase):
             with self.subTest(name=name):
                 run = self.run_script("allocator.py", settings={name: EXPANDABLE})
                 self.check(run, "native", "segment",
-                           f"PyTorch's allocator settings were made by the user; {SEGMENT_WITHOUT}",
+                           f"the user configured PyTorch's allocator; {SEGMENT_WITHOUT}",
                            expandable=True, children=[f"{name}={EXPANDABLE}"])
 
     def test_settings_of_the_script(self):
@@ -59,21 +59,22 @@ class Modes(unittest.TestCase):
             with self.subTest(name=name):
                 run = self.run_script("allocator.py", f"{name}={EXPANDABLE}")
                 self.check(run, "native", "segment",
-                           f"PyTorch's allocator settings were made by the user; {SEGMENT_WITHOUT}",
+                           f"the user configured PyTorch's allocator; {SEGMENT_WITHOUT}",
                            expandable=True, children=[f"{name}={EXPANDABLE}"])
 
     def test_settings_of_the_user_beat_the_mode(self):
         run = self.run_script("allocator.py", f"{NAMES[0]}={EXPANDABLE}",
                               flags=["--mode", "tensor"])
         self.check(run, "native", "segment",
-                   f"PyTorch's allocator settings were made by the user; {SEGMENT_WITHOUT}",
+                   f"the user configured PyTorch's allocator; {SEGMENT_WITHOUT}",
                    expandable=True, children=[f"{NAMES[0]}={EXPANDABLE}"])
 
     def test_backend_chosen_by_the_user(self):
         setting = f"{NAMES[0]}=backend:cudaMallocAsync"
         run = self.run_script("allocator.py", setting)
         self.check(run, "cudaMallocAsync", "tensor",
-                   f"PyTorch is set to cudaMallocAsync; {TENSOR_WITHOUT}", children=[setting])
+                   f"the user chose cudaMallocAsync for PyTorch; {TENSOR_WITHOUT}",
+                   children=[setting])
 
     def test_summary_of_a_failure_repeats_the_mode(self):
         run = self.run_script("out_of_memory.py", status=1)

@@ -1,0 +1,99 @@
+/* Stream captures: counted from just before they begin until they end. */
+#include "serve/handlers.h"
+#include "track/capture.h"
+#include "track/process.h"
+#include "track/stream.h"
+
+/* Counts a capture that is about to begin. Returns the stream's id; SPW_STREAM_ALL when nothing was
+ * counted, since the stream is unknown or being captured already. */
+static uint64_t begin(CUstream handle, bool per_thread)
+{
+    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
+    uint64_t id = info == NULL ? SPW_STREAM_ALL : info->stream.id;
+
+    return info != NULL && spw_track_capture_begin(id) ? id : SPW_STREAM_ALL;
+}
+
+/* The real call has answered: a capture that did not begin is not counted. */
+static CUresult begun(uint64_t id, CUresult result)
+{
+    if (id != SPW_STREAM_ALL && result != CUDA_SUCCESS) {
+        spw_track_capture_end(id);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuStreamBeginCapture(CUstream stream)
+{
+    uint64_t id = begin(stream, /* per_thread */ false);
+
+    return begun(id, spw_track_driver()->cuStreamBeginCapture(stream));
+}
+
+CUresult spw_serve_cuStreamBeginCapture_ptsz(CUstream stream)
+{
+    uint64_t id = begin(stream, /* per_thread */ true);
+
+    return begun(id, spw_track_driver()->cuStreamBeginCapture_ptsz(stream));
+}
+
+CUresult spw_serve_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+    uint64_t id = begin(stream, /* per_thread */ false);
+
+    return begun(id, spw_track_driver()->cuStreamBeginCapture_v2(stream, mode));
+}
+
+CUresult spw_serve_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode)
+{
+    uint64_t id = begin(stream, /* per_thread */ true);
+
+    return begun(id, spw_track_driver()->cuStreamBeginCapture_v2_ptsz(stream, mode));
+}
+
+CUresult spw_serve_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
+                                               const CUgraphNode *dependencies,
+                                               const CUgraphEdgeData *data, size_t count,
+                                               CUstreamCaptureMode mode)
+{
+    uint64_t id = begin(stream, /* per_thread */ false);
+
+    return begun(id, spw_track_driver()->cuStreamBeginCaptureToGraph(stream, graph, dependencies,
+                                                                     data, count, mode));
+}
+
+CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
+                                                    const CUgraphNode *dependencies,
+                                                    const CUgraphEdgeData *data, size_t count,
+                                                    CUstreamCaptureMode mode)
+{
+    uint64_t id = begin(stream, /* per_thread */ true);
+
+    return begun(id, spw_track_driver()->cuStreamBeginCaptureToGraph_ptsz(
+                         stream, graph, dependencies, data, count, mode));
+}
+
+/* The capture is over when the call succeeded, and after a failure when the stream says so: one
+ * that was invalidated ends with an error, one that is another thread's goes on. */
+static CUresult ended(CUstream handle, bool per_thread, CUresult result)
+{
+    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
+    bool capturing = false;
+
+    if (info != NULL &&
+        (result == CUDA_SUCCESS ||
+         (spw_track_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
+        spw_track_capture_end(info->stream.id);
+    }
+    return result;
+}
+
+CUresult spw_serve_cuStreamEndCapture(CUstream stream, CUgraph *graph)
+{
+    return ended(stream, false, spw_track_driver()->cuStreamEndCapture(stream, graph));
+}
+
+CUresult spw_serve_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
+{
+    return ended(stream, true, spw_track_driver()->cuStreamEndCapture_ptsz(stream, graph));
+}

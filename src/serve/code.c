@@ -1,0 +1,20 @@
+/* Modules and libraries of code: when one is unloaded, its kernels' parameter layouts are
+ * forgotten, since the driver may give their handles to other kernels. */
+#include "serve/handlers.h"
+#include "track/arguments.h"
+
+CUresult spw_serve_cuModuleUnload(CUmodule hmod)
+{
+    CUresult result = spw_track_driver()->cuModuleUnload(hmod);
+
+    spw_track_arguments_forget_layouts();
+    return result;
+}
+
+CUresult spw_serve_cuLibraryUnload(CUlibrary library)
+{
+    CUresult result = spw_track_driver()->cuLibraryUnload(library);
+
+    spw_track_arguments_forget_layouts();
+    return result;
+}

@@ -1,0 +1,37 @@
+/* The contexts that were seen and still exist, each with its device and its legacy default stream.
+ *
+ * Locking: spw_locks.contexts; nothing is called with it held. Contexts are added and removed under
+ * spw_locks.process too, so that its holder sees a table that does not change. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "driver/cuda_api.h"
+#include "pool/vm_ops.h"
+
+/* A stream and the device it belongs to. */
+struct spw_stream_info {
+    struct spw_stream stream;
+    int ordinal;
+};
+
+/* Copies the entry of a context to *ret_info; false when the context was not seen yet. */
+bool spw_track_contexts_find(CUcontext context, struct spw_stream_info *ret_info);
+
+/* Adds a context, the one that info->stream names. True when it is in the table afterwards, also
+ * if another thread has added it first; false without memory. */
+bool spw_track_contexts_add(const struct spw_stream_info *info);
+
+/* Removes a context and copies its entry; false when it is not in the table. */
+bool spw_track_contexts_remove(CUcontext context, struct spw_stream_info *ret_info);
+
+/* Steps through the contexts of a device: returns the one after *cursor (0 to begin with), or NULL
+ * after the last. */
+CUcontext spw_track_contexts_next(int ordinal, size_t *cursor);
+
+/* How many contexts of a device are in the table. */
+size_t spw_track_contexts_count(int ordinal);
+
+/* In a child after fork: empties the table. */
+void spw_track_contexts_reset(void);

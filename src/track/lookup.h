@@ -1,0 +1,34 @@
+/* Finding a device: by the driver's handle, by its default memory pool, by an address in its pool.
+ *
+ * No lock is taken. The result of a search by address is valid while the block at the address is.
+ */
+#pragma once
+
+#include "track/process.h"
+
+/* The device with a driver's handle; NULL when there is none. */
+struct spw_device *spw_track_device_of(CUdevice handle);
+
+/* The device that has this default memory pool; NULL when it is not a default pool. */
+struct spw_device *spw_track_device_of_pool(CUmemoryPool pool);
+
+/* The pool of a device if it is open, else NULL. */
+static inline struct spw_pool *spw_track_device_opened(struct spw_device *device)
+{
+    return atomic_load_explicit(&device->pool, memory_order_acquire);
+}
+
+/* The device, and *ret_pool, whose pool contains an address; NULL when none does. */
+static inline struct spw_device *spw_track_device_owner(CUdeviceptr address,
+                                                        struct spw_pool **ret_pool)
+{
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
+
+        if (pool != NULL && spw_pool_owns(pool, address)) {
+            *ret_pool = pool;
+            return &spw_process.devices[i];
+        }
+    }
+    return NULL;
+}

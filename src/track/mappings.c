@@ -1,0 +1,124 @@
+#include "track/mappings.h"
+
+#include "common/lock.h"
+#include "track/state.h"
+
+#include <stdlib.h>
+
+/* One address range at which a piece is mapped. */
+struct mapping {
+    struct spw_piece *piece;
+    uint64_t address;
+    uint64_t bytes;
+};
+
+bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
+{
+    bool done;
+
+    spw_lock(&spw_locks.mappings);
+    done = spw_map_get(&spw_process.mappings.pieces, handle) == NULL &&
+           spw_map_put(&spw_process.mappings.pieces, handle, piece);
+    spw_unlock(&spw_locks.mappings);
+    return done;
+}
+
+struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle)
+{
+    struct spw_piece *piece;
+
+    spw_lock(&spw_locks.mappings);
+    piece = spw_map_get(&spw_process.mappings.pieces, handle);
+    if (piece != NULL && --piece->references == 0) {
+        (void)spw_map_take(&spw_process.mappings.pieces, handle);
+    }
+    spw_unlock(&spw_locks.mappings);
+    return piece;
+}
+
+void spw_track_mappings_add_reference(CUmemGenericAllocationHandle handle, struct spw_piece *piece)
+{
+    spw_lock(&spw_locks.mappings);
+    if (spw_map_put(&spw_process.mappings.pieces, handle, piece)) {
+        piece->references++;
+    }
+    spw_unlock(&spw_locks.mappings);
+}
+
+bool spw_track_mappings_is_unused(const struct spw_piece *piece)
+{
+    bool unused;
+
+    spw_lock(&spw_locks.mappings);
+    unused = piece->references == 0 && piece->mappings == 0;
+    spw_unlock(&spw_locks.mappings);
+    return unused;
+}
+
+void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t address, uint64_t bytes)
+{
+    struct mapping *mapping = malloc(sizeof(*mapping));
+
+    spw_lock(&spw_locks.mappings);
+    if (mapping != NULL) {
+        *mapping =
+            (struct mapping){spw_map_get(&spw_process.mappings.pieces, handle), address, bytes};
+        if (mapping->piece != NULL &&
+            spw_map_put(&spw_process.mappings.mappings, address, mapping)) {
+            mapping->piece->mappings++;
+            mapping = NULL;
+        }
+    }
+    spw_unlock(&spw_locks.mappings);
+    free(mapping);
+}
+
+struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes)
+{
+    struct spw_piece *gone = NULL;
+    struct mapping *mapping;
+
+    spw_lock(&spw_locks.mappings);
+    mapping = spw_map_take(&spw_process.mappings.mappings, address);
+    if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
+        gone = mapping->piece;
+    }
+    spw_unlock(&spw_locks.mappings);
+    *ret_bytes = mapping == NULL ? 0 : mapping->bytes;
+    free(mapping);
+    return gone;
+}
+
+/* The piece whose mapping contains an address. Caller holds the lock. */
+static struct spw_piece *piece_at(uint64_t address)
+{
+    const struct mapping *mapping;
+    size_t cursor = 0;
+
+    while ((mapping = spw_map_next(&spw_process.mappings.mappings, &cursor)) != NULL) {
+        if (address - mapping->address < mapping->bytes) {
+            return mapping->piece;
+        }
+    }
+    return NULL;
+}
+
+void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address)
+{
+    struct spw_piece *piece;
+
+    spw_lock(&spw_locks.mappings);
+    piece = piece_at(address);
+    if (piece != NULL && spw_map_put(&spw_process.mappings.pieces, handle, piece)) {
+        piece->references++;
+    }
+    spw_unlock(&spw_locks.mappings);
+}
+
+void spw_track_mappings_reset(void)
+{
+    spw_lock(&spw_locks.mappings);
+    spw_map_clear(&spw_process.mappings.mappings);
+    spw_map_clear(&spw_process.mappings.pieces);
+    spw_unlock(&spw_locks.mappings);
+}

@@ -1,0 +1,51 @@
+/* The program's own physical memory (cuMemCreate): by handle, and by the addresses that it is
+ * mapped at.
+ *
+ * Locking: spw_locks.mappings; nothing is called with it held. The table owns the pieces in it; the
+ * caller that learns of the last reference or mapping owns the piece then and frees it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "driver/cuda_api.h"
+
+/* The memory of one cuMemCreate. The table changes only the last two members. */
+struct spw_piece {
+    uint64_t bytes;
+    int ordinal;         /* device that is charged, or whose pinned memory it counts as */
+    bool host;           /* the program asked for host memory */
+    bool spilled;        /* on the host, though the program asked for device memory */
+    bool tallied_host;   /* counted as host memory in the tally of its rule */
+    uint8_t rule;        /* policy rule that decided on it; 0: none */
+    uint32_t site;       /* call site that is charged */
+    unsigned references; /* handles not released yet */
+    unsigned mappings;
+};
+
+/* Enters a piece; false without memory, or when the handle is in the table already. */
+bool spw_track_mappings_add(CUmemGenericAllocationHandle handle, struct spw_piece *piece);
+
+/* Gives up one reference of a handle, before the real call, which may hand the same number to
+ * another thread. NULL when the handle is not known. */
+struct spw_piece *spw_track_mappings_drop(CUmemGenericAllocationHandle handle);
+
+/* Adds a reference of a piece under a handle. */
+void spw_track_mappings_add_reference(CUmemGenericAllocationHandle handle, struct spw_piece *piece);
+
+/* True when neither a reference nor a mapping of the piece is left. */
+bool spw_track_mappings_is_unused(const struct spw_piece *piece);
+
+/* The driver has mapped a handle at an address. */
+void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t address, uint64_t bytes);
+
+/* The mapping at an address is gone; *ret_bytes is its size, 0 when there was none. Returns its
+ * piece when that is unused now, else NULL. */
+struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes);
+
+/* The driver gave a handle of the memory that is mapped at an address, which may lie inside the
+ * mapping: adds a reference. */
+void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address);
+
+/* In a child after fork: empties the tables. */
+void spw_track_mappings_reset(void);

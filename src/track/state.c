@@ -1,0 +1,3 @@
+#include "track/state.h"
+
+struct spw_process spw_process;
