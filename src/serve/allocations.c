@@ -106,8 +106,8 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
 }
 
 /* Accounts a request that the real driver has answered, with the size that was charged for it. */
-static CUresult settle(const struct spw_track_request *request, CUresult result,
-                       const CUdeviceptr *address)
+static CUresult record_result(const struct spw_track_request *request, CUresult result,
+                              const CUdeviceptr *address)
 {
     struct spw_pool *pool = spw_track_device_opened(request->device);
     uint64_t bytes = spw_serve_account_round(request->asked.bytes);
@@ -122,7 +122,7 @@ static CUresult settle(const struct spw_track_request *request, CUresult result,
 }
 
 /* Accounts the real driver's answer to a request on a stream that could not be identified. */
-static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint64_t bytes)
+static CUresult record_unknown_stream(CUresult result, const CUdeviceptr *address, uint64_t bytes)
 {
     const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
     struct spw_track_request request;
@@ -131,7 +131,7 @@ static CUresult settle_unknown(CUresult result, const CUdeviceptr *address, uint
         request = (struct spw_track_request){.device = &spw_process.devices[here->ordinal],
                                              .asked.bytes = bytes};
         (void)fail_open(&request);
-        return settle(&request, result, address);
+        return record_result(&request, result, address);
     }
     return result;
 }
@@ -159,7 +159,7 @@ CUresult spw_serve_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     }
     SPW_FORWARD(result, driver->cuMemAlloc_v2(dptr, bytesize));
-    return settle(&request, result, dptr);
+    return record_result(&request, result, dptr);
 }
 
 /* The pitch that NVIDIA's devices use: it suits every texture and element size. */
@@ -195,7 +195,7 @@ CUresult spw_serve_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t 
     }
     SPW_FORWARD(result,
                 driver->cuMemAllocPitch_v2(dptr, pPitch, WidthInBytes, Height, ElementSizeBytes));
-    return settle(&request, result, dptr);
+    return record_result(&request, result, dptr);
 }
 
 /* ---- on a stream ---- */
@@ -256,8 +256,8 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
             return outcome == TAKEN ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;                     \
         }                                                                                          \
         SPW_FORWARD(result, driver->call);                                                         \
-        return request.device == NULL ? settle_unknown(result, (dptr), (bytes))                    \
-                                      : settle(&request, result, (dptr));                          \
+        return request.device == NULL ? record_unknown_stream(result, (dptr), (bytes))             \
+                                      : record_result(&request, result, (dptr));                   \
     } while (0)
 
 CUresult spw_serve_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)

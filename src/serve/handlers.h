@@ -1,5 +1,6 @@
-/* The handlers: for every function of functions.def that spillway answers itself, one function with
- * the type of the driver's. A handler is called when CUDA is in use and the call is the program's.
+/* Prototypes of the handlers. A handler answers one function of functions.def in place of the
+ * driver and has that function's type. It is called when spillway serves the call
+ * (spw_track_serves).
  *
  * Locking: a handler is called without a lock and may take any. */
 #pragma once

@@ -187,8 +187,8 @@ static CUresult create(struct spw_device *device, struct spw_piece *piece,
 }
 
 /* The real driver answered for a piece that was charged. */
-static CUresult settle(struct spw_piece *piece, const CUmemGenericAllocationHandle *handle,
-                       CUresult result)
+static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocationHandle *handle,
+                              CUresult result)
 {
     struct spw_device *device = piece->host ? NULL : &spw_process.devices[piece->ordinal];
     uint64_t bytes = piece->bytes;
@@ -244,7 +244,7 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         SPW_FORWARD(result, driver->cuMemCreate(handle, size, prop, flags));
         return result;
     }
-    return settle(piece, handle, create(device, piece, handle, &placed, flags));
+    return record_result(piece, handle, create(device, piece, handle, &placed, flags));
 }
 
 CUresult spw_serve_cuMemRelease(CUmemGenericAllocationHandle handle)

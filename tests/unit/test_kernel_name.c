@@ -31,7 +31,7 @@ static void test_of_the_wild(void **state)
         /* gemm(int, float const *const *, float **) */
         "_Z4gemmiPKPKfPPf",
         "_Z4gemmPrVKPd",
-        /* The second time: iglubatch_setup_pointers(int, int, int, double *, double **) */
+        /* A substitution: iglubatch_setup_pointers(int, int, int, double *, double **) */
         "_Z24iglubatch_setup_pointersiiiPdPS_",
         "_Z1fPKfPS0_",
         "_ZN2at6native1fEP5BlockiPS2_",

@@ -9,7 +9,7 @@
 
 enum { KEYS = 5000 };
 
-/* A value that tells its key: an address that nobody follows. */
+/* A value made from its key; the address is never read. */
 static void *value_of(uint64_t key)
 {
     return (void *)(uintptr_t)(key * 2 + 1);

@@ -39,7 +39,7 @@ static void test_edges(void **state)
     spw_track_spans_clear(&spans);
 }
 
-/* What is added is there now, whatever was in its place. */
+/* A new range replaces the ranges that it overlaps. */
 static void test_overlap(void **state)
 {
     struct spw_spans spans = {0};
@@ -56,11 +56,11 @@ static void test_overlap(void **state)
     spw_track_spans_clear(&spans);
 }
 
-/* Against a table of bytes. */
+/* Random ranges, compared with a table that has an entry for each byte. */
 static void test_random(void **state)
 {
     enum { BYTES = 4096, ROUNDS = 20000 };
-    static uint16_t owners[BYTES]; /* 0: nobody's, else the first byte with 1 added */
+    static uint16_t owners[BYTES]; /* index + 1 of the first byte of the range; 0: none */
     struct spw_spans spans = {0};
     struct spw_span span;
     unsigned seed = 1;

@@ -39,7 +39,7 @@ static void test_found_by_content(void **state)
     assert_int_equal(spw_track_tensor_map_find(other), 0);
 }
 
-/* The same content again, as after its address was freed and comes again. */
+/* A map with known content is entered again: its address was freed and allocated again. */
 static void test_the_last_counts(void **state)
 {
     unsigned char map[SPW_TENSOR_MAP_BYTES];
