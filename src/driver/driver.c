@@ -24,48 +24,30 @@ struct row {
 
 #define NO_POINTER SIZE_MAX
 
-static const struct row rows[] = {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
+static const struct row rows[SPW_FN_COUNT] = {
+#define SPW_FN(symbol, base, since, flags, ...)                                                    \
     {#symbol, #base, since, flags, offsetof(struct spw_driver, symbol)},
-#define SPW_RUNTIME(kind, symbol, params, args)    {#symbol, NULL, 0, 0, NO_POINTER},
-#define SPW_REGISTER(library, result, symbol, ...) {#symbol, NULL, 0, 0, NO_POINTER},
+#define SPW_EACH(symbol) {#symbol, NULL, 0, 0, NO_POINTER},
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 };
 
-static_assert(sizeof(rows) / sizeof(rows[0]) == SPW_FN_COUNT, "a row per function");
-
-static const struct row calls[] = {
+static const struct row calls[SPW_CALL_COUNT] = {
 #define SPW_CALL(symbol)        {#symbol, NULL, 0, 0, offsetof(struct spw_driver, symbol)},
 #define SPW_CALL_HOOKED(symbol) {#symbol, NULL, 0, 0, NO_POINTER},
 #include "driver/calls.def"
-#undef SPW_CALL
-#undef SPW_CALL_HOOKED
 };
 
-/* What is called where the driver, or one function of it, is not there. */
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
+/* Called in place of the driver, or of one function, that is not there. */
+#define SPW_FN(symbol, base, since, flags, answer, retry, barrier, memory, params)                 \
     static CUresult CUDAAPI absent_##symbol params                                                 \
     {                                                                                              \
         return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                          \
     }
-#define SPW_RUNTIME(kind, symbol, params, args)
-#define SPW_REGISTER(...)
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 
 static struct spw_driver absent = {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) .symbol = absent_##symbol,
-#define SPW_RUNTIME(kind, symbol, params, args)
-#define SPW_REGISTER(...)
+#define SPW_FN(symbol, ...) .symbol = absent_##symbol,
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 };
 
 _Thread_local struct spw_driver_scope spw_driver_scope __attribute__((tls_model("initial-exec")));

@@ -11,25 +11,17 @@
 
 #include "driver/cuda_api.h"
 
-/* Every row of functions.def, in its order. */
+/* The rows of functions.def, in their order. */
 enum spw_fn {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_FN_##symbol,
-#define SPW_RUNTIME(kind, symbol, params, args)                        SPW_FN_##symbol,
-#define SPW_REGISTER(library, result, symbol, ...)                     SPW_FN_##symbol,
+#define SPW_EACH(symbol) SPW_FN_##symbol,
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
     SPW_FN_COUNT
 };
 
-/* Every row of calls.def: the slots of the counters of our own calls. */
+/* The rows of calls.def: the index of a counter of our own calls. */
 enum spw_call {
-#define SPW_CALL(symbol)        SPW_CALL_##symbol,
-#define SPW_CALL_HOOKED(symbol) SPW_CALL_##symbol,
+#define SPW_CALL_EACH(symbol) SPW_CALL_##symbol,
 #include "driver/calls.def"
-#undef SPW_CALL
-#undef SPW_CALL_HOOKED
     SPW_CALL_COUNT
 };
 
@@ -38,18 +30,10 @@ enum { SPW_DRIVER_DEVICES = 64, SPW_DRIVER_SLOTS = 2048 };
 /* Pointers of functions.def are never NULL: a function that this driver lacks answers
  * CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND. Those of calls.def may be NULL. */
 struct spw_driver {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) __typeof__(symbol) *symbol;
-#define SPW_RUNTIME(kind, symbol, params, args)
-#define SPW_REGISTER(...)
+#define SPW_FN(symbol, ...) __typeof__(symbol) *symbol;
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 #define SPW_CALL(symbol) __typeof__(symbol) *symbol;
-#define SPW_CALL_HOOKED(symbol)
 #include "driver/calls.def"
-#undef SPW_CALL
-#undef SPW_CALL_HOOKED
     /* There on the project's simulated GPU only, else NULL. The second tells how much content of
      * memory was dropped for want of room (sim/driver/payload.h). */
     int (*simulated)(void);

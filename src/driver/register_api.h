@@ -11,6 +11,8 @@
 struct ncclComm;
 struct ncclWindow_vidmem;
 
+enum { SPW_NCCL_INVALID_USAGE = 5 };
+
 /* NCCL. ncclResult_t is an int. */
 int ncclCommRegister(const struct ncclComm *comm, void *buff, size_t size, void **handle);
 int ncclCommWindowRegister(struct ncclComm *comm, void *buff, size_t size,
@@ -28,6 +30,14 @@ struct ibv_mr_init_attr {
     void *addr;
 };
 
+/* The address that ibv_reg_mr_ex is given; NULL if it is given a file instead. */
+static inline const void *spw_ibv_address(const struct ibv_mr_init_attr *attributes)
+{
+    enum { HAS_ADDRESS = 1 << 1 };
+
+    return (attributes->comp_mask & HAS_ADDRESS) != 0 ? attributes->addr : NULL;
+}
+
 /* The verbs of rdma-core. */
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -43,6 +53,8 @@ struct spw_cufile_error {
     int err; /* CUfileOpError */
     CUresult cu_err;
 };
+
+#define SPW_CUFILE_NOT_INITIALIZED ((struct spw_cufile_error){5001, CUDA_SUCCESS})
 
 /* cuFile. */
 struct spw_cufile_error cuFileBufRegister(const void *bufPtr_base, size_t length, int flags);

@@ -12,15 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By row, how the file name of the library begins that has the function; NULL: the driver does. */
+/* For each row, the beginning of the file name of the library that has the function; NULL: it is
+ * the driver's. */
 static const char *const libraries[] = {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) NULL,
-#define SPW_RUNTIME(kind, symbol, params, args)                        "libcudart.so",
-#define SPW_REGISTER(library, ...)                                     "lib" #library ".so",
+#define SPW_FN(symbol, ...)                NULL,
+#define SPW_RUNTIME(symbol, ...)           "libcudart.so",
+#define SPW_REGISTER(symbol, library, ...) "lib" #library ".so",
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 };
 
 /* Where one place of the program that calls a function of a library ends up. */

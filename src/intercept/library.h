@@ -21,16 +21,20 @@ struct spw_library_call {
 extern _Thread_local struct spw_library_call spw_intercept_library_call
     __attribute__((tls_model("initial-exec")));
 
-/* result = what the function `real` of row `fn` answers, noted as under way. */
-#define SPW_LIBRARY_CALL(result, fn, real, args)                                                   \
-    do {                                                                                           \
-        struct spw_library_call library_outer = spw_intercept_library_call;                        \
-                                                                                                   \
-        spw_intercept_library_call =                                                               \
-            (struct spw_library_call){fn, (const void *)(uintptr_t)(real)};                        \
-        (result) = (real)args;                                                                     \
-        spw_intercept_library_call = library_outer;                                                \
-    } while (0)
+/* Notes that the function `real` of row `fn` is called, until spw_intercept_library_end is given
+ * the result. */
+static inline struct spw_library_call spw_intercept_library_begin(enum spw_fn fn, const void *real)
+{
+    struct spw_library_call outer = spw_intercept_library_call;
+
+    spw_intercept_library_call = (struct spw_library_call){fn, real};
+    return outer;
+}
+
+static inline void spw_intercept_library_end(struct spw_library_call outer)
+{
+    spw_intercept_library_call = outer;
+}
 
 /* The function that the call at `caller` would have reached; NULL: there is none. */
 void *spw_intercept_library_function(enum spw_fn fn, const void *caller);

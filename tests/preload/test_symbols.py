@@ -35,8 +35,7 @@ def listed():
     names = set()
     for file in ("functions.def", "submit.def"):
         text = (harness.SOURCE / "src/driver" / file).read_text()
-        names |= set(re.findall(r"^SPW_(?:FN|RUNTIME)\(\w+, (\w+),", text, re.MULTILINE))
-        names |= set(re.findall(r"^SPW_REGISTER\(\w+, [^,]*, (\w+),", text, re.MULTILINE))
+        names |= set(re.findall(r"^SPW_(?:FN|RUNTIME|REGISTER)\((\w+),", text, re.MULTILINE))
     header = (harness.SOURCE / "include/spillway.h").read_text()
     names |= set(re.findall(r"\b(spillway_\w+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.S)))
     return names | EXTRA_EXPORTS

@@ -44,7 +44,7 @@ class Documents(unittest.TestCase):
                     wrong.append(f"{document}: {path}")
         self.assertEqual(wrong, [])
 
-    def test_every_submitting_function_passes_the_gate(self):
+    def test_every_submitting_function_holds_the_barrier(self):
         done = subprocess.run(
             [sys.executable, tree.ROOT / "src/driver/submit_rows.py", CUDA, "--check",
              tree.ROOT / "src/driver/functions.def", tree.ROOT / "src/driver/submit.def"],
