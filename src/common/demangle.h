@@ -18,5 +18,5 @@ bool spw_demangle_find(bool load);
  * cannot be read, if no demangler was found by then, or without memory. */
 char *spw_demangle(const char *name);
 
-/* Whether a name is a mangled one of C++, with the types of the parameters in it. */
+/* True if a name is mangled by the rules of C++; then it has the types of the parameters in it. */
 bool spw_demangle_is_mangled(const char *name);

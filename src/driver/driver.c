@@ -37,7 +37,7 @@ static const struct row calls[SPW_CALL_COUNT] = {
 #include "driver/calls.def"
 };
 
-/* Called in place of the driver, or of one function, that is not there. */
+/* Called if there is no driver, or if it does not have the function. */
 #define SPW_FN(symbol, base, since, flags, answer, retry, barrier, memory, params)                 \
     static CUresult CUDAAPI absent_##symbol params                                                 \
     {                                                                                              \
@@ -57,8 +57,8 @@ static size_t slot_of(const void *address)
     return (size_t)((uintptr_t)address * 0x9e3779b97f4a7c15u >> 32) & (SPW_DRIVER_SLOTS - 1);
 }
 
-/* Remembers where a row's function is. An address that is known already stays with its first row:
- * the same code under two names is the same function. */
+/* Enters the address of a row's function into the hash table. A known address stays with its first
+ * row: two names for one address are one function. */
 static void learn(struct spw_driver *driver, const void *address, enum spw_fn fn)
 {
     size_t slot = slot_of(address);
@@ -90,7 +90,7 @@ static void set_pointer(struct spw_driver *driver, const struct row *row, const 
     memcpy((char *)driver + row->offset, &address, sizeof(address));
 }
 
-/* First by exported name, as -lcuda and dlsym find them. */
+/* Takes the functions that the library exports, as -lcuda and dlsym find them. */
 static void take_exports(struct spw_driver *driver, void *library, bool *ret_found)
 {
     const void *address;
@@ -114,8 +114,9 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     memcpy(&driver->simulated_payload, &address, sizeof(address));
 }
 
-/* Then as cuGetProcAddress answers, which may be another address of the same function. Second,
- * because a twin that a driver lacks is answered with the plain function, which is known by now. */
+/* Takes the functions that cuGetProcAddress returns, since their addresses may differ from the
+ * exported ones. Called after take_exports: for a per-thread-stream variant that the driver does
+ * not have it returns the plain function, which must be known by then. */
 static void take_resolved(struct spw_driver *driver, const bool *found)
 {
     for (size_t i = 0; i < SPW_FN_COUNT; i++) {

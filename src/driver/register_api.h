@@ -1,6 +1,6 @@
-/* Functions of other libraries that are told of device memory and hold on to where it lies: the
- * rows SPW_REGISTER of functions.def. As their headers declare them, as far as a call needs it:
- * none of these headers has to be there. */
+/* Declarations of the functions that register device memory with another library: the rows
+ * SPW_REGISTER of functions.def. They are declared here as far as a call needs it, since the
+ * headers of those libraries may not be installed. */
 #pragma once
 
 #include <stddef.h>
@@ -21,11 +21,11 @@ int ncclCommWindowRegister(struct ncclComm *comm, void *buff, size_t size,
 struct ibv_pd;
 struct ibv_mr;
 
-/* As it begins; later versions append. */
+/* The first members; later versions append others. */
 struct ibv_mr_init_attr {
     size_t length;
     int access;
-    uint64_t comp_mask; /* which members below are set */
+    uint64_t comp_mask; /* a bit for each member below that is set */
     uint64_t iova;
     void *addr;
 };

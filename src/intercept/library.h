@@ -1,7 +1,9 @@
-/* Functions of libraries above the driver that programs find here first: which one a caller would
- * have reached without us.
+/* Finds the real functions of libraries above the driver: the CUDA runtime, and libraries that
+ * register memory (rows SPW_RUNTIME and SPW_REGISTER of driver/functions.def).
  *
- * No locks; what was found is kept, by call site, and the library it is of stays loaded. */
+ * A process may have several copies of a library, so the real function depends on the caller. It is
+ * looked up once for each place in the program that calls, and its library stays loaded. No
+ * locks. */
 #pragma once
 
 #include "driver/driver.h"
@@ -9,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a row is a function of such a library, not of the driver. */
+/* True if a row is a function of such a library, false if it is one of the driver. */
 bool spw_intercept_library_has(enum spw_fn fn);
 
-/* A call that was handed on to a library and is under way on this thread. */
+/* The innermost call that this thread forwarded to a library and that has not returned. */
 struct spw_library_call {
     enum spw_fn fn;
     const void *real; /* NULL: there is none */
@@ -36,9 +38,10 @@ static inline void spw_intercept_library_end(struct spw_library_call outer)
     spw_intercept_library_call = outer;
 }
 
-/* The function that the call at `caller` would have reached; NULL: there is none. */
+/* The function that the call with the return address `caller` would have reached without spillway;
+ * NULL if there is none. */
 void *spw_intercept_library_function(enum spw_fn fn, const void *caller);
 
-/* What dlsym gives for a function that some library has at `found`: our entry, or `found` itself
- * where our entry would forward to another copy of the library. */
+/* The function that dlsym returns if the real dlsym found `found` for row `fn`: our entry, or
+ * `found` itself if the entry would forward to another copy of the library. */
 void *spw_intercept_library_substitute(enum spw_fn fn, void *found);

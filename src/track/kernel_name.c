@@ -36,7 +36,7 @@ static const char *skip_qualifiers(const char *at)
     return at;
 }
 
-/* Whether a pointer to a pointer occurs in a declaration: float**, char const* const*. */
+/* True if a declaration contains a pointer to a pointer: float**, char const* const*. */
 static bool has_pointer_to_pointer(const char *declaration)
 {
     const char *at = strchr(declaration, '*');
