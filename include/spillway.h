@@ -1,9 +1,31 @@
-/* spillway: the public C interface of libspillway.so.
+/* The public C interface of libspillway.so. It is optional: spillway serves unmodified programs.
  *
- * A program needs none of this: spillway serves unmodified programs. One that wants to talk to it
- * finds these functions by dlsym(RTLD_DEFAULT, "spillway_version") and so on; when the object is
- * not preloaded they are not there. All functions may be called from any thread and never fail
- * hard: they answer 0 on success and a CUresult number otherwise. */
+ * Programs are not linked with libspillway.so, which is preloaded. They look the functions up, and
+ * find none if spillway is not there:
+ *
+ *     #include <dlfcn.h>
+ *     #include <spillway.h>
+ *
+ *     int (*get_stats)(int, struct spillway_stats *) =
+ *         (int (*)(int, struct spillway_stats *))dlsym(RTLD_DEFAULT, "spillway_stats");
+ *     struct spillway_stats stats = {.size = sizeof(stats)};
+ *
+ *     if (get_stats != NULL && get_stats(0, &stats) == 0) {
+ *         printf("%llu bytes on the host\n", (unsigned long long)stats.host_bytes);
+ *     }
+ *
+ * In Python, to keep a tensor on the device:
+ *
+ *     import ctypes
+ *     spillway = ctypes.CDLL(None)
+ *     if hasattr(spillway, "spillway_pin"):
+ *         spillway.spillway_pin(ctypes.c_void_p(tensor.data_ptr()),
+ *                               ctypes.c_size_t(tensor.nbytes), 1)
+ *
+ * Threads: every function may be called from any thread, but not from a signal handler.
+ * Errors: all functions but spillway_version return 0 (CUDA_SUCCESS) or the number of a CUresult.
+ * They do not change the last error of the CUDA runtime.
+ * Ownership: nothing that is passed is kept after the call. */
 #ifndef SPILLWAY_H
 #define SPILLWAY_H
 
@@ -17,55 +39,56 @@ extern "C" {
 #define SPILLWAY_VERSION_MAJOR 0
 #define SPILLWAY_VERSION_MINOR 2
 
-/* major * 1000 + minor of the preloaded object. */
+/* The version of the preloaded object: major * 1000 + minor. */
 int spillway_version(void);
 
-/* Figures of one device, in bytes where not said otherwise. `size` is set by the caller to
- * sizeof(struct spillway_stats) and tells an older object how much to fill. */
+/* Statistics of one device in this process. Later versions append members. */
 struct spillway_stats {
-    size_t size;
-    uint64_t limit_bytes;
-    uint64_t live_bytes;
-    uint64_t live_peak_bytes;
-    uint64_t committed_bytes;
-    uint64_t committed_peak_bytes;
-    uint64_t host_bytes;
-    uint64_t allocs;
-    uint64_t frees;
-    uint64_t steals;
-    uint64_t ooms;
+    size_t size;                   /* set by the caller to sizeof(struct spillway_stats) */
+    uint64_t limit_bytes;          /* the most device memory that may be committed */
+    uint64_t live_bytes;           /* blocks that the program holds, on the device or the host */
+    uint64_t live_peak_bytes;      /* highest live_bytes */
+    uint64_t committed_bytes;      /* device memory that the pool has taken, free parts included */
+    uint64_t committed_peak_bytes; /* highest committed_bytes */
+    uint64_t host_bytes;           /* host memory that spillway has taken for spilled blocks */
+    uint64_t allocs;               /* number of allocations from the pool */
+    uint64_t frees;                /* number of blocks given back to the pool */
+    uint64_t steals;               /* number of free chunks that were mapped at another address */
+    uint64_t ooms;                 /* number of allocations that failed with out of memory */
 };
 
-/* Fills *stats for device `ordinal`; CUDA_ERROR_INVALID_DEVICE (101) when there is none or CUDA is
- * not in use. */
+/* Fills in *stats for the device `ordinal` of the process, up to stats->size bytes, and sets
+ * stats->size to the number of bytes that are filled in. CUDA_ERROR_INVALID_DEVICE (101) if there
+ * is no such device, CUDA is not initialised, or spillway is off; CUDA_ERROR_INVALID_VALUE (1) if
+ * stats is NULL or its size is too small. */
 int spillway_stats(int ordinal, struct spillway_stats *stats);
 
-/* Gives unused device memory back to the driver until at most `keep_bytes` are committed without
- * being held. */
+/* Gives free device memory of the pool back to the driver, until at most `keep_bytes` bytes of it
+ * are left. CUDA_ERROR_INVALID_DEVICE (101) as above. */
 int spillway_trim(int ordinal, size_t keep_bytes);
 
-/* ---- since version 0.2: what may go to the host, and when ----
+/* ---- Optional hints, since version 0.2 ----
  *
- * The three below are hints: a program that gives none runs as well. They answer
- * CUDA_ERROR_NOT_INITIALIZED (3) while CUDA is not in use.
+ * They tell spillway which memory should be on the device. All return CUDA_ERROR_NOT_INITIALIZED
+ * (3) if CUDA is not initialised, or spillway is off.
  *
- * A range stands for every live block of the pool that has a byte in it: a pointer from cudaMalloc
- * and the like, or one inside, and the bytes from there. Where the program's own allocator cuts
- * large blocks (PyTorch's native one), all of such a block is meant. What was said of a block ends
- * when it is freed. CUDA_ERROR_INVALID_VALUE (1) when no block is in the range, which is so for
- * whatever passes by the pool. */
+ * A hint about [address, address + bytes) applies to every live block that has a byte in the range,
+ * as a whole. `address` is a device pointer from cudaMalloc or the like, or lies inside such a
+ * block. If the program has an allocator of its own that splits large blocks, as PyTorch's native
+ * one does, the hint applies to the large block. It ends when the block is freed.
+ * CUDA_ERROR_INVALID_VALUE (1) if the range has no block of spillway's pool. */
 
-/* A step of what the program repeats, an iteration of training say, begins here: helps to foresee
- * what will be used when. To be called by one thread, each time at the same place. */
+/* Tells that an iteration of the program begins, for example a training step, so that spillway can
+ * predict which memory is used next. To be called by one thread, at the same place each time. */
 int spillway_mark_step(void);
 
-/* With `on` other than 0 the blocks stay where they are now, on the device if they are new or in
- * use: they are never moved to the host, nor back. With 0 that is taken back; what is fixed for
- * another reason (a graph, a policy) stays so. */
+/* Pins blocks if `on` is not 0: they stay where they are now, on the device or on the host. New
+ * blocks and blocks in use are on the device. Unpins them if `on` is 0; blocks that cannot be moved
+ * for another reason (a graph, a policy) still cannot. */
 int spillway_pin(const void *address, size_t bytes, int on);
 
-/* Blocks of higher priority stay longer on the device when it is full, and come back earlier. 0 is
- * that of every new block. */
+/* Sets the priority of blocks. If the device is full, blocks of higher priority stay on it longer
+ * and come back earlier. New blocks have priority 0. */
 int spillway_priority(const void *address, size_t bytes, int priority);
 
 #ifdef __cplusplus

@@ -1,12 +1,11 @@
 #include "callsite/names.h"
 
 #include "callsite/facts.h"
+#include "common/demangle.h"
 #include "common/hash.h"
 #include "common/lock.h"
 #include "callsite/symbols.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,33 +16,10 @@ struct slot {
     struct spw_name name;
 };
 
-typedef char *demangle_function(const char *, char *, size_t *, int *);
-
 static struct {
     struct slot *slots;
     size_t used;
-    _Atomic(demangle_function *) demangle;
-    _Atomic int asked;
 } known;
-
-/* Only the C++ library that the program has: where there is none, no name is in need of it. It
- * stays open, since it stays loaded anyway. */
-static void find_demangler(void)
-{
-    void *library;
-    void *found;
-
-    if (atomic_exchange(&known.asked, 1) != 0) {
-        return;
-    }
-    library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    found = library != NULL ? dlsym(library, "__cxa_demangle") : NULL;
-    if (found == NULL) {
-        atomic_store(&known.asked, 0); /* it may be loaded later */
-        return;
-    }
-    atomic_store(&known.demangle, (demangle_function *)(uintptr_t)found);
-}
 
 /* Caller holds the lock, as in what follows. */
 static struct slot *find(uintptr_t address)
@@ -58,13 +34,8 @@ static struct slot *find(uintptr_t address)
 
 static const char *readable(const char *mangled)
 {
-    demangle_function *demangle = atomic_load(&known.demangle);
-    char *text = NULL;
-    int status;
+    char *text = spw_demangle(mangled);
 
-    if (demangle != NULL && strncmp(mangled, "_Z", 2) == 0) {
-        text = demangle(mangled, NULL, NULL, &status);
-    }
     return text != NULL ? text : mangled;
 }
 
@@ -97,9 +68,8 @@ void spw_callsite_names_of(const uint64_t *addresses, size_t count, struct spw_n
     struct spw_symbol missing[SPW_CALLSITE_NATIVE];
     size_t missed = 0;
 
-    if (atomic_load(&known.demangle) == NULL) {
-        find_demangler();
-    }
+    /* Not with the lock. A program without the C++ library has no name that needs it. */
+    (void)spw_demangle_find(/* load */ false);
     memset(ret_names, 0, count * sizeof(*ret_names));
     spw_lock(&spw_locks.names);
     if (begin()) {

@@ -153,7 +153,7 @@ static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_names *
     char *found, *readable;
 
     if (known != NULL) {
-        return spw_names_readable(names, known);
+        return spw_names_readable(known);
     }
     if (library == NULL || offset == 0) {
         return NULL;
@@ -162,7 +162,7 @@ static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_names *
     if (found == NULL) {
         return NULL;
     }
-    readable = spw_names_readable(names, found);
+    readable = spw_names_readable(found);
     free(found);
     return readable;
 }

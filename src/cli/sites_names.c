@@ -1,8 +1,8 @@
 #include "cli/sites_names.h"
 
+#include "common/demangle.h"
 #include "common/fd.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdbool.h>
@@ -179,30 +179,12 @@ char *spw_names_find(struct spw_names *names, const char *library, const char *b
 
 /* ---- C++ ---- */
 
-/* The demangler of the C++ library, if there is one. */
-static void open_demangler(struct spw_names *names)
-{
-    void *found;
-
-    names->library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-    if (names->library != NULL) {
-        found = dlsym(names->library, "__cxa_demangle");
-        memcpy(&names->demangle, &found, sizeof(found));
-    }
-}
-
-char *spw_names_readable(struct spw_names *names, const char *symbol)
+char *spw_names_readable(const char *symbol)
 {
     char *readable = NULL;
-    int status = 0;
 
-    if (strncmp(symbol, "_Z", 2) == 0) {
-        if (names->library == NULL) {
-            open_demangler(names);
-        }
-        if (names->demangle != NULL) {
-            readable = names->demangle(symbol, NULL, NULL, &status);
-        }
+    if (spw_demangle_is_mangled(symbol) && spw_demangle_find(/* load */ true)) {
+        readable = spw_demangle(symbol);
     }
     return readable != NULL ? readable : strdup(symbol);
 }
@@ -215,8 +197,5 @@ void spw_names_fini(struct spw_names *names)
         free(names->files[i].path);
     }
     free(names->files);
-    if (names->library != NULL) {
-        (void)dlclose(names->library);
-    }
     *names = (struct spw_names){0};
 }

@@ -9,8 +9,6 @@
 struct spw_names {
     struct spw_names_file *files;
     size_t count;
-    char *(*demangle)(const char *, char *, size_t *, int *); /* NULL: not tried or not there */
-    void *library;
 };
 
 /* The function at an offset from where a library is loaded, by the library's symbol table if it was
@@ -21,7 +19,7 @@ char *spw_names_find(struct spw_names *names, const char *library, const char *b
 
 /* The readable form of a mangled name, or a copy of it; NULL without memory. The caller frees it.
  */
-char *spw_names_readable(struct spw_names *names, const char *symbol);
+char *spw_names_readable(const char *symbol);
 
 /* Closes everything. */
 void spw_names_fini(struct spw_names *names);

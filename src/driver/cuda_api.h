@@ -1,6 +1,6 @@
-/* NVIDIA's cuda.h, with every function declared under the name the driver exports: cuMemAlloc is
- * then the old 32-bit function and cuMemAlloc_v2 the one that programs call. Types only: nothing of
- * CUDA is linked. */
+/* NVIDIA's cuda.h, with every function under its exported name: cuMemAlloc is the old 32-bit
+ * function, and cuMemAlloc_v2 the one that programs call. Used for types only: nothing is linked
+ * with CUDA. */
 #pragma once
 
 #define __CUDA_API_VERSION_INTERNAL

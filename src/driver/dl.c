@@ -11,7 +11,7 @@
 typedef void *dlsym_function(void *handle, const char *name);
 typedef void *dlvsym_function(void *handle, const char *name, const char *version);
 
-/* Found once; threads that race find the same. */
+/* Looked up once. Threads that race find the same address. */
 static void *real(_Atomic(void *) *known, const char *name)
 {
     void *found = atomic_load_explicit(known, memory_order_relaxed);
@@ -41,7 +41,7 @@ void *spw_driver_dl_symbol(void *handle, const char *name)
 {
     void *found = ((dlsym_function *)(uintptr_t)spw_driver_dl_symbol_address())(handle, name);
 
-    /* Not a jump: the real function must see a return address in this object, not our caller's. */
+    /* Prevents a tail call: the real function must see a return address in this object. */
     __asm__ volatile("" : "+r"(found));
     return found;
 }
@@ -62,7 +62,7 @@ void *spw_driver_dl_symbol_for(const void *caller, const char *name)
     void *handle;
     void *found;
 
-    /* The program itself has an empty name; its look-ups go through the global scope. */
+    /* The program itself has an empty name; its symbols are in the global scope. */
     if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map->l_name[0] == 0) {
         return NULL;
     }

@@ -1,18 +1,18 @@
-/* The dynamic loader as it is behind us: spillway exports a dlsym and a dlvsym of its own, so
- * whoever wants the real ones asks here. No locks; safe from the first instruction of the process
- * on. */
+/* The real dlsym and dlvsym. libspillway.so exports its own, so its code calls these.
+ *
+ * No locks. They may be called as soon as the process runs, before any library is initialised. */
 #pragma once
 
-/* The real dlsym. RTLD_NEXT means: what comes after the object this code is part of. */
+/* Calls the real dlsym. RTLD_NEXT searches the objects after the one that this code is part of. */
 void *spw_driver_dl_symbol(void *handle, const char *name);
 
-/* The real dlvsym: only a definition that has the version is found, and so never one of ours. */
+/* Calls the real dlvsym. It never finds our functions, since they have no versions. */
 void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *version);
 
 /* The addresses of the real dlsym and dlvsym, for a jump that keeps the caller's return address. */
 void *spw_driver_dl_symbol_address(void);
 void *spw_driver_dl_symbol_version_address(void);
 
-/* What `name` means inside the object that contains the code address `caller`: looked up among that
- * object and what it was linked with. NULL when there is nothing; leaves dlerror as it happens. */
+/* Looks up `name` in the object that contains the code address `caller`, and in the libraries that
+ * it was linked with. NULL if there is no such symbol. May change the message of dlerror. */
 void *spw_driver_dl_symbol_for(const void *caller, const char *name);

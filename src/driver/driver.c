@@ -24,48 +24,30 @@ struct row {
 
 #define NO_POINTER SIZE_MAX
 
-static const struct row rows[] = {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
+static const struct row rows[SPW_FN_COUNT] = {
+#define SPW_FN(symbol, base, since, flags, ...)                                                    \
     {#symbol, #base, since, flags, offsetof(struct spw_driver, symbol)},
-#define SPW_RUNTIME(kind, symbol, params, args)    {#symbol, NULL, 0, 0, NO_POINTER},
-#define SPW_REGISTER(library, result, symbol, ...) {#symbol, NULL, 0, 0, NO_POINTER},
+#define SPW_EACH(symbol) {#symbol, NULL, 0, 0, NO_POINTER},
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 };
 
-static_assert(sizeof(rows) / sizeof(rows[0]) == SPW_FN_COUNT, "a row per function");
-
-static const struct row calls[] = {
+static const struct row calls[SPW_CALL_COUNT] = {
 #define SPW_CALL(symbol)        {#symbol, NULL, 0, 0, offsetof(struct spw_driver, symbol)},
 #define SPW_CALL_HOOKED(symbol) {#symbol, NULL, 0, 0, NO_POINTER},
 #include "driver/calls.def"
-#undef SPW_CALL
-#undef SPW_CALL_HOOKED
 };
 
-/* What is called where the driver, or one function of it, is not there. */
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args)                             \
+/* Called if there is no driver, or if it does not have the function. */
+#define SPW_FN(symbol, base, since, flags, answer, retry, barrier, memory, params)                 \
     static CUresult CUDAAPI absent_##symbol params                                                 \
     {                                                                                              \
         return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;                                          \
     }
-#define SPW_RUNTIME(kind, symbol, params, args)
-#define SPW_REGISTER(...)
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 
 static struct spw_driver absent = {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) .symbol = absent_##symbol,
-#define SPW_RUNTIME(kind, symbol, params, args)
-#define SPW_REGISTER(...)
+#define SPW_FN(symbol, ...) .symbol = absent_##symbol,
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 };
 
 _Thread_local struct spw_driver_scope spw_driver_scope __attribute__((tls_model("initial-exec")));
@@ -75,8 +57,8 @@ static size_t slot_of(const void *address)
     return (size_t)((uintptr_t)address * 0x9e3779b97f4a7c15u >> 32) & (SPW_DRIVER_SLOTS - 1);
 }
 
-/* Remembers where a row's function is. An address that is known already stays with its first row:
- * the same code under two names is the same function. */
+/* Enters the address of a row's function into the hash table. A known address stays with its first
+ * row: two names for one address are one function. */
 static void learn(struct spw_driver *driver, const void *address, enum spw_fn fn)
 {
     size_t slot = slot_of(address);
@@ -108,7 +90,7 @@ static void set_pointer(struct spw_driver *driver, const struct row *row, const 
     memcpy((char *)driver + row->offset, &address, sizeof(address));
 }
 
-/* First by exported name, as -lcuda and dlsym find them. */
+/* Takes the functions that the library exports, as -lcuda and dlsym find them. */
 static void take_exports(struct spw_driver *driver, void *library, bool *ret_found)
 {
     const void *address;
@@ -132,8 +114,9 @@ static void take_exports(struct spw_driver *driver, void *library, bool *ret_fou
     memcpy(&driver->simulated_payload, &address, sizeof(address));
 }
 
-/* Then as cuGetProcAddress answers, which may be another address of the same function. Second,
- * because a twin that a driver lacks is answered with the plain function, which is known by now. */
+/* Takes the functions that cuGetProcAddress returns, since their addresses may differ from the
+ * exported ones. Called after take_exports: for a per-thread-stream variant that the driver does
+ * not have it returns the plain function, which must be known by then. */
 static void take_resolved(struct spw_driver *driver, const bool *found)
 {
     for (size_t i = 0; i < SPW_FN_COUNT; i++) {

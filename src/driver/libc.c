@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Not the current version of a symbol: kept for programs that were linked long ago. */
+/* Flag of an old version of a symbol, which only programs linked long ago use. */
 #define HIDDEN_VERSION 0x8000
 
-/* What the dynamic section of a library says of its symbols. */
+/* The symbol tables of a library, from its dynamic section. */
 struct symbols {
     const ElfW(Sym) * symbols;
     const char *names;
-    const ElfW(Half) * versions; /* NULL: it has none */
+    const ElfW(Half) * versions; /* NULL if there are none */
     const uint32_t *hash;        /* DT_GNU_HASH */
 };
 
@@ -27,7 +27,7 @@ static bool is_same(const char *left, const char *right)
     return *left == *right;
 }
 
-/* Whether a path ends in a file name. */
+/* True if the last part of a path is `file`. */
 static bool is_file(const char *path, const char *file)
 {
     const char *last = path;
@@ -38,8 +38,8 @@ static bool is_file(const char *path, const char *file)
     return is_same(last, file);
 }
 
-/* The first of the loaded objects. Those that were there when the process began, among them what is
- * looked for here, stay where they are in the list. */
+/* The first of the loaded objects. The list may change meanwhile, but not the part with the objects
+ * that the process started with, such as the C library. */
 static const struct link_map *first_object(void)
 {
     struct link_map *map = NULL;
@@ -55,7 +55,8 @@ static const struct link_map *first_object(void)
     return map;
 }
 
-/* The loader may have made an address of the offset already. */
+/* The address that a dynamic entry tells. The loader may have relocated the entry or left the
+ * offset in it. */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {
     ElfW(Addr) address = entry->d_un.d_ptr;
@@ -107,8 +108,9 @@ static bool is_wanted(const struct symbols *in, uint32_t index, const char *name
            is_same(in->names + symbol->st_name, name);
 }
 
-/* The format: counts of buckets, of symbols left out and of words of the filter, a shift; the
- * filter; the first symbol of each bucket; the hashes, the last one of a bucket with bit 0 set. */
+/* Looks up a name in a table DT_GNU_HASH. Its format: the number of buckets, the index of the first
+ * symbol in the table, the number of words of the Bloom filter, a shift; the filter; the first
+ * symbol of each bucket; the hash of each symbol, with bit 0 set at the end of a bucket. */
 static const ElfW(Sym) * look_up(const struct symbols *in, const char *name)
 {
     uint32_t buckets = in->hash[0], left_out = in->hash[1];

@@ -1,6 +1,6 @@
-/* Functions of other libraries that are told of device memory and hold on to where it lies: the
- * rows SPW_REGISTER of functions.def. As their headers declare them, as far as a call needs it:
- * none of these headers has to be there. */
+/* Declarations of the functions that register device memory with another library: the rows
+ * SPW_REGISTER of functions.def. They are declared here as far as a call needs it, since the
+ * headers of those libraries may not be installed. */
 #pragma once
 
 #include <stddef.h>
@@ -11,6 +11,8 @@
 struct ncclComm;
 struct ncclWindow_vidmem;
 
+enum { SPW_NCCL_INVALID_USAGE = 5 };
+
 /* NCCL. ncclResult_t is an int. */
 int ncclCommRegister(const struct ncclComm *comm, void *buff, size_t size, void **handle);
 int ncclCommWindowRegister(struct ncclComm *comm, void *buff, size_t size,
@@ -19,14 +21,22 @@ int ncclCommWindowRegister(struct ncclComm *comm, void *buff, size_t size,
 struct ibv_pd;
 struct ibv_mr;
 
-/* As it begins; later versions append. */
+/* The first members; later versions append others. */
 struct ibv_mr_init_attr {
     size_t length;
     int access;
-    uint64_t comp_mask; /* which members below are set */
+    uint64_t comp_mask; /* a bit for each member below that is set */
     uint64_t iova;
     void *addr;
 };
+
+/* The address that ibv_reg_mr_ex is given; NULL if it is given a file instead. */
+static inline const void *spw_ibv_address(const struct ibv_mr_init_attr *attributes)
+{
+    enum { HAS_ADDRESS = 1 << 1 };
+
+    return (attributes->comp_mask & HAS_ADDRESS) != 0 ? attributes->addr : NULL;
+}
 
 /* The verbs of rdma-core. */
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
@@ -43,6 +53,8 @@ struct spw_cufile_error {
     int err; /* CUfileOpError */
     CUresult cu_err;
 };
+
+#define SPW_CUFILE_NOT_INITIALIZED ((struct spw_cufile_error){5001, CUDA_SUCCESS})
 
 /* cuFile. */
 struct spw_cufile_error cuFileBufRegister(const void *bufPtr_base, size_t length, int flags);

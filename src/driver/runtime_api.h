@@ -1,5 +1,5 @@
-/* NVIDIA's cuda_runtime_api.h, with every function under the name the runtime exports, and without
- * the warnings about functions that programs still call. Types only: nothing of CUDA is linked. */
+/* NVIDIA's cuda_runtime_api.h, with every function under its exported name, and without warnings
+ * about deprecated ones. Used for types only: nothing is linked with CUDA. */
 #pragma once
 
 #include "driver/cuda_api.h"

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Rows of functions.def and submit.def, written from NVIDIA's cuda.h and cudaTypedefs.h.
 
-    submit_rows.py INCLUDE                    print submit.def: every function that enqueues work
-    submit_rows.py INCLUDE KIND SYMBOL...     print rows of these functions
-    submit_rows.py INCLUDE --check DEF...     name every function of cuda.h that takes a stream, or
-                                              has a twin for per-thread streams, and is neither in
-                                              these files nor below, or is there, but of a kind that
-                                              does not pass the gate; exit 1 if there is one
+    submit_rows.py INCLUDE                  print submit.def: every function that enqueues work
+    submit_rows.py INCLUDE ANSWER,RETRY,BARRIER,MEMORY SYMBOL...
+                                            print rows of these functions with these attributes
+    submit_rows.py INCLUDE --check DEF...   name every function of cuda.h that enqueues work and has
+                                            no row in these files, or one without the submit
+                                            barrier; exit 1 if there is one
 
-INCLUDE is the folder of cuda.h. Nothing of the headers' text is kept but names and prototypes.
+INCLUDE is the folder of cuda.h. A function enqueues work if it takes a stream, or has a variant for
+per-thread streams, and is not one of the exceptions below. Nothing of the headers' text is kept but
+names and prototypes.
 """
 import os
 import re
@@ -16,7 +18,9 @@ import subprocess
 import sys
 import textwrap
 
-# Functions that take a stream, or have a twin, and enqueue no work that touches memory.
+import functions
+
+# Functions that take a stream, or have a per-thread-stream variant, and enqueue no work on memory.
 DOES_NOT_SUBMIT = {
     "a stream's properties": """
         cuStreamGetPriority cuStreamGetFlags cuStreamGetId cuStreamGetCtx cuStreamGetCtx_v2
@@ -38,26 +42,23 @@ DOES_NOT_SUBMIT = {
 }
 # Functions that enqueue work although their prototype does not show it.
 ALSO_SUBMITS = ["cuLaunch", "cuLaunchGrid", "cuLaunchCooperativeKernelMultiDevice"]
-# Several items in one call: after a failure some of them may be enqueued, so it is not repeated.
-IN_PARTS = re.compile(r"Batch|MultiDevice")
-# Take a stream and are rows of functions.def itself: they are served, or create something.
+# Take a stream, but have no barrier: their handlers see to it, or they enqueue nothing.
 OTHER_ROWS = re.compile(r"cuMem(Alloc|Free)|cuGreenCtxStreamCreate|cuGraphInstantiate|"
                         r"cuStream(Create|Destroy|BeginCapture|EndCapture|Synchronize)")
-# What they touch is in their arguments: by the layout of a kernel's parameters, or as addresses.
-LAUNCHES = {"cuLaunchKernel": "LAUNCH", "cuLaunchKernelEx": "LAUNCH",
-            "cuLaunchCooperativeKernel": "LAUNCH_PLAIN"}
-TOUCHES = re.compile(r"cuMem(cpyDtoH(Async)?|set(D2)?D(8|16|32)(Async)?)$")
-# The same, and what is copied may be addresses.
-COPIES = {"COPY": re.compile(r"cuMemcpy(HtoD|DtoD)?(Async)?$"),
-          "COPY_PEER": re.compile(r"cuMemcpyPeer(Async)?$"),
-          "COPY_ROWS": re.compile(r"cuMemcpy(2D(Unaligned)?|3D(Peer)?)(Async)?$"),
-          "COPY_PARTS": re.compile(r"cuMemcpyBatchAsync$"),
-          "COPY_ROWS_PARTS": re.compile(r"cuMemcpy3DBatchAsync$")}
-GATED = ("SUBMIT", "SUBMIT_PARTS", "LAUNCH", "LAUNCH_PLAIN", "TOUCH", *COPIES)
+# Several items in one call: after a failure some of them may be enqueued, so it is not repeated.
+SEVERAL = re.compile(r"Batch|MultiDevice")
+# Attribute `memory`, by the name without version and variant; "-" for all others.
+MEMORY = {
+    "KERNEL": re.compile(r"cuLaunch(Cooperative)?Kernel(Ex)?$"),
+    "POINTERS": re.compile(r"cuMem(cpyDtoH(Async)?|set(D2)?D(8|16|32)(Async)?)$"),
+    "COPY": re.compile(r"cuMemcpy(HtoD|DtoD|Peer)?(Async)?$"),
+    "DESCRIPTOR": re.compile(r"cuMemcpy(2D(Unaligned)?|3D(Peer)?)(Async)?$"),
+    "BATCH": re.compile(r"cuMemcpy(3D)?BatchAsync$"),
+}
 WIDTH = 100
 HEADER = """\
-/* The rows of functions.def whose functions enqueue work on a stream, printed by submit_rows.py
- * from cuda.h: run it again when a new header brings new ones. */
+/* The rows of functions.def whose functions enqueue work on a stream. submit_rows.py prints this
+ * file from cuda.h: run it again when a new header brings new functions. */
 """
 
 
@@ -80,7 +81,8 @@ def prototypes(include):
 
 
 def split(symbol):
-    """Symbol -> (name asked of cuGetProcAddress, ABI number, suffix of the twin)."""
+    """Symbol -> (name asked of cuGetProcAddress, ABI number, suffix of the per-thread-stream
+    variant)."""
     twin = re.search(r"_pt[sd][sz]$|_ptds$", symbol)
     suffix = twin.group(0) if twin else ""
     stem = symbol[:len(symbol) - len(suffix)]
@@ -111,30 +113,21 @@ def versions(include, symbols):
     return result
 
 
-def argument(param):
-    """The name in one parameter's declaration."""
-    return re.search(r"(\w+)(\[\w*\])?$", param).group(1)
-
-
-def row(kind, symbol, params, since):
+def row(attributes, symbol, params, since):
     base, _, suffix = split(symbol)
-    inside = [argument(p) + "->hStream" for p in params if re.search(r"\bCUlaunchConfig\b", p)]
-    stream = next((argument(p) for p in params if re.match(r"CUstream\b(?! ?\*)", p)),
-                  *inside or ["NULL"])
-    flags = 2 if suffix else 0
-    head = f"SPW_FN({kind}, {symbol}, {base}, {since.get(symbol, 0)}, {flags}, {stream},"
-    lines = [head] if len(head) <= WIDTH else textwrap.wrap(
-        head, WIDTH, subsequent_indent=" " * 7)
-    for items, tail in ((params or ["void"], "),"), ([argument(p) for p in params], "))")):
-        # A parameter stays on one line.
-        body = ", ".join(item.replace(" ", "\0") for item in items)
-        lines += textwrap.wrap("(" + body + tail, WIDTH, initial_indent=" " * 7,
-                               subsequent_indent=" " * 8, break_long_words=False)
-    return "\n".join(lines).replace("\0", " ")
+    attributes = ", ".join(attributes)
+    line = f"SPW_FN({symbol}, {base}, {since.get(symbol, 0)}, {2 if suffix else 0}, {attributes},"
+    if len(line) > WIDTH:
+        line = line.replace(f", {attributes}", f",\n       {attributes}")
+    # A parameter stays on one line.
+    body = ", ".join(param.replace(" ", "\0") for param in params or ["void"])
+    lines = textwrap.wrap(f"({body}))", WIDTH, initial_indent=" " * 7,
+                          subsequent_indent=" " * 8, break_long_words=False)
+    return "\n".join([line, *lines]).replace("\0", " ")
 
 
 def submitters(found):
-    """Every function that enqueues work, twins behind their plain form."""
+    """Every function that enqueues work, per-thread-stream variants behind the plain form."""
     excluded = set(" ".join(DOES_NOT_SUBMIT.values()).split())
     twins = {symbol[:-5] for symbol in found if split(symbol)[2]}
     for symbol, params in sorted(found.items()):
@@ -146,42 +139,39 @@ def submitters(found):
             yield symbol
 
 
-def kind_of(symbol):
-    for kind, pattern in COPIES.items():
-        if pattern.match(split(symbol)[0]):
-            return kind
-    if IN_PARTS.search(symbol):
-        return "SUBMIT_PARTS"
+def attributes_of(symbol):
     base = split(symbol)[0]
-    return LAUNCHES.get(base, "TOUCH" if TOUCHES.match(base) else "SUBMIT")
+    memory = next((name for name, pattern in MEMORY.items() if pattern.match(base)), "-")
+    return "DRIVER", "-" if SEVERAL.search(symbol) else "RETRY", "BARRIER", memory
+
+
+def check(found, rows):
+    """Complaints about functions that enqueue work and do not hold the submit barrier."""
+    barrier = {row.symbol: row.barrier for row in rows if isinstance(row, functions.Function)}
+    for symbol in submitters(found):
+        if symbol not in barrier:
+            yield f"{symbol}: takes a stream, but is neither a row nor known not to enqueue work"
+        elif barrier[symbol] == "-" and not OTHER_ROWS.match(symbol):
+            yield f"{symbol}: enqueues work, but its row has no submit barrier"
 
 
 def main():
     include, *rest = sys.argv[1:]
     found = prototypes(include)
     if rest and rest[0] == "--check":
-        text = ""
-        for name in rest[1:]:
-            with open(name, encoding="ascii") as rows:
-                text += rows.read()
-        kinds = {symbol: kind for kind, symbol in re.findall(r"^SPW_FN\((\w+), (\w+)", text, re.M)}
-        missing = [symbol for symbol in submitters(found) if symbol not in kinds]
-        for symbol in missing:
-            print(f"{symbol}: takes a stream, but is neither a row nor known not to submit work")
-        ungated = [symbol for symbol in submitters(found) if not OTHER_ROWS.match(symbol) and
-                   kinds.get(symbol, "SUBMIT") not in GATED]
-        for symbol in ungated:
-            print(f"{symbol}: submits work, but does not pass the gate: its row is of another kind")
-        return 1 if missing or ungated else 0
+        complaints = list(check(found, functions.rows(*rest[1:])))
+        for complaint in complaints:
+            print(complaint)
+        return 1 if complaints else 0
     since = versions(include, found)
     if rest:
         for symbol in rest[1:]:
-            print(row(rest[0], symbol, found[symbol], since))
+            print(row(rest[0].split(","), symbol, found[symbol], since))
         return 0
     print(HEADER, end="")
     for symbol in submitters(found):
         if not OTHER_ROWS.match(symbol):
-            print(row(kind_of(symbol), symbol, found[symbol], since))
+            print(row(attributes_of(symbol), symbol, found[symbol], since))
     return 0
 
 

@@ -1,8 +1,12 @@
 /* The exported dlsym and dlvsym.
  *
- * glibc looks at the return address to find out who asks: RTLD_NEXT and RTLD_DEFAULT depend on it.
- * So what is not ours reaches the real functions by a jump, with the caller's return address in
- * place; which function to jump to is decided from handle and name alone. */
+ * glibc takes the caller from the return address: RTLD_NEXT and RTLD_DEFAULT depend on it. So a
+ * look-up that does not concern spillway is a jump (a tail call) to the real function, which leaves
+ * the return address in place. Handle and name alone decide where to jump.
+ *
+ * A sanitizer's runtime calls these functions before it has started, so this file is compiled
+ * without a sanitizer, and calls nothing that a sanitizer replaces until a name may be in the
+ * list. No locks. */
 #include "driver/dl.h"
 #include "driver/driver.h"
 #include "intercept/entry.h"
@@ -13,10 +17,12 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+/* The function that a call of dlsym, or of dlvsym, jumps to. Called by the assembly below. */
 void *spw_intercept_dlsym_route(void *handle, const char *name);
 void *spw_intercept_dlvsym_route(void *handle, const char *name);
 
-/* A function that asks `route` where to go and goes there as if it had never been. */
+/* Defines the function `name`: calls `route` with its own arguments, restores them and jumps to the
+ * address that `route` returned. */
 /* clang-format off */
 #if defined(__x86_64__)
 #define SPW_JUMP(name, route)                                                                      \
@@ -74,8 +80,8 @@ SPW_JUMP("dlvsym", "spw_intercept_dlvsym_route");
 #undef SPW_JUMP
 /* clang-format on */
 
-/* Whether a name can be in the list: cuMemAlloc, cudaMalloc, ncclCommRegister, ibv_reg_mr,
- * gdr_pin_buffer. */
+/* False for names that cannot be in the list, by the first letters: those of cuMemAlloc,
+ * cudaMalloc, ncclCommRegister, ibv_reg_mr and gdr_pin_buffer can. */
 static bool may_be_listed(const char *name)
 {
     switch (name == NULL ? '\0' : name[0]) {
@@ -93,8 +99,8 @@ static bool may_be_listed(const char *name)
     }
 }
 
-/* What comes behind us under a name, for a caller that found our own entry, which stands in front
- * of all libraries. NULL, with the message for dlerror, where there is no such library. */
+/* The real function of a name for which the caller found our own entry, which comes before those of
+ * all libraries. NULL if there is none; then dlerror has the message. */
 static void *behind_us(const char *name, const void *caller)
 {
     void *found = spw_driver_dl_symbol(RTLD_NEXT, name);
@@ -105,7 +111,7 @@ static void *behind_us(const char *name, const void *caller)
     return found != NULL ? found : spw_driver_dl_symbol(RTLD_NEXT, name);
 }
 
-/* What a caller gets for a function that some library has at `found`. */
+/* The function that the caller gets for the real function at `found`. */
 static void *substitute(void *found, const char *name)
 {
     enum spw_fn fn = spw_driver_row(name);
@@ -115,7 +121,8 @@ static void *substitute(void *found, const char *name)
                : spw_intercept_resolve(found, name);
 }
 
-/* Entered by the jump above, so that the return address is the program's. */
+/* dlsym for names that may be in the list. Entered by the jump above, so the return address is the
+ * program's. */
 static void *substituting_dlsym(void *handle, const char *name)
 {
     const void *caller = __builtin_return_address(0);
@@ -129,7 +136,8 @@ static void *substituting_dlsym(void *handle, const char *name)
     return found == NULL || spw_track_off() ? found : substitute(found, name);
 }
 
-/* The same for one version of a function. Our entries have none, and stand for the current one. */
+/* dlvsym for names that may be in the list. Our entries have no versions; they replace the current
+ * version of a function only. */
 static void *substituting_dlvsym(void *handle, const char *name, const char *version)
 {
     const void *caller = __builtin_return_address(0);
@@ -139,19 +147,20 @@ static void *substituting_dlvsym(void *handle, const char *name, const char *ver
     if (current != NULL && spw_intercept_entry_find(current) != SPW_FN_COUNT) {
         current = behind_us(name, caller);
     }
-    /* Last, for dlerror. */
+    /* The last look-up, so that dlerror tells about this one. */
     found = spw_driver_dl_symbol_version(handle, name, version);
     return found == NULL || found != current || spw_track_off() ? found : substitute(found, name);
 }
 
-/* Whether a look-up goes straight through to the real function. */
+/* True for look-ups that do not concern spillway. */
 static bool passes(void *handle, const char *name)
 {
     return SPW_LIKELY(!may_be_listed(name)) || handle == RTLD_NEXT || spw_driver_inside();
 }
 
-/* A name out of the list asked of the default scope goes straight through too: only the real
- * function, jumped to, searches the caller's own scope. */
+/* Names that are not in the list and are looked up in the default scope are passed on too: the real
+ * function searches the caller's own scope only if it sees the caller's return address. */
+/* The function that a call of dlsym, or of dlvsym, jumps to. Called by the assembly below. */
 void *spw_intercept_dlsym_route(void *handle, const char *name)
 {
     return passes(handle, name) || (handle == RTLD_DEFAULT && spw_driver_row(name) == SPW_FN_COUNT)
@@ -159,7 +168,7 @@ void *spw_intercept_dlsym_route(void *handle, const char *name)
                : (void *)(uintptr_t)substituting_dlsym;
 }
 
-/* So does every name here: what has a version is never ours. */
+/* With the default scope every name is passed on, since our entries have no versions. */
 void *spw_intercept_dlvsym_route(void *handle, const char *name)
 {
     return passes(handle, name) || handle == RTLD_DEFAULT ? spw_driver_dl_symbol_version_address()

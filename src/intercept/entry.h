@@ -1,11 +1,15 @@
-/* The exported entries: one function per row of functions.def, under the row's own name.
+/* The exported functions of libspillway.so ("entries"): one for each row of driver/functions.def,
+ * under the row's own name. gen_entries.py writes them, and the table, at build time.
  *
- * No locking: the tables are constant. */
+ * No locking: the table is constant. */
 #pragma once
 
 #include "driver/driver.h"
 
-/* The address of our entry for a row. */
+/* The address of each entry, in the order of enum spw_fn. Defined beside the entries. */
+extern void (*const spw_intercept_entries[SPW_FN_COUNT])(void);
+
+/* The address of the entry for a row. */
 void *spw_intercept_entry_address(enum spw_fn fn);
 
 /* The row whose entry is at `address`; SPW_FN_COUNT if there is none. */

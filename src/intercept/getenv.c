@@ -1,8 +1,11 @@
-/* The exported getenv: answers PyTorch's two questions about its allocator when the user has not.
+/* The exported getenv. It selects PyTorch's allocator backend if the user has not.
  *
- * PyTorch fixes its backend while libc10_cuda is being loaded. When neither variable is in the
- * environment, both are answered with the backend that asks the driver for every tensor. Nothing is
- * written to the environment, and every other name costs a comparison of two characters. */
+ * PyTorch reads its two allocator variables while libc10_cuda is loaded. If neither is set, both
+ * read as the backend that calls the driver for every tensor. The environment is not changed, and
+ * every other name costs a comparison of two characters.
+ *
+ * A sanitizer's runtime calls getenv before it has started, so this file is compiled without a
+ * sanitizer. No locks. */
 #include "driver/dl.h"
 #include "track/process.h"
 
@@ -37,7 +40,7 @@ static inline getenv_function *real(void)
     return SPW_LIKELY(known != NULL) ? known : find_real();
 }
 
-/* Whether PyTorch is to be given the backend: the user chose no other mode. */
+/* True if spillway may select the backend: it is on, and the user chose no other mode. */
 static bool wanted(void)
 {
     int mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;

@@ -12,18 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By row, how the file name of the library begins that has the function; NULL: the driver does. */
+/* For each row, the beginning of the file name of the library that has the function; NULL: it is
+ * the driver's. */
 static const char *const libraries[] = {
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) NULL,
-#define SPW_RUNTIME(kind, symbol, params, args)                        "libcudart.so",
-#define SPW_REGISTER(library, ...)                                     "lib" #library ".so",
+#define SPW_FN(symbol, ...)                NULL,
+#define SPW_RUNTIME(symbol, ...)           "libcudart.so",
+#define SPW_REGISTER(symbol, library, ...) "lib" #library ".so",
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
 };
 
-/* Where one place of the program that calls a function of a library ends up. */
+/* The real function for one place in the program that calls it. */
 struct site {
     const struct site *next;
     const void *caller;
@@ -33,9 +31,9 @@ struct site {
 
 enum { BUCKETS = 256 };
 
-/* What was found, by call site: with several copies of a library in a process it depends on who
- * calls. Sites are only ever added. `given` is what dlsym gave our entry for: the answer for
- * callers in whose scope there is no such library. */
+/* The real functions that were found, in a hash table by call site; sites are never removed. For
+ * each row, `given` is the function for which dlsym first returned our entry: the real function of
+ * callers that have no such library in their scope. */
 static struct {
     _Atomic(const struct site *) buckets[BUCKETS];
     _Atomic(void *) given[SPW_FN_COUNT];
@@ -46,7 +44,7 @@ _Thread_local struct spw_library_call spw_intercept_library_call
 
 /* ---- which library ---- */
 
-/* The copies of a library that are loaded; what is linked in statically exports nothing. */
+/* The loaded copies of a library. A statically linked one exports nothing and is not counted. */
 struct copies {
     const char *name;
     int count;
@@ -65,7 +63,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* The library's function, unless it is our own. */
+/* `found`, or NULL if it is one of our entries. */
 static void *theirs(void *found)
 {
     return found == NULL || spw_intercept_entry_find(found) != SPW_FN_COUNT ? NULL : found;
@@ -91,15 +89,17 @@ static bool hold(const void *found)
     return dladdr(found, &info) != 0 && dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) != NULL;
 }
 
-/* Whether a function that we handed a call on to calls by its own name, for what lies behind it. */
+/* True while `found` itself runs under a call that we forwarded to it: it is an interposer that
+ * calls the function of its own name in the next library. */
 static bool is_handing_on(enum spw_fn fn, const void *found)
 {
     return spw_intercept_library_call.fn == fn && spw_intercept_library_call.real == found;
 }
 
-/* The function that a caller would have reached without us. What comes behind us may be another
- * interposer and goes first, unless there are several copies: then it is the caller's own. But what
- * is under way already, and asked dlsym for one to hand the call on to, meant that one. */
+/* The function that a caller would have reached without us. The next library in the global order
+ * goes first, as it may be another interposer. With several copies of the library, the one in the
+ * caller's own scope goes first. An interposer that is forwarding a call gets the function that
+ * dlsym found for it. */
 static void *look_up(enum spw_fn fn, const void *caller)
 {
     const char *name = spw_driver_symbol(fn);

@@ -1,7 +1,9 @@
-/* Functions of libraries above the driver that programs find here first: which one a caller would
- * have reached without us.
+/* Finds the real functions of libraries above the driver: the CUDA runtime, and libraries that
+ * register memory (rows SPW_RUNTIME and SPW_REGISTER of driver/functions.def).
  *
- * No locks; what was found is kept, by call site, and the library it is of stays loaded. */
+ * A process may have several copies of a library, so the real function depends on the caller. It is
+ * looked up once for each place in the program that calls, and its library stays loaded. No
+ * locks. */
 #pragma once
 
 #include "driver/driver.h"
@@ -9,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a row is a function of such a library, not of the driver. */
+/* True if a row is a function of such a library, false if it is one of the driver. */
 bool spw_intercept_library_has(enum spw_fn fn);
 
-/* A call that was handed on to a library and is under way on this thread. */
+/* The innermost call that this thread forwarded to a library and that has not returned. */
 struct spw_library_call {
     enum spw_fn fn;
     const void *real; /* NULL: there is none */
@@ -21,20 +23,25 @@ struct spw_library_call {
 extern _Thread_local struct spw_library_call spw_intercept_library_call
     __attribute__((tls_model("initial-exec")));
 
-/* result = what the function `real` of row `fn` answers, noted as under way. */
-#define SPW_LIBRARY_CALL(result, fn, real, args)                                                   \
-    do {                                                                                           \
-        struct spw_library_call library_outer = spw_intercept_library_call;                        \
-                                                                                                   \
-        spw_intercept_library_call =                                                               \
-            (struct spw_library_call){fn, (const void *)(uintptr_t)(real)};                        \
-        (result) = (real)args;                                                                     \
-        spw_intercept_library_call = library_outer;                                                \
-    } while (0)
+/* Notes that the function `real` of row `fn` is called, until spw_intercept_library_end is given
+ * the result. */
+static inline struct spw_library_call spw_intercept_library_begin(enum spw_fn fn, const void *real)
+{
+    struct spw_library_call outer = spw_intercept_library_call;
 
-/* The function that the call at `caller` would have reached; NULL: there is none. */
+    spw_intercept_library_call = (struct spw_library_call){fn, real};
+    return outer;
+}
+
+static inline void spw_intercept_library_end(struct spw_library_call outer)
+{
+    spw_intercept_library_call = outer;
+}
+
+/* The function that the call with the return address `caller` would have reached without spillway;
+ * NULL if there is none. */
 void *spw_intercept_library_function(enum spw_fn fn, const void *caller);
 
-/* What dlsym gives for a function that some library has at `found`: our entry, or `found` itself
- * where our entry would forward to another copy of the library. */
+/* The function that dlsym returns if the real dlsym found `found` for row `fn`: our entry, or
+ * `found` itself if the entry would forward to another copy of the library. */
 void *spw_intercept_library_substitute(enum spw_fn fn, void *found);

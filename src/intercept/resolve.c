@@ -15,15 +15,15 @@ void *spw_intercept_resolve(void *address, const char *name)
     if (fn != SPW_FN_COUNT) {
         return spw_intercept_entry_address(fn);
     }
-    /* Another version of a function in the list, or another library's of the same name. */
+    /* A version that is not in the list, or a function of another library. */
     if (driver != NULL && spw_log_enabled(SPW_LOG_DEBUG) && spw_driver_knows(name)) {
         spw_log(SPW_LOG_DEBUG, "%s resolves to a function that is not in the list", name);
     }
     return address;
 }
 
-/* The driver writes all outputs; only a function it found is exchanged. Its own look-ups on the
- * way, should they come back to us, get what the driver has. */
+/* The driver writes all outputs, and only a function that it found is replaced. A look-up
+ * that the driver makes itself, during one of spillway's own calls, gets the driver's function. */
 CUresult spw_serve_cuGetProcAddress(const char *symbol, void **pfn, int cudaVersion,
                                     cuuint64_t flags)
 {

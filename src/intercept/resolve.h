@@ -1,9 +1,9 @@
-/* From what a resolver found to what the program gets: the entry of exactly that function.
+/* Replaces the functions that a resolver returns (dlsym, cuGetProcAddress) by our entries.
  *
- * The real resolver is always asked first; its answer is mapped by address, so that versions and
- * per-thread twins cannot be mixed up. No locks. */
+ * The real resolver is always asked first. The entry is chosen by the address that it returned, not
+ * by the name, so that versions and per-thread-stream variants are never mixed up. No locks. */
 #pragma once
 
-/* Our entry for the driver function at `address`, or `address` itself when it is not in the list or
- * nothing is substituted. `name`: what was asked for. */
+/* The entry for the driver's function at `address`. Returns `address` itself if the function is not
+ * in the list, or if spillway is off. `name` is the name that was asked for; it is logged only. */
 void *spw_intercept_resolve(void *address, const char *name);

@@ -1,47 +1,18 @@
-/* Prototypes of the handlers. A handler answers one function of functions.def in place of the
- * driver and has that function's type. It is called when spillway serves the call
- * (spw_track_serves).
+/* The handlers: one function spw_serve_<symbol> for each HANDLER and HANDLER_ALWAYS row of
+ * driver/functions.def, with the type of the function that it replaces. HANDLER functions are
+ * called when CUDA is in use and the program made the call, under a lease (track/lease.h);
+ * HANDLER_ALWAYS functions are called for every call, without one.
  *
  * Locking: a handler is called without a lock and may take any. */
 #pragma once
 
 #include "driver/driver.h"
 
-#define SPW_DECLARE(symbol)                 __typeof__(symbol) spw_serve_##symbol;
-#define SPW_HANDLER_START                   SPW_DECLARE
-#define SPW_HANDLER_SERVE                   SPW_DECLARE
-#define SPW_HANDLER_RESOLVE                 SPW_DECLARE
-#define SPW_HANDLER_FORWARD(symbol)         /* no handler */
-#define SPW_HANDLER_SUBMIT(symbol)          /* no handler */
-#define SPW_HANDLER_SUBMIT_PARTS(symbol)    /* no handler */
-#define SPW_HANDLER_LAUNCH(symbol)          /* no handler */
-#define SPW_HANDLER_LAUNCH_PLAIN(symbol)    /* no handler */
-#define SPW_HANDLER_TOUCH(symbol)           /* no handler */
-#define SPW_HANDLER_COPY(symbol)            /* no handler */
-#define SPW_HANDLER_COPY_PEER(symbol)       /* no handler */
-#define SPW_HANDLER_COPY_ROWS(symbol)       /* no handler */
-#define SPW_HANDLER_COPY_PARTS(symbol)      /* no handler */
-#define SPW_HANDLER_COPY_ROWS_PARTS(symbol) /* no handler */
-/* The rows. */
-#define SPW_FN(kind, symbol, base, since, flags, stream, params, args) SPW_HANDLER_##kind(symbol)
-#define SPW_RUNTIME(kind, symbol, params, args)
-#define SPW_REGISTER(...)
+#define SPW_DECLARE_HANDLER(symbol)                     __typeof__(symbol) spw_serve_##symbol;
+#define SPW_DECLARE_HANDLER_ALWAYS(symbol)              SPW_DECLARE_HANDLER(symbol)
+#define SPW_DECLARE_DRIVER(symbol)                      /* no handler */
+#define SPW_FN(symbol, base, since, flags, answer, ...) SPW_DECLARE_##answer(symbol)
 #include "driver/functions.def"
-#undef SPW_FN
-#undef SPW_RUNTIME
-#undef SPW_REGISTER
-#undef SPW_DECLARE
-#undef SPW_HANDLER_START
-#undef SPW_HANDLER_SERVE
-#undef SPW_HANDLER_RESOLVE
-#undef SPW_HANDLER_FORWARD
-#undef SPW_HANDLER_SUBMIT
-#undef SPW_HANDLER_SUBMIT_PARTS
-#undef SPW_HANDLER_LAUNCH
-#undef SPW_HANDLER_LAUNCH_PLAIN
-#undef SPW_HANDLER_TOUCH
-#undef SPW_HANDLER_COPY
-#undef SPW_HANDLER_COPY_PEER
-#undef SPW_HANDLER_COPY_ROWS
-#undef SPW_HANDLER_COPY_PARTS
-#undef SPW_HANDLER_COPY_ROWS_PARTS
+#undef SPW_DECLARE_HANDLER
+#undef SPW_DECLARE_HANDLER_ALWAYS
+#undef SPW_DECLARE_DRIVER

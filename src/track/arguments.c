@@ -1,5 +1,6 @@
 #include "track/arguments.h"
 
+#include "common/demangle.h"
 #include "common/lock.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ static bool has_direct_name(CUfunction function, bool kernel)
     } else if (!kernel && driver->cuFuncGetName != NULL) {
         result = SPW_DRIVER_CALL(driver, -1, cuFuncGetName, &name, function);
     }
-    return result == CUDA_SUCCESS && name != NULL && !spw_track_kernel_name_is_indirect(name);
+    return result == CUDA_SUCCESS && name != NULL && !spw_track_kernel_name_may_be_indirect(name);
 }
 
 /* Asks the driver for a layout. The lock is held. */
@@ -85,6 +86,8 @@ static void learn(struct spw_layout *layout, CUfunction function)
 /* Fills a free entry, unless another thread has done so meanwhile. */
 static void enter(struct spw_layout *layout, CUfunction function, uint32_t generation)
 {
+    /* Loads a library, so not with the lock. */
+    (void)spw_demangle_find(/* load */ true);
     spw_lock(&spw_locks.layouts);
     if (atomic_load(&layout->function) == 0) {
         layout->generation = generation;

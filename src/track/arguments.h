@@ -52,12 +52,6 @@ static inline void spw_track_arguments_anything(struct spw_arguments *ret_use)
 /* Adds `word` if it is an address in one of our pools. */
 void spw_track_arguments_add(struct spw_arguments *use, uint64_t word);
 
-/* Adds an argument of a call if its type is CUdeviceptr. */
-#define SPW_USE_ARGUMENT(use, argument)                                                            \
-    _Generic((argument), CUdeviceptr                                                               \
-             : spw_track_arguments_add((use), (uint64_t)(uintptr_t)(argument)), default            \
-             : (void)0)
-
 /* Tells the host tiers which memory a call will use, and on which stream. To be called before the
  * submit barrier is acquired; `per_thread` as in track/stream.h. */
 void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream, bool per_thread);

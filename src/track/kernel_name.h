@@ -1,10 +1,14 @@
-/* Kernels that read addresses from memory, recognised by name. Pure: no lock, no state. */
+/* Tells from the name of a kernel whether it may read addresses from memory and follow them.
+ *
+ * No state, no lock. The names of C++ kernels are mangled; they are read by common/demangle.h, so
+ * spw_demangle_find(true) should be called before, without a lock. */
 #pragma once
 
 #include <stdbool.h>
 
-/* True when the name, as the driver gives it, is that of a kernel that reads addresses from memory
- * and follows them: it is in indirect.def, or its mangled C++ name has a parameter of type pointer
- * to pointer. False proves nothing: a struct may contain pointers, a C name has no types, and a
- * template may name the inner pointer earlier. */
-bool spw_track_kernel_name_is_indirect(const char *name);
+/* True for a name that contains an entry of the list in indirect.def, for a C++ name in which a
+ * pointer to a pointer occurs, and for a C++ name that cannot be read.
+ *
+ * False proves nothing: pointers may be members of structs, and the names of C kernels have no
+ * types. */
+bool spw_track_kernel_name_may_be_indirect(const char *name);

@@ -1,4 +1,4 @@
-/* One of a chain of preloaded libraries: adds one to what the next answers. Built twice. */
+/* A preloaded interposer: adds one to the result of the next one. Built twice, for a chain. */
 #include <dlfcn.h>
 
 __attribute__((visibility("default"))) int spw_test_layer(void);

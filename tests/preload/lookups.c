@@ -1,11 +1,11 @@
-/* Every way of asking dlsym, dlvsym and getenv, and what comes back: prints names of libraries and
- * not addresses, so that the output is the same with and without spillway preloaded. */
+/* Calls dlsym, dlvsym and getenv in every way. Prints the names of libraries instead of addresses,
+ * so the output is the same with and without spillway. */
 #include <dlfcn.h>
 #include <string.h>
 
 #include "check.h"
 
-/* The library an address lies in, without its folder. */
+/* The file name of the library that contains an address. */
 static const char *home(void *address)
 {
     Dl_info info;
@@ -29,7 +29,7 @@ static void show(const char *what, void *address)
     printf("%s: %s%s\n", what, home(address), error == NULL ? "" : ", with an error text");
 }
 
-/* Libraries that were preloaded may define spw_test_layer; each forwards to the next one. */
+/* The preloaded libraries of layer.c define spw_test_layer; each forwards to the next one. */
 static void show_chain(void)
 {
     int (*layer)(void) = NULL;

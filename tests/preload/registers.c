@@ -1,12 +1,12 @@
-/* Registers memory with other libraries and prints what they are asked and answer, which does not
- * depend on who stands in between.
+/* Registers memory with other libraries. Prints the calls that they get and their results, which
+ * must not depend on interposers.
  *
  *     registers_linked           linked with them
- *     registers_shim             linked with a library that stands in front of one of them
- *     registers dlsym FOLDER     opens them in a folder and asks dlsym
- *     registers dlvsym FOLDER    the same for the versions of libibverbs
- *     registers absent           asks for what is not there
- *     registers doors FOLDER     says in which library the functions are that dlsym gives */
+ *     registers_shim             linked with an interposer of one of them
+ *     registers dlsym FOLDER     opens them in a folder and looks up the functions by dlsym
+ *     registers dlvsym FOLDER    looks up the versions of libibverbs by dlvsym
+ *     registers absent           looks up functions of libraries that are not loaded
+ *     registers doors FOLDER     prints the libraries of the functions that dlsym returns */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -121,7 +121,7 @@ static void ask_absent(void)
     }
 }
 
-/* The library that a function is in, without its folder. */
+/* The file name of the library that contains a function. */
 static const char *home(void *function)
 {
     const char *slash;

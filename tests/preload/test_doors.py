@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every route to the driver is served by the pool, once, and looks as without spillway."""
+"""Calls reach the pool by every entry point of the driver, once, with the same results as without
+spillway."""
 import harness
 
 BLOCK = harness.MIB + 512  # a block of the test programs, rounded up

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Libraries that memory is registered with are asked what they were asked without spillway, by the
-functions that stand in front of theirs."""
+"""Libraries that register memory get the same calls through spillway's entries as without it."""
 import re
 
 import harness
@@ -9,7 +8,7 @@ from harness import PROGRAMS
 
 class Registers(harness.Case):
     def both(self, *command):
-        """The output, the same bare and under spillway. Addresses differ between runs."""
+        """The output, which must be the same with and without spillway, except for addresses."""
         outputs = []
         for preload in (False, True):
             env = harness.environment(preload=preload, sim=False)
@@ -23,7 +22,7 @@ class Registers(harness.Case):
 
     @staticmethod
     def relative(text):
-        """With addresses as what they are more than the least."""
+        """The lines, with each address relative to the lowest one."""
         found = [int(word, 16) for word in re.findall(r"0x(\w{4,})", text)]
         return re.sub(r"0x(\w{4,})", lambda word: f"+{int(word[1], 16) - min(found)}", text)
 
@@ -38,7 +37,7 @@ class Registers(harness.Case):
         self.assertIn("ibv_reg_mr of 1.1: +0 12 3\n+15\n", output)
 
     def test_versions(self):
-        """Each version is its own function; what stands in front of one is not taken for another.
+        """Each version is a function of its own: the entry replaces the current one only.
         """
         output = self.both(PROGRAMS / "registers", "dlvsym", PROGRAMS)
         self.assertEqual(output.count("ibv_reg_mr of 1.0: "), 2)
@@ -46,7 +45,7 @@ class Registers(harness.Case):
         self.assertEqual(output.count("nothing"), 3)
 
     def test_a_library_in_front_of_another(self):
-        """It has the same name, and asks for the one behind it."""
+        """An interposer of the library with the same name, which looks up the next one."""
         output = self.both(PROGRAMS / "registers_shim")
         self.assertEqual(output, "handed on\nibv_reg_mr of 1.1: +0 12 4\n+16\n" * 2)
 
@@ -56,7 +55,7 @@ class Registers(harness.Case):
             self.assertRegex(line, r"^\w+: \(nil\) an error \(nil\) \(nil\)$")
 
     def test_spillway_stands_in_front(self):
-        """Of every one but what registers a file and what is of an old version."""
+        """dlsym returns our entry, except for old versions and functions that register a file."""
         env = harness.environment(sim=False)
         result = self.run_command([PROGRAMS / "registers", "doors", PROGRAMS], env)
         self.assertEqual(result.status, 0, result.stderr)

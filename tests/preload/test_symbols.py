@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""libspillway.so from outside: what it needs, what it exports, what it changes for others."""
+"""The libraries that libspillway.so needs, the symbols that it exports, and the bindings that it
+changes."""
 import re
 import subprocess
 import unittest
@@ -35,8 +36,7 @@ def listed():
     names = set()
     for file in ("functions.def", "submit.def"):
         text = (harness.SOURCE / "src/driver" / file).read_text()
-        names |= set(re.findall(r"^SPW_(?:FN|RUNTIME)\(\w+, (\w+),", text, re.MULTILINE))
-        names |= set(re.findall(r"^SPW_REGISTER\(\w+, [^,]*, (\w+),", text, re.MULTILINE))
+        names |= set(re.findall(r"^SPW_(?:FN|RUNTIME|REGISTER)\((\w+),", text, re.MULTILINE))
     header = (harness.SOURCE / "include/spillway.h").read_text()
     names |= set(re.findall(r"\b(spillway_\w+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.S)))
     return names | EXTRA_EXPORTS
@@ -56,7 +56,7 @@ class Symbols(harness.Case):
         self.assertEqual(versioned, {})
 
     def test_versioned_runtime_is_hooked(self):
-        """A program that binds cudaMalloc@libcudart.so.13 finds ours."""
+        """A program that was linked to cudaMalloc@libcudart.so.13 finds our entry."""
         program = harness.PROGRAMS / "door_runtime"
         self.assertIn("libcudart.so.13", needed(program))
         self.assertRegex(output("readelf", "--dyn-syms", "--wide", program),
@@ -69,7 +69,7 @@ class Symbols(harness.Case):
                              rf"door_runtime \[0\] to \S*libspillway\.so \[0\]:.*`{name}'")
 
     def bindings(self, program, env):
-        """(who, symbol) -> where it was bound, for everything but spillway itself."""
+        """(object, symbol) -> the library it was bound to, for all objects but libspillway.so."""
         env["LD_DEBUG"] = "bindings"
         env["LD_BIND_NOW"] = "1"
         result = self.run_command([program], env)

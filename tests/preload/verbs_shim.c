@@ -1,4 +1,4 @@
-/* A library that stands in front of libibverbs under the same name, and asks dlsym for it. */
+/* An interposer of libibverbs: exports the same name and looks up the real function by dlsym. */
 #include <dlfcn.h>
 
 #include "check.h"

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include "common/demangle.h"
 #include "sim/driver/control.h"
 #include "sim/driver/declaration.h"
 
@@ -212,6 +213,6 @@ int main(void)
     if (dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL) == NULL) {
         return 77;
     }
-    sim_declaration_start();
+    (void)spw_demangle_find(/* load */ false);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

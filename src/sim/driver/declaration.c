@@ -1,31 +1,11 @@
 #include "sim/driver/declaration.h"
 
-#include <dlfcn.h>
-#include <stdatomic.h>
+#include "common/demangle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define MANGLED_PREFIX "_Z"
-#define MOST_WORDS     64 /* in one array */
-
-typedef char *demangle_function(const char *name, char *buffer, size_t *length, int *status);
-
-static _Atomic(demangle_function *) demangle;
-
-void sim_declaration_start(void)
-{
-    demangle_function *found = NULL;
-    void *library;
-
-    if (demangle != NULL) {
-        return;
-    }
-    library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-    if (library != NULL) {
-        *(void **)&found = dlsym(library, "__cxa_demangle");
-        demangle = found;
-    }
-}
+#define MOST_WORDS 64 /* in one array */
 
 /* A stretch of a declaration. */
 struct text {
@@ -187,22 +167,12 @@ err_free:
     return false;
 }
 
-bool sim_declaration_has_types(const char *name)
-{
-    return strncmp(name, MANGLED_PREFIX, strlen(MANGLED_PREFIX)) == 0;
-}
-
 bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, size_t *ret_count)
 {
-    char *declaration;
+    char *declaration = spw_demangle(name);
     struct text params;
     bool known;
-    int status;
 
-    if (demangle == NULL || !sim_declaration_has_types(name)) {
-        return false;
-    }
-    declaration = demangle(name, NULL, NULL, &status);
     if (declaration == NULL) {
         return false;
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/demangle.h"
 #include "sim/driver/cubin.h"
 #include "sim/driver/device.h"
 #include "sim/driver/fatbin.h"
@@ -119,7 +120,7 @@ static bool place_by_code(struct sim_kernel_info *info, struct sim_code *code)
 {
     size_t count = 0;
     const struct sim_param_place *places = sim_code_params(code, info->name, &count);
-    bool has_types = sim_declaration_has_types(info->name);
+    bool has_types = spw_demangle_is_mangled(info->name);
     struct sim_param *params = places == NULL ? NULL : calloc(count + 1, sizeof(*params));
 
     if (params == NULL) {

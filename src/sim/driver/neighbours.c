@@ -10,7 +10,7 @@
 
 #include <cuda.h>
 
-#include "sim/driver/declaration.h"
+#include "common/demangle.h"
 #include "sim/driver/unpack.h"
 
 #define CUDA_MAJOR (CUDA_VERSION / 1000)
@@ -60,7 +60,7 @@ void sim_neighbours_look(enum sim_fn fn)
         }
     } else if (fn == SIM_FN_cuInit) {
         was_used = true;
-        sim_declaration_start();
+        (void)spw_demangle_find(/* load */ false);
         sim_unpack_start();
     } else {
         return;

@@ -1,0 +1,22 @@
+/* Readable names of C++ symbols.
+ *
+ * The demangler belongs to the C++ library (__cxa_demangle). It is looked up at run time, since no
+ * part of spillway is linked with that library. Any thread may call; no lock is held inside. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Looks for the demangler in the libraries of the process and keeps it. If there is none and `load`
+ * is true, loads the C++ library for good, which is tried once. Fast once it is found. False if
+ * there is none.
+ *
+ * Calls the dynamic loader, so the caller holds no lock that a library could wait for while it
+ * loads. */
+bool spw_demangle_find(bool load);
+
+/* The readable form of a mangled name, to be freed by the caller. NULL if `name` is not mangled or
+ * cannot be read, if no demangler was found by then, or without memory. */
+char *spw_demangle(const char *name);
+
+/* True if a name is mangled by the rules of C++; then it has the types of the parameters in it. */
+bool spw_demangle_is_mangled(const char *name);

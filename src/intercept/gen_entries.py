@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Write the exported functions of libspillway.so ("entries"), one for each row of functions.def.
+
+    gen_entries.py FUNCTIONS_C SUBMIT_C FUNCTIONS_DEF SUBMIT_DEF
+
+functions.def explains the attributes. The table of all entries stands in FUNCTIONS_C.
+"""
+import os
+import re
+import sys
+import textwrap
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "driver"))
+import functions  # noqa: E402
+
+WIDTH = 100
+
+HEAD = """\
+/* Exported functions. Written by gen_entries.py from the list: do not edit. */
+#include "driver/register_api.h"
+#include "driver/runtime_api.h"
+#include "intercept/entry.h"
+#include "intercept/library.h"
+#include "intercept/resolve.h"
+#include "intercept/runtime.h"
+#include "intercept/submit.h"
+#include "migrate/barrier.h"
+#include "serve/handlers.h"
+#include "serve/immovable.h"
+#include "track/arguments.h"
+#include "track/indirect.h"
+#include "track/lease.h"
+#include "track/process.h"
+#include "track/spill.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+"""
+
+TABLE = """\
+void (*const spw_intercept_entries[SPW_FN_COUNT])(void) = {
+#define SPW_EACH(symbol) (void (*)(void))symbol,
+#include "driver/functions.def"
+};
+"""
+
+HANDLER_ALWAYS = """\
+    return spw_serve_{call};
+"""
+
+HANDLER = """\
+    struct spw_driver *driver = spw_track_driver();
+    CUresult result;
+
+    spw_track_call.arrived = true;
+    if (!spw_track_serves()) {{
+        return driver->{call};
+    }}
+    spw_track_lease_enter();
+    result = spw_serve_{call};
+    spw_track_lease_leave();
+    return result;
+"""
+
+FORWARD = """\
+    struct spw_driver *driver = spw_track_driver();
+    CUresult result;
+
+    {forward}
+    return result;
+"""
+
+SUBMIT = """\
+    struct spw_driver *driver = spw_track_driver();
+    CUresult result;
+
+    if (!spw_intercept_commit("{symbol}")) {{
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }}
+    spw_migrate_barrier_acquire();
+    {forward}
+    spw_migrate_barrier_release();
+    return result;
+"""
+
+# Parts of the copies may be enqueued when the call fails, so their use is not reported.
+SUBMIT_BATCH = """\
+    struct spw_driver *driver = spw_track_driver();
+    CUresult result;
+
+    if (!spw_intercept_commit("{symbol}")) {{
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }}
+    if (spw_track_arguments_wanted()) {{
+        spw_track_lease_enter();
+        {look}
+        spw_track_lease_leave();
+    }}
+    spw_migrate_barrier_acquire();
+    {forward}
+    spw_migrate_barrier_release();
+    return result;
+"""
+
+SUBMIT_REPORT = """\
+    struct spw_driver *driver = spw_track_driver();
+    bool wanted = spw_track_arguments_wanted();
+    struct spw_arguments use;
+    CUresult result;
+
+    if (!spw_intercept_commit("{symbol}")) {{
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }}
+    if (SPW_UNLIKELY(wanted)) {{
+        spw_track_lease_enter();
+        {look}
+        spw_track_arguments_expect(&use, {stream}, /* per_thread */ {per_thread});
+        spw_track_lease_leave();
+    }}
+    spw_migrate_barrier_acquire();
+    if (SPW_UNLIKELY(wanted)) {{
+        spw_track_lease_enter();
+        spw_track_arguments_note(&use);
+        spw_track_lease_leave();
+    }}
+    {forward}
+    spw_migrate_barrier_release();
+    return result;
+"""
+
+RUNTIME = """\
+    const void *caller = __builtin_return_address(0);
+    void *found = spw_intercept_library_function(SPW_FN_{symbol}, caller);
+    __typeof__({symbol}) *real = (__typeof__({symbol}) *)(uintptr_t)found;
+    struct spw_runtime_call call;
+    cudaError_t result;
+
+    if (real == NULL) {{
+        return cudaErrorSharedObjectSymbolNotFound;
+    }}
+    spw_intercept_runtime_begin(&call, SPW_FN_{symbol}, caller, found);
+    result = real({arguments});
+    {end}
+    return result;
+"""
+
+END = "(void)spw_intercept_runtime_end(&call);"
+
+END_ALLOCATES = """\
+if (!spw_intercept_runtime_end(&call) && result == cudaSuccess && *{address} != NULL) {{
+    spw_intercept_runtime_count_missed();
+}}"""
+
+END_RESOLVES = """\
+(void)spw_intercept_runtime_end(&call);
+if (result == cudaSuccess && {address} != NULL && *{address} != NULL) {{
+    *{address} = spw_intercept_resolve(*{address}, {name});
+}}"""
+
+REGISTER = """\
+    void *found = spw_intercept_library_function(SPW_FN_{symbol}, __builtin_return_address(0));
+    __typeof__({symbol}) *real = (__typeof__({symbol}) *)(uintptr_t)found;
+    struct spw_library_call outer;
+    {result}{space}result;
+
+    if (real == NULL) {{
+        return {absent};
+    }}
+    spw_serve_immovable_mark((CUdeviceptr)(uintptr_t)({address}), {bytes});
+    outer = spw_intercept_library_begin(SPW_FN_{symbol}, found);
+    result = real({arguments});
+    spw_intercept_library_end(outer);
+    return result;
+"""
+
+# The function that looks for addresses in a copy of rows, by the type of its descriptor.
+LOOK_AT_ROWS = {
+    "const CUDA_MEMCPY2D *": "spw_track_indirect_copy_2d(pCopy);",
+    "const CUDA_MEMCPY3D *": "spw_track_indirect_copy_3d(pCopy);",
+    "const CUDA_MEMCPY3D_PEER *": "spw_track_indirect_copy_3d_peer(pCopy);",
+}
+
+
+def arguments(row):
+    return ", ".join(functions.name_of(param) for param in row.params)
+
+
+def indent(text, columns):
+    """The lines behind the first one, moved to the right."""
+    return text.replace("\n", "\n" + " " * columns)
+
+
+def stream_of(row):
+    for param in row.params:
+        if functions.type_of(param) == "CUstream":
+            return functions.name_of(param)
+        if functions.type_of(param) == "const CUlaunchConfig *":
+            return functions.name_of(param) + "->hStream"
+    return "NULL"
+
+
+def as_word(param):
+    """The address in a parameter as a number."""
+    name = functions.name_of(param)
+    return f"(uint64_t)(uintptr_t){name}" if "*" in param else name
+
+
+def look_at_pointers(row):
+    lines = ["spw_track_arguments_touch(&use);"]
+    lines += [f"spw_track_arguments_add(&use, {functions.name_of(param)});"
+              for param in row.params if functions.type_of(param) == "CUdeviceptr"]
+    return "\n".join(lines)
+
+
+def look_at_copy(row):
+    to, source = [as_word(param) for param in row.params
+                  if functions.type_of(param) == "CUdeviceptr" or "*" in param][:2]
+    return f"{look_at_pointers(row)}\nspw_track_indirect_copy({to}, {source}, ByteCount);"
+
+
+def look(row):
+    """The statements that fill in `use`, or look at a batch."""
+    names = [functions.name_of(param) for param in row.params]
+    if row.memory == "KERNEL":
+        extra = "extra" if "extra" in names else "/* extra */ NULL"
+        return f"spw_track_arguments_launch(&use, f, kernelParams, {extra});"
+    if row.memory == "DESCRIPTOR":
+        types = [functions.type_of(param) for param in row.params]
+        return "spw_track_arguments_anything(&use);\n" + LOOK_AT_ROWS[types[names.index("pCopy")]]
+    if row.memory == "BATCH":
+        return ("spw_track_indirect_copy_3d_batch(opList, numOps);" if "opList" in names else
+                "spw_track_indirect_copy_batch(dsts, srcs, sizes, count);")
+    return look_at_copy(row) if row.memory == "COPY" else look_at_pointers(row)
+
+
+def function_entry(row):
+    call = f"{row.symbol}({arguments(row)})"
+    forward = (f"SPW_FORWARD(result, driver->{call});" if row.retry == "RETRY" else
+               f"result = driver->{call};")
+    if row.answer == "HANDLER_ALWAYS":
+        body = HANDLER_ALWAYS
+    elif row.answer == "HANDLER":
+        body = HANDLER
+    elif row.barrier == "-":
+        body = FORWARD
+    elif row.memory == "-":
+        body = SUBMIT
+    elif row.memory == "BATCH":
+        body = SUBMIT_BATCH
+    else:
+        body = SUBMIT_REPORT
+    return "CUresult CUDAAPI ", body.format(
+        symbol=row.symbol, call=call, forward=forward, stream=stream_of(row),
+        per_thread="true" if row.flags == "2" else "false",
+        look=indent(look(row), 8) if row.memory != "-" else "")
+
+
+def runtime_entry(row):
+    names = [functions.name_of(param) for param in row.params]
+    end = END
+    if row.after == "ALLOCATES":
+        end = END_ALLOCATES.format(address=names[0])
+    elif row.after == "RESOLVES":
+        end = END_RESOLVES.format(name=names[0], address=names[1])
+    return "cudaError_t CUDARTAPI ", RUNTIME.format(
+        symbol=row.symbol, arguments=arguments(row), end=indent(end, 4))
+
+
+def register_entry(row):
+    space = "" if row.result.endswith("*") else " "
+    return row.result + space, REGISTER.format(
+        **row._asdict(), space=space, arguments=arguments(row))
+
+
+ENTRY = {functions.Function: function_entry, functions.Runtime: runtime_entry,
+         functions.Register: register_entry}
+
+
+def wrap(line):
+    """A line that is too long is broken behind commas."""
+    if len(line) <= WIDTH:
+        return line
+    begin = " " * (len(line) - len(line.lstrip()))
+    glued = re.sub(r"(?<!,) ", "\0", line.strip())
+    lines = textwrap.wrap(glued, WIDTH, initial_indent=begin, subsequent_indent=begin + "    ",
+                          break_long_words=False)
+    return "\n".join(lines).replace("\0", " ")
+
+
+def entry(row):
+    result, body = ENTRY[type(row)](row)
+    head = f"SPW_EXPORT {result}{row.symbol}({', '.join(row.params) or 'void'})"
+    return "\n".join(map(wrap, [head, "{", *body.splitlines(), "}"]))
+
+
+def main():
+    functions_c, submit_c, functions_def, submit_def = sys.argv[1:]
+    for path, rows, tail in ((functions_c, functions_def, [TABLE]), (submit_c, submit_def, [])):
+        entries = [entry(row) + "\n" for row in functions.rows(rows)]
+        with open(path, "w", encoding="ascii") as file:
+            file.write("\n".join([HEAD, *entries, *tail]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+/* Calls of the CUDA runtime while they are under way.
+ *
+ * An entry of the runtime notes its call for the thread, so that the driver's handlers know the
+ * function of the program that allocates, and forwards it. The runtime keeps what it manages: lazy
+ * contexts, the last error, the current device. No locks: the notes are the thread's. */
+#pragma once
+
+#include "intercept/library.h"
+#include "track/process.h"
+
+/* The calls that were under way on the thread when an inner one began. */
+struct spw_runtime_call {
+    struct spw_track_call outer;
+    struct spw_library_call outer_library;
+};
+
+/* Notes a call of row `fn`, made at the return address `caller`, that goes to the function at
+ * `real`. */
+static inline void spw_intercept_runtime_begin(struct spw_runtime_call *ret_call, enum spw_fn fn,
+                                               const void *caller, const void *real)
+{
+    ret_call->outer = spw_track_call;
+    spw_track_call = (struct spw_track_call){fn, caller, false};
+    ret_call->outer_library = spw_intercept_library_begin(fn, real);
+}
+
+/* Ends the call. True if it called an entry of the driver; then the outer call did so as well. */
+static inline bool spw_intercept_runtime_end(const struct spw_runtime_call *call)
+{
+    bool arrived = spw_track_call.arrived;
+
+    spw_intercept_library_end(call->outer_library);
+    spw_track_call = call->outer;
+    spw_track_call.arrived |= arrived;
+    return arrived;
+}
+
+/* Counts an allocation for which the runtime called no entry of the driver (runtime_missed of the
+ * current device): this runtime reaches the driver in a way that spillway does not intercept. */
+void spw_intercept_runtime_count_missed(void);
