@@ -482,7 +482,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal, struct s
     }
     vm = calloc(1, sizeof(*vm));
     if (vm == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     vm->fences.driver = driver;
     vm->fences.ordinal = ordinal;

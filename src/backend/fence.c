@@ -1,11 +1,8 @@
 #include "backend/fence.h"
 
 #include <stdlib.h>
-#include <time.h>
 
-#include "common/clock.h"
-
-enum { PAUSE_LEAST_NS = 5000, PAUSE_MOST_NS = 200000 };
+#include "common/backoff.h"
 
 #define CALL(fences, fn, ...) SPW_DRIVER_CALL((fences)->driver, (fences)->ordinal, fn, __VA_ARGS__)
 
@@ -258,7 +255,7 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
     }
     fence = take_fence(fences);
     if (fence == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     if (stream->id != SPW_STREAM_ALL) {
         result = add_event(fences, fence, stream->context, stream);
@@ -332,17 +329,14 @@ enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence 
 enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
                                          uint64_t patience_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = spw_clock_ns();
+    struct spw_backoff backoff = {.limit_ns = patience_ns};
     enum spw_err err;
 
     for (;;) {
         err = spw_backend_fence_query(fences, fence);
-        if (err != SPW_E_AGAIN || spw_clock_ns() - begin >= patience_ns) {
+        if (err != SPW_E_AGAIN || !spw_backoff_pause(&backoff)) {
             return err;
         }
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
 }
 

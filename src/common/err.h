@@ -9,12 +9,12 @@
 
 enum spw_err {
     SPW_OK = 0,
-    SPW_E_INVAL = -1,     /* an argument is out of its range */
-    SPW_E_NOT_OURS = -2,  /* the address belongs to no block of this pool */
-    SPW_E_NO_MEMORY = -3, /* no device memory: the device is full */
-    SPW_E_LIMIT = -4,     /* the limit refuses: final, never passed on to the driver */
-    SPW_E_NO_HOST = -5,   /* the process has no memory for our own records */
-    SPW_E_AGAIN = -6,     /* not yet: an event is pending, a capture forbids the question */
+    SPW_E_INVAL = -1,          /* an argument is out of its range */
+    SPW_E_NOT_OURS = -2,       /* the address belongs to no block of this pool */
+    SPW_E_NO_MEMORY = -3,      /* no device memory: the device is full */
+    SPW_E_LIMIT = -4,          /* the limit refuses: final, never passed on to the driver */
+    SPW_E_METADATA_NOMEM = -5, /* malloc failed: no host memory for spillway's own records */
+    SPW_E_AGAIN = -6,          /* not yet: an event is pending, a capture forbids the question */
     SPW_E_UNSUPPORTED = -7,
     SPW_E_QUOTA = -8,      /* the limit of a policy's rule refuses */
     SPW_E_DRIVER = -10000, /* SPW_E_DRIVER - CUresult */

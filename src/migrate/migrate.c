@@ -80,7 +80,7 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
     struct spw_migrate *tier = calloc(1, sizeof(*tier));
 
     if (tier == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     tier->config = *config;
     pthread_mutex_init(&tier->lock, NULL);

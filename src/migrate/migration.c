@@ -2,16 +2,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/size.h"
 #include "migrate/barrier.h"
 
 enum {
-    PAUSE_LEAST_NS = 2000,
-    PAUSE_MOST_NS = 100000,
     MOST_SKIPPED = 64,
     COPY_NS_PER_KIB = 200, /* 5 GB/s: far less than any link that is worth copying over */
     INSIST_NS = 1000000000 /* held back that long rather than lose content */
@@ -21,17 +19,14 @@ enum {
 static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),
                           struct spw_pool *pool, struct spw_move *move, uint64_t most_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = spw_clock_ns();
+    struct spw_backoff backoff = {.limit_ns = most_ns};
 
     for (;;) {
         enum spw_err err = ask(pool, move);
 
-        if (err != SPW_E_AGAIN || spw_clock_ns() - begin >= most_ns) {
+        if (err != SPW_E_AGAIN || !spw_backoff_pause(&backoff)) {
             return err;
         }
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
 }
 

@@ -389,7 +389,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct request *request,
 
         /* Every time, since other threads may have used the room during a wait. */
         if (!spw_pool_address_map_reserve(&pool->blocks)) {
-            return SPW_E_NO_HOST;
+            return SPW_E_METADATA_NOMEM;
         }
         *ret_block = try_hit(pool, request);
         if (*ret_block != NULL) {
@@ -485,7 +485,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct request *request,
     if (request->stream != NULL) {
         request->lane = spw_pool_stream_queue_of(&pool->lanes, request->stream);
         if (request->lane == NULL) {
-            return SPW_E_NO_HOST;
+            return SPW_E_METADATA_NOMEM;
         }
     }
     err = find_anywhere(pool, request, &block);

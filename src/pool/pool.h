@@ -78,9 +78,9 @@ void spw_pool_abandon(struct spw_pool *pool);
 
 /* Allocates a block of `bytes` (more than 0), aligned to 512 bytes, and charges it to `site` as
  * long as it lives (see charges.h). `stream` NULL: without a stream. Errors: SPW_E_LIMIT when the
- * limit refuses, SPW_E_NO_MEMORY when the device is full, SPW_E_NO_HOST, or a driver error; nothing
- * is held then. May wait on the host for pending fences, but only when the memory cannot be had
- * otherwise, and with a host tier not for long. */
+ * limit refuses, SPW_E_NO_MEMORY when the device is full, SPW_E_METADATA_NOMEM, or a driver error;
+ * nothing is held then. May wait on the host for pending fences, but only when the memory cannot be
+ * had otherwise, and with a host tier not for long. */
 enum spw_err spw_pool_alloc_for(struct spw_pool *pool, uint64_t bytes,
                                 const struct spw_stream *stream, void *context, uint32_t site,
                                 uint64_t *ret_address);

@@ -75,7 +75,7 @@ enum spw_window_kind {
  *
  * Takes the window for `bytes` that needs the fewest new granules out of the free space usable by
  * `lane` (NULL: idle only), made of what `kind` says. SPW_E_NO_MEMORY when no run of
- * addresses is long enough, SPW_E_NO_HOST when the host has no memory. */
+ * addresses is long enough, SPW_E_METADATA_NOMEM when the host has no memory. */
 enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class heap, uint64_t bytes,
                                   const struct spw_stream_queue *lane, enum spw_window_kind kind,
                                   struct spw_extent **ret_claim);

@@ -40,7 +40,7 @@ enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *lanes,
     lanes->vm = vm;
     if (lane_add(lanes, &nobody) == NULL || lane_add(lanes, &nobody) == NULL) {
         spw_pool_stream_queues_fini(lanes, false);
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     return SPW_OK;
 }

@@ -68,7 +68,7 @@ struct spw_stream_queues {
     void *vm;
 };
 
-/* Begins with the two lanes that are always there. SPW_E_NO_HOST leaves nothing behind. */
+/* Begins with the two lanes that are always there. SPW_E_METADATA_NOMEM leaves nothing behind. */
 enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *lanes,
                                          const struct spw_vm_ops *ops, void *vm);
 
