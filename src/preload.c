@@ -27,7 +27,6 @@
 #include <string.h>
 
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
-static_assert((int)SPW_PROCESS_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
 
 /* The statistics of this process, from the start on. */
 static struct spw_stats *stats;

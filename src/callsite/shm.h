@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/devices.h"
 #include "pool/charges.h"
 #include "callsite/modules.h"
 #include "callsite/strings.h"
@@ -21,11 +22,7 @@
 
 enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 1 };
 enum { SPW_CALLSITE_MOST = 16384 };
-enum {
-    SPW_CALLSITE_SHM_DEVICES = 64,
-    SPW_CALLSITE_SHM_TEXTS = 16 << 20,
-    SPW_CALLSITE_SHM_SITES = 32 << 20
-};
+enum { SPW_CALLSITE_SHM_TEXTS = 16 << 20, SPW_CALLSITE_SHM_SITES = 32 << 20 };
 
 struct spw_callsite_shm {
     uint32_t magic;
@@ -35,15 +32,14 @@ struct spw_callsite_shm {
     _Atomic uint32_t module_count;
     uint32_t texts_used;
     uint32_t devices;
-    struct spw_charges
-        charges[SPW_CALLSITE_SHM_DEVICES];   /* their pointers mean the writer's addresses */
-    uint32_t apis[SPW_CALLSITE_MOST + 1];    /* by site, texts */
-    uint32_t offsets[SPW_CALLSITE_MOST + 1]; /* by site, in units of 8 bytes */
+    struct spw_charges charges[SPW_DEVICES_MAX]; /* their pointers mean the writer's addresses */
+    uint32_t apis[SPW_CALLSITE_MOST + 1];        /* by site, texts */
+    uint32_t offsets[SPW_CALLSITE_MOST + 1];     /* by site, in units of 8 bytes */
     struct spw_module modules[SPW_MODULE_MOST];
     char texts[SPW_CALLSITE_SHM_TEXTS];
     _Alignas(8) char sites[SPW_CALLSITE_SHM_SITES]; /* struct spw_callsite, whose `api` means
                                                        nothing here */
-    struct spw_charge held[SPW_CALLSITE_SHM_DEVICES][SPW_CALLSITE_MOST + 1];
+    struct spw_charge held[SPW_DEVICES_MAX][SPW_CALLSITE_MOST + 1];
 };
 
 /* How the memory of a share is made writable; see spw_stats_shm_back. */

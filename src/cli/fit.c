@@ -26,7 +26,7 @@ static_assert((int)SPW_FIT_LAYOUT_UNKNOWN == (int)SIM_RECORD_LAYOUT_UNKNOWN &&
 static_assert((int)SPW_FIT_LACK_DEVICE == (int)SIM_RECORD_DEVICE &&
                   (int)SPW_FIT_LACK_HOST == (int)SIM_RECORD_HOST,
               "so is what was lacking");
-static_assert((int)SPW_FIT_DEVICES >= (int)SIM_RECORD_DEVICES, "a place for every device");
+static_assert((int)SPW_DEVICES_MAX >= (int)SIM_RECORD_DEVICES, "a place for every device");
 
 /* ---- names ---- */
 

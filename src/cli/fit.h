@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPW_FIT_PROCESSES = 256, SPW_FIT_DEVICES = 64, SPW_FIT_NAME = 128 };
+#include "common/devices.h"
+
+enum { SPW_FIT_PROCESSES = 256, SPW_FIT_NAME = 128 };
 
 /* Where the layout of a launch's arguments was known from. */
 enum spw_fit_layout {
@@ -64,7 +66,7 @@ struct spw_fit_process {
     bool used;    /* any device */
     bool tensors; /* what PyTorch allocates on streams are its tensors, each by itself */
     int device_count;
-    struct spw_fit_device devices[SPW_FIT_DEVICES];
+    struct spw_fit_device devices[SPW_DEVICES_MAX];
 };
 
 struct spw_fit {

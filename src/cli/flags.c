@@ -1,5 +1,6 @@
 #include "cli/flags.h"
 
+#include "common/devices.h"
 #include "common/nearest.h"
 #include "cli/command.h"
 #include "cli/profile.h"
@@ -25,7 +26,7 @@ static const struct {
     [COMPARE] = {"compare", "run the command bare and under the pool, several times, and compare"},
 };
 
-enum { MOST_DEVICES = 64, MOST_HOST_NODES = 16 }; /* that the simulated driver makes */
+enum { MOST_HOST_NODES = 16 }; /* that the simulated driver makes */
 
 /* Whether the pool has an option of the same name as this one of the simulated GPU. */
 static bool collides(const char *sim_name)
@@ -164,8 +165,9 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
         return false;
     }
     if (option == SPW_OPT_SPILLWAY_SIM_DEVICES &&
-        (value.bytes == 0 || value.bytes > MOST_DEVICES)) {
-        snprintf(complaint, capacity, "not a number of devices (expected 1 to %d)", MOST_DEVICES);
+        (value.bytes == 0 || value.bytes > SPW_DEVICES_MAX)) {
+        snprintf(complaint, capacity, "not a number of devices (expected 1 to %d)",
+                 SPW_DEVICES_MAX);
         return false;
     }
     if (option == SPW_OPT_SPILLWAY_SIM_HOST_NODES &&

@@ -250,7 +250,7 @@ static void say_reads(const struct work *work)
 /* Every process has devices of its own, as long as the simulator knows no others. */
 void spw_verdict_shared(const struct spw_fit *fit)
 {
-    for (int k = 0; k < SPW_FIT_DEVICES; k++) {
+    for (int k = 0; k < SPW_DEVICES_MAX; k++) {
         struct text text = {""};
         uint64_t bytes = 0;
         unsigned count = 0;

@@ -7,8 +7,8 @@
 
 /* How far every open pool had got when the wait began. */
 struct moment {
-    struct spw_pool *pools[SPW_PROCESS_DEVICES];
-    uint64_t clocks[SPW_PROCESS_DEVICES];
+    struct spw_pool *pools[SPW_DEVICES_MAX];
+    uint64_t clocks[SPW_DEVICES_MAX];
 };
 
 static void take_moment(struct moment *ret_moment)

@@ -166,7 +166,7 @@ static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
     }
     spw_write_text(writer, "policy", stats->policy);
     spw_write(writer, ", \"rules\": [");
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         for (int rule = 0; rule < SPW_RULES && stats->rule_names[rule][0] != '\0'; rule++) {
             spw_write(writer, comma);
             spw_write(writer, "\n  {\"name\": ");
@@ -191,7 +191,7 @@ static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
     spw_write_text(writer, "why", stats->why);
     spw_write_text(writer, "process", stats->process);
     spw_write(writer, ", \"devices\": [");
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         spw_write(writer, i == 0 ? "\n  " : ",\n  ");
         put_device(writer, stats, i);
     }

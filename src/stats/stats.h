@@ -13,11 +13,12 @@
 #include <stdint.h>
 
 #include "common/counters.h"
+#include "common/devices.h"
 #include "common/writer.h"
 #include "pool/placement.h"
 
 enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 4 };
-enum { SPW_STATS_DEVICES = 64, SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
+enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
@@ -98,7 +99,7 @@ struct spw_stats {
     char rule_names[SPW_RULES][SPW_STATS_RULE];       /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
     struct spw_stats_oom oom;
-    struct spw_stats_device devices[SPW_STATS_DEVICES];
+    struct spw_stats_device devices[SPW_DEVICES_MAX];
 };
 
 /* Creates the mapping; on failure a private one, so that the result is never NULL. Once per

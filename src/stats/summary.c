@@ -212,7 +212,7 @@ void spw_stats_summary(const struct spw_stats *stats, int fd)
 {
     bool headed = false;
 
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         const struct spw_stats_device *device = &stats->devices[i];
 
         if (!was_used(device)) {

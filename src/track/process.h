@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/counters.h"
+#include "common/devices.h"
 #include "common/err.h"
 #include "common/options.h"
 #include "driver/driver.h"
@@ -23,8 +24,6 @@
 #define SPW_EXPORT              __attribute__((visibility("default")))
 #define SPW_LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define SPW_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-
-enum { SPW_PROCESS_DEVICES = SPW_DRIVER_DEVICES };
 
 enum spw_process_state {
     SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as we saw */
@@ -66,7 +65,7 @@ struct spw_device {
     _Atomic bool failed;                /* the pool could not be had: calls pass */
     /* Who else may reach the device's memory: CUmemAccess_flags by accessor, for now and for a
      * pool opened later. */
-    _Atomic uint8_t access[SPW_PROCESS_DEVICES];
+    _Atomic uint8_t access[SPW_DEVICES_MAX];
 };
 
 struct spw_process {
@@ -83,7 +82,7 @@ struct spw_process {
     bool check;        /* SPILLWAY_CHECK: look for broken invariants */
     _Atomic int torch; /* enum spw_torch */
     int device_count;
-    struct spw_device devices[SPW_PROCESS_DEVICES];
+    struct spw_device devices[SPW_DEVICES_MAX];
 };
 
 extern struct spw_process spw_process;
