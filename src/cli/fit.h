@@ -9,19 +9,9 @@
 #include <stdint.h>
 
 #include "common/devices.h"
+#include "common/layout.h"
 
 enum { SPW_FIT_PROCESSES = 256, SPW_FIT_NAME = 128 };
-
-/* Where the layout of a launch's arguments was known from. */
-enum spw_fit_layout {
-    SPW_FIT_LAYOUT_UNKNOWN,
-    SPW_FIT_LAYOUT_BUILTIN, /* a kernel of the simulated GPU's own libraries */
-    SPW_FIT_LAYOUT_PTX,
-    SPW_FIT_LAYOUT_NAME, /* the types in the kernel's name */
-    SPW_FIT_LAYOUT_CODE,
-    SPW_FIT_LAYOUT_STRUCTS, /* the code, but addresses are in structs only, and not checked */
-    SPW_FIT_LAYOUTS,
-};
 
 /* What a request was refused for. */
 enum spw_fit_lack {
@@ -54,7 +44,7 @@ struct spw_fit_device {
     uint64_t own_peak_bytes;     /* of it at most for code, local memory and graphs */
     uint64_t host_peak_bytes;    /* spilled at most */
     uint64_t refusals;
-    uint64_t launches[SPW_FIT_LAYOUTS];
+    uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes;
     struct spw_fit_refusal last; /* of the refusals */
 };
