@@ -16,6 +16,8 @@
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 #include "callsite/report.h"
+#include "stats/exit.h"
+#include "stats/file.h"
 #include "stats/shm.h"
 #include "stats/stats.h"
 #include "migrate/barrier.h"

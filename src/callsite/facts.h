@@ -27,12 +27,6 @@ struct spw_callsite_words {
 void spw_callsite_describe(const struct spw_callsite *site, bool native,
                            struct spw_callsite_words *ret_words);
 
-/* The place of a call by its return address, which may be behind the end of the function. */
-static inline uintptr_t spw_callsite_call(uint64_t address)
-{
-    return (uintptr_t)address - 1;
-}
-
 /* The innermost native frame that says something: libraries that only hand a request on to the
  * driver, the CUDA runtime and PyTorch's allocator, are skipped. */
 int spw_callsite_first_frame(const struct spw_callsite *site);

@@ -1,8 +1,8 @@
 #include "callsite/names.h"
 
-#include "callsite/facts.h"
 #include "common/hash.h"
 #include "callsite/symbols.h"
+#include "callsite/table.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

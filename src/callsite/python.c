@@ -1,5 +1,6 @@
 #include "callsite/python.h"
 
+#include "callsite/python_check.h"
 #include "common/log.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
+#include "callsite/python_check.h"
+
 #include "common/safe_read.h"
-#include "callsite/python.h"
 
 #include <string.h>
 #include <sys/syscall.h>

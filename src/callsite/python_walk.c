@@ -1,5 +1,6 @@
+#include "callsite/python_walk.h"
+
 #include "common/hash.h"
-#include "callsite/python.h"
 
 enum {
     KEY_FRAMES = 6,

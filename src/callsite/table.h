@@ -75,3 +75,10 @@ static inline const struct spw_callsite_line *spw_callsite_lines(const struct sp
 {
     return (const struct spw_callsite_line *)(site->native + site->native_count);
 }
+
+/* An address inside the call instruction that a return address belongs to. The return address
+ * itself may already lie behind the end of the function. */
+static inline uintptr_t spw_callsite_call(uint64_t address)
+{
+    return (uintptr_t)address - 1;
+}

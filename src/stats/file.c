@@ -1,4 +1,4 @@
-#include "stats/stats.h"
+#include "stats/file.h"
 
 #include "common/fd.h"
 #include "common/log.h"

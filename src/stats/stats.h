@@ -14,7 +14,6 @@
 
 #include "common/counters.h"
 #include "common/devices.h"
-#include "common/writer.h"
 #include "pool/placement.h"
 
 enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 4 };
@@ -107,11 +106,8 @@ struct spw_stats {
  * spw_stats_start. The caller serialises it with itself. */
 struct spw_stats *spw_stats_create(void);
 
-/* Fixes the strings, expands %p (pid), %r (rank), %h (host) and %% in `path` and makes it
- * absolute, registers the exit handler. `path` may be NULL. A file of an earlier run at that path
- * is removed (see spw_stats_write). `call_names` are filled by the caller before. */
-void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
-                     bool summary, int device_count);
+/* The mapping of this process; NULL before spw_stats_create. */
+struct spw_stats *spw_stats_mine(void);
 
 /* Notes that the calling thread's allocation was answered out of memory; the arguments are as in
  * struct spw_stats_refusal. Any thread; when two do so at once one of them is lost. */
@@ -127,27 +123,3 @@ void spw_stats_forget(void);
  * Unmapped by spw_stats_close. */
 struct spw_stats *spw_stats_open(const char *path);
 void spw_stats_close(struct spw_stats *stats);
-
-/* Writes the JSON file of the contract: a temporary name, then rename. False, with one line on
- * stderr, when it cannot be written; true without a path. Used by the exit handler, at every
- * out-of-memory and by the launcher; takes no lock, allocates nothing.
- *
- * Processes with the same path: the first to write gets the name, every other appends ".PID", and
- * a process that writes again replaces its own. Which file is whose: what stands at the path when a
- * process starts its statistics is of an earlier run, and removed, unless it is no statistics file,
- * was written after the process itself began or by a process that has a mapping in
- * SPILLWAY_RUN_DIR; after that the name is taken by link(2), which only one can do. Something at
- * the path that is not a regular file
- * (/dev/stderr, a pipe) is written to in place. */
-bool spw_stats_write(struct spw_stats *stats);
-
-/* From now on `put` adds keys of its own to the file of this process, behind the devices: each with
- * a comma before it. It may be called on any thread, and at the end of the process. */
-void spw_stats_extend(void (*put)(struct spw_writer *writer));
-
-/* Writes the summary, a few lines, to file descriptor `fd`; nothing when no device was used. */
-void spw_stats_summary(const struct spw_stats *stats, int fd);
-
-/* What the exit handler does: summary and file, once. The launcher calls it for a child that died
- * without. */
-void spw_stats_finish(struct spw_stats *stats);

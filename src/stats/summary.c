@@ -1,4 +1,4 @@
-#include "stats/stats.h"
+#include "stats/summary.h"
 
 #include "common/fd.h"
 #include "common/size.h"

@@ -1,8 +1,11 @@
 #include "stats/stats.h"
 
+#include "stats/exit.h"
+#include "stats/file.h"
 #include "stats/path.h"
 #include "stats/process.h"
 #include "stats/shm.h"
+#include "stats/summary.h"
 
 #include "child.h"
 
