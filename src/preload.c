@@ -182,7 +182,7 @@ static void report_options(void)
             spw_say("%s", complaint);
         }
     }
-    spw_options_each_unknown(report_unknown, NULL);
+    spw_option_each_unknown(report_unknown, NULL);
 }
 
 static bool may_spill(void)
@@ -294,7 +294,7 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
                            char text[SPW_SIZE_TEXT])
 {
-    const char *given = spw_environment(spw_option_row(number)->name);
+    const char *given = spw_option_environment(spw_option_row(number)->name);
 
     return given[strspn(given, "0123456789")] == '\0' ? spw_size_text(option->bytes, text) : given;
 }

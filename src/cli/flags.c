@@ -1,6 +1,5 @@
 #include "cli/flags.h"
 
-#include "common/devices.h"
 #include "common/nearest.h"
 #include "cli/command.h"
 #include "cli/profile.h"
@@ -25,8 +24,6 @@ static const struct {
     [NO_POOL] = {"no-pool", "bare: without spillway, the environment left alone"},
     [COMPARE] = {"compare", "run the command bare and under the pool, several times, and compare"},
 };
-
-enum { MOST_HOST_NODES = 16 }; /* that the simulated driver makes */
 
 /* Whether the pool has an option of the same name as this one of the simulated GPU. */
 static bool collides(const char *sim_name)
@@ -162,18 +159,6 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     }
     if (option == SPW_OPT_SPILLWAY_SIM_MEMORY && value.bytes == 0 && value.permille == 0) {
         snprintf(complaint, capacity, "no memory at all (expected 8GiB, 512MiB, 80%% or bytes)");
-        return false;
-    }
-    if (option == SPW_OPT_SPILLWAY_SIM_DEVICES &&
-        (value.bytes == 0 || value.bytes > SPW_DEVICES_MAX)) {
-        snprintf(complaint, capacity, "not a number of devices (expected 1 to %d)",
-                 SPW_DEVICES_MAX);
-        return false;
-    }
-    if (option == SPW_OPT_SPILLWAY_SIM_HOST_NODES &&
-        (value.bytes == 0 || value.bytes > MOST_HOST_NODES)) {
-        snprintf(complaint, capacity, "not a number of host memory nodes (expected 1 to %d)",
-                 MOST_HOST_NODES);
         return false;
     }
     return true;

@@ -98,7 +98,7 @@ static void check_sites(const struct spw_policy *policy)
     if ((policy->uses_python && !python) || (policy->uses_native && !native)) {
         spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", in_force,
                 policy->uses_python && !python ? "Python" : "native",
-                spw_environment("SPILLWAY_SITES"));
+                spw_option_environment("SPILLWAY_SITES"));
     }
 }
 

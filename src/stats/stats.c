@@ -27,7 +27,7 @@ static struct {
 /* Opens a new file for the mapping in the launcher's folder; -1 when there is none. */
 static int open_in_run_dir(void)
 {
-    const char *folder = spw_environment("SPILLWAY_RUN_DIR");
+    const char *folder = spw_option_environment("SPILLWAY_RUN_DIR");
     char path[SPW_STATS_PATH];
 
     for (int image = 0; folder != NULL && image < MOST_IMAGES; image++) {
