@@ -27,8 +27,8 @@ static struct {
     _Atomic int asked;
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Only the C++ library that the program has: where there is none, no name is in need of it. It
- * stays open, since it stays loaded anyway. */
+/* Uses the C++ library that the program has loaded; a program without one has no C++ names. The
+ * handle is kept: the library stays loaded anyway. */
 static void find_demangler(void)
 {
     void *library;
@@ -46,7 +46,7 @@ static void find_demangler(void)
     atomic_store(&known.demangle, (demangle_function *)(uintptr_t)found);
 }
 
-/* Caller holds the lock, as in what follows. */
+/* The caller of this and the following functions holds the lock. */
 static struct slot *find(uintptr_t address)
 {
     size_t slot = (size_t)(spw_hash_mix(0, address) >> 16) & (SLOTS - 1);

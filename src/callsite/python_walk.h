@@ -52,9 +52,9 @@ int spw_callsite_python_lines(const struct spw_python *python, const struct spw_
                               struct spw_strings *strings, struct spw_callsite_line *ret_lines);
 
 /* Adds the words and bytes to `proof` that identify the stack. Interns strings. */
-void spw_callsite_python_prove(const struct spw_python *python, uintptr_t thread,
+void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread,
                                const struct spw_python_stack *stack, struct spw_strings *strings,
-                               struct spw_proof *proof);
+                               struct spw_callsite_guard *guard);
 
 /* Writes a Python text object as UTF-8, cut at `capacity`, without a zero byte at the end. Returns
  * the bytes written; 0 when the object is stored in a form that is not known. */
