@@ -21,7 +21,10 @@ static inline bool spw_policy_json_is(const cJSON *node, int type)
     return node != NULL && (node->type & 0xFF) == type;
 }
 
-/* The value of the first key of an object that is `key`; NULL when there is none. */
+/* The number of items of a list, or of members of an object. */
+size_t spw_policy_json_count(const cJSON *group);
+
+/* The value of the first member named `key`; NULL when there is none. */
 const cJSON *spw_policy_json_find(const cJSON *object, const char *key);
 
 /* Opens libcjson.so.1 for this object alone: first in `folder`, if that is not NULL, and its lib/,

@@ -74,7 +74,9 @@ static bool add_place(struct scanner *scanner, size_t key)
         scan->places = places;
         scanner->capacity = capacity;
     }
-    scan->places[scan->count++] = (struct spw_scan_place){(uint32_t)key, (uint32_t)scanner->at};
+    scan->places[scan->count] = (struct spw_scan_place){
+        .key = (uint32_t)key, .value = (uint32_t)scanner->at, .next = (uint32_t)scan->count + 1};
+    scan->count++;
     return true;
 }
 
@@ -293,6 +295,7 @@ static bool scan_member(struct scanner *scanner)
 /* At the opening brace or bracket. */
 static bool scan_group(struct scanner *scanner, char close)
 {
+    size_t group = scanner->scan->count - 1;
     bool more = true;
 
     if (scanner->depth == SPW_SCAN_DEPTH) {
@@ -313,6 +316,7 @@ static bool scan_group(struct scanner *scanner, char close)
         }
     }
     scanner->depth--;
+    scanner->scan->places[group].next = (uint32_t)scanner->scan->count;
     return true;
 }
 

@@ -11,10 +11,11 @@
 
 enum { SPW_SCAN_DEPTH = 16, SPW_SCAN_NUMBER = 63, SPW_SCAN_PROBLEM = 160 };
 
-/* Byte offsets of one value: where its key begins, itself for values without one, and the value. */
+/* One value of the text. Offsets are in bytes. */
 struct spw_scan_place {
-    uint32_t key;
-    uint32_t value;
+    uint32_t key;   /* offset of the key; of the value, where there is none */
+    uint32_t value; /* offset of the value */
+    uint32_t next;  /* index of the first place behind this value and all that it contains */
 };
 
 struct spw_scan {
