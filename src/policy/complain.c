@@ -70,7 +70,7 @@ void spw_policy_memory_free(struct spw_policy_memory *memory)
     free(memory);
 }
 
-/* In the order of the file; complaints about one place in the order in which they came. */
+/* Keeps complaints in the order of the file; those about one place stay in the order they came. */
 static void add_complaint(struct spw_policy_reader *reader, size_t offset, char *text)
 {
     struct spw_policy_complaints *complaints = reader->complaints;
@@ -170,7 +170,7 @@ const char *spw_policy_source(const struct spw_policy_reader *reader, size_t off
     return text;
 }
 
-/* A value as it stands in the file, or what kind of group it is. */
+/* A value as the file spells it; for a group, the kind of group. */
 static const char *show_value(const struct spw_policy_reader *reader, struct spw_policy_node node,
                               char text[SPW_POLICY_SHOWN])
 {

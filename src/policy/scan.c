@@ -36,7 +36,7 @@ static int peek(const struct scanner *scanner)
     return scanner->at < scanner->length ? scanner->text[scanner->at] : -1;
 }
 
-/* What stands at the scanner's place is not what should. */
+/* Reports the byte at the scanner's place, which cannot stand there. */
 static bool unexpected(struct scanner *scanner, const char *expected)
 {
     int byte = peek(scanner);
@@ -105,7 +105,8 @@ static int read_unit(const struct scanner *scanner, size_t at)
     return unit;
 }
 
-/* At the backslash of \uXXXX. Halves of a pair must come together; NUL ends strings in C. */
+/* At the backslash of \uXXXX. Surrogates must come in pairs; NUL is refused, since it ends strings
+ * in C. */
 static bool scan_unit(struct scanner *scanner)
 {
     size_t start = scanner->at;
@@ -251,7 +252,7 @@ static bool scan_word(struct scanner *scanner, const char *word)
     return true;
 }
 
-/* Behind a member or an item: whether the next one follows. */
+/* Behind a member or an item. *ret_more: another one follows. */
 static bool scan_separator(struct scanner *scanner, char close, bool *ret_more)
 {
     skip_blanks(scanner);

@@ -77,7 +77,7 @@ static void put_holders(struct spw_writer *writer, const struct spw_stats_oom *o
     spw_write(writer, "]");
 }
 
-/* What NVML could not tell is null. */
+/* Figures that NVML did not give are null. */
 static void put_usage(struct spw_writer *writer, const struct spw_stats_oom *oom)
 {
     if (oom->usage_known) {

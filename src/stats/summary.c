@@ -125,7 +125,7 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
              passed, reasons);
 }
 
-/* What went to the host, and what that cost. */
+/* Memory on the host and the time that moves took. */
 static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
 {
     char spilled[SPW_SIZE_TEXT], placed[SPW_SIZE_TEXT], promoted[SPW_SIZE_TEXT];
@@ -173,8 +173,7 @@ static void put_trouble(int fd, int ordinal, const struct spw_counters *counters
     }
 }
 
-/* What the rules of the policy in force did on a device; those that decided nothing are only named.
- */
+/* The effect of each rule of the policy on a device. Rules without effect are only named. */
 static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
 {
     const struct spw_stats_device *device = &stats->devices[ordinal];
