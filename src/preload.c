@@ -101,7 +101,7 @@ static void announce_mode(void)
     }
     explain_mode(&text, why, sizeof(why));
     if (text.without != NULL) {
-        spw_say("mode %s (%s)", text.name, why);
+        spw_log_always("mode %s (%s)", text.name, why);
     } else {
         spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, why);
     }
@@ -163,7 +163,7 @@ static void report_unknown(const char *name, void *context)
     char complaint[256];
 
     spw_option_unknown(name, complaint, sizeof(complaint));
-    spw_say("%s", complaint);
+    spw_log_always("%s", complaint);
 }
 
 /* Every option that cannot be used is reported here, once, whoever reads it later. */
@@ -179,7 +179,7 @@ static void report_options(void)
         }
         (void)spw_option_get(i, complaint, sizeof(complaint));
         if (complaint[0] != 0) {
-            spw_say("%s", complaint);
+            spw_log_always("%s", complaint);
         }
     }
     spw_option_each_unknown(report_unknown, NULL);
@@ -220,7 +220,7 @@ static void start(struct spw_process *hook)
     hook->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     text = mode_text(hook->mode);
     if (hook->mode == SPW_MODE_OBSERVE && atomic_load(&spw_serve_policy) != NULL) {
-        spw_say("SPILLWAY_POLICY has no effect in mode observe");
+        spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
     explain_mode(&text, why, sizeof(why));
     if (may_spill()) {
@@ -318,9 +318,9 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
         return most;
     }
     if (limit > total && !atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
-                text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
-                spw_size_text(most, taken));
+        spw_log_always("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
+                       text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
+                       spw_size_text(most, taken));
     }
     return limit < most ? limit : most;
 }
@@ -362,12 +362,13 @@ static void tell_host_limit(const struct spw_migrate_host_memory *memory,
     char asked[SPW_SIZE_TEXT], there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
     if (!atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
-                text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked), spw_size_text(most, there),
-                simulated         ? "the simulated machine has"
-                : memory->limited ? "the control group allows"
-                                  : "this machine has",
-                spw_size_text(limit, taken));
+        spw_log_always("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
+                       text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked),
+                       spw_size_text(most, there),
+                       simulated         ? "the simulated machine has"
+                       : memory->limited ? "the control group allows"
+                                         : "this machine has",
+                       spw_size_text(limit, taken));
     }
 }
 

@@ -131,7 +131,7 @@ void spw_callsite_native_open(void)
     unwind = found;
     atomic_store_explicit(&state, there ? OPEN : MISSING, memory_order_release);
     if (!there) {
-        spw_say("call sites: " LIBRARY " is not found; native frames are missing");
+        spw_log_always("call sites: " LIBRARY " is not found; native frames are missing");
     }
 }
 

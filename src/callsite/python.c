@@ -34,8 +34,8 @@ static void *find(const char *name)
 
 static void switch_off(const char *version, const char *why)
 {
-    spw_say("call sites: Python %.40s cannot be read (%s); sites are native frames only", version,
-            why);
+    spw_log_always("call sites: Python %.40s cannot be read (%s); sites are native frames only",
+                   version, why);
     atomic_store(&process.state, OFF);
 }
 

@@ -4,7 +4,7 @@
  * threads write at once, one of them writes no symbols. */
 #pragma once
 
-#include "common/writer.h"
+#include "common/write.h"
 #include "pool/charges.h"
 
 enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites listed one by one; the rest is summed up */

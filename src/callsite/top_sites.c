@@ -1,6 +1,6 @@
 #include "callsite/top_sites.h"
 
-#include "common/writer.h"
+#include "common/write.h"
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 

@@ -24,4 +24,4 @@ void spw_log(enum spw_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Writes a line that the user must see: always to stderr, whatever the level. */
-void spw_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void spw_log_always(const char *format, ...) __attribute__((format(printf, 1, 2)));

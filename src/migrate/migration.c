@@ -37,16 +37,17 @@ static void report_mismatch(const struct spw_migration *mover, const struct spw_
     struct spw_block block = {0};
 
     (void)spw_pool_find(mover->pool, address, &block);
-    spw_say("SPILLWAY_VERIFY: BUG: content changed in a move of device %d: granule "
-            "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64 " bytes, move %" PRIu64
-            ", wish of %" PRIu64 " bytes, copied %s%s, %" PRIu64 " submissions so far",
-            mover->ordinal, address, block.id, block.address, block.bytes,
-            spw_counter_get(&mover->counters->moves), flight->bytes,
-            flight->copied ? "with the gate open" : "",
-            !behind_gate     ? ""
-            : flight->copied ? " and closed"
-                             : "with the gate closed",
-            spw_migrate_barrier_submissions());
+    spw_log_always("SPILLWAY_VERIFY: BUG: content changed in a move of device %d: granule "
+                   "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64
+                   " bytes, move %" PRIu64 ", wish of %" PRIu64 " bytes, copied %s%s, %" PRIu64
+                   " submissions so far",
+                   mover->ordinal, address, block.id, block.address, block.bytes,
+                   spw_counter_get(&mover->counters->moves), flight->bytes,
+                   flight->copied ? "with the gate open" : "",
+                   !behind_gate     ? ""
+                   : flight->copied ? " and closed"
+                                    : "with the gate closed",
+                   spw_migrate_barrier_submissions());
 }
 
 /* After a commit that failed: what cannot be reached is asked of the driver again and again, for
@@ -66,9 +67,10 @@ static void insist(struct spw_migration *mover)
         return;
     }
     address = spw_pool_move_lost(mover->pool, &bytes);
-    spw_say("device %d: the driver does not give back access to %s at 0x%" PRIx64 " after a move: "
-            "what uses it fails until it does; it is asked again before all work",
-            mover->ordinal, spw_size_text(bytes, size), address);
+    spw_log_always("device %d: the driver does not give back access to %s at 0x%" PRIx64
+                   " after a move: "
+                   "what uses it fails until it does; it is asked again before all work",
+                   mover->ordinal, spw_size_text(bytes, size), address);
 }
 
 /* ---- what the first copy is worth ---- */
@@ -182,10 +184,11 @@ static void tell_unnamed(struct spw_migration *mover, struct spw_flight *flight)
                        "(SPILLWAY_OVERLAP=careful copies all again)",
                        mover->evidence.believed);
     }
-    spw_say("device %d: a kernel wrote to memory that no argument names, while it was moved: to "
-            "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
-            "is copied only while submissions are held back%s",
-            mover->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
+    spw_log_always(
+        "device %d: a kernel wrote to memory that no argument names, while it was moved: to "
+        "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
+        "is copied only while submissions are held back%s",
+        mover->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
     flight->unnamed = 0;
 }
 

@@ -65,8 +65,8 @@ static void number_regions(const struct spw_policy *policy, const char *file)
             at++;
         }
         if (at == SPW_REGIONS) {
-            spw_say("%s: more than %d regions; that of rule %s has no effect", file, SPW_REGIONS,
-                    policy->rules[i].name);
+            spw_log_always("%s: more than %d regions; that of rule %s has no effect", file,
+                           SPW_REGIONS, policy->rules[i].name);
             continue;
         }
         names[at] = action->region;
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
     int saved = errno;
 
     if (line == LINES_MOST) {
-        spw_say("policy: no more lines about call sites");
+        spw_log_always("policy: no more lines about call sites");
     }
     if (line >= LINES_MOST) {
         return;
@@ -157,8 +157,8 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
     words.facts.native_count =
         words.facts.native_count < LINE_FRAMES ? words.facts.native_count : LINE_FRAMES;
     (void)spw_callsite_print(&words.facts, NULL, where, sizeof(where));
-    spw_say("policy: rule %s decides on device %d: first %s at %s", rule->name, device->ordinal,
-            spw_size_text(bytes, size), where);
+    spw_log_always("policy: rule %s decides on device %d: first %s at %s", rule->name,
+                   device->ordinal, spw_size_text(bytes, size), where);
     errno = saved;
 }
 
@@ -239,9 +239,10 @@ void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_
 {
     spw_counter_add(&spw_serve_decision_tally(device, rule)->unmet, 1);
     if ((atomic_fetch_or(&force.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
-        spw_say("policy: rule %s cannot be followed on device %d: %s; its blocks are treated as "
-                "without it",
-                rule->name, device->ordinal, why);
+        spw_log_always(
+            "policy: rule %s cannot be followed on device %d: %s; its blocks are treated as "
+            "without it",
+            rule->name, device->ordinal, why);
     }
 }
 
@@ -257,10 +258,11 @@ static void tell_beyond(const struct spw_device *device, const struct spw_decisi
     } else if ((atomic_fetch_or(&force.beyond_told, bit_of(rule)) & bit_of(rule)) != 0) {
         return;
     }
-    spw_say("policy: rule %s passes its limit of %s on device %d: it holds %s, and %s more %s",
-            rule->name, spw_size_text(decision->wish.most_bytes, most), device->ordinal,
-            spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
-            spw_size_text(bytes, asked), fails ? "are refused" : "are asked for");
+    spw_log_always(
+        "policy: rule %s passes its limit of %s on device %d: it holds %s, and %s more %s",
+        rule->name, spw_size_text(decision->wish.most_bytes, most), device->ordinal,
+        spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
+        spw_size_text(bytes, asked), fails ? "are refused" : "are asked for");
 }
 
 bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,

@@ -46,8 +46,8 @@ CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
         return spw_track_driver()->cuIpcGetMemHandle(pHandle, dptr);
     }
     if (!atomic_flag_test_and_set(&told)) {
-        spw_say("memory of the pool cannot be shared with other processes by CUDA IPC; "
-                "SPILLWAY_MODE=observe leaves it to the driver, which can");
+        spw_log_always("memory of the pool cannot be shared with other processes by CUDA IPC; "
+                       "SPILLWAY_MODE=observe leaves it to the driver, which can");
     }
     return CUDA_ERROR_INVALID_VALUE;
 }

@@ -96,22 +96,23 @@ static void check_sites(const struct spw_policy *policy)
     bool native = sites == SPW_SITES_NATIVE || sites == SPW_SITES_BOTH;
 
     if ((policy->uses_python && !python) || (policy->uses_native && !native)) {
-        spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", in_force,
-                policy->uses_python && !python ? "Python" : "native",
-                spw_option_environment("SPILLWAY_SITES"));
+        spw_log_always("%s: rules match on %s frames, but SPILLWAY_SITES is %s", in_force,
+                       policy->uses_python && !python ? "Python" : "native",
+                       spw_option_environment("SPILLWAY_SITES"));
     }
 }
 
 static void install(const struct reading *reading)
 {
     if (reading->policy == NULL) {
-        spw_say("%s", reading->complaint);
+        spw_log_always("%s", reading->complaint);
         return;
     }
     memcpy(in_force, reading->path, sizeof(in_force));
     if (!spw_serve_decision_open(reading->policy, in_force)) {
-        spw_say("%s: no memory to note what it says of call sites; the default policy is used",
-                in_force);
+        spw_log_always(
+            "%s: no memory to note what it says of call sites; the default policy is used",
+            in_force);
         in_force[0] = '\0';
         spw_policy_destroy(reading->policy);
         return;

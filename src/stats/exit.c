@@ -48,9 +48,10 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
         if (spw_stats_path_expand(path, stats->path, sizeof(stats->path))) {
             spw_stats_path_clear(stats->path, stats->start);
         } else {
-            spw_say("SPILLWAY_STATS=%s: the path is too long (expected less than %d bytes); no "
-                    "statistics file",
-                    path, SPW_STATS_PATH);
+            spw_log_always(
+                "SPILLWAY_STATS=%s: the path is too long (expected less than %d bytes); no "
+                "statistics file",
+                path, SPW_STATS_PATH);
             stats->path[0] = '\0';
         }
     }

@@ -2,7 +2,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "common/writer.h"
+#include "common/write.h"
 #include "stats/path.h"
 
 #include <errno.h>
@@ -211,7 +211,7 @@ static bool write_to(int fd, const struct spw_stats *stats)
     struct spw_writer writer = {.fd = fd};
 
     put_stats(&writer, stats);
-    spw_writer_flush(&writer);
+    spw_write_flush(&writer);
     return close(fd) == 0 && !writer.failed;
 }
 
@@ -291,7 +291,7 @@ bool spw_stats_write(struct spw_stats *stats)
     }
     written = is_special(stats->path) ? write_special(stats) : write_regular(stats);
     if (!written) {
-        spw_say("cannot write statistics to %s: %s", stats->path, strerror(errno));
+        spw_log_always("cannot write statistics to %s: %s", stats->path, strerror(errno));
     }
     errno = saved;
     return written;

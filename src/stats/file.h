@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "common/writer.h"
+#include "common/write.h"
 #include "stats/stats.h"
 
 /* Writes the file under a temporary name and renames it. Returns true when that worked, or when no

@@ -93,7 +93,8 @@ void spw_track_device_check(const struct spw_device *device, struct spw_pool *po
     const char *broken = spw_pool_check(pool);
 
     if (broken != NULL) {
-        spw_say("SPILLWAY_CHECK: the pool of device %d is broken: %s", device->ordinal, broken);
+        spw_log_always("SPILLWAY_CHECK: the pool of device %d is broken: %s", device->ordinal,
+                       broken);
     }
 }
 

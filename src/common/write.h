@@ -17,7 +17,7 @@ struct spw_writer {
 };
 
 /* Writes the rest of the buffer. */
-void spw_writer_flush(struct spw_writer *writer);
+void spw_write_flush(struct spw_writer *writer);
 
 /* Text without any change. */
 void spw_write(struct spw_writer *writer, const char *text);
