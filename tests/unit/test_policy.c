@@ -1,5 +1,5 @@
-/* A policy read and asked; what bad files are told is the business of tests/cli. Allocations can be
- * made to fail. */
+/* Reading policies and matching rules, also when allocations fail. Messages about bad files are
+ * tested in tests/cli. */
 #include "policy/policy.h"
 
 #include <setjmp.h>
@@ -288,7 +288,8 @@ static struct spw_policy *parse_failing(const char *text, long n, bool *ret_fail
     return policy;
 }
 
-/* Whatever allocation fails: no policy, or a whole one; nothing leaks (valgrind sees it). */
+/* When any allocation fails, there is no policy or a whole one; nothing leaks (valgrind sees it).
+ */
 static void test_without_memory(void **state)
 {
     static const char text[] =
