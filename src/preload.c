@@ -18,6 +18,8 @@
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 #include "callsite/report.h"
+#include "stats/exit.h"
+#include "stats/file.h"
 #include "stats/shm.h"
 #include "stats/stats.h"
 #include "migrate/barrier.h"
@@ -29,7 +31,6 @@
 #include <string.h>
 
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
-static_assert((int)SPW_PROCESS_DEVICES <= (int)SPW_STATS_DEVICES, "counters for every device");
 
 /* ---- the mode ---- */
 
@@ -100,7 +101,7 @@ static void announce_mode(void)
     }
     explain_mode(&text, why, sizeof(why));
     if (text.without != NULL) {
-        spw_say("mode %s (%s)", text.name, why);
+        spw_log_always("mode %s (%s)", text.name, why);
     } else {
         spw_log(SPW_LOG_INFO, "mode %s (%s)", text.name, why);
     }
@@ -161,7 +162,7 @@ static void report_unknown(const char *name, void *context)
     char complaint[256];
 
     spw_option_unknown(name, complaint, sizeof(complaint));
-    spw_say("%s", complaint);
+    spw_log_always("%s", complaint);
 }
 
 /* Reports every option with a bad value, once. Later readers of an option do not report it. */
@@ -177,10 +178,10 @@ static void report_options(void)
         }
         (void)spw_option_get(i, complaint, sizeof(complaint));
         if (complaint[0] != 0) {
-            spw_say("%s", complaint);
+            spw_log_always("%s", complaint);
         }
     }
-    spw_options_each_unknown(report_unknown, NULL);
+    spw_option_each_unknown(report_unknown, NULL);
 }
 
 static bool may_spill(void)
@@ -225,7 +226,7 @@ static void start(struct spw_process *process)
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     text = mode_text(process->mode);
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
-        spw_say("SPILLWAY_POLICY has no effect in mode observe");
+        spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
     explain_mode(&text, why, sizeof(why));
     if (may_spill()) {
@@ -300,7 +301,7 @@ static enum spw_err ask_memory(struct spw_driver *driver, const struct spw_devic
 static const char *text_of(enum spw_option number, const struct spw_option_value *option,
                            char text[SPW_SIZE_TEXT])
 {
-    const char *given = spw_environment(spw_option_row(number)->name);
+    const char *given = spw_option_environment(spw_option_row(number)->name);
 
     return given[strspn(given, "0123456789")] == '\0' ? spw_size_text(option->bytes, text) : given;
 }
@@ -324,9 +325,9 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
         return most;
     }
     if (limit > total && !atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
-                text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
-                spw_size_text(most, taken));
+        spw_log_always("SPILLWAY_LIMIT=%s is more than device %d has; the limit is %s",
+                       text_of(SPW_OPT_SPILLWAY_LIMIT, &option, asked), device->ordinal,
+                       spw_size_text(most, taken));
     }
     return limit < most ? limit : most;
 }
@@ -370,12 +371,13 @@ static void tell_host_limit(const struct spw_migrate_host_memory *memory,
     char asked[SPW_SIZE_TEXT], there[SPW_SIZE_TEXT], taken[SPW_SIZE_TEXT];
 
     if (!atomic_flag_test_and_set(&told)) {
-        spw_say("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
-                text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked), spw_size_text(most, there),
-                simulated         ? "the simulated machine has"
-                : memory->limited ? "the control group allows"
-                                  : "this machine has",
-                spw_size_text(limit, taken));
+        spw_log_always("SPILLWAY_HOST_LIMIT=%s is more than the %s that %s; the limit is %s",
+                       text_of(SPW_OPT_SPILLWAY_HOST_LIMIT, option, asked),
+                       spw_size_text(most, there),
+                       simulated         ? "the simulated machine has"
+                       : memory->limited ? "the control group allows"
+                                         : "this machine has",
+                       spw_size_text(limit, taken));
     }
 }
 

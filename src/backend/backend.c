@@ -504,7 +504,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal, struct s
     }
     vm = calloc(1, sizeof(*vm));
     if (vm == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     spw_backend_fences_init(&vm->fences, driver, ordinal);
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {

@@ -151,7 +151,7 @@ enum spw_err spw_backend_copier_hash(struct spw_copier *copier, uint64_t address
                                      uint64_t *ret_hash)
 {
     unsigned char *piece = malloc(PIECE_BYTES);
-    enum spw_err err = piece == NULL ? SPW_E_NO_HOST : open_stream(copier);
+    enum spw_err err = piece == NULL ? SPW_E_METADATA_NOMEM : open_stream(copier);
     uint64_t hash = 0;
 
     for (uint64_t done = 0; err == SPW_OK && done < bytes; done += PIECE_BYTES) {

@@ -1,11 +1,8 @@
 #include "backend/fence.h"
 
 #include <stdlib.h>
-#include <time.h>
 
-#include "common/clock.h"
-
-enum { PAUSE_LEAST_NS = 5000, PAUSE_MOST_NS = 200000 };
+#include "common/backoff.h"
 
 #define CALL(fences, fn, ...) SPW_DRIVER_CALL((fences)->driver, (fences)->ordinal, fn, __VA_ARGS__)
 
@@ -328,7 +325,7 @@ static enum spw_err record(struct spw_fences *fences, const struct spw_stream *s
     }
     fence = take_fence(fences);
     if (fence == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     err = to_err(stream->id == SPW_STREAM_ALL ? record_all(fences, fence, stream)
                                               : add_event(fences, fence, stream->context, stream));
@@ -479,17 +476,14 @@ static enum spw_err synchronize(struct spw_fences *fences)
 static enum spw_err wait_soon(struct spw_fences *fences, struct spw_fence *fence,
                               uint64_t patience_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = spw_clock_ns();
+    struct spw_backoff backoff = {.limit_ns = patience_ns};
     enum spw_err err;
 
     for (;;) {
         err = spw_backend_fence_query(fences, fence);
-        if (err != SPW_E_AGAIN || spw_clock_ns() - begin >= patience_ns) {
+        if (err != SPW_E_AGAIN || !spw_backoff_pause(&backoff)) {
             return err;
         }
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
 }
 

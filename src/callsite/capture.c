@@ -20,16 +20,16 @@ enum {
     TEXT_SLOTS = 1 << 16,
     SITE_BYTES = 32 << 20,
     THREAD_NAME = 16,
-    LOOK_EVERY = 64, /* new stacks, between two looks for an interpreter */
+    LOOK_EVERY = 64, /* new stacks between two searches for an interpreter */
 };
 
-/* What a thread keeps. */
+/* The state of one thread, in memory of its own. */
 struct thread {
     bool inside;
     unsigned misses;
     char name[THREAD_NAME];
     uint32_t name_text;
-    struct spw_proofs *proofs;
+    struct spw_callsite_stack_cache *cache;
     struct spw_stack stack;
     struct spw_python_stack python;
 };
@@ -37,10 +37,10 @@ struct thread {
 static struct {
     _Atomic bool started;
     bool native, python; /* what is captured */
-    pthread_key_t key;   /* ends what a thread keeps */
+    pthread_key_t key;   /* frees a thread's state at its end */
     struct spw_strings strings;
     struct spw_callsite_table sites;
-    struct spw_callsite_shm *share; /* where others see them; NULL: nowhere */
+    struct spw_callsite_shm *share; /* published here; NULL: nowhere */
 } capture;
 
 static _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
@@ -52,7 +52,7 @@ static void end_thread(void *kept)
     struct thread *thread = kept;
 
     this_thread = NULL;
-    spw_callsite_stack_cache_destroy(thread->proofs);
+    spw_callsite_stack_cache_destroy(thread->cache);
     (void)munmap(thread, sizeof(*thread));
 }
 
@@ -64,16 +64,16 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
         return NULL;
     }
     if (capture.native) {
-        spw_callsite_native_open(); /* not under a lock: the dynamic loader has one of its own */
+        spw_callsite_native_open(); /* calls the dynamic loader: no lock may be held */
     }
     thread =
         mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (thread == MAP_FAILED) {
         return NULL;
     }
-    thread->proofs = spw_callsite_stack_cache_create();
-    if (thread->proofs == NULL || pthread_setspecific(capture.key, thread) != 0) {
-        spw_callsite_stack_cache_destroy(thread->proofs);
+    thread->cache = spw_callsite_stack_cache_create();
+    if (thread->cache == NULL || pthread_setspecific(capture.key, thread) != 0) {
+        spw_callsite_stack_cache_destroy(thread->cache);
         (void)munmap(thread, sizeof(*thread));
         return NULL;
     }
@@ -81,8 +81,8 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
     return thread;
 }
 
-/* The role of a thread is its name; that of the first one is the program's, so it is called main.
- * Caller holds the lock. */
+/* A thread's role is its name. The first thread has the program's name, so it is called main. The
+ * caller holds the lock. */
 static uint32_t role_of(struct thread *thread)
 {
     char name[THREAD_NAME] = "main";
@@ -100,7 +100,7 @@ static uint32_t role_of(struct thread *thread)
 
 /* ---- new stacks ---- */
 
-/* Where a call stands: what a proof is made from. */
+/* A call on its stack: the material of a guard. */
 struct place {
     const char *api;
     uintptr_t frame;
@@ -109,23 +109,23 @@ struct place {
     uint64_t key;
 };
 
-static void prove(struct thread *thread, const struct place *place, uint32_t site)
+static void add_guard(struct thread *thread, const struct place *place, uint32_t site)
 {
-    struct spw_proof *proof = spw_callsite_stack_cache_place(thread->proofs, place->key);
+    struct spw_callsite_guard *guard = spw_callsite_stack_cache_place(thread->cache, place->key);
 
     if (capture.native) {
-        spw_callsite_native_prove(proof, place->frame, thread->stack.native,
+        spw_callsite_native_guard(guard, place->frame, thread->stack.native,
                                   thread->stack.native_count);
     }
     if (place->state != 0) {
         spw_lock(&spw_locks.sites);
-        spw_callsite_python_prove(place->python, place->state, &thread->python, &capture.strings,
-                                  proof);
+        spw_callsite_python_guard(place->python, place->state, &thread->python, &capture.strings,
+                                  guard);
         spw_unlock(&spw_locks.sites);
     }
-    if (!proof->broken) {
-        proof->site = site;
-        proof->key = place->key;
+    if (!guard->broken) {
+        guard->site = site;
+        guard->key = place->key;
     }
 }
 
@@ -138,7 +138,7 @@ static void publish(void)
     spw_unlock(&spw_locks.sites);
 }
 
-/* Walks the stack and enters it. */
+/* Walks a stack that is not in the cache, and enters it in the table. */
 static __attribute__((noinline)) uint32_t see(struct thread *thread, const struct place *place)
 {
     struct spw_stack *stack = &thread->stack;
@@ -173,8 +173,8 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
         spw_callsite_modules_note();
         publish();
     }
-    if (site != 0 && spw_callsite_stack_cache_again(thread->proofs, place->key, site)) {
-        prove(thread, place, site);
+    if (site != 0 && spw_callsite_stack_cache_again(thread->cache, place->key, site)) {
+        add_guard(thread, place, site);
     }
     return site;
 }
@@ -200,7 +200,7 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
         place.key = spw_callsite_python_key(place.python, place.state, place.key);
     }
     place.key |= 1;
-    site = spw_callsite_stack_cache_find(thread->proofs, place.key);
+    site = spw_callsite_stack_cache_find(thread->cache, place.key);
     if (__builtin_expect(site == 0, 0)) {
         int saved = errno;
 
@@ -211,7 +211,7 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
     return site;
 }
 
-/* ---- life ---- */
+/* ---- start, publishing, fork ---- */
 
 void spw_callsite_start(enum spw_sites mode)
 {

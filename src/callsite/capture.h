@@ -1,12 +1,13 @@
-/* Call sites: who asked for memory. One call names the calling thread's stack, native and Python.
+/* Captures the call site of an allocation: the native and Python stacks of the calling thread, as
+ * one number.
  *
- * A stack that a thread has had before is recognised without walking it (proof.h); a new one is
- * walked, named and entered in the table. Both stacks are kept as they are: symbols of native
- * frames are looked up when somebody wants to read them.
+ * A stack that the thread has had before is found in its cache (stack_cache.h) without a walk. A
+ * new stack is walked, named and entered in the table. The table keeps addresses of native frames;
+ * symbols are looked up only when somebody reads a site.
  *
- * Locking: one mutex inside, taken only for a stack that is not recognised; never called with a
- * lock of the pool. Nothing is called with it held. Memory is taken with mmap: the tables at the
- * start, and a cache per thread that allocates. */
+ * Locking: one mutex inside, taken only for new stacks. The caller holds no lock of the pool, and
+ * no foreign function is called with the mutex held. Memory comes from mmap: the tables at the
+ * start, and a cache for each thread that allocates. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,25 +18,27 @@
 #include "callsite/strings.h"
 #include "callsite/table.h"
 
-/* Begins to capture what `mode` says. Again in a child after fork; sites keep their numbers. */
+/* Starts to capture the stacks that `mode` names. Later calls do nothing; a child after fork keeps
+ * its parent's sites and their numbers. */
 void spw_callsite_start(enum spw_sites mode);
 
-/* The number of the calling thread's site, for a call of `api` (static storage); 0 when it is not
- * known: capturing is off, from within itself, or the table is full. */
+/* Returns the number of the calling thread's call site. `api` names the function that the program
+ * called and must have static storage. 0 means "not known": capturing is off, the call comes from
+ * within a capture, or the table is full. */
 uint32_t spw_callsite_capture(const char *api);
 
-/* The sites and the texts so far; they only grow. */
+/* All sites and strings so far. Both only grow, so they may be read without a lock. */
 const struct spw_callsite_table *spw_callsite_known(void);
 const struct spw_strings *spw_callsite_texts(void);
 
-/* From now on sites are published in `share`, begun by its owner; NULL: nowhere. Those that are
- * known already are at once. */
+/* Publishes all sites, present and future, in the shared memory `share`, which its owner has set up
+ * (shm.h). NULL stops publishing. */
 void spw_callsite_publish(struct spw_callsite_shm *share);
 
-/* In a process that captures nothing: its sites become those of a share (spw_callsite_shm_read),
- * or, NULL, there are none. */
+/* For a process that captures nothing: makes the sites of another process its own, by
+ * spw_callsite_shm_read. NULL forgets them again. Returns false when `share` cannot be read. */
 bool spw_callsite_adopt(struct spw_callsite_shm *share,
                         uint64_t (*move)(uint64_t address, void *context), void *context);
 
-/* How many stacks of the calling thread were not recognised and had to be walked. */
+/* Number of stacks of the calling thread that were not in its cache. */
 unsigned spw_callsite_walks(void);

@@ -51,7 +51,7 @@ static void describe_python(const struct spw_callsite *site, struct spw_callsite
     words->facts.python_count = site->python_count;
 }
 
-/* The innermost node of autograd counts, or else what autograd does between nodes. */
+/* The autograd node is the innermost one, or else the innermost step between nodes. */
 static void describe_native(const struct spw_callsite *site, struct spw_callsite_words *words)
 {
     struct spw_name names[SPW_CALLSITE_NATIVE];

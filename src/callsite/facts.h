@@ -1,8 +1,9 @@
-/* Sites in words: what policies are matched against, and what people are told.
+/* Describes a site in words, for policies to match and people to read.
  *
- * Names of native functions are looked up when they are first asked for and kept, a bounded number
- * of them; so the words of a site cost milliseconds once, and are not for every allocation.
- * Locking: a mutex inside (names.h); the dynamic loader is asked without it. */
+ * Names of native functions are looked up on first use and kept (names.h): the first description of
+ * a site can take milliseconds, so describe sites once and not per allocation.
+ *
+ * Locking: a mutex inside names.h; the dynamic loader is called without it. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,28 +15,23 @@
 enum { SPW_CALLSITE_NODE = 128 };
 
 struct spw_callsite_words {
-    struct spw_callsite_facts facts; /* its pointers lead into the struct, or to what stays */
+    struct spw_callsite_facts facts; /* points into this struct, or to memory that is never freed */
     struct spw_python_frame python[SPW_CALLSITE_PYTHON];
     struct spw_native_frame native[SPW_CALLSITE_NATIVE];
     char node[SPW_CALLSITE_NODE];
 };
 
-/* Puts a site into words, as `spillway sites` prints it: without the libraries at the inner end
- * that only hand a request on, and without native frames where Python frames tell the rest. With
- * `native` unset native frames and the node are left out. Process and rank are the caller's to add.
- * Not to be called with a lock held. */
+/* Describes a site as `spillway sites` prints it: without the libraries at the inner end that only
+ * pass a request on, and without the native frames outside of the Python interpreter. With `native`
+ * false, native frames and the autograd node are left out. The caller adds process and rank. Must
+ * not be called with a lock held. */
 void spw_callsite_describe(const struct spw_callsite *site, bool native,
                            struct spw_callsite_words *ret_words);
 
-/* The place of a call by its return address, which may be behind the end of the function. */
-static inline uintptr_t spw_callsite_call(uint64_t address)
-{
-    return (uintptr_t)address - 1;
-}
-
-/* The innermost native frame that says something: libraries that only hand a request on to the
- * driver, the CUDA runtime and PyTorch's allocator, are skipped. */
+/* Index of the innermost native frame worth showing. Frames of spillway, the driver, the CUDA
+ * runtime and PyTorch's allocator are skipped: they only pass the request on. 0 if all are. */
 int spw_callsite_first_frame(const struct spw_callsite *site);
 
-/* Whether a function of this name runs Python code: the Python frames tell what is outside. */
+/* Returns true for the function of CPython that runs Python code. Native frames outside of it are
+ * not shown, because the Python frames say more. */
 bool spw_callsite_is_interpreter(const char *symbol);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The label as far as it is written. */
+/* A label that is being written. */
 struct label {
     char *text;
     size_t capacity;
@@ -35,7 +35,7 @@ static const char *last_part(const char *path)
     return path == NULL ? "?" : slash != NULL ? slash + 1 : path;
 }
 
-/* Frames of installed packages are not what the user can change. */
+/* The user cannot change the code of installed packages. */
 static bool is_installed(const struct spw_python_frame *frame)
 {
     return frame->file == NULL || strstr(frame->file, "/site-packages/") != NULL ||

@@ -1,5 +1,5 @@
-/* Where CPython keeps what a stack walk needs: byte offsets by version, for 64-bit builds with the
- * GIL and without Py_DEBUG. Constant data. */
+/* Layout of the structs of CPython that a stack walk reads: byte offsets by version, for 64-bit
+ * builds with the GIL and without Py_DEBUG. Constant data. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "callsite/line.h"
 
-/* How a frame tells the instruction it is at. */
+/* The form in which a frame stores its current instruction. */
 enum spw_python_at {
     SPW_PYTHON_BYTES,   /* an int: bytes into the code */
     SPW_PYTHON_UNITS,   /* an int: units of two bytes */
@@ -17,16 +17,16 @@ enum spw_python_at {
 
 struct spw_python_layout {
     int minor; /* of version 3 */
-    /* thread state -> the innermost frame, over a struct in between where there is one */
+    /* from the thread state to the innermost frame; some versions have a struct in between */
     uint16_t thread_cframe; /* 0: none in between */
-    uint16_t thread_frame;  /* in the thread state, or in what stands in between */
-    uint16_t thread_native; /* the kernel's number of the thread; 0: not known */
+    uint16_t thread_frame;  /* in the struct in between, or else in the thread state */
+    uint16_t thread_native; /* the thread's TID; 0: not stored */
     /* frame */
     uint16_t frame_code;
     uint16_t frame_previous;
     uint16_t frame_at;
     uint16_t frame_owner; /* a char; 0: none */
-    uint16_t frame_bytes; /* as much of it as is looked at */
+    uint16_t frame_bytes; /* size of the part that is read */
     enum spw_python_at at;
     bool tagged; /* bit 0 of the code field is not part of the address */
     /* code object */
@@ -41,19 +41,19 @@ struct spw_python_layout {
     uint16_t text_compact;
 };
 
-/* Of every version the same. */
+/* Offsets that are equal in every version. */
 enum {
     SPW_PYTHON_TYPE = 8,          /* object -> its type */
     SPW_PYTHON_SIZE = 16,         /* text, bytes -> length */
-    SPW_PYTHON_TEXT_HASH = 24,    /* text -> hash of its content, -1 when not known */
+    SPW_PYTHON_TEXT_HASH = 24,    /* text -> hash of its content; -1: not computed yet */
     SPW_PYTHON_TEXT_STATE = 32,   /* text -> how it is stored */
     SPW_PYTHON_BYTES_DATA = 32,   /* bytes -> data */
     SPW_PYTHON_TYPE_BASIC = 32,   /* type -> size of an instance */
     SPW_PYTHON_TYPE_MEMBERS = 240 /* type -> table of members */
 };
 
-/* The first owner of frames that are the interpreter's own, not of a function. */
+/* Frames with this owner or a higher one are the interpreter's own, not of a function. */
 enum { SPW_PYTHON_OWNER_INTERNAL = 3 };
 
-/* The layout of CPython 3.`minor`; NULL when it is not known. */
+/* The layout of CPython 3.`minor`; NULL for a version that is not supported. */
 const struct spw_python_layout *spw_callsite_python_layout_of(int minor);

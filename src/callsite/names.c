@@ -1,10 +1,10 @@
 #include "callsite/names.h"
 
-#include "callsite/facts.h"
 #include "common/demangle.h"
 #include "common/hash.h"
 #include "common/lock.h"
 #include "callsite/symbols.h"
+#include "callsite/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static struct {
     size_t used;
 } known;
 
-/* Caller holds the lock, as in what follows. */
+/* The caller of this and the following functions holds the lock. */
 static struct slot *find(uintptr_t address)
 {
     size_t slot = (size_t)(spw_hash_mix(0, address) >> 16) & (SLOTS - 1);

@@ -59,7 +59,7 @@ static void *open_beside(void)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Learns where this object lies. */
+/* Finds the addresses of this object. */
 static int visit(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct unwinder *found = context;
@@ -131,7 +131,7 @@ void spw_callsite_native_open(void)
     unwind = found;
     atomic_store_explicit(&state, there ? OPEN : MISSING, memory_order_release);
     if (!there) {
-        spw_say("call sites: " LIBRARY " is not found; native frames are missing");
+        spw_log_always("call sites: " LIBRARY " is not found; native frames are missing");
     }
 }
 
@@ -164,7 +164,7 @@ int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut)
     return count;
 }
 
-/* ---- proving ---- */
+/* ---- guarding ---- */
 
 #if defined(__x86_64__)
 
@@ -188,8 +188,8 @@ static bool read_step(unw_cursor_t *cursor, struct step *ret_step)
            unwind.is_signal_frame(cursor) <= 0;
 }
 
-/* Where the present frame's frame pointer was saved: on the stack, or, when nobody changed it, at
- * the bottom. 0 when it cannot be told. */
+/* The address where the current frame saved its caller's frame pointer: on the stack, or, when no
+ * function has changed the register, in the frame at the bottom. 0 when it is not known. */
 static uintptr_t saved_frame_pointer(unw_cursor_t *cursor, uintptr_t bottom)
 {
     unw_save_loc_t saved;
@@ -200,10 +200,10 @@ static uintptr_t saved_frame_pointer(unw_cursor_t *cursor, uintptr_t bottom)
     return saved.type == UNW_SLT_MEMORY && saved.u.addr > bottom ? saved.u.addr : bottom;
 }
 
-/* Whether the place of the outer frame may depend on the inner one's frame pointer: by the rule of
- * functions that keep one, or by that of functions that align their stack and keep the address of
- * their caller's part below it. Elsewhere the register holds anything and says nothing. */
-static bool depends_on_pointer(struct spw_proof *proof, const struct step *inner,
+/* Returns true when the unwinder may have found the outer frame by the inner one's frame pointer.
+ * There are two such cases: the function keeps a frame pointer, or it aligns its stack and stores
+ * its caller's stack address below. In all other functions the register is general-purpose. */
+static bool depends_on_pointer(struct spw_callsite_guard *guard, const struct step *inner,
                                const struct step *outer)
 {
     uintptr_t kept = inner->frame_pointer - sizeof(uint64_t);
@@ -215,12 +215,12 @@ static bool depends_on_pointer(struct spw_proof *proof, const struct step *inner
         kept % sizeof(uint64_t) != 0 || word_at(kept) != outer->stack) {
         return false;
     }
-    spw_callsite_guard_add(proof, kept, outer->stack);
+    spw_callsite_guard_add(guard, kept, outer->stack);
     return true;
 }
 
-/* Adds what leads from one frame to the next outer one. */
-static bool add_link(struct spw_proof *proof, uintptr_t saved, const struct step *inner,
+/* Guards the words that lead from one frame to the next outer one. */
+static bool add_link(struct spw_callsite_guard *guard, uintptr_t saved, const struct step *inner,
                      const struct step *outer)
 {
     uintptr_t returns = outer->stack - sizeof(uint64_t);
@@ -228,13 +228,13 @@ static bool add_link(struct spw_proof *proof, uintptr_t saved, const struct step
     if (outer->stack <= inner->stack || word_at(returns) != outer->address) {
         return false;
     }
-    if (depends_on_pointer(proof, inner, outer)) {
+    if (depends_on_pointer(guard, inner, outer)) {
         if (saved == 0 || word_at(saved) != inner->frame_pointer) {
             return false;
         }
-        spw_callsite_guard_add(proof, saved, inner->frame_pointer);
+        spw_callsite_guard_add(guard, saved, inner->frame_pointer);
     }
-    spw_callsite_guard_add(proof, returns, outer->address);
+    spw_callsite_guard_add(guard, returns, outer->address);
     return true;
 }
 
@@ -252,7 +252,8 @@ static bool step_to_bottom(unw_cursor_t *cursor, uintptr_t frame, struct step *r
     return false;
 }
 
-static bool prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses, int count)
+static bool add_guard(struct spw_callsite_guard *guard, uintptr_t frame, const uint64_t *addresses,
+                      int count)
 {
     unw_context_t context;
     unw_cursor_t cursor;
@@ -263,7 +264,7 @@ static bool prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addr
         !step_to_bottom(&cursor, frame, &step)) {
         return false;
     }
-    spw_callsite_guard_add(proof, frame + sizeof(uint64_t), word_at(frame + sizeof(uint64_t)));
+    spw_callsite_guard_add(guard, frame + sizeof(uint64_t), word_at(frame + sizeof(uint64_t)));
     for (;;) {
         uintptr_t saved;
 
@@ -279,28 +280,28 @@ static bool prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addr
         inner = step;
         saved = saved_frame_pointer(&cursor, frame);
         if (unwind.step(&cursor) <= 0 || !read_step(&cursor, &step) ||
-            !add_link(proof, saved, &inner, &step)) {
+            !add_link(guard, saved, &inner, &step)) {
             return false;
         }
     }
 }
 
-void spw_callsite_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
-                               int count)
+void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame,
+                               const uint64_t *addresses, int count)
 {
     if (unwind.get_context == NULL || unwind.init_local == NULL || unwind.step == NULL ||
         unwind.get_reg == NULL || unwind.get_save_loc == NULL || unwind.is_signal_frame == NULL ||
-        count == 0 || !prove(proof, frame, addresses, count)) {
-        proof->broken = true;
+        count == 0 || !add_guard(guard, frame, addresses, count)) {
+        guard->broken = true;
     }
 }
 
 #else
 
-void spw_callsite_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
-                               int count)
+void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame,
+                               const uint64_t *addresses, int count)
 {
-    proof->broken = true; /* every stack is walked here */
+    guard->broken = true; /* every stack is walked here */
 }
 
 #endif

@@ -1,9 +1,8 @@
 /* Native stacks of the calling thread, by libunwind.
  *
- * libunwind is opened at first use, beside this object (lib/) or from the system, and never linked:
- * as a dependency of a preloaded object it would stand in front of the C++ exception machinery of
- * the whole process. Locking: opening takes no lock while it asks the dynamic loader, and may be
- * done by several threads at once; the rest needs none. */
+ * libunwind is opened with dlopen at first use, from lib/ beside this object or from the system. It
+ * is never linked: as a dependency of a preloaded object it would replace the C++ exception
+ * machinery of the whole process. Locking: none. Several threads may open it at once. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,17 +10,18 @@
 
 #include "callsite/stack_cache.h"
 
-/* Opens libunwind, once; without it, which is said once, every native stack is empty. Not to be
- * called with a lock held. */
+/* Opens libunwind, once. If it is missing, one line says so and all native stacks are empty. Must
+ * not be called with a lock held, because it calls the dynamic loader. */
 void spw_callsite_native_open(void);
 
-/* The return addresses of the calling thread, innermost first, without the frames of this object
- * at the inner end. Returns their number, at most `most`; *ret_cut: there were more. */
+/* Writes the return addresses of the calling thread, innermost first, without this object's own
+ * frames at the inner end. Returns their number, at most `most`; *ret_cut says that there were
+ * more. */
 int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut);
 
-/* Adds to a proof what makes the stack outside of `frame` what it is: the frame address of a
- * function of this object that is running, and the caller's of this one. `addresses` is what
- * spw_callsite_native_walk gave, called by the same function. What cannot be proved breaks the
- * proof. */
-void spw_callsite_native_prove(struct spw_proof *proof, uintptr_t frame, const uint64_t *addresses,
-                               int count);
+/* Adds to `guard` the words that identify the stack outside of `frame`, the frame address of a
+ * running function of this object whose caller is not of this object. `addresses` is the result of
+ * spw_callsite_native_walk, called by that function. A stack that cannot be guarded marks the guard
+ * as broken. */
+void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame,
+                               const uint64_t *addresses, int count);

@@ -1,5 +1,6 @@
 #include "callsite/python.h"
 
+#include "callsite/python_check.h"
 #include "common/log.h"
 
 #include <dlfcn.h>
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The interpreter of this process. Threads that look at the same time find the same. */
+/* The interpreter of this process. Threads that search at the same time find the same values. */
 static struct {
     _Atomic int state;
     struct spw_python python;
@@ -33,12 +34,12 @@ static void *find(const char *name)
 
 static void switch_off(const char *version, const char *why)
 {
-    spw_say("call sites: Python %.40s cannot be read (%s); sites are native frames only", version,
-            why);
+    spw_log_always("call sites: Python %.40s cannot be read (%s); sites are native frames only",
+                   version, why);
     atomic_store(&process.state, OFF);
 }
 
-/* Fills in what is known of an interpreter that is there. */
+/* Looks up the interpreter's functions and types, and its layout by version. */
 static void meet(void)
 {
     const char *(*get_version)(void) = (const char *(*)(void))(uintptr_t)find("Py_GetVersion");
@@ -82,7 +83,7 @@ static void look_for(void)
     }
 }
 
-/* The first stack with frames decides whether this interpreter can be read. */
+/* Checks the interpreter on the first stack that has frames. */
 static void check(uintptr_t thread)
 {
     int unchecked = UNCHECKED;

@@ -1,5 +1,6 @@
+#include "callsite/python_check.h"
+
 #include "common/safe_read.h"
-#include "callsite/python.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,7 +20,7 @@ static bool is_instance(uintptr_t object, uintptr_t type)
     return peek_pointer(object + SPW_PYTHON_TYPE, &found) && found == type;
 }
 
-/* ---- the types tell where members are ---- */
+/* ---- offsets by the types' own tables ---- */
 
 /* An entry of a type's table of members. */
 struct member {
@@ -32,7 +33,7 @@ struct member {
     uintptr_t help;
 };
 
-/* The offset of a member by the type itself; -1 when it lists none of this name. */
+/* The offset of a member according to the type; -1 when the type lists no such member. */
 static intptr_t member_offset(uintptr_t type, const char *name)
 {
     enum { MEMBERS_MOST = 64 };
@@ -78,7 +79,7 @@ static const char *check_type(const struct spw_python *python)
 
 /* ---- a stack ---- */
 
-/* A copy of a text object must be readable, and look like a name. */
+/* The text object must be readable and contain no control characters. Works on a copy. */
 static bool check_text(const struct spw_python *python, uintptr_t text)
 {
     struct {
@@ -129,7 +130,7 @@ static bool check_code(const struct spw_python *python, uintptr_t code, int at)
            check_text(python, name) && check_line(python, code, at);
 }
 
-/* The copy of one frame: counts it when it is of a function. */
+/* Checks a copy of one frame and counts it if it belongs to a function. */
 static const char *check_frame(const struct spw_python *python, const unsigned char *copy,
                                int *frames)
 {

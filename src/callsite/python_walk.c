@@ -1,5 +1,6 @@
+#include "callsite/python_walk.h"
+
 #include "common/hash.h"
-#include "callsite/python.h"
 
 enum {
     KEY_FRAMES = 6,
@@ -24,7 +25,7 @@ static uint64_t word_at(uintptr_t address)
 
 /* ---- the walk ---- */
 
-/* What holds the pointer to the innermost frame. */
+/* The address of the pointer to the innermost frame. */
 static uintptr_t top_of(const struct spw_python_layout *layout, uintptr_t thread)
 {
     uintptr_t holder =
@@ -40,8 +41,8 @@ static uintptr_t first_frame(const struct spw_python_layout *layout, uintptr_t t
     return top == 0 ? 0 : pointer_at(top);
 }
 
-/* The code object of a frame of a function; 0 for the interpreter's own frames, and for one that
- * has not begun yet. */
+/* The code object of a frame. 0 for the interpreter's own frames, and for a frame that has not run
+ * its first instruction. */
 static uintptr_t code_of(const struct spw_python *python, uintptr_t frame, int *ret_at)
 {
     const struct spw_python_layout *layout = python->layout;
@@ -129,8 +130,8 @@ static uint32_t character(const void *data, unsigned size, size_t index)
     }
 }
 
-/* Writes one character in UTF-8 and returns the bytes. Lone halves of a pair are written as they
- * are; who reads them replaces them. */
+/* Writes one character as UTF-8 and returns its length. Half of a surrogate pair is written as it
+ * is; the JSON writer replaces it. */
 static size_t encode(uint32_t code, char *to)
 {
     if (code < 0x80) {
@@ -229,12 +230,12 @@ int spw_callsite_python_lines(const struct spw_python *python, const struct spw_
     return count;
 }
 
-/* ---- proving ---- */
+/* ---- guarding ---- */
 
-/* A text object is the same when its hash is, which is of its content; one that nobody has hashed
- * yet is compared in full. */
-static void prove_text(const struct spw_python *python, uintptr_t text, struct spw_strings *strings,
-                       struct spw_proof *proof)
+/* Python hashes the content of a text, so equal hashes mean equal texts. A text that has not been
+ * hashed yet is compared byte by byte. */
+static void guard_text(const struct spw_python *python, uintptr_t text, struct spw_strings *strings,
+                       struct spw_callsite_guard *guard)
 {
     const uint64_t not_known = UINT64_MAX;
     uint64_t hash = word_at(text + SPW_PYTHON_TEXT_HASH);
@@ -243,9 +244,9 @@ static void prove_text(const struct spw_python *python, uintptr_t text, struct s
     unsigned size = 0;
     uint32_t copy;
 
-    spw_callsite_guard_add(proof, text + SPW_PYTHON_SIZE, word_at(text + SPW_PYTHON_SIZE));
+    spw_callsite_guard_add(guard, text + SPW_PYTHON_SIZE, word_at(text + SPW_PYTHON_SIZE));
     if (hash != not_known) {
-        spw_callsite_guard_add(proof, text + SPW_PYTHON_TEXT_HASH, hash);
+        spw_callsite_guard_add(guard, text + SPW_PYTHON_TEXT_HASH, hash);
         return;
     }
     data = characters(python->layout, text, &count, &size);
@@ -253,12 +254,12 @@ static void prove_text(const struct spw_python *python, uintptr_t text, struct s
                ? 0
                : spw_callsite_strings_intern(strings, data, count * size);
     spw_callsite_guard_add_text(
-        proof, data, copy == 0 ? NULL : spw_callsite_strings_text(strings, copy), count * size);
+        guard, data, copy == 0 ? NULL : spw_callsite_strings_text(strings, copy), count * size);
 }
 
-/* As much of the line table as the line depends on. */
-static void prove_table(const struct spw_python *python, const struct spw_python_step *frame,
-                        struct spw_strings *strings, struct spw_proof *proof)
+/* Guards the part of the line table that the line depends on. */
+static void guard_table(const struct spw_python *python, const struct spw_python_step *frame,
+                        struct spw_strings *strings, struct spw_callsite_guard *guard)
 {
     uintptr_t table = pointer_at(frame->code + python->layout->code_table);
     uintptr_t data = table + SPW_PYTHON_BYTES_DATA;
@@ -269,35 +270,35 @@ static void prove_table(const struct spw_python *python, const struct spw_python
     if (used == 0) {
         return; /* no line was told */
     }
-    spw_callsite_guard_add(proof, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
+    spw_callsite_guard_add(guard, table + SPW_PYTHON_SIZE, word_at(table + SPW_PYTHON_SIZE));
     copy = spw_callsite_strings_intern(strings, (const void *)data, used);
-    spw_callsite_guard_add_text(proof, (const void *)data,
+    spw_callsite_guard_add_text(guard, (const void *)data,
                                 copy == 0 ? NULL : spw_callsite_strings_text(strings, copy), used);
 }
 
-/* Code objects come and go, and others take their place: the address alone proves nothing. */
-static void prove_code(const struct spw_python *python, const struct spw_python_step *frame,
+/* A code object can be freed and another allocated at its address: its content must be guarded. */
+static void guard_code(const struct spw_python *python, const struct spw_python_step *frame,
                        uintptr_t known_filename, struct spw_strings *strings,
-                       struct spw_proof *proof)
+                       struct spw_callsite_guard *guard)
 {
     const struct spw_python_layout *layout = python->layout;
     uintptr_t first_line = (frame->code + layout->code_first_line) & ~(uintptr_t)7;
     uintptr_t filename = pointer_at(frame->code + layout->code_filename);
     uintptr_t name = pointer_at(frame->code + layout->code_name);
 
-    spw_callsite_guard_add(proof, first_line, word_at(first_line));
-    spw_callsite_guard_add(proof, frame->code + layout->code_filename, filename);
-    spw_callsite_guard_add(proof, frame->code + layout->code_name, name);
-    spw_callsite_guard_add(proof, frame->code + layout->code_table,
+    spw_callsite_guard_add(guard, first_line, word_at(first_line));
+    spw_callsite_guard_add(guard, frame->code + layout->code_filename, filename);
+    spw_callsite_guard_add(guard, frame->code + layout->code_name, name);
+    spw_callsite_guard_add(guard, frame->code + layout->code_table,
                            pointer_at(frame->code + layout->code_table));
     if (filename != known_filename) {
-        prove_text(python, filename, strings, proof);
+        guard_text(python, filename, strings, guard);
     }
-    prove_text(python, name, strings, proof);
-    prove_table(python, frame, strings, proof);
+    guard_text(python, name, strings, guard);
+    guard_table(python, frame, strings, guard);
 }
 
-/* Whether the same instruction of the same code object stands further in: it is proved there. */
+/* Returns true when an inner frame is at the same instruction, and so is guarded already. */
 static bool is_repeated(const struct spw_python_stack *stack, int index)
 {
     for (int i = 0; i < index; i++) {
@@ -309,16 +310,16 @@ static bool is_repeated(const struct spw_python_stack *stack, int index)
     return false;
 }
 
-void spw_callsite_python_prove(const struct spw_python *python, uintptr_t thread,
+void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread,
                                const struct spw_python_stack *stack, struct spw_strings *strings,
-                               struct spw_proof *proof)
+                               struct spw_callsite_guard *guard)
 {
     const struct spw_python_layout *layout = python->layout;
     uintptr_t last_filename = 0;
     uintptr_t link = top_of(layout, thread);
 
     if (layout->thread_cframe != 0) {
-        spw_callsite_guard_add(proof, thread + layout->thread_cframe,
+        spw_callsite_guard_add(guard, thread + layout->thread_cframe,
                                pointer_at(thread + layout->thread_cframe));
     }
     if (link == 0) {
@@ -327,18 +328,18 @@ void spw_callsite_python_prove(const struct spw_python *python, uintptr_t thread
     for (int i = 0; i < stack->count; i++) {
         const struct spw_python_step *frame = &stack->frames[i];
 
-        spw_callsite_guard_add(proof, link, frame->frame);
-        spw_callsite_guard_add(proof, frame->frame + layout->frame_code,
+        spw_callsite_guard_add(guard, link, frame->frame);
+        spw_callsite_guard_add(guard, frame->frame + layout->frame_code,
                                word_at(frame->frame + layout->frame_code));
-        spw_callsite_guard_add(proof, frame->frame + layout->frame_at,
+        spw_callsite_guard_add(guard, frame->frame + layout->frame_at,
                                word_at(frame->frame + layout->frame_at));
         if (frame->code != 0 && !is_repeated(stack, i)) {
-            prove_code(python, frame, last_filename, strings, proof);
+            guard_code(python, frame, last_filename, strings, guard);
             last_filename = pointer_at(frame->code + layout->code_filename);
         }
         link = frame->frame + layout->frame_previous;
     }
     if (!stack->cut) {
-        spw_callsite_guard_add(proof, link, 0);
+        spw_callsite_guard_add(guard, link, 0);
     }
 }

@@ -9,7 +9,7 @@
 
 enum { SYMBOLS_MOST = 200 * SPW_CALLSITE_NATIVE, NAME_MOST = 1024 };
 
-/* A site on a device, and what it is chosen by. */
+/* A site on a device. Sites with the largest weights are listed. */
 struct choice {
     uint32_t site;
     int device;
@@ -27,8 +27,8 @@ struct report {
 
 /* ---- choosing ---- */
 
-/* What a site is worth naming for: what it held at the peak or holds now, else what it ever held.
- */
+/* The weight of a site: the bytes that it held at the device's peak or holds now. Sites that held
+ * nothing then come after all others, by their own peak. */
 static uint64_t weight_of(const struct spw_charges *charges, uint32_t site)
 {
     const struct spw_charge *charge = &charges->sites[site];
@@ -138,8 +138,8 @@ static void put_frame(struct spw_writer *writer, uint64_t address, const char *n
     spw_write(writer, "}");
 }
 
-/* The frames as far out as the interpreter, if the Python frames tell the rest; and the innermost
- * node of autograd among all, or else what autograd does between nodes. */
+/* Writes the native frames, up to the interpreter if there are Python frames, and the autograd
+ * node: the innermost one of all frames, or else the innermost step between nodes. */
 static void put_native(struct spw_writer *writer, const struct report *report,
                        const struct spw_callsite *site)
 {
@@ -215,8 +215,7 @@ static void put_site(struct spw_writer *writer, const struct report *report, str
     spw_write(writer, "}");
 }
 
-/* What the sites of a device that were not chosen have in common: a device that has some gets an
- * entry without a number. */
+/* Sums up the sites of a device that are not listed. Returns false when there are none. */
 static bool sum_rest(const struct report *report, int device, uint64_t *ret_sites,
                      struct figures *ret_sum)
 {
@@ -267,7 +266,7 @@ static void put_rest(struct spw_writer *writer, const struct report *report)
     }
 }
 
-/* The build of every object that a frame is in, for whoever looks up symbols later. */
+/* Writes the build ID of every object with a frame in it, for later symbol look-up. */
 static void put_modules(struct spw_writer *writer, const struct report *report)
 {
     const struct spw_module *last = NULL;

@@ -54,7 +54,7 @@ bool spw_callsite_shm_init(struct spw_callsite_shm *share, uint32_t devices,
     share->magic = SPW_CALLSITE_SHM_MAGIC;
     share->version = SPW_CALLSITE_SHM_VERSION;
     share->bytes = sizeof(*share);
-    share->devices = devices < SPW_CALLSITE_SHM_DEVICES ? devices : SPW_CALLSITE_SHM_DEVICES;
+    share->devices = devices < SPW_DEVICES_MAX ? devices : SPW_DEVICES_MAX;
     for (uint32_t i = 0; i < share->devices; i++) {
         share->charges[i].sites = share->held[i];
     }
@@ -184,7 +184,7 @@ bool spw_callsite_shm_read(struct spw_callsite_shm *share,
     size_t end = 0;
 
     if (share->magic != SPW_CALLSITE_SHM_MAGIC || share->version != SPW_CALLSITE_SHM_VERSION ||
-        share->bytes != sizeof(*share) || share->devices > SPW_CALLSITE_SHM_DEVICES) {
+        share->bytes != sizeof(*share) || share->devices > SPW_DEVICES_MAX) {
         return false;
     }
     share->texts[SPW_CALLSITE_SHM_TEXTS - 1] = '\0';

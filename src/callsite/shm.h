@@ -1,12 +1,12 @@
-/* The call sites of a process as others see them: in shared memory, for a viewer, and for the
- * launcher when the process has died.
+/* The call sites of a process in shared memory: for a viewer, and for the launcher when the process
+ * has died.
  *
- * The process keeps its sites in tables of its own (table.h, strings.h, modules.h) and copies what
- * is new behind what is here; only the charges live here alone. So nothing here is read on the way
- * of an allocation but a site's charge. What is here never changes once `count` tells of it.
+ * The process keeps its sites in private tables (table.h, strings.h, modules.h) and appends copies
+ * of new ones here; only the charges exist here alone. So an allocation touches nothing here except
+ * its site's charge. An entry never changes once `count` includes it.
  *
- * Locking: publishing is done with the lock of capture.h; charges have the pools'. A reader trusts
- * nothing. Layout changes raise the version; readers refuse other versions. */
+ * Locking: publishing needs the lock of capture.h, charges the pools' locks. A reader trusts
+ * nothing that it reads. Layout changes raise the version; readers refuse other versions. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/devices.h"
 #include "pool/accounts.h"
 #include "callsite/modules.h"
 #include "callsite/strings.h"
@@ -21,11 +22,7 @@
 
 enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 1 };
 enum { SPW_CALLSITE_MOST = 16384 };
-enum {
-    SPW_CALLSITE_SHM_DEVICES = 64,
-    SPW_CALLSITE_SHM_TEXTS = 16 << 20,
-    SPW_CALLSITE_SHM_SITES = 32 << 20
-};
+enum { SPW_CALLSITE_SHM_TEXTS = 16 << 20, SPW_CALLSITE_SHM_SITES = 32 << 20 };
 
 struct spw_callsite_shm {
     uint32_t magic;
@@ -35,38 +32,36 @@ struct spw_callsite_shm {
     _Atomic uint32_t module_count;
     uint32_t texts_used;
     uint32_t devices;
-    struct spw_charges
-        charges[SPW_CALLSITE_SHM_DEVICES];   /* their pointers mean the writer's addresses */
-    uint32_t apis[SPW_CALLSITE_MOST + 1];    /* by site, texts */
-    uint32_t offsets[SPW_CALLSITE_MOST + 1]; /* by site, in units of 8 bytes */
+    struct spw_charges charges[SPW_DEVICES_MAX]; /* their pointers are addresses of the writer */
+    uint32_t apis[SPW_CALLSITE_MOST + 1];        /* by site, texts */
+    uint32_t offsets[SPW_CALLSITE_MOST + 1];     /* by site, in units of 8 bytes */
     struct spw_module modules[SPW_MODULE_MOST];
     char texts[SPW_CALLSITE_SHM_TEXTS];
     _Alignas(8) char sites[SPW_CALLSITE_SHM_SITES]; /* struct spw_callsite, whose `api` means
                                                        nothing here */
-    struct spw_charge held[SPW_CALLSITE_SHM_DEVICES][SPW_CALLSITE_MOST + 1];
+    struct spw_charge held[SPW_DEVICES_MAX][SPW_CALLSITE_MOST + 1];
 };
 
-/* How the memory of a share is made writable; see spw_stats_shm_back. */
+/* Makes a part of the shared memory writable; see spw_stats_shm_back. */
 typedef bool spw_callsite_shm_back(const void *from, size_t bytes);
 
-/* Begins a share in `share`, zeroed memory, for the first `devices` devices: every charge is 0. In
- * a child after fork too, with `back` NULL: everything is writable. False when it cannot be
- * written.
- */
+/* Sets up `share`, which is zeroed memory, for the first `devices` devices: every charge is 0. Also
+ * used in a child after fork, with `back` NULL: then all of it is writable already. Returns false
+ * when the memory cannot be made writable. */
 bool spw_callsite_shm_init(struct spw_callsite_shm *share, uint32_t devices,
                            spw_callsite_shm_back *back);
 
-/* Makes room for one more site than `known`, before its number is given to anybody: without it the
- * site is charged to number 0, for good. */
+/* Makes the charge of one more site than `known` writable, before anybody gets its number. If that
+ * fails, the site is charged to number 0 for good. */
 void spw_callsite_shm_expect(struct spw_callsite_shm *share, uint32_t known);
 
-/* Copies what is new. Interns the names of functions called. */
+/* Copies new sites, strings and modules. Interns the names of the called functions. */
 void spw_callsite_shm_publish(struct spw_callsite_shm *share,
                               const struct spw_callsite_table *sites, struct spw_strings *strings);
 
-/* Makes tables of another process's share, a private copy that may be written: sites and charges
- * become what they are in that process. Return addresses are passed through `move`, which leads
- * them to where this process has the same code. False when it is no share of this version. */
+/* Builds tables from another process's memory, given as a private copy that may be written: sites
+ * and charges are then as in that process. `move` translates each return address to where this
+ * process has the same code. Returns false when the memory is not valid or of another version. */
 bool spw_callsite_shm_read(struct spw_callsite_shm *share,
                            uint64_t (*move)(uint64_t address, void *context), void *context,
                            struct spw_callsite_table *ret_sites, struct spw_strings *ret_strings);

@@ -5,15 +5,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-bool spw_callsite_guard_holds(const struct spw_proof *proof)
+bool spw_callsite_guard_holds(const struct spw_callsite_guard *guard)
 {
-    for (unsigned i = 0; i < proof->word_count; i++) {
-        if (*proof->words[i].at != proof->words[i].value) {
+    for (unsigned i = 0; i < guard->word_count; i++) {
+        if (*guard->words[i].at != guard->words[i].value) {
             return false;
         }
     }
-    for (unsigned i = 0; i < proof->text_count; i++) {
-        const struct spw_proof_text *text = &proof->texts[i];
+    for (unsigned i = 0; i < guard->text_count; i++) {
+        const struct spw_callsite_guard_text *text = &guard->texts[i];
 
         if (memcmp(text->at, text->text, text->length) != 0) {
             return false;
@@ -22,31 +22,31 @@ bool spw_callsite_guard_holds(const struct spw_proof *proof)
     return true;
 }
 
-struct spw_proofs *spw_callsite_stack_cache_create(void)
+struct spw_callsite_stack_cache *spw_callsite_stack_cache_create(void)
 {
-    void *address = mmap(NULL, sizeof(struct spw_proofs), PROT_READ | PROT_WRITE,
+    void *address = mmap(NULL, sizeof(struct spw_callsite_stack_cache), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     return address == MAP_FAILED ? NULL : address;
 }
 
-void spw_callsite_stack_cache_destroy(struct spw_proofs *proofs)
+void spw_callsite_stack_cache_destroy(struct spw_callsite_stack_cache *cache)
 {
-    if (proofs != NULL) {
-        (void)munmap(proofs, sizeof(*proofs));
+    if (cache != NULL) {
+        (void)munmap(cache, sizeof(*cache));
     }
 }
 
 static size_t set_of(uint64_t key)
 {
-    return key >> 32 & (SPW_PROOF_SETS - 1);
+    return key >> 32 & (SPW_STACK_CACHE_SETS - 1);
 }
 
-uint32_t spw_callsite_stack_cache_find(const struct spw_proofs *proofs, uint64_t key)
+uint32_t spw_callsite_stack_cache_find(const struct spw_callsite_stack_cache *cache, uint64_t key)
 {
-    const struct spw_proof *set = proofs->proofs[set_of(key)];
+    const struct spw_callsite_guard *set = cache->guards[set_of(key)];
 
-    for (int way = 0; way < SPW_PROOF_WAYS; way++) {
+    for (int way = 0; way < SPW_STACK_CACHE_WAYS; way++) {
         if (set[way].key == key && spw_callsite_guard_holds(&set[way])) {
             return set[way].site;
         }
@@ -54,10 +54,11 @@ uint32_t spw_callsite_stack_cache_find(const struct spw_proofs *proofs, uint64_t
     return 0;
 }
 
-bool spw_callsite_stack_cache_again(struct spw_proofs *proofs, uint64_t key, uint32_t site)
+bool spw_callsite_stack_cache_again(struct spw_callsite_stack_cache *cache, uint64_t key,
+                                    uint32_t site)
 {
     uint64_t hash = spw_hash_mix(key, site);
-    uint32_t *seen = &proofs->seen[hash & (SPW_PROOF_SEEN - 1)];
+    uint32_t *seen = &cache->seen[hash & (SPW_STACK_CACHE_SEEN - 1)];
     uint32_t mark = (uint32_t)(hash >> 32) | 1;
 
     if (*seen == mark) {
@@ -68,16 +69,17 @@ bool spw_callsite_stack_cache_again(struct spw_proofs *proofs, uint64_t key, uin
     return false;
 }
 
-struct spw_proof *spw_callsite_stack_cache_place(struct spw_proofs *proofs, uint64_t key)
+struct spw_callsite_guard *spw_callsite_stack_cache_place(struct spw_callsite_stack_cache *cache,
+                                                          uint64_t key)
 {
     size_t set = set_of(key);
-    struct spw_proof *proof = &proofs->proofs[set][proofs->next[set]];
+    struct spw_callsite_guard *guard = &cache->guards[set][cache->next[set]];
 
-    proofs->next[set] = (uint8_t)((proofs->next[set] + 1) % SPW_PROOF_WAYS);
-    proof->key = 0;
-    proof->site = 0;
-    proof->word_count = 0;
-    proof->text_count = 0;
-    proof->broken = false;
-    return proof;
+    cache->next[set] = (uint8_t)((cache->next[set] + 1) % SPW_STACK_CACHE_WAYS);
+    guard->key = 0;
+    guard->site = 0;
+    guard->word_count = 0;
+    guard->text_count = 0;
+    guard->broken = false;
+    return guard;
 }

@@ -1,9 +1,8 @@
-/* Interned strings: each text is kept once, for good, and named by a small number.
+/* Interned strings: each text is stored once, for good, and has a small number.
  *
- * Bounded: when the space is used up, what is new becomes the empty text. Nothing ever moves or
- * goes, so a number and a text stay valid as long as the process (or the object) lives.
- * Locking: adding is the caller's to serialise; spw_callsite_strings_text takes no lock and may run
- * beside it. */
+ * Bounded: when the space is used up, new texts become the empty one. Nothing moves or is freed, so
+ * numbers and texts stay valid for the life of the process. Locking: the caller serialises
+ * interning; spw_callsite_strings_text takes no lock and may run at the same time. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +10,7 @@
 #include <stdint.h>
 
 struct spw_strings {
-    char *base;        /* of the texts; each is preceded by its length */
+    char *base;        /* the texts; a length stands before each */
     uint32_t *slots;   /* numbers, by hash; 0 is free */
     uint32_t used;     /* bytes */
     uint32_t capacity; /* bytes */
@@ -19,13 +18,13 @@ struct spw_strings {
     uint32_t count;
 };
 
-/* Room for `bytes` of texts and `slots` of them (a power of two); pages are taken when they are
- * touched. False when the addresses cannot be had. */
+/* Reserves room for `bytes` of text and `slots` texts (a power of two). Memory is committed when it
+ * is touched. Returns false when no address space is available. */
 bool spw_callsite_strings_init(struct spw_strings *strings, uint32_t bytes, uint32_t slots);
 void spw_callsite_strings_fini(struct spw_strings *strings);
 
-/* The number of a text of `length` bytes, which need not be text; 0 for the empty one, and for a
- * new one without room. */
+/* Returns the number of `length` bytes, which may be any bytes. 0 is the empty text, and a new text
+ * for which there is no room. */
 uint32_t spw_callsite_strings_intern(struct spw_strings *strings, const void *text, size_t length);
 
 /* The text of a number, terminated with a zero byte. */

@@ -1,8 +1,8 @@
 /* Names of functions by address, from the symbols that loaded objects export.
  *
- * Many addresses at once: one pass over each object's symbols names all of them, so that no index
- * has to be kept. The objects' memory is read with care, for they may have gone. No allocation, no
- * lock, no call of the dynamic loader. */
+ * Many addresses are looked up together, in one pass over each object's symbols, so that no index
+ * is kept. Reads of the objects' memory cannot fault, since objects may be unloaded meanwhile. No
+ * allocation, no lock, no call of the dynamic loader. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +31,8 @@ const struct spw_symbol *spw_callsite_symbols_find(const struct spw_symbol *symb
 /* Copies the name of a symbol, cut at `capacity`; "" when it is not known. */
 void spw_callsite_symbol_text(const struct spw_symbol *symbol, char *ret_text, size_t capacity);
 
-/* What of PyTorch's autograd a mangled name is: the node, AddmmBackward0, whose apply() it is
- * (*ret_apply), or a step between nodes, InputBuffer::add. False when it is neither. */
+/* Recognises functions of PyTorch's autograd by their mangled name: apply() of a node
+ * (*ret_apply is true, the name is AddmmBackward0), or a step between nodes (InputBuffer::add).
+ * Returns false for any other function. */
 bool spw_callsite_symbol_node(const char *mangled, bool *ret_apply, char *ret_node,
                               size_t capacity);

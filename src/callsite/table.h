@@ -1,9 +1,9 @@
-/* The table of sites: every stack that ever asked for memory, once, named by a small number.
+/* The table of call sites: every stack that asked for memory, stored once, with a small number.
  *
- * The whole stack identifies a site: entry by entry, not by a hash. Bounded: when it is full, new
- * stacks become site 0, which stands for "not known". Sites never move or go.
- * Locking: adding is the caller's to serialise; the other functions take no lock and may run
- * beside it. */
+ * Two stacks are the same site if all their entries are equal; hashes only speed up the search.
+ * Bounded: when the table is full, new stacks become site 0, "not known". Sites never move and are
+ * never removed. Locking: the caller serialises interning; the other functions take no lock and may
+ * run at the same time. */
 #pragma once
 
 #include <stdatomic.h>
@@ -20,10 +20,10 @@ struct spw_callsite_line {
     uint32_t line; /* 0: not known */
 };
 
-/* What a site is: both stacks from the innermost frame on. */
+/* A stack on its way into the table. Frames are innermost first. */
 struct spw_stack {
-    const char *api; /* the function that was called; static storage */
-    uint32_t thread; /* name of the thread, interned: its role */
+    const char *api; /* the function that the program called; static storage */
+    uint32_t thread; /* the thread's name, interned */
     uint16_t native_count;
     uint16_t python_count;
     bool cut;                             /* a stack has more frames than are kept */
@@ -31,7 +31,7 @@ struct spw_stack {
     struct spw_callsite_line python[SPW_CALLSITE_PYTHON];
 };
 
-/* The same as it is kept. */
+/* A stack in the table. */
 struct spw_callsite {
     uint64_t hash;
     const char *api;
@@ -39,7 +39,7 @@ struct spw_callsite {
     uint16_t native_count;
     uint16_t python_count;
     bool cut;
-    uint64_t native[]; /* then the Python frames */
+    uint64_t native[]; /* the Python frames follow: spw_callsite_lines */
 };
 
 struct spw_callsite_table {
@@ -52,8 +52,8 @@ struct spw_callsite_table {
     _Atomic uint64_t refused; /* stacks that found no room */
 };
 
-/* Room for `most` sites (a power of two) and `bytes` of them; pages are taken when they are
- * touched. False when the addresses cannot be had. */
+/* Reserves room for `most` sites (a power of two) and `bytes` of stacks. Memory is committed when
+ * it is touched. Returns false when no address space is available. */
 bool spw_callsite_table_init(struct spw_callsite_table *sites, uint32_t most, size_t bytes);
 void spw_callsite_table_fini(struct spw_callsite_table *sites);
 
@@ -64,7 +64,7 @@ uint32_t spw_callsite_table_intern(struct spw_callsite_table *sites, const struc
 const struct spw_callsite *spw_callsite_table_get(const struct spw_callsite_table *sites,
                                                   uint32_t number);
 
-/* How many sites there are; they are numbered from 1. */
+/* Number of sites. They are numbered from 1. */
 static inline uint32_t spw_callsite_table_count(const struct spw_callsite_table *sites)
 {
     return atomic_load_explicit(&sites->count, memory_order_acquire);
@@ -74,4 +74,11 @@ static inline uint32_t spw_callsite_table_count(const struct spw_callsite_table 
 static inline const struct spw_callsite_line *spw_callsite_lines(const struct spw_callsite *site)
 {
     return (const struct spw_callsite_line *)(site->native + site->native_count);
+}
+
+/* An address inside the call instruction that a return address belongs to. The return address
+ * itself may already lie behind the end of the function. */
+static inline uintptr_t spw_callsite_call(uint64_t address)
+{
+    return (uintptr_t)address - 1;
 }

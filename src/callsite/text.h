@@ -1,13 +1,12 @@
-/* What is known of one allocation's call site, as plain strings and numbers, and its one-line text
- * form: SITE, which `spillway sites` prints and `spillway policy explain --site` reads.
+/* A call site as plain strings and numbers, and its one-line text form SITE, which `spillway sites`
+ * prints and `spillway policy explain --site` reads.
  *
- *     python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; thread:python3;
- * size:12MiB
+ *     python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; size:12MiB
  *
- * Entries KEY:VALUE are separated by semicolons, with blanks around them as one likes; frames stand
- * innermost first. `python` is FILE:FUNCTION:LINE, `native` LIBRARY:SYMBOL, an unknown part is
- * empty. A backslash takes the next character as it is, \xNN is a byte. Nothing here locks or
- * allocates; the strings are the caller's and are only borrowed. */
+ * Entries KEY:VALUE are separated by semicolons; blanks around them are ignored. Frames are
+ * innermost first. `python` is FILE:FUNCTION:LINE, `native` is LIBRARY:SYMBOL; an unknown part is
+ * empty. A backslash quotes the next character, \xNN is a byte. No locking, no allocation; strings
+ * belong to the caller and are only borrowed. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +31,7 @@ struct spw_native_frame {
     const char *symbol;  /* demangled where it was mangled */
 };
 
-/* What all allocations of one site have in common. */
+/* The facts that all allocations of one site share. */
 struct spw_callsite_facts {
     const struct spw_python_frame *python; /* innermost first, without spillway's own frames */
     size_t python_count;
@@ -44,7 +43,7 @@ struct spw_callsite_facts {
     int64_t rank;        /* of a distributed job; -1: none */
 };
 
-/* What differs from one allocation of a site to the next. */
+/* The facts that differ between allocations of one site. */
 struct spw_request_facts {
     uint64_t size;   /* bytes; 0: not known */
     int device;      /* ordinal; -1: not known */
@@ -52,7 +51,7 @@ struct spw_request_facts {
     uint64_t nth;    /* which allocation of its site this is, from 1; 0: not known */
 };
 
-/* A text that was read: the facts point into the struct itself, which must not be copied. */
+/* A parsed text. The facts point into this struct, so it must not be copied. */
 struct spw_callsite_text {
     struct spw_callsite_facts site;
     struct spw_request_facts request;
@@ -67,7 +66,7 @@ struct spw_callsite_text {
 size_t spw_callsite_print(const struct spw_callsite_facts *site,
                           const struct spw_request_facts *request, char *buffer, size_t capacity);
 
-/* Reads a text. False, with one sentence in `complaint` (character, what, expected), when it is not
- * the text of a site. */
+/* Parses a text. Returns false, with one sentence in `complaint` (character, problem, expectation),
+ * when it is not the text of a site. */
 bool spw_callsite_parse(const char *text, struct spw_callsite_text *ret_site, char *complaint,
                         size_t capacity);

@@ -1,6 +1,6 @@
 #include "callsite/top_sites.h"
 
-#include "common/writer.h"
+#include "common/write.h"
 #include "callsite/capture.h"
 #include "callsite/facts.h"
 
@@ -83,7 +83,7 @@ static void list(const struct spw_charges *charges, const struct heap *heap,
 
 /* ---- a rule ---- */
 
-/* What a rule asks of a call site: one kind of condition, the others are NULL. */
+/* The condition of a rule on a call site. Exactly one member is not NULL. */
 struct condition {
     struct spw_python_frame python;
     const char *node;
@@ -118,7 +118,7 @@ static bool take_symbol(const char *readable, char ret_symbol[NAME_MOST])
     return true;
 }
 
-/* What tells this site from most others; false when nothing does. */
+/* Finds the condition that identifies a site best. Returns false when there is none. */
 static bool condition_of(const struct spw_callsite_facts *facts, struct condition *ret_condition)
 {
     const struct spw_python_frame *own = spw_callsite_own_frame(facts);

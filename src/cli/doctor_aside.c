@@ -52,10 +52,10 @@ static void add_unknown(const char *name, void *context)
 
 static void check_options(struct aside *aside)
 {
-    spw_options_each_unknown(add_unknown, aside);
+    spw_option_each_unknown(add_unknown, aside);
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
         const char *name = spw_option_row((enum spw_option)i)->name;
-        const char *text = spw_environment(name);
+        const char *text = spw_option_environment(name);
         char complaint[SPW_COMPLAINT_TEXT];
         char cause[SPW_REPORT_CELL];
         struct spw_option_value value;

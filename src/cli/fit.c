@@ -15,18 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static_assert((int)SPW_FIT_LAYOUT_UNKNOWN == (int)SIM_RECORD_LAYOUT_UNKNOWN &&
-                  (int)SPW_FIT_LAYOUT_BUILTIN == (int)SIM_RECORD_LAYOUT_BUILTIN &&
-                  (int)SPW_FIT_LAYOUT_PTX == (int)SIM_RECORD_LAYOUT_PTX &&
-                  (int)SPW_FIT_LAYOUT_NAME == (int)SIM_RECORD_LAYOUT_NAME &&
-                  (int)SPW_FIT_LAYOUT_CODE == (int)SIM_RECORD_LAYOUT_CODE &&
-                  (int)SPW_FIT_LAYOUT_STRUCTS == (int)SIM_RECORD_LAYOUT_STRUCTS &&
-                  (int)SPW_FIT_LAYOUTS == (int)SIM_RECORD_LAYOUTS,
-              "the layouts are the record's");
 static_assert((int)SPW_FIT_LACK_DEVICE == (int)SIM_RECORD_DEVICE &&
                   (int)SPW_FIT_LACK_HOST == (int)SIM_RECORD_HOST,
               "so is what was lacking");
-static_assert((int)SPW_FIT_DEVICES >= (int)SIM_RECORD_DEVICES, "a place for every device");
+static_assert((int)SPW_DEVICES_MAX >= (int)SIM_RECORD_DEVICES, "a place for every device");
 
 /* ---- names ---- */
 
@@ -101,7 +93,7 @@ static void add_record(struct spw_fit_device *device, const struct sim_record_de
     device->live_peak_bytes = from->held_peak_bytes;
     device->used_peak_bytes = from->used_peak_bytes;
     device->own_peak_bytes = from->own_peak_bytes;
-    for (int i = 0; i < SPW_FIT_LAYOUTS; i++) {
+    for (int i = 0; i < SPW_LAYOUT_COUNT; i++) {
         device->launches[i] = from->launches[i];
         launches += from->launches[i];
     }

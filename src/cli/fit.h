@@ -8,18 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPW_FIT_PROCESSES = 256, SPW_FIT_DEVICES = 64, SPW_FIT_NAME = 128 };
+#include "common/devices.h"
+#include "common/layout.h"
 
-/* Where the layout of a launch's arguments was known from. */
-enum spw_fit_layout {
-    SPW_FIT_LAYOUT_UNKNOWN,
-    SPW_FIT_LAYOUT_BUILTIN, /* a kernel of the simulated GPU's own libraries */
-    SPW_FIT_LAYOUT_PTX,
-    SPW_FIT_LAYOUT_NAME, /* the types in the kernel's name */
-    SPW_FIT_LAYOUT_CODE,
-    SPW_FIT_LAYOUT_STRUCTS, /* the code, but addresses are in structs only, and not checked */
-    SPW_FIT_LAYOUTS,
-};
+enum { SPW_FIT_PROCESSES = 256, SPW_FIT_NAME = 128 };
 
 /* What a request was refused for. */
 enum spw_fit_lack {
@@ -52,7 +44,7 @@ struct spw_fit_device {
     uint64_t own_peak_bytes;     /* of it at most for code, local memory and graphs */
     uint64_t host_peak_bytes;    /* spilled at most */
     uint64_t refusals;
-    uint64_t launches[SPW_FIT_LAYOUTS];
+    uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes;
     struct spw_fit_refusal last; /* of the refusals */
 };
@@ -64,7 +56,7 @@ struct spw_fit_process {
     bool used;    /* any device */
     bool tensors; /* what PyTorch allocates on streams are its tensors, each by itself */
     int device_count;
-    struct spw_fit_device devices[SPW_FIT_DEVICES];
+    struct spw_fit_device devices[SPW_DEVICES_MAX];
 };
 
 struct spw_fit {

@@ -25,8 +25,6 @@ static const struct {
     [COMPARE] = {"compare", "run the command bare and under the pool, several times, and compare"},
 };
 
-enum { MOST_DEVICES = 64, MOST_HOST_NODES = 16 }; /* that the simulated driver makes */
-
 /* Whether the pool has an option of the same name as this one of the simulated GPU. */
 static bool collides(const char *sim_name)
 {
@@ -161,17 +159,6 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     }
     if (option == SPW_OPT_SPILLWAY_SIM_MEMORY && value.bytes == 0 && value.permille == 0) {
         snprintf(complaint, capacity, "no memory at all (expected 8GiB, 512MiB, 80%% or bytes)");
-        return false;
-    }
-    if (option == SPW_OPT_SPILLWAY_SIM_DEVICES &&
-        (value.bytes == 0 || value.bytes > MOST_DEVICES)) {
-        snprintf(complaint, capacity, "not a number of devices (expected 1 to %d)", MOST_DEVICES);
-        return false;
-    }
-    if (option == SPW_OPT_SPILLWAY_SIM_HOST_NODES &&
-        (value.bytes == 0 || value.bytes > MOST_HOST_NODES)) {
-        snprintf(complaint, capacity, "not a number of host memory nodes (expected 1 to %d)",
-                 MOST_HOST_NODES);
         return false;
     }
     return true;

@@ -5,6 +5,8 @@
 #include "cli/sites_share.h"
 #include "callsite/report.h"
 #include "stats/process.h"
+#include "stats/exit.h"
+#include "stats/file.h"
 #include "stats/stats.h"
 
 #include <dirent.h>

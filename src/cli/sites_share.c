@@ -68,7 +68,7 @@ static bool read_head(int fd, struct spw_callsite_shm *share)
     modules = atomic_load(&share->module_count);
     if (!read_part(fd, share, 0, offsetof(struct spw_callsite_shm, apis)) ||
         share->magic != SPW_CALLSITE_SHM_MAGIC || share->version != SPW_CALLSITE_SHM_VERSION ||
-        share->bytes != sizeof(*share) || share->devices > SPW_CALLSITE_SHM_DEVICES ||
+        share->bytes != sizeof(*share) || share->devices > SPW_DEVICES_MAX ||
         share->texts_used > SPW_CALLSITE_SHM_TEXTS) {
         return false;
     }

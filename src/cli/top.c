@@ -35,7 +35,7 @@ struct arguments {
 /* One look at the process. */
 struct look {
     uint64_t time_ms;
-    struct spw_counters counters[SPW_STATS_DEVICES];
+    struct spw_counters counters[SPW_DEVICES_MAX];
 };
 
 struct view {
@@ -62,7 +62,7 @@ static uint64_t milliseconds(void)
 static void take(const struct spw_stats *stats, struct look *ret_look)
 {
     ret_look->time_ms = milliseconds();
-    for (int i = 0; i < SPW_STATS_DEVICES && i < stats->device_count; i++) {
+    for (int i = 0; i < SPW_DEVICES_MAX && i < stats->device_count; i++) {
         const struct spw_counters *from = &stats->devices[i].counters;
         struct spw_counters *to = &ret_look->counters[i];
 
@@ -186,7 +186,7 @@ static void show(const struct view *view, const struct spw_callsite_shm *share)
 
     put("%s (pid %d), mode %s%s%s", stats->process, view->arguments->pid, stats->mode,
         stats->policy[0] != '\0' ? ", policy " : "", stats->policy);
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         if (is_used(&view->now.counters[i])) {
             put("%s", "");
             put_figures(view, i);
@@ -255,7 +255,7 @@ static void show_json(const struct view *view, const struct spw_callsite_shm *sh
     cJSON_AddStringToObject(root, "mode", stats->mode);
     cJSON_AddStringToObject(root, "policy", stats->policy);
     devices = cJSON_AddArrayToObject(root, "devices");
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         add_device(devices, view, share, i);
     }
     text = cJSON_PrintUnformatted(root);

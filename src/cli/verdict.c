@@ -165,7 +165,7 @@ static void say_device(const struct spw_fit_process *process, int ordinal)
 
 /* Figures of all processes and devices. */
 struct work {
-    uint64_t launches[SPW_FIT_LAYOUTS];
+    uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes;
 };
 
@@ -177,7 +177,7 @@ static struct work sum_work(const struct spw_fit *fit)
         for (int k = 0; k < fit->processes[i].device_count; k++) {
             const struct spw_fit_device *device = &fit->processes[i].devices[k];
 
-            for (int layout = 0; layout < SPW_FIT_LAYOUTS; layout++) {
+            for (int layout = 0; layout < SPW_LAYOUT_COUNT; layout++) {
                 work.launches[layout] += device->launches[layout];
             }
             work.small_reads += device->small_reads;
@@ -190,17 +190,17 @@ static struct work sum_work(const struct spw_fit *fit)
 
 static void say_launches(const struct work *work)
 {
-    static const char *const sources[SPW_FIT_LAYOUTS] = {
-        [SPW_FIT_LAYOUT_BUILTIN] = "of the simulated libraries",
-        [SPW_FIT_LAYOUT_PTX] = "known from PTX",
-        [SPW_FIT_LAYOUT_NAME] = "known from the types in the kernel's name",
-        [SPW_FIT_LAYOUT_CODE] = "known from the kernel's code",
+    static const char *const sources[SPW_LAYOUT_COUNT] = {
+        [SPW_LAYOUT_BUILTIN] = "of the simulated libraries",
+        [SPW_LAYOUT_PTX] = "known from PTX",
+        [SPW_LAYOUT_NAME] = "known from the types in the kernel's name",
+        [SPW_LAYOUT_CODE] = "known from the kernel's code",
     };
-    uint64_t structs = work->launches[SPW_FIT_LAYOUT_STRUCTS];
+    uint64_t structs = work->launches[SPW_LAYOUT_STRUCTS];
     uint64_t checked = 0, all = 0;
     struct text text = {""};
 
-    for (int layout = 0; layout < SPW_FIT_LAYOUTS; layout++) {
+    for (int layout = 0; layout < SPW_LAYOUT_COUNT; layout++) {
         checked += sources[layout] != NULL ? work->launches[layout] : 0;
         all += work->launches[layout];
     }
@@ -211,7 +211,7 @@ static void say_launches(const struct work *work)
         "addresses were checked in %" PRIu64 " of %" PRIu64 " launches (%" PRIu64 ".%" PRIu64
         " %%), whose argument layout is known",
         checked, all, checked * 100 / all, checked * 1000 / all % 10);
-    for (int layout = 0, listed = 0; layout < SPW_FIT_LAYOUTS; layout++) {
+    for (int layout = 0, listed = 0; layout < SPW_LAYOUT_COUNT; layout++) {
         if (sources[layout] != NULL && work->launches[layout] > 0) {
             add(&text, "%s %" PRIu64 " %s", listed++ == 0 ? ":" : ",", work->launches[layout],
                 sources[layout]);
@@ -250,7 +250,7 @@ static void say_reads(const struct work *work)
 /* Every process has devices of its own, as long as the simulator knows no others. */
 void spw_verdict_shared(const struct spw_fit *fit)
 {
-    for (int k = 0; k < SPW_FIT_DEVICES; k++) {
+    for (int k = 0; k < SPW_DEVICES_MAX; k++) {
         struct text text = {""};
         uint64_t bytes = 0;
         unsigned count = 0;

@@ -1,4 +1,4 @@
-/* The clocks: nanoseconds since some moment. No locking. */
+/* Clocks, in nanoseconds since an unspecified moment. No locking. */
 #pragma once
 
 #include <stdint.h>
@@ -12,13 +12,13 @@ static inline uint64_t spw_clock_read(clockid_t clock)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* What passes. */
+/* Time that passes, whatever the thread does. */
 static inline uint64_t spw_clock_ns(void)
 {
     return spw_clock_read(CLOCK_MONOTONIC);
 }
 
-/* What the calling thread has worked. */
+/* CPU time of the calling thread. */
 static inline uint64_t spw_clock_worked_ns(void)
 {
     return spw_clock_read(CLOCK_THREAD_CPUTIME_ID);

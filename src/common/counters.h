@@ -1,9 +1,8 @@
-/* Counters of one device, shared with readers in other processes.
+/* Counters of one device, in the shared statistics (stats/), where other processes read them.
  *
- * The struct lives in the statistics mapping (stats/) and is written by the pool and the hooks.
- * Every access is a relaxed atomic: single values are never torn, but two counters read one after
- * the other may belong to different moments. Gauges and peaks of one device are written under the
- * pool's lock; totals by anybody. */
+ * Every access is a relaxed atomic. Single values are never torn, but two counters that are read
+ * one after the other may belong to different moments. Gauges and peaks of a device are written
+ * under its pool's lock; totals by any thread. */
 #pragma once
 
 #include <stdatomic.h>

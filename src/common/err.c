@@ -1,6 +1,6 @@
 #include "common/err.h"
 
-/* Numbers of the CUresult enumeration in cuda.h; base/ includes no CUDA header. */
+/* Numbers of the CUresult enumeration in cuda.h; common/ includes no CUDA header. */
 enum { RESULT_INVALID_VALUE = 1, RESULT_OUT_OF_MEMORY = 2, RESULT_NOT_READY = 600 };
 enum { RESULT_NOT_SUPPORTED = 801 };
 
@@ -14,7 +14,7 @@ int spw_err_to_driver(enum spw_err err)
         return RESULT_INVALID_VALUE;
     case SPW_E_NO_MEMORY:
     case SPW_E_LIMIT:
-    case SPW_E_NO_HOST:
+    case SPW_E_METADATA_NOMEM:
     case SPW_E_QUOTA:
         return RESULT_OUT_OF_MEMORY;
     case SPW_E_AGAIN:
@@ -40,8 +40,8 @@ const char *spw_err_name(enum spw_err err)
         return "no device memory";
     case SPW_E_LIMIT:
         return "limit reached";
-    case SPW_E_NO_HOST:
-        return "no host memory";
+    case SPW_E_METADATA_NOMEM:
+        return "no host memory for own records";
     case SPW_E_AGAIN:
         return "not ready";
     case SPW_E_UNSUPPORTED:

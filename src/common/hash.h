@@ -1,4 +1,4 @@
-/* Mixing of words into hashes for the tables of this layer. Values only. */
+/* Hash functions for the tables of all layers. Pure. */
 #pragma once
 
 #include <stddef.h>

@@ -78,8 +78,8 @@ void spw_lock_note_taken(const struct spw_lock *lock)
     if (above != 0 && atomic_fetch_add(&spw_lock_disorders, 1) < REPORTS) {
         enum spw_lock_rank first = (enum spw_lock_rank)(lock->rank + __builtin_ctz(above));
 
-        spw_say("lock %s is taken while %s is held: this order may deadlock", names[lock->rank],
-                names[first]);
+        spw_log_always("lock %s is taken while %s is held: this order may deadlock",
+                       names[lock->rank], names[first]);
     }
     held_ranks |= UINT32_C(1) << lock->rank;
 }

@@ -72,7 +72,7 @@ void spw_log(enum spw_log_level level, const char *format, ...)
     errno = saved;
 }
 
-void spw_say(const char *format, ...)
+void spw_log_always(const char *format, ...)
 {
     int saved = errno;
     va_list arguments;
@@ -89,7 +89,8 @@ static void open_file(const char *path)
     struct stat status;
 
     if (fd < 0) {
-        spw_say("SPILLWAY_LOG: cannot open %s: %s; logging to stderr", path, strerror(errno));
+        spw_log_always("SPILLWAY_LOG: cannot open %s: %s; logging to stderr", path,
+                       strerror(errno));
         return;
     }
     fd = spw_fd_park(fd);
@@ -110,7 +111,7 @@ void spw_log_init(void)
 
     atomic_store_explicit(&target.level, value.word, memory_order_relaxed);
     if (complaint[0] != '\0') {
-        spw_say("%s", complaint);
+        spw_log_always("%s", complaint);
     }
     if (value.text != NULL) {
         open_file(value.text);

@@ -71,7 +71,7 @@ void *spw_map_take(struct spw_map *map, uint64_t key)
     if (value == NULL) {
         return NULL;
     }
-    /* Close the hole: what follows and would be found only across it moves into it. */
+    /* Close the hole: move entries into it that a search would no longer reach. */
     for (size_t next = (hole + 1) & mask; map->slots[next].value != NULL;
          next = (next + 1) & mask) {
         size_t home = home_of(map, map->slots[next].key);

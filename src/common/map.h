@@ -1,7 +1,7 @@
-/* A hash map from 64-bit keys to pointers, for the tables of this layer that are off the hot path:
- * streams, handles, addresses.
+/* A hash map from 64-bit keys to pointers, for tables off the hot path: streams, handles,
+ * addresses.
  *
- * Locking: none; the owner's lock covers it. A zeroed map is empty and ready. */
+ * Locking: none; the owner's lock covers it. A zeroed map is empty and ready for use. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,14 +22,14 @@ struct spw_map {
 /* The value of `key`, or NULL. */
 void *spw_map_get(const struct spw_map *map, uint64_t key);
 
-/* Sets the value (not NULL) of `key`, in place of an older one. False without memory. */
+/* Sets the value (not NULL) of `key`, replacing an older one. Returns false without memory. */
 bool spw_map_put(struct spw_map *map, uint64_t key, void *value);
 
-/* Removes `key` and returns its value, NULL when it has none. */
+/* Removes `key` and returns its value; NULL when it is not in the map. */
 void *spw_map_take(struct spw_map *map, uint64_t key);
 
-/* The first value at or behind *cursor (0 to begin with), which is moved behind it; NULL at the
- * end. The map must not change between the steps. */
+/* Iterates: returns the next value and advances *cursor, which starts at 0; NULL at the end. The
+ * map must not change meanwhile. */
 void *spw_map_next(const struct spw_map *map, size_t *cursor);
 
 /* Frees every value with free() and leaves the map empty. */

@@ -1,11 +1,10 @@
-/* The name somebody meant: nearest neighbours by edit distance, for messages. No locking, no
- * allocation. */
+/* Suggests the name that somebody may have meant, by edit distance. No locking, no allocation. */
 #pragma once
 
 #include <stddef.h>
 
-/* The candidate nearest to `name`, letter case aside, or NULL when none is near enough to be
- * worth a suggestion. `prefix_length` bytes at the front of every string are not compared, so that
- * a prefix all of them share does not make everything look alike. */
+/* Returns the candidate nearest to `name`, ignoring case, or NULL when none is near enough. The
+ * first `prefix_length` bytes of all strings are skipped: a common prefix would make all names look
+ * similar. */
 const char *spw_nearest(const char *name, size_t prefix_length, const char *const *candidates,
                         size_t count);

@@ -3,7 +3,7 @@
 #include "common/nearest.h"
 #include "common/size.h"
 
-#include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -19,16 +19,22 @@ static const struct spw_option_row rows[SPW_OPT_COUNT] = {
 #define SPW_OPTION(name, type, fallback, scope, help)                                              \
     {#name, SPW_TYPE_##type, fallback, SPW_SCOPE_##scope, help},
 #include "common/options.def"
-#undef SPW_OPTION
 };
 
 static const char *const names[SPW_OPT_COUNT] = {
 #define SPW_OPTION(name, type, fallback, scope, help) #name,
 #include "common/options.def"
-#undef SPW_OPTION
 };
 
-/* Set by spillway for its own children; users need not know them. */
+static const struct {
+    uint64_t least;
+    uint64_t most; /* 0: every number is valid */
+} ranges[SPW_OPT_COUNT] = {
+#define SPW_OPTION_RANGE(name, least, most) [SPW_OPT_##name] = {least, most},
+#include "common/options.def"
+};
+
+/* Set by spillway for its own children; not for users. */
 static const char *const internal_names[] = {"SPILLWAY_RUN_DIR"};
 
 static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS] = {
@@ -51,7 +57,7 @@ static size_t word_count(enum spw_option_type type)
     return count;
 }
 
-const char *spw_environment(const char *name)
+const char *spw_option_environment(const char *name)
 {
     size_t length = strlen(name);
 
@@ -191,6 +197,12 @@ static void complain_word(enum spw_option_type type, const char *text, char *com
     }
 }
 
+static bool is_in_range(enum spw_option option, uint64_t number)
+{
+    return ranges[option].most == 0 ||
+           (number >= ranges[option].least && number <= ranges[option].most);
+}
+
 static void complain(enum spw_option_type type, const char *text, char *complaint, size_t capacity)
 {
     switch (type) {
@@ -227,6 +239,13 @@ bool spw_option_parse(enum spw_option option, const char *text, struct spw_optio
         }
         return false;
     }
+    if (!is_in_range(option, value.bytes)) {
+        if (complaint != NULL) {
+            snprintf(complaint, capacity, "out of range (expected %" PRIu64 " to %" PRIu64 ")",
+                     ranges[option].least, ranges[option].most);
+        }
+        return false;
+    }
     if (complaint != NULL) {
         complaint[0] = '\0';
     }
@@ -234,10 +253,20 @@ bool spw_option_parse(enum spw_option option, const char *text, struct spw_optio
     return true;
 }
 
+struct spw_option_value spw_option_default(enum spw_option option)
+{
+    struct spw_option_value value = {0};
+
+    if (*rows[option].fallback != '\0') {
+        parse(rows[option].type, rows[option].fallback, &value);
+    }
+    return value;
+}
+
 struct spw_option_value spw_option_get(enum spw_option option, char *complaint, size_t capacity)
 {
     const struct spw_option_row *row = &rows[option];
-    const char *text = spw_environment(row->name);
+    const char *text = spw_option_environment(row->name);
     struct spw_option_value value = {0};
     char reason[SPW_COMPLAINT_TEXT];
 
@@ -254,10 +283,7 @@ struct spw_option_value spw_option_get(enum spw_option option, char *complaint, 
                      reason);
         }
     }
-    if (*row->fallback != '\0') {
-        parse(row->type, row->fallback, &value);
-    }
-    return value;
+    return spw_option_default(option);
 }
 
 uint64_t spw_option_bytes(const struct spw_option_value *value, uint64_t whole)
@@ -278,7 +304,7 @@ static bool is_internal(const char *name)
     return false;
 }
 
-void spw_options_each_unknown(void (*visit)(const char *name, void *context), void *context)
+void spw_option_each_unknown(void (*visit)(const char *name, void *context), void *context)
 {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         char name[LONGEST_NAME];

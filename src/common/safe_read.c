@@ -6,9 +6,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static _Atomic(spw_peek_function *) instead; /* NULL: this process's memory is read */
+/* Reads another process's memory in its place; NULL: this process's memory is read. */
+static _Atomic(spw_peek_function *) instead;
 
-/* Reads by way of a pipe, into which the kernel copies only what is there. */
+/* Reads through a pipe: write(2) fails with EFAULT for memory that is not mapped. */
 static bool peek_by_pipe(uintptr_t address, void *ret_bytes, size_t bytes)
 {
     int ends[2];

@@ -1,11 +1,11 @@
-/* Reading memory of this process that may not be there. No lock, no allocation; errno is kept. */
+/* Reads memory of this process that may not be mapped. No lock, no allocation; errno is kept. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Copies `bytes` from an address that may be wrong; false when it is. */
+/* Copies `bytes` from `address`. Returns false, instead of faulting, when it is not readable. */
 bool spw_safe_read(uintptr_t address, void *ret_bytes, size_t bytes);
 
 /* A reader in the place of spw_safe_read's own. */

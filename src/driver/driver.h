@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/devices.h"
 #include "driver/cuda_api.h"
 
 /* The rows of functions.def, in their order. */
@@ -25,7 +26,7 @@ enum spw_call {
     SPW_CALL_COUNT
 };
 
-enum { SPW_DRIVER_DEVICES = 64, SPW_DRIVER_SLOTS = 2048 };
+enum { SPW_DRIVER_SLOTS = 2048 };
 
 /* The pointers of functions.def are never NULL: a function that this driver does not have is
  * replaced by one that returns CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND. The pointers of calls.def
@@ -45,7 +46,7 @@ struct spw_driver {
     _Atomic int captures_open;
     /* For each device SPW_CALL_COUNT counters of our own calls; NULL: not counted. Set before the
      * device is first used. */
-    _Atomic uint64_t *calls[SPW_DRIVER_DEVICES];
+    _Atomic uint64_t *calls[SPW_DEVICES_MAX];
     /* Hash table from the addresses of the real functions to their rows. */
     struct {
         const void *address;
@@ -102,7 +103,7 @@ static inline bool spw_driver_inside(void)
 /* Counts one of our own calls for device `ordinal`; a negative ordinal counts for none. */
 static inline void spw_driver_count(struct spw_driver *driver, int ordinal, enum spw_call call)
 {
-    if (ordinal >= 0 && ordinal < SPW_DRIVER_DEVICES && driver->calls[ordinal] != NULL) {
+    if (ordinal >= 0 && ordinal < SPW_DEVICES_MAX && driver->calls[ordinal] != NULL) {
         atomic_fetch_add_explicit(&driver->calls[ordinal][call], 1, memory_order_relaxed);
     }
 }

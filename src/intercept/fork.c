@@ -56,7 +56,7 @@ static void child(void)
 
         spw_track_device_abandon(device);
         atomic_store(&device->failed, false);
-        for (int j = 0; j < SPW_PROCESS_DEVICES; j++) {
+        for (int j = 0; j < SPW_DEVICES_MAX; j++) {
             atomic_store(&device->access[j], 0);
         }
     }

@@ -5,12 +5,9 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-
-enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
+#include "common/backoff.h"
 
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local struct spw_migrate_barrier_thread spw_migrate_barrier_thread
@@ -118,10 +115,9 @@ static bool somebody_inside(const struct spw_migrate_barrier_slot *mine)
 
 bool spw_migrate_barrier_quiesce(uint64_t most_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
+    struct spw_backoff backoff = {.limit_ns = most_ns};
     const struct spw_migrate_barrier_slot *mine =
         spw_migrate_barrier_inside() ? spw_migrate_barrier_thread.slot : NULL;
-    uint64_t begin = spw_clock_ns();
     uint32_t open = 0;
 
     if (!atomic_load(&spw_migrate_barrier.armed) ||
@@ -134,12 +130,10 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
     }
     spw_migrate_barrier_thread.depth++;
     while (somebody_inside(mine)) {
-        if (spw_clock_ns() - begin >= most_ns) {
+        if (!spw_backoff_pause(&backoff)) {
             spw_migrate_barrier_resume();
             return false;
         }
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
     return true;
 }

@@ -80,7 +80,7 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
     struct spw_migrate *tier = calloc(1, sizeof(*tier));
 
     if (tier == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     tier->config = *config;
     spw_lock_init(&tier->lock, SPW_LOCK_RANK_migrate);
@@ -151,13 +151,13 @@ static bool open_tier(struct spw_migrate *tier)
         watch(tier);
     }
     if (tier->state == CLOSED) {
-        spw_say("device %d is full, and its memory cannot go on on the host (%s): `spillway "
-                "doctor` says what is missing",
-                tier->config.ordinal, spw_err_name(tier->refused));
+        spw_log_always("device %d is full, and its memory cannot go on on the host (%s): `spillway "
+                       "doctor` says what is missing",
+                       tier->config.ordinal, spw_err_name(tier->refused));
     } else if (tier->pins) {
-        spw_say("device %d cannot map memory of the host as its own: new blocks go to "
-                "page-locked memory and stay there; `spillway doctor` says what is missing",
-                tier->config.ordinal);
+        spw_log_always("device %d cannot map memory of the host as its own: new blocks go to "
+                       "page-locked memory and stay there; `spillway doctor` says what is missing",
+                       tier->config.ordinal);
     }
     return tier->state == OPEN;
 }
@@ -190,11 +190,12 @@ void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *re
         return;
     }
     tier->config.describe(request->site, who, sizeof(who));
-    spw_say("device %d is full: for a block of %s (%s), %s %s on the host now; up to %s of host "
-            "memory may be used",
-            tier->config.ordinal, spw_size_text(request->bytes, block), who,
-            spw_size_text(host_bytes, went), moved ? "of older blocks are" : "of it are",
-            spw_size_text(tier->config.limit_bytes, most));
+    spw_log_always(
+        "device %d is full: for a block of %s (%s), %s %s on the host now; up to %s of host "
+        "memory may be used",
+        tier->config.ordinal, spw_size_text(request->bytes, block), who,
+        spw_size_text(host_bytes, went), moved ? "of older blocks are" : "of it are",
+        spw_size_text(tier->config.limit_bytes, most));
 }
 
 static enum spw_err place(struct spw_migrate *tier, const struct spw_request *request,

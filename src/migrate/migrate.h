@@ -33,7 +33,7 @@ struct spw_migrate_config {
     void (*describe)(uint32_t site, char *text, size_t capacity);
 };
 
-/* Makes the tier; SPW_E_NO_HOST when the process has no memory for it. */
+/* Makes the tier; SPW_E_METADATA_NOMEM when the process has no memory for it. */
 enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
                                 struct spw_migrate **ret_tier);
 

@@ -2,16 +2,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/size.h"
 #include "migrate/barrier.h"
 
 enum {
-    PAUSE_LEAST_NS = 2000,
-    PAUSE_MOST_NS = 100000,
     MOST_SKIPPED = 64,
     COPY_NS_PER_KIB = 200, /* 5 GB/s: far less than any link that is worth copying over */
     INSIST_NS = 1000000000 /* held back that long rather than lose content */
@@ -21,17 +19,14 @@ enum {
 static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),
                           struct spw_pool *pool, struct spw_move *move, uint64_t most_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = spw_clock_ns();
+    struct spw_backoff backoff = {.limit_ns = most_ns};
 
     for (;;) {
         enum spw_err err = ask(pool, move);
 
-        if (err != SPW_E_AGAIN || spw_clock_ns() - begin >= most_ns) {
+        if (err != SPW_E_AGAIN || !spw_backoff_pause(&backoff)) {
             return err;
         }
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
 }
 
@@ -42,16 +37,17 @@ static void report_mismatch(const struct spw_migration *mover, const struct spw_
     struct spw_block block = {0};
 
     (void)spw_pool_find(mover->pool, address, &block);
-    spw_say("SPILLWAY_VERIFY: BUG: content changed in a move of device %d: granule "
-            "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64 " bytes, move %" PRIu64
-            ", wish of %" PRIu64 " bytes, copied %s%s, %" PRIu64 " submissions so far",
-            mover->ordinal, address, block.id, block.address, block.bytes,
-            spw_counter_get(&mover->counters->moves), flight->bytes,
-            flight->copied ? "with the gate open" : "",
-            !behind_gate     ? ""
-            : flight->copied ? " and closed"
-                             : "with the gate closed",
-            spw_migrate_barrier_submissions());
+    spw_log_always("SPILLWAY_VERIFY: BUG: content changed in a move of device %d: granule "
+                   "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64
+                   " bytes, move %" PRIu64 ", wish of %" PRIu64 " bytes, copied %s%s, %" PRIu64
+                   " submissions so far",
+                   mover->ordinal, address, block.id, block.address, block.bytes,
+                   spw_counter_get(&mover->counters->moves), flight->bytes,
+                   flight->copied ? "with the gate open" : "",
+                   !behind_gate     ? ""
+                   : flight->copied ? " and closed"
+                                    : "with the gate closed",
+                   spw_migrate_barrier_submissions());
 }
 
 /* After a commit that failed: what cannot be reached is asked of the driver again and again, for
@@ -71,9 +67,10 @@ static void insist(struct spw_migration *mover)
         return;
     }
     address = spw_pool_move_lost(mover->pool, &bytes);
-    spw_say("device %d: the driver does not give back access to %s at 0x%" PRIx64 " after a move: "
-            "what uses it fails until it does; it is asked again before all work",
-            mover->ordinal, spw_size_text(bytes, size), address);
+    spw_log_always("device %d: the driver does not give back access to %s at 0x%" PRIx64
+                   " after a move: "
+                   "what uses it fails until it does; it is asked again before all work",
+                   mover->ordinal, spw_size_text(bytes, size), address);
 }
 
 /* ---- what the first copy is worth ---- */
@@ -187,10 +184,11 @@ static void tell_unnamed(struct spw_migration *mover, struct spw_flight *flight)
                        "(SPILLWAY_OVERLAP=careful copies all again)",
                        mover->evidence.believed);
     }
-    spw_say("device %d: a kernel wrote to memory that no argument names, while it was moved: to "
-            "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
-            "is copied only while submissions are held back%s",
-            mover->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
+    spw_log_always(
+        "device %d: a kernel wrote to memory that no argument names, while it was moved: to "
+        "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
+        "is copied only while submissions are held back%s",
+        mover->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
     flight->unnamed = 0;
 }
 

@@ -1,10 +1,6 @@
 #include "migrate/progress.h"
 
-#include <time.h>
-
-#include "common/clock.h"
-
-enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
+#include "common/backoff.h"
 
 void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_stream *stream,
                               const struct spw_access_log_moment *moment)
@@ -36,19 +32,15 @@ const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progr
 
 bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint64_t most_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = 0;
+    struct spw_backoff backoff = {.limit_ns = most_ns};
 
     for (;;) {
         (void)spw_migrate_progress_passed(marks);
         if (marks->count == 0 || marks->ring[marks->first].moment.events >= event) {
             return true;
         }
-        begin = begin == 0 ? spw_clock_ns() : begin;
-        if (spw_clock_ns() - begin >= most_ns) {
+        if (!spw_backoff_pause(&backoff)) {
             return false;
         }
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
 }

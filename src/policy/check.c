@@ -1,4 +1,4 @@
-/* What must hold between the keys of one object, and between rules. */
+/* Checks that involve several keys of an object, or several rules. */
 #include "policy/reader.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #define SEEN(name) ((uint64_t)1 << SPW_POLICY_KEY_##name)
 
 /* At least one key that says something must be there. */
-static void check_some(struct spw_policy_reader *reader, const cJSON *node, uint64_t seen,
+static void check_some(struct spw_policy_reader *reader, struct spw_policy_node node, uint64_t seen,
                        uint64_t wanted, const char *title, const char *keys)
 {
     if ((seen & wanted) == 0) {
@@ -15,7 +15,7 @@ static void check_some(struct spw_policy_reader *reader, const cJSON *node, uint
     }
 }
 
-static void check_size(struct spw_policy_reader *reader, const cJSON *node,
+static void check_size(struct spw_policy_reader *reader, struct spw_policy_node node,
                        const struct spw_policy_size *size)
 {
     if (size->min.set && size->max.set && size->min.bytes > size->max.bytes) {
@@ -24,7 +24,7 @@ static void check_size(struct spw_policy_reader *reader, const cJSON *node,
     }
 }
 
-static void check_action(struct spw_policy_reader *reader, const cJSON *node,
+static void check_action(struct spw_policy_reader *reader, struct spw_policy_node node,
                          const struct spw_policy_action *action)
 {
     if (action->host_share.set &&
@@ -36,7 +36,7 @@ static void check_action(struct spw_policy_reader *reader, const cJSON *node,
 }
 
 void spw_policy_check_object(struct spw_policy_reader *reader, enum spw_policy_object kind,
-                             const cJSON *node, const void *object, uint64_t seen)
+                             struct spw_policy_node node, const void *object, uint64_t seen)
 {
     switch (kind) {
     case SPW_POLICY_OBJECT_python:
@@ -60,11 +60,15 @@ void spw_policy_check_object(struct spw_policy_reader *reader, enum spw_policy_o
     }
 }
 
-/* Whether the file gives no condition, not even a bad one. */
+/* Returns true for a rule without any condition, not even an invalid one. */
 static bool matches_all(const cJSON *rule)
 {
-    const cJSON *match = spw_policy_json_find(rule, "match");
+    const cJSON *match;
 
+    if (!spw_policy_json_is(rule, cJSON_Object)) {
+        return false;
+    }
+    match = spw_policy_json_find(rule, "match");
     return match == NULL || (spw_policy_json_is(match, cJSON_Object) && match->child == NULL);
 }
 
@@ -73,33 +77,27 @@ static const char *name_of(const struct spw_policy_rule *rule)
     return rule->name != NULL ? rule->name : "";
 }
 
-void spw_policy_check_rules(struct spw_policy_reader *reader, const cJSON *root,
-                            const struct spw_policy_file *file)
+void spw_policy_check_rule(struct spw_policy_reader *reader, struct spw_policy_node node,
+                           const struct spw_policy_rule *rules, size_t number)
 {
-    const struct spw_policy_rule *rules = file->rules.items;
-    const cJSON *node = spw_policy_json_find(root, "rules");
-    size_t all = file->rules.count;
+    size_t all = reader->first_all;
 
-    node = node != NULL ? node->child : NULL;
-    for (size_t i = 0; i < file->rules.count && node != NULL; i++, node = node->next) {
-        for (size_t before = 0; before < i && rules[i].name != NULL; before++) {
-            if (strcmp(name_of(&rules[before]), rules[i].name) == 0) {
-                spw_policy_complain(reader, spw_policy_place(reader, node),
-                                    "rule %zu is named \"%s\" like rule %zu, expected a name of "
-                                    "its own",
-                                    i + 1, rules[i].name, before + 1);
-                break;
-            }
-        }
-        if (all + 1 == i) {
+    for (size_t before = 0; before < number && rules[number].name != NULL; before++) {
+        if (strcmp(name_of(&rules[before]), rules[number].name) == 0) {
             spw_policy_complain(reader, spw_policy_place(reader, node),
-                                "rule %zu \"%s\" can never decide, because rule %zu \"%s\" matches "
-                                "every allocation, expected that rule to be the last",
-                                i + 1, name_of(&rules[i]), all + 1, name_of(&rules[all]));
+                                "rule %zu is named \"%s\" like rule %zu, expected a name of "
+                                "its own",
+                                number + 1, rules[number].name, before + 1);
+            break;
         }
-        if (all == file->rules.count && spw_policy_json_is(node, cJSON_Object) &&
-            matches_all(node)) {
-            all = i;
-        }
+    }
+    if (all + 1 == number) {
+        spw_policy_complain(reader, spw_policy_place(reader, node),
+                            "rule %zu \"%s\" can never decide, because rule %zu \"%s\" matches "
+                            "every allocation, expected that rule to be the last",
+                            number + 1, name_of(&rules[number]), all + 1, name_of(&rules[all]));
+    }
+    if (all == SPW_POLICY_RULES && matches_all(node.json)) {
+        reader->first_all = number;
     }
 }

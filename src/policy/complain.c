@@ -1,4 +1,4 @@
-/* Memory and complaints of the parser. */
+/* The tree with its places, memory and complaints. */
 #include "policy/reader.h"
 
 #include <stdarg.h>
@@ -70,7 +70,7 @@ void spw_policy_memory_free(struct spw_policy_memory *memory)
     free(memory);
 }
 
-/* In the order of the file; complaints about one place in the order in which they came. */
+/* Keeps complaints in the order of the file; those about one place stay in the order they came. */
 static void add_complaint(struct spw_policy_reader *reader, size_t offset, char *text)
 {
     struct spw_policy_complaints *complaints = reader->complaints;
@@ -110,9 +110,32 @@ void spw_policy_complain(struct spw_policy_reader *reader, size_t offset, const 
     add_complaint(reader, offset, text);
 }
 
-size_t spw_policy_place(const struct spw_policy_reader *reader, const cJSON *node)
+/* A place and a child of the tree must be there together. */
+static struct spw_policy_node pair(struct spw_policy_reader *reader, const cJSON *json,
+                                   size_t place, size_t end)
 {
-    return reader->scan->places[node->valueint].value;
+    if ((json != NULL) != (place < end)) {
+        reader->torn = true;
+        json = NULL;
+    }
+    return (struct spw_policy_node){json, place, end};
+}
+
+struct spw_policy_node spw_policy_first(struct spw_policy_reader *reader,
+                                        struct spw_policy_node group)
+{
+    return pair(reader, group.json->child, group.place + 1, reader->scan->places[group.place].next);
+}
+
+struct spw_policy_node spw_policy_next(struct spw_policy_reader *reader,
+                                       struct spw_policy_node node)
+{
+    return pair(reader, node.json->next, reader->scan->places[node.place].next, node.end);
+}
+
+size_t spw_policy_place(const struct spw_policy_reader *reader, struct spw_policy_node node)
+{
+    return reader->scan->places[node.place].value;
 }
 
 /* How many bytes the number, word or string at `text` has in the file. */
@@ -147,21 +170,21 @@ const char *spw_policy_source(const struct spw_policy_reader *reader, size_t off
     return text;
 }
 
-/* A value as it stands in the file, or what kind of group it is. */
-static const char *show_value(const struct spw_policy_reader *reader, const cJSON *node,
+/* A value as the file spells it; for a group, the kind of group. */
+static const char *show_value(const struct spw_policy_reader *reader, struct spw_policy_node node,
                               char text[SPW_POLICY_SHOWN])
 {
-    if (spw_policy_json_is(node, cJSON_Object)) {
+    if (spw_policy_json_is(node.json, cJSON_Object)) {
         return "an object";
     }
-    if (spw_policy_json_is(node, cJSON_Array)) {
-        return node->child != NULL ? "a list" : "an empty list";
+    if (spw_policy_json_is(node.json, cJSON_Array)) {
+        return node.json->child != NULL ? "a list" : "an empty list";
     }
     return spw_policy_source(reader, spw_policy_place(reader, node), text);
 }
 
 void spw_policy_complain_value(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                               const cJSON *node, const char *why, const char *nearest)
+                               struct spw_policy_node node, const char *why, const char *nearest)
 {
     char expected[SPW_POLICY_EXPECTED];
     char value[SPW_POLICY_SHOWN];

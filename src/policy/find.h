@@ -1,5 +1,5 @@
-/* Where the policies are that ship with spillway: seen from `base`, the folder of the command or
- * the preloaded object, beside it in the build folder and in a bundle, then in an installation.
+/* Finds the policies that ship with spillway, relative to `base`, the folder of the command or of
+ * the preloaded object: beside it in the build folder and in a bundle, else in an installation.
  * Only reads the file system; no locking. */
 #pragma once
 
@@ -7,11 +7,11 @@
 
 enum { SPW_POLICY_FILE_NAME = 64 };
 
-/* The path of the policy that `name` means: the shipped one of that name, written to `buffer`, else
- * the name itself. `base` NULL: nothing ships. */
+/* Returns the path of the shipped policy called `name`, written to `buffer`, or else `name` itself.
+ * With `base` NULL there are no shipped policies. */
 const char *spw_policy_find(const char *name, const char *base, char buffer[PATH_MAX]);
 
-/* The shipped policy that was meant by `name`, which is neither one nor a file; NULL: none is near
- * enough. Written to `buffer`. `base` as above. */
+/* For a `name` that is neither a shipped policy nor a file: returns the nearest name of a shipped
+ * policy, written to `buffer`, or NULL when none is near. */
 const char *spw_policy_nearest(const char *name, const char *base,
                                char buffer[SPW_POLICY_FILE_NAME]);

@@ -250,7 +250,7 @@ static const char *parameters(const char *symbol)
     return symbol + strlen(symbol);
 }
 
-/* Whether the end of a name may begin at `at`. */
+/* Returns true when `at` is the start of an end that a pattern may match. */
 static bool may_cut(enum spw_glob_kind kind, const char *name, const char *at)
 {
     switch (kind) {

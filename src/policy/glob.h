@@ -1,12 +1,14 @@
-/* Patterns for names. `*` is any run of characters, `?` one, `[a-c]` one of a set, `[!a-c]` one
- * outside it; a backslash takes the next character as it is. Letter case counts.
+/* Patterns for names. `*` matches any run of characters, `?` one character, `[a-c]` one of a set
+ * and
+ * `[!a-c]` one outside of it; a backslash quotes the next character. Case matters.
  *
- * A pattern matches a whole name, or its end from where the kind of name may be cut: after a slash
- * (PATH, where `*` and `?` do not match a slash but `**` does), a dot (DOTTED) or `::` (SYMBOL,
- * whose parameter list may be left out too). PLAIN and API names are not cut.
+ * A pattern matches a whole name, or an end of it that starts behind a separator. The separator is
+ * a slash for PATH (where `*` and `?` do not match a slash, but `**` does), a dot for DOTTED, and
+ * `::` for SYMBOL, whose parameter list may be missing in the pattern. PLAIN and API names have
+ * none.
  *
- * A pattern is compiled once, into memory of the caller, and then only read: any number of threads
- * may match it. Matching allocates nothing and takes time linear in pattern times name. */
+ * A pattern is compiled once, into memory of the caller. After that any number of threads may use
+ * it. Matching allocates nothing and takes at most time proportional to pattern times name. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,18 +41,18 @@ struct spw_glob_token {
     uint32_t last;
 };
 
-/* A compiled pattern; the tokens belong to whoever gave the memory. */
+/* A compiled pattern. The caller owns the tokens. */
 struct spw_glob {
     enum spw_glob_kind kind;
     const struct spw_glob_token *tokens;
     size_t count;
-    const char *text; /* as it was written */
+    const char *text; /* the source */
 };
 
-/* Compiles `text` into `tokens`, which has room for SPW_GLOB_MAX, and returns how many were used;
- * 0, with what is wrong in *ret_problem (static), when it is no pattern. */
+/* Compiles `text` into `tokens`, which has room for SPW_GLOB_MAX. Returns how many were used; 0,
+ * with a static string in *ret_problem, when the text is no pattern. */
 size_t spw_policy_glob_compile(const char *text, struct spw_glob_token *tokens,
                                const char **ret_problem);
 
-/* Whether the pattern matches; NULL, an unknown name, never does. */
+/* Returns true when the pattern matches. NULL, an unknown name, matches no pattern. */
 bool spw_policy_glob_match(const struct spw_glob *glob, const char *name);

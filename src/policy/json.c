@@ -17,6 +17,16 @@ const cJSON *spw_policy_json_find(const cJSON *object, const char *key)
     return member;
 }
 
+size_t spw_policy_json_count(const cJSON *group)
+{
+    size_t count = 0;
+
+    for (const cJSON *item = group->child; item != NULL; item = item->next) {
+        count++;
+    }
+    return count;
+}
+
 static void *open_in(const char *folder, const char *below)
 {
     char path[PATH_MAX];

@@ -1,9 +1,9 @@
-/* Whether a rule matches: the keys of a site, and those of one allocation of it. */
+/* Matches rules: the conditions on a site, and those on one of its allocations. */
 #include "policy/reader.h"
 
 #define BIT(name) ((uint64_t)1 << SPW_POLICY_KEY_match_##name)
 
-/* What all allocations of one site have in common; the other keys of `match` differ. */
+/* Conditions on sites, which have one answer for all allocations of a site. */
 #define FRAME_KEYS   (BIT(python) | BIT(native))
 #define SITE_KEYS    (FRAME_KEYS | BIT(thread) | BIT(node) | BIT(process) | BIT(rank))
 #define REQUEST_KEYS (BIT(size) | BIT(device) | BIT(api) | BIT(nth))
@@ -18,7 +18,7 @@ static bool any_glob(const struct spw_policy_globs *globs, const char *name)
     return false;
 }
 
-/* As any_glob, but satisfied when the file does not say. */
+/* Like any_glob, but true when the key is not in the file. */
 static bool glob_or_none(const struct spw_policy_globs *globs, const char *name)
 {
     return globs->count == 0 || any_glob(globs, name);
@@ -95,7 +95,7 @@ static bool any_size(const struct spw_policy_list *list, uint64_t bytes)
     return false;
 }
 
-/* Whether the condition of `key` holds. A fact that is not known satisfies none. */
+/* Returns true when the condition of `key` holds. An unknown fact satisfies no condition. */
 static bool holds(int key, const struct spw_policy_match *match,
                   const struct spw_callsite_facts *site, const struct spw_request_facts *request)
 {
@@ -125,7 +125,7 @@ static bool holds(int key, const struct spw_policy_match *match,
     }
 }
 
-/* The first of `keys` that the file gives and that does not hold. */
+/* The first of `keys` that is in the file and does not hold. */
 static const struct spw_policy_row *first_mismatch(const struct spw_policy_rule *rule,
                                                    uint64_t keys,
                                                    const struct spw_callsite_facts *site,

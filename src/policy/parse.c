@@ -28,9 +28,9 @@ static uint64_t bit_of(const struct spw_policy_row *row)
 
 /* Returns the bit of the key that was probably meant, 0 when none is near. */
 static uint64_t complain_unknown(struct spw_policy_reader *reader, enum spw_policy_object kind,
-                                 const cJSON *member)
+                                 struct spw_policy_node member)
 {
-    size_t place = reader->scan->places[member->valueint].key;
+    size_t place = reader->scan->places[member.place].key;
     char shown[SPW_POLICY_SHOWN];
     const char *keys[SPW_POLICY_KEY_COUNT];
     char list[KEYS_TEXT] = "";
@@ -45,7 +45,7 @@ static uint64_t complain_unknown(struct spw_policy_reader *reader, enum spw_poli
             keys[count++] = spw_policy_rows[i].key;
         }
     }
-    nearest = spw_nearest(member->string, 0, keys, count);
+    nearest = spw_nearest(member.json->string, 0, keys, count);
     spw_policy_complain(reader, place, "%s is not a key of %s, expected one of %s%s%s%s",
                         spw_policy_source(reader, place, shown), spw_policy_titles[kind], list,
                         nearest != NULL ? " (did you mean \"" : "", nearest != NULL ? nearest : "",
@@ -55,7 +55,7 @@ static uint64_t complain_unknown(struct spw_policy_reader *reader, enum spw_poli
 
 /* Required keys that are neither there nor probably meant by one that is. */
 static void complain_missing(struct spw_policy_reader *reader, enum spw_policy_object kind,
-                             const cJSON *node, uint64_t seen)
+                             struct spw_policy_node node, uint64_t seen)
 {
     for (int i = 0; i < SPW_POLICY_KEY_COUNT; i++) {
         const struct spw_policy_row *row = &spw_policy_rows[i];
@@ -69,61 +69,67 @@ static void complain_missing(struct spw_policy_reader *reader, enum spw_policy_o
     }
 }
 
+/* A rule, bad or good, has been read: the checks between rules, and the line that explanations
+ * name. */
+static void end_rule(struct spw_policy_reader *reader, struct spw_policy_node node,
+                     struct spw_policy_rule *rules, size_t number)
+{
+    spw_policy_check_rule(reader, node, rules, number);
+    spw_policy_scan_advance(&reader->cursor, spw_policy_place(reader, node));
+    rules[number].line = reader->cursor.line;
+}
+
 /* A list of objects; each item that is none is complained about on its own. */
 static void read_items(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                       const cJSON *first, size_t count, void *member)
+                       struct spw_policy_node node, size_t count, void *member)
 {
     size_t bytes = spw_policy_object_sizes[row->of];
     struct spw_policy_row item = *row;
     char *items = spw_policy_allocate(reader, count * bytes);
 
     item.type = SPW_POLICY_OBJECT;
-    for (size_t i = 0; items != NULL && i < count; i++, first = first->next) {
-        if (spw_policy_json_is(first, cJSON_Object)) {
-            spw_policy_read_object(reader, (enum spw_policy_object)row->of, first,
+    for (size_t i = 0; items != NULL && i < count && node.json != NULL; i++) {
+        if (spw_policy_json_is(node.json, cJSON_Object)) {
+            spw_policy_read_object(reader, (enum spw_policy_object)row->of, node,
                                    items + i * bytes);
         } else {
-            spw_policy_complain_value(reader, &item, first, NULL, NULL);
+            spw_policy_complain_value(reader, &item, node, NULL, NULL);
         }
+        if (row->of == SPW_POLICY_OBJECT_rule) {
+            end_rule(reader, node, (struct spw_policy_rule *)(void *)items, i);
+        }
+        node = spw_policy_next(reader, node);
     }
     *(struct spw_policy_list *)member = (struct spw_policy_list){items, items != NULL ? count : 0};
 }
 
-static size_t item_count(const cJSON *list)
-{
-    size_t count = 0;
-
-    for (const cJSON *item = list->child; item != NULL; item = item->next) {
-        count++;
-    }
-    return count;
-}
-
 static void read_list(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                      const cJSON *node, void *member)
+                      struct spw_policy_node node, void *member)
 {
-    size_t count = spw_policy_json_is(node, cJSON_Array) ? item_count(node) : 1;
-    bool single = row->type == SPW_POLICY_OBJECTS && spw_policy_json_is(node, cJSON_Object);
+    bool list = spw_policy_json_is(node.json, cJSON_Array);
+    bool single = row->type == SPW_POLICY_OBJECTS && spw_policy_json_is(node.json, cJSON_Object);
+    size_t count = list ? spw_policy_json_count(node.json) : 1;
+    struct spw_policy_node first = list ? spw_policy_first(reader, node) : node;
 
-    if (!single && !spw_policy_json_is(node, cJSON_Array)) {
+    if (!single && !list) {
         spw_policy_complain_value(reader, row, node, NULL, NULL);
     } else if (count > (size_t)row->high) {
         spw_policy_complain_value(reader, row, node, "with more than 64 items", NULL);
     } else if (count < (size_t)row->low) {
         spw_policy_complain_value(reader, row, node, NULL, NULL);
     } else if (count > 0) {
-        read_items(reader, row, single ? node : node->child, count, member);
+        read_items(reader, row, first, count, member);
     }
 }
 
 static void read_member(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                        const cJSON *node, void *member)
+                        struct spw_policy_node node, void *member)
 {
     if (row->type == SPW_POLICY_OBJECTS || row->type == SPW_POLICY_LIST) {
         read_list(reader, row, node, member);
     } else if (row->type != SPW_POLICY_OBJECT) {
         spw_policy_read_value(reader, row, node, member);
-    } else if (spw_policy_json_is(node, cJSON_Object)) {
+    } else if (spw_policy_json_is(node.json, cJSON_Object)) {
         spw_policy_read_object(reader, (enum spw_policy_object)row->of, node, member);
     } else {
         spw_policy_complain_value(reader, row, node, NULL, NULL);
@@ -131,18 +137,19 @@ static void read_member(struct spw_policy_reader *reader, const struct spw_polic
 }
 
 void spw_policy_read_object(struct spw_policy_reader *reader, enum spw_policy_object kind,
-                            const cJSON *node, void *object)
+                            struct spw_policy_node node, void *object)
 {
     uint64_t meant = 0;
     uint64_t seen = 0;
 
-    for (const cJSON *member = node->child; member != NULL; member = member->next) {
-        const struct spw_policy_row *row = find_row(kind, member->string);
+    for (struct spw_policy_node member = spw_policy_first(reader, node); member.json != NULL;
+         member = spw_policy_next(reader, member)) {
+        const struct spw_policy_row *row = find_row(kind, member.json->string);
 
         if (row == NULL) {
             meant |= complain_unknown(reader, kind, member);
         } else if ((seen & bit_of(row)) != 0) {
-            spw_policy_complain(reader, reader->scan->places[member->valueint].key,
+            spw_policy_complain(reader, reader->scan->places[member.place].key,
                                 "\"%s\" is given twice in %s, expected it once", row->key,
                                 spw_policy_titles[kind]);
         } else {
@@ -154,28 +161,17 @@ void spw_policy_read_object(struct spw_policy_reader *reader, enum spw_policy_ob
     spw_policy_check_object(reader, kind, node, object, seen | meant);
 }
 
-/* Gives every value of the tree its number in document order; false when they are not `count`. */
-static bool number_values(cJSON *node, size_t *next, size_t count)
-{
-    if (*next == count) {
-        return false;
-    }
-    node->valueint = (int)(*next)++;
-    for (cJSON *child = node->child; child != NULL; child = child->next) {
-        if (!number_values(child, next, count)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A file of another version is not looked at further: all else may have changed. */
-static bool is_other_version(struct spw_policy_reader *reader, const cJSON *root)
+/* A file of another version is not read any further, since everything else may have changed. */
+static bool is_other_version(struct spw_policy_reader *reader, struct spw_policy_node root)
 {
     const struct spw_policy_row *row = &spw_policy_rows[SPW_POLICY_KEY_file_version];
-    const cJSON *version = spw_policy_json_find(root, row->key);
+    struct spw_policy_node version = spw_policy_first(reader, root);
 
-    if (!spw_policy_json_is(version, cJSON_Number) || version->valuedouble == (double)row->low) {
+    while (version.json != NULL && strcmp(version.json->string, row->key) != 0) {
+        version = spw_policy_next(reader, version);
+    }
+    if (!spw_policy_json_is(version.json, cJSON_Number) ||
+        version.json->valuedouble == (double)row->low) {
         return false;
     }
     spw_policy_complain_value(reader, row, version, "a version that this spillway does not know",
@@ -183,33 +179,18 @@ static bool is_other_version(struct spw_policy_reader *reader, const cJSON *root
     return true;
 }
 
-static void read_root(struct spw_policy_reader *reader, cJSON *root, struct spw_policy_file *file)
+static void read_root(struct spw_policy_reader *reader, struct spw_policy_node root,
+                      struct spw_policy_file *file)
 {
-    size_t count = 0;
-
-    if (!number_values(root, &count, reader->scan->count) || count != reader->scan->count) {
-        spw_policy_complain(reader, 0, "cJSON reads the text in another way, expected plain JSON");
-    } else if (!spw_policy_json_is(root, cJSON_Object)) {
+    if (!spw_policy_json_is(root.json, cJSON_Object)) {
         spw_policy_complain(reader, spw_policy_place(reader, root),
                             "the file is no JSON object, expected {\"version\": 1, \"rules\": "
                             "[...]}");
     } else if (!is_other_version(reader, root)) {
         spw_policy_read_object(reader, SPW_POLICY_OBJECT_file, root, file);
-        spw_policy_check_rules(reader, root, file);
     }
-}
-
-/* The lines of the rules, which explanations name. */
-static void place_rules(const struct spw_policy_reader *reader, const cJSON *root,
-                        struct spw_policy_rule *rules, size_t count)
-{
-    struct spw_scan_cursor cursor = {reader->text, 0, 1, 1};
-    const cJSON *node = spw_policy_json_find(root, "rules");
-
-    node = node != NULL ? node->child : NULL;
-    for (size_t i = 0; i < count && node != NULL; i++, node = node->next) {
-        spw_policy_scan_advance(&cursor, spw_policy_place(reader, node));
-        rules[i].line = cursor.line;
+    if (reader->torn) {
+        spw_policy_complain(reader, 0, "cJSON reads the text in another way, expected plain JSON");
     }
 }
 
@@ -244,14 +225,13 @@ static struct spw_policy *finish(const struct spw_policy_reader *reader,
     return policy;
 }
 
-static struct spw_policy *read_tree(struct spw_policy_reader *reader, cJSON *root)
+static struct spw_policy *read_tree(struct spw_policy_reader *reader, const cJSON *root)
 {
     struct spw_policy_file file = {0};
     struct spw_policy *policy = NULL;
 
-    read_root(reader, root, &file);
+    read_root(reader, (struct spw_policy_node){root, 0, reader->scan->count}, &file);
     if (reader->complaints->count == 0 && !reader->no_memory) {
-        place_rules(reader, root, (struct spw_policy_rule *)file.rules.items, file.rules.count);
         policy = finish(reader, &file);
     }
     if (policy == NULL) {
@@ -265,7 +245,13 @@ struct spw_policy *spw_policy_parse(const char *text, size_t length, const struc
 {
     struct spw_scan scan;
     struct spw_policy_reader reader = {
-        .text = text, .length = length, .scan = &scan, .complaints = ret_complaints};
+        .text = text,
+        .length = length,
+        .scan = &scan,
+        .cursor = {text, 0, 1, 1},
+        .first_all = SPW_POLICY_RULES,
+        .complaints = ret_complaints,
+    };
     struct spw_policy *policy = NULL;
 
     *ret_complaints = (struct spw_policy_complaints){0};

@@ -1,12 +1,13 @@
-/* Policies: files that say what becomes of the memory of a call site. The language is keys.def and
- * policies/README.md.
+/* Policies: JSON files with rules for the memory of call sites. The language is defined by keys.def
+ * and explained in policies/README.md.
  *
- * A policy is loaded whole or not at all, and only read from then on: any number of threads may ask
- * it, without a lock; asking allocates nothing. What is asked about a site as such (frames, thread,
- * process) is answered once per site by spw_policy_candidates, for the caller to keep with the
- * site; what differs between its allocations (size, device, API, count) by spw_policy_decide.
+ * A policy is loaded as a whole or not at all. After that it is only read, so any number of threads
+ * may ask it without a lock; asking allocates nothing. Questions about a site (frames, thread,
+ * process) are answered once, by spw_policy_candidates, and the caller keeps the answer with the
+ * site. Questions about one allocation (size, device, API, count) are answered by
+ * spw_policy_decide.
  *
- * Pure: no environment, no CUDA. cJSON comes in by a table of functions (json.h), because the
+ * Pure: no environment, no CUDA. cJSON comes as a table of functions (json.h), because the
  * preloaded object does not link it. */
 #pragma once
 
@@ -20,13 +21,13 @@
 #include "policy/table.h"
 
 enum {
-    SPW_POLICY_RULES = 64,               /* what a set of candidates has room for */
+    SPW_POLICY_RULES = 64,               /* bits of a set of candidates */
     SPW_POLICY_LIST_ITEMS = 64,          /* most items of any other list */
     SPW_POLICY_FILE_BYTES = 1024 * 1024, /* largest file */
     SPW_POLICY_NO_RULE = -1
 };
 
-/* Any of these; count 0: the file does not say. */
+/* One of these must match; count 0: the key is not in the file. */
 struct spw_policy_globs {
     const struct spw_glob *items;
     size_t count;
@@ -42,7 +43,7 @@ struct spw_policy_ranges {
     size_t count;
 };
 
-/* Any of these objects; their type follows from the key. */
+/* One of these objects must match; the key determines their type. */
 struct spw_policy_list {
     const void *items;
     size_t count;
@@ -61,8 +62,8 @@ struct spw_policy_number {
     int64_t value;
 };
 
-/* The objects of a file. A member is what the key of its row in keys.def holds; words and switches
- * are 0 where the file does not say. */
+/* The objects of a file. Each member holds the value of the key with its row in keys.def. Words and
+ * switches are 0 when the key is not in the file. */
 struct spw_policy_python {
     struct spw_policy_globs file;
     struct spw_policy_globs function;
@@ -99,7 +100,7 @@ struct spw_policy_limit {
     int then;                     /* enum spw_policy_then */
 };
 
-/* A decision: what becomes of the blocks of a rule. */
+/* The action of a rule. */
 struct spw_policy_action {
     int placement; /* enum spw_policy_placement */
     int movable;   /* enum spw_policy_switch */
@@ -133,59 +134,59 @@ struct spw_policy {
     struct spw_policy_file file;
     const struct spw_policy_rule *rules;
     size_t rule_count;
-    uint64_t certain; /* bit i: rule i asks only for facts of sites */
-    bool uses_python; /* whether any rule asks for Python frames */
-    bool uses_native; /* or for native ones, or the node, which follows from them */
+    uint64_t certain; /* bit i: rule i has no condition on single allocations */
+    bool uses_python; /* some rule has a condition on Python frames */
+    bool uses_native; /* or on native frames, or the node, which they tell */
     struct spw_policy_memory *memory;
 };
 
-/* Something wrong with a file. */
+/* A mistake in a file. */
 struct spw_policy_complaint {
     size_t offset; /* in bytes */
-    size_t line;   /* from 1; 1:1 where there is no place */
+    size_t line;   /* from 1; 1:1 when the mistake has no place */
     size_t column; /* characters, from 1 */
-    char *text;    /* what, expected, nearest valid key; one line */
+    char *text;    /* one line: the problem, the expectation, the nearest key */
 };
 
-/* All that is wrong with a file, by place. */
+/* All mistakes of a file, in the order of the text. */
 struct spw_policy_complaints {
     struct spw_policy_complaint *items;
     size_t count;
 };
 
-/* Reads the text of a policy. NULL, with a complaint for everything that is wrong with it; without
- * any when there is no memory. Policy and complaints are the caller's to free, the text is not
- * kept. */
+/* Parses the text of a policy. Returns NULL, with every mistake in *ret_complaints, when it is not
+ * valid; NULL without complaints when there is no memory. The caller frees policy and complaints;
+ * the text is not kept. */
 struct spw_policy *spw_policy_parse(const char *text, size_t length, const struct spw_json *json,
                                     struct spw_policy_complaints *ret_complaints);
 
-/* Reads a file, likewise. */
+/* Reads and parses a file; otherwise like spw_policy_parse. */
 struct spw_policy *spw_policy_load(const char *path, const struct spw_json *json,
                                    struct spw_policy_complaints *ret_complaints);
 
-/* Frees a policy; NULL is fine. Nobody may use it any more. */
+/* Frees a policy; NULL is fine. */
 void spw_policy_destroy(struct spw_policy *policy);
 
 /* Frees complaints. */
 void spw_policy_complaints_fini(struct spw_policy_complaints *complaints);
 
-/* The rules that may decide allocations of this site, bit i for rule i; to be kept with the site.
- * 0: none ever does. */
+/* The rules that can match allocations of this site: bit i for rule i. The caller keeps the result
+ * with the site. 0: no rule ever does. */
 uint64_t spw_policy_candidates(const struct spw_policy *policy,
                                const struct spw_callsite_facts *site);
 
-/* Whether the rules that may decide are not known without the native frames and the node of a site,
- * which `site` need not have. */
+/* Returns true when the candidates depend on native frames or the node. `site` need not have them:
+ * so the caller can avoid looking up symbols. */
 bool spw_policy_needs_native(const struct spw_policy *policy,
                              const struct spw_callsite_facts *site);
 
-/* The index of the rule that decides this allocation, or SPW_POLICY_NO_RULE; `candidates` are those
- * of its site. */
+/* The index of the first matching rule, or SPW_POLICY_NO_RULE. `candidates` are those of the
+ * allocation's site. */
 int spw_policy_decide(const struct spw_policy *policy, uint64_t candidates,
                       const struct spw_request_facts *request);
 
-/* The first key of a rule's match, in the order of keys.def, that this allocation does not satisfy;
- * NULL when the rule matches. */
+/* The first key of a rule's `match`, in the order of keys.def, that the allocation does not
+ * satisfy; NULL when the rule matches. */
 const struct spw_policy_row *spw_policy_mismatch(const struct spw_policy_rule *rule,
                                                  const struct spw_callsite_facts *site,
                                                  const struct spw_request_facts *request);

@@ -1,5 +1,9 @@
-/* What the parts of the parser share while one file is read: its text, the places of its values,
- * the memory of the policy in the making, the complaints. One thread. */
+/* The parser's parts: reading objects and values, checking, complaining. They share one struct
+ * while a file is read.
+ *
+ * Two things are known of every value: cJSON's tree has its content, and the scan of the text has
+ * its positions, in the order of the text. The tree is walked once, in that order, with an index
+ * into the positions at its side (struct spw_policy_node). One thread. */
 #pragma once
 
 #include "policy/policy.h"
@@ -11,50 +15,70 @@ struct spw_policy_reader {
     const char *text;
     size_t length;
     const struct spw_scan *scan;
+    struct spw_scan_cursor cursor;    /* at the last rule that was read */
+    size_t first_all;                 /* first rule that matches every allocation; or none */
     struct spw_policy_memory *memory; /* the policy's */
     struct spw_policy_complaints *complaints;
     bool no_memory;
+    bool torn; /* the tree and the scan differ in shape */
 };
 
-/* Zeroed memory that lives as long as the policy; NULL, noted in the reader, when there is none. */
+/* A value of the tree and its place in the text. */
+struct spw_policy_node {
+    const cJSON *json; /* NULL: there is none */
+    size_t place;      /* index into the scan's places */
+    size_t end;        /* index behind the last value of the group that contains this one */
+};
+
+/* The first member or item of a group. */
+struct spw_policy_node spw_policy_first(struct spw_policy_reader *reader,
+                                        struct spw_policy_node group);
+
+/* The member or item behind this one. */
+struct spw_policy_node spw_policy_next(struct spw_policy_reader *reader,
+                                       struct spw_policy_node node);
+
+/* The byte offset of a value. */
+size_t spw_policy_place(const struct spw_policy_reader *reader, struct spw_policy_node node);
+
+/* Allocates zeroed memory that lives as long as the policy. Returns NULL, and sets `no_memory`,
+ * when there is none. */
 void *spw_policy_allocate(struct spw_policy_reader *reader, size_t bytes);
 
 /* Frees all memory of a policy; NULL is fine. */
 void spw_policy_memory_free(struct spw_policy_memory *memory);
 
-/* Adds a complaint about what stands at `offset`. */
+/* Adds a complaint about the text at `offset`. */
 void spw_policy_complain(struct spw_policy_reader *reader, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Where a value of cJSON's tree stands; its valueint is its number in the scan (parse.c). */
-size_t spw_policy_place(const struct spw_policy_reader *reader, const cJSON *node);
-
-/* The string, number or word at `offset` as the file has it, cut where it is long: one line,
- * whatever it holds. Written to `text`, which is returned. */
+/* Copies the string, number or word at `offset` as the file spells it, cut if it is long. It is one
+ * line, whatever the file contains. Returns `text`. */
 const char *spw_policy_source(const struct spw_policy_reader *reader, size_t offset,
                               char text[SPW_POLICY_SHOWN]);
 
-/* The value of `row` is not what it should be: "KEY is VALUE[, WHY], expected EXPECTED", with the
- * nearest word, if there is one. `why` and `nearest` may be NULL. */
+/* Complains about a bad value: "KEY is VALUE[, WHY], expected EXPECTED (did you mean NEAREST?)".
+ * `why` and `nearest` may be NULL. */
 void spw_policy_complain_value(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                               const cJSON *node, const char *why, const char *nearest);
+                               struct spw_policy_node node, const char *why, const char *nearest);
 
-/* Reads a value that holds no object, by the type of its row, into the member at `member`. */
+/* Reads a value that contains no object, by the type of its row, into `member`. */
 void spw_policy_read_value(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                           const cJSON *node, void *member);
+                           struct spw_policy_node node, void *member);
 
-/* Reads an object into the struct of its kind, and everything below it. */
+/* Reads an object and everything in it into the struct of its kind. */
 void spw_policy_read_object(struct spw_policy_reader *reader, enum spw_policy_object kind,
-                            const cJSON *node, void *object);
+                            struct spw_policy_node node, void *object);
 
-/* What must hold between the keys of an object; `seen` are the keys that stand in the file, good,
- * bad or mistyped, bit 1 << enum spw_policy_key. */
+/* Checks the keys of an object against each other. `seen` has bit 1 << enum spw_policy_key for
+ * every key in the file, including bad values and misspelt keys. */
 void spw_policy_check_object(struct spw_policy_reader *reader, enum spw_policy_object kind,
-                             const cJSON *node, const void *object, uint64_t seen);
+                             struct spw_policy_node node, const void *object, uint64_t seen);
 
-/* What must hold between the rules of a file. */
-void spw_policy_check_rules(struct spw_policy_reader *reader, const cJSON *root,
-                            const struct spw_policy_file *file);
+/* Checks rule `number` against the rules before it. Called for each rule in order. */
+void spw_policy_check_rule(struct spw_policy_reader *reader, struct spw_policy_node node,
+                           const struct spw_policy_rule *rules, size_t number);
 
-/* Whether a rule asks for anything that differs between the allocations of a site (match.c). */
+/* Returns true when a rule has a condition that differs between allocations of one site (match.c).
+ */
 bool spw_policy_asks_request(const struct spw_policy_rule *rule);

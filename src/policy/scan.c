@@ -36,7 +36,7 @@ static int peek(const struct scanner *scanner)
     return scanner->at < scanner->length ? scanner->text[scanner->at] : -1;
 }
 
-/* What stands at the scanner's place is not what should. */
+/* Reports the byte at the scanner's place, which cannot stand there. */
 static bool unexpected(struct scanner *scanner, const char *expected)
 {
     int byte = peek(scanner);
@@ -74,7 +74,9 @@ static bool add_place(struct scanner *scanner, size_t key)
         scan->places = places;
         scanner->capacity = capacity;
     }
-    scan->places[scan->count++] = (struct spw_scan_place){(uint32_t)key, (uint32_t)scanner->at};
+    scan->places[scan->count] = (struct spw_scan_place){
+        .key = (uint32_t)key, .value = (uint32_t)scanner->at, .next = (uint32_t)scan->count + 1};
+    scan->count++;
     return true;
 }
 
@@ -103,7 +105,8 @@ static int read_unit(const struct scanner *scanner, size_t at)
     return unit;
 }
 
-/* At the backslash of \uXXXX. Halves of a pair must come together; NUL ends strings in C. */
+/* At the backslash of \uXXXX. Surrogates must come in pairs; NUL is refused, since it ends strings
+ * in C. */
 static bool scan_unit(struct scanner *scanner)
 {
     size_t start = scanner->at;
@@ -249,7 +252,7 @@ static bool scan_word(struct scanner *scanner, const char *word)
     return true;
 }
 
-/* Behind a member or an item: whether the next one follows. */
+/* Behind a member or an item. *ret_more: another one follows. */
 static bool scan_separator(struct scanner *scanner, char close, bool *ret_more)
 {
     skip_blanks(scanner);
@@ -293,6 +296,7 @@ static bool scan_member(struct scanner *scanner)
 /* At the opening brace or bracket. */
 static bool scan_group(struct scanner *scanner, char close)
 {
+    size_t group = scanner->scan->count - 1;
     bool more = true;
 
     if (scanner->depth == SPW_SCAN_DEPTH) {
@@ -313,6 +317,7 @@ static bool scan_group(struct scanner *scanner, char close)
         }
     }
     scanner->depth--;
+    scanner->scan->places[group].next = (uint32_t)scanner->scan->count;
     return true;
 }
 

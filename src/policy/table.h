@@ -1,5 +1,5 @@
-/* The language of policy files as tables, expanded from keys.def: for the parser, and for those who
- * print the schema and the grammar. Constants only. */
+/* The language of policy files as tables, expanded from keys.def: for the parser, the schema and
+ * the documentation. Constants only. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,8 +47,7 @@ enum spw_policy_words {
     SPW_WORDS_COUNT
 };
 
-/* The words of the lists. A value that the file does not give is 0 in all of them, so each list
- * begins at 1. */
+/* The words of the lists, from 1: 0 means that the key is not in the file. */
 enum spw_policy_frame_word { SPW_FRAME_ANY = 1, SPW_FRAME_TOP };
 enum spw_policy_placement { SPW_PLACEMENT_DEVICE = 1, SPW_PLACEMENT_HOST, SPW_PLACEMENT_AUTO };
 enum spw_policy_then { SPW_THEN_SPILL = 1, SPW_THEN_FAIL, SPW_THEN_WARN };
@@ -86,14 +85,14 @@ extern const size_t spw_policy_api_count;
 extern const char *const spw_policy_titles[SPW_POLICY_OBJECT_COUNT];
 extern const size_t spw_policy_object_sizes[SPW_POLICY_OBJECT_COUNT];
 
-/* What a value of this row looks like, in words: "a size such as "16MiB" or a number of bytes".
- * Written to `text`, which is returned. */
+/* Describes a valid value of this row: "a size such as "16MiB" or a number of bytes". Returns
+ * `text` or a static string. */
 const char *spw_policy_expected(const struct spw_policy_row *row, char text[SPW_POLICY_EXPECTED]);
 
-/* Whether the member of `object`, the struct of this row's object, was given by the file. */
+/* Returns true when the file sets this key of `object`, which is the struct of the row's object. */
 bool spw_policy_is_set(const struct spw_policy_row *row, const void *object);
 
-/* Whether any member of the struct of this kind of object was. */
+/* Returns true when the file sets any key of `object`. */
 bool spw_policy_any_set(enum spw_policy_object kind, const void *object);
 
 /* The word of a list that has this value; "" when there is none. */

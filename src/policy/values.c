@@ -15,17 +15,18 @@ enum { NUMBER_DIGITS = 18 };
 
 /* Types whose values are plain; lists of them are read item by item. */
 static bool wrong(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                  const cJSON *node, const char *why)
+                  struct spw_policy_node node, const char *why)
 {
     spw_policy_complain_value(reader, row, node, why, NULL);
     return false;
 }
 
-static bool is_whole(const cJSON *node)
+static bool is_whole(struct spw_policy_node node)
 {
-    return spw_policy_json_is(node, cJSON_Number) && node->valuedouble >= -MOST_NUMBER &&
-           node->valuedouble <= MOST_NUMBER &&
-           node->valuedouble == (double)(int64_t)node->valuedouble;
+    double number = node.json->valuedouble;
+
+    return spw_policy_json_is(node.json, cJSON_Number) && number >= -MOST_NUMBER &&
+           number <= MOST_NUMBER && number == (double)(int64_t)number;
 }
 
 static char *copy(struct spw_policy_reader *reader, const char *text)
@@ -47,60 +48,61 @@ static size_t characters(const char *text)
 }
 
 static bool read_line(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                      const cJSON *node, void *item)
+                      struct spw_policy_node node, void *item)
 {
-    if (!spw_policy_json_is(node, cJSON_String)) {
+    if (!spw_policy_json_is(node.json, cJSON_String)) {
         return wrong(reader, row, node, NULL);
     }
-    if (characters(node->valuestring) > (size_t)row->high) {
+    if (characters(node.json->valuestring) > (size_t)row->high) {
         return wrong(reader, row, node, "too long");
     }
-    *(const char **)item = copy(reader, node->valuestring);
+    *(const char **)item = copy(reader, node.json->valuestring);
     return true;
 }
 
 static bool read_name(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                      const cJSON *node, void *member)
+                      struct spw_policy_node node, void *member)
 {
     const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
 
-    if (!spw_policy_json_is(node, cJSON_String) || strlen(node->valuestring) < (size_t)row->low ||
-        strlen(node->valuestring) > (size_t)row->high ||
-        node->valuestring[strspn(node->valuestring, letters)] != '\0') {
+    if (!spw_policy_json_is(node.json, cJSON_String) ||
+        strlen(node.json->valuestring) < (size_t)row->low ||
+        strlen(node.json->valuestring) > (size_t)row->high ||
+        node.json->valuestring[strspn(node.json->valuestring, letters)] != '\0') {
         return wrong(reader, row, node, NULL);
     }
-    *(const char **)member = copy(reader, node->valuestring);
+    *(const char **)member = copy(reader, node.json->valuestring);
     return true;
 }
 
 static bool read_number(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                        const cJSON *node, void *member)
+                        struct spw_policy_node node, void *member)
 {
-    if (!is_whole(node) || node->valuedouble < (double)row->low ||
-        node->valuedouble > (double)row->high) {
+    if (!is_whole(node) || node.json->valuedouble < (double)row->low ||
+        node.json->valuedouble > (double)row->high) {
         return wrong(reader, row, node, NULL);
     }
     *(struct spw_policy_number *)member =
-        (struct spw_policy_number){.set = true, .value = (int64_t)node->valuedouble};
+        (struct spw_policy_number){.set = true, .value = (int64_t)node.json->valuedouble};
     return true;
 }
 
 static bool read_amount(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                        const cJSON *node, void *member)
+                        struct spw_policy_node node, void *member)
 {
     struct spw_policy_amount amount = {.set = true};
     uint64_t number;
 
-    if (spw_policy_json_is(node, cJSON_Number) && row->type != SPW_POLICY_PERCENT) {
-        if (node->valuedouble > MOST_NUMBER) {
+    if (spw_policy_json_is(node.json, cJSON_Number) && row->type != SPW_POLICY_PERCENT) {
+        if (node.json->valuedouble > MOST_NUMBER) {
             return wrong(reader, row, node, "too large for a number in JSON");
         }
-        if (!is_whole(node) || node->valuedouble < 0) {
+        if (!is_whole(node) || node.json->valuedouble < 0) {
             return wrong(reader, row, node, NULL);
         }
-        number = (uint64_t)node->valuedouble;
-    } else if (!spw_policy_json_is(node, cJSON_String) ||
-               !spw_size_parse(node->valuestring, &number, &amount.percent)) {
+        number = (uint64_t)node.json->valuedouble;
+    } else if (!spw_policy_json_is(node.json, cJSON_String) ||
+               !spw_size_parse(node.json->valuestring, &number, &amount.percent)) {
         return wrong(reader, row, node, NULL);
     }
     if (amount.percent ? row->type == SPW_POLICY_SIZE : row->type == SPW_POLICY_PERCENT) {
@@ -116,7 +118,7 @@ static bool read_amount(struct spw_policy_reader *reader, const struct spw_polic
 }
 
 static bool read_word(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                      const cJSON *node, void *member)
+                      struct spw_policy_node node, void *member)
 {
     const char *words[8];
     size_t count = 0;
@@ -128,25 +130,26 @@ static bool read_word(struct spw_policy_reader *reader, const struct spw_policy_
             continue;
         }
         words[count++] = word->text;
-        if (spw_policy_json_is(node, cJSON_String) && strcmp(word->text, node->valuestring) == 0) {
+        if (spw_policy_json_is(node.json, cJSON_String) &&
+            strcmp(word->text, node.json->valuestring) == 0) {
             *(int *)member = word->value;
             return true;
         }
     }
     spw_policy_complain_value(reader, row, node, NULL,
-                              spw_policy_json_is(node, cJSON_String)
-                                  ? spw_nearest(node->valuestring, 0, words, count)
+                              spw_policy_json_is(node.json, cJSON_String)
+                                  ? spw_nearest(node.json->valuestring, 0, words, count)
                                   : NULL);
     return false;
 }
 
 static bool read_switch(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                        const cJSON *node, void *member)
+                        struct spw_policy_node node, void *member)
 {
-    if (!spw_policy_json_is(node, cJSON_True) && !spw_policy_json_is(node, cJSON_False)) {
+    if (!spw_policy_json_is(node.json, cJSON_True) && !spw_policy_json_is(node.json, cJSON_False)) {
         return wrong(reader, row, node, NULL);
     }
-    *(int *)member = spw_policy_json_is(node, cJSON_True) ? SPW_SWITCH_ON : SPW_SWITCH_OFF;
+    *(int *)member = spw_policy_json_is(node.json, cJSON_True) ? SPW_SWITCH_ON : SPW_SWITCH_OFF;
     return true;
 }
 
@@ -161,24 +164,24 @@ static bool knows_api(const struct spw_glob *glob)
 }
 
 static bool read_glob(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                      const cJSON *node, void *item)
+                      struct spw_policy_node node, void *item)
 {
     struct spw_glob_token tokens[SPW_GLOB_MAX];
     struct spw_glob glob = {.kind = (enum spw_glob_kind)row->of, .tokens = tokens};
     struct spw_glob_token *kept;
     const char *problem;
 
-    if (!spw_policy_json_is(node, cJSON_String)) {
+    if (!spw_policy_json_is(node.json, cJSON_String)) {
         return wrong(reader, row, node, NULL);
     }
-    glob.count = spw_policy_glob_compile(node->valuestring, tokens, &problem);
+    glob.count = spw_policy_glob_compile(node.json->valuestring, tokens, &problem);
     if (glob.count == 0) {
         return wrong(reader, row, node, problem);
     }
     if (glob.kind == SPW_GLOB_API && !knows_api(&glob)) {
         spw_policy_complain_value(
             reader, row, node, "no function that allocates",
-            spw_nearest(node->valuestring, 0, spw_policy_apis, spw_policy_api_count));
+            spw_nearest(node.json->valuestring, 0, spw_policy_apis, spw_policy_api_count));
         return false;
     }
     kept = spw_policy_allocate(reader, glob.count * sizeof(*tokens));
@@ -186,7 +189,7 @@ static bool read_glob(struct spw_policy_reader *reader, const struct spw_policy_
         memcpy(kept, tokens, glob.count * sizeof(*tokens));
     }
     glob.tokens = kept;
-    glob.text = copy(reader, node->valuestring);
+    glob.text = copy(reader, node.json->valuestring);
     *(struct spw_glob *)item = glob;
     return true;
 }
@@ -222,14 +225,15 @@ static bool parse_range(const char *text, struct spw_policy_range *range)
 }
 
 static bool read_range(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                       const cJSON *node, void *item)
+                       struct spw_policy_node node, void *item)
 {
     struct spw_policy_range range;
 
     if (is_whole(node)) {
-        range.first = (int64_t)node->valuedouble;
+        range.first = (int64_t)node.json->valuedouble;
         range.last = range.first;
-    } else if (!spw_policy_json_is(node, cJSON_String) || !parse_range(node->valuestring, &range)) {
+    } else if (!spw_policy_json_is(node.json, cJSON_String) ||
+               !parse_range(node.json->valuestring, &range)) {
         return wrong(reader, row, node, NULL);
     }
     if (range.first < row->low || (range.last > row->high && range.last != INT64_MAX)) {
@@ -244,20 +248,15 @@ static bool read_range(struct spw_policy_reader *reader, const struct spw_policy
 
 /* One item or a list of them; the member is a struct spw_policy_list in any dress. */
 static bool read_any_of(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                        const cJSON *node, void *member, size_t item_bytes,
+                        struct spw_policy_node node, void *member, size_t item_bytes,
                         bool (*read_item)(struct spw_policy_reader *, const struct spw_policy_row *,
-                                          const cJSON *, void *))
+                                          struct spw_policy_node, void *))
 {
-    const cJSON *first = spw_policy_json_is(node, cJSON_Array) ? node->child : node;
-    size_t count = 0;
+    bool list = spw_policy_json_is(node.json, cJSON_Array);
+    size_t count = list ? spw_policy_json_count(node.json) : 1;
+    struct spw_policy_node item = list ? spw_policy_first(reader, node) : node;
     char *items;
 
-    for (const cJSON *item = first; item != NULL; item = item->next) {
-        count++;
-        if (!spw_policy_json_is(node, cJSON_Array)) {
-            break;
-        }
-    }
     if (count == 0) {
         return wrong(reader, row, node, NULL);
     }
@@ -268,15 +267,16 @@ static bool read_any_of(struct spw_policy_reader *reader, const struct spw_polic
     if (items == NULL) {
         return false;
     }
-    for (size_t i = 0; i < count; i++, first = first->next) {
-        read_item(reader, row, first, items + i * item_bytes);
+    for (size_t i = 0; i < count && item.json != NULL; i++) {
+        read_item(reader, row, item, items + i * item_bytes);
+        item = spw_policy_next(reader, item);
     }
     *(struct spw_policy_list *)member = (struct spw_policy_list){items, count};
     return true;
 }
 
 void spw_policy_read_value(struct spw_policy_reader *reader, const struct spw_policy_row *row,
-                           const cJSON *node, void *member)
+                           struct spw_policy_node node, void *member)
 {
     switch (row->type) {
     case SPW_POLICY_TEXT:

@@ -240,7 +240,7 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
         }
         /* Needed in each round: other threads may have used the room during a wait. */
         if (!spw_pool_address_map_reserve(&pool->blocks)) {
-            return SPW_E_NO_HOST;
+            return SPW_E_METADATA_NOMEM;
         }
         *ret_block = try_hit(pool, attempt);
         if (*ret_block != NULL) {
@@ -339,7 +339,7 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     if (attempt->request->stream != NULL) {
         attempt->queue = spw_pool_stream_queue_of(&pool->queues, attempt->request->stream);
         if (attempt->queue == NULL) {
-            return SPW_E_NO_HOST;
+            return SPW_E_METADATA_NOMEM;
         }
     }
     attempt->need.any_stream = attempt->queue == NULL;

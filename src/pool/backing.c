@@ -38,7 +38,7 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
     table = mmap(NULL, table_bytes(backing), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     err = config->ops->reserve(config->vm, reserved_bytes(backing), &backing->base);
     if (err != SPW_OK) {
@@ -293,7 +293,7 @@ enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier 
         uint64_t *grown = realloc(store->spare, capacity * sizeof(*grown));
 
         if (grown == NULL) {
-            return SPW_E_NO_HOST;
+            return SPW_E_METADATA_NOMEM;
         }
         store->spare = grown;
         store->spare_capacity = capacity;

@@ -51,7 +51,7 @@ static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
     enum spw_err err;
 
     if (!spw_pool_space_can_cut(&pool->space)) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     err = spw_pool_backing_fill(&pool->backing, block->address, spw_pool_extent_end(block),
                                 /* host */ 0);

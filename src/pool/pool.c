@@ -15,7 +15,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     enum spw_err err;
 
     if (pool == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     pool->config = *config;
     pool->ops = ops;

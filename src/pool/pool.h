@@ -105,7 +105,7 @@ const char *spw_pool_check(struct spw_pool *pool);
  * memory; with a host tier that wait is short. Errors, with nothing held and *ret_result unchanged:
  * SPW_E_LIMIT when the limit refuses, SPW_E_NO_MEMORY when the device is full or there is no room
  * on the host for a block placed there, SPW_E_QUOTA when the placement's limit refuses,
- * SPW_E_NO_HOST when the process has no memory for records, or a driver error. */
+ * SPW_E_METADATA_NOMEM when the process has no memory for records, or a driver error. */
 enum spw_err spw_pool_alloc(struct spw_pool *pool, const struct spw_request *request,
                             struct spw_result *ret_result);
 

@@ -246,7 +246,7 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
 {
     struct spw_slabs *slabs = &pool->slabs;
     struct spw_extent *extent = NULL;
-    enum spw_err err = SPW_E_NO_HOST;
+    enum spw_err err = SPW_E_METADATA_NOMEM;
 
     if (slabs->table != NULL) {
         return SPW_OK;
@@ -275,7 +275,7 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
 
     if (!spw_pool_extent_reserve(&pool->space.store, 2) ||
         !spw_pool_address_map_reserve(&pool->blocks)) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     release_completed(pool);
     extent = take_best(pool, bytes, queue);

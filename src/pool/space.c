@@ -519,7 +519,7 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
         return SPW_E_NO_MEMORY;
     }
     if (!spw_pool_extent_reserve(&space->store, most_pieces(space, bytes) + 3)) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     space->store.held = most_pieces(space, bytes);
     /* If a window begins or ends in a hole, that whole granule is claimed and backed. */

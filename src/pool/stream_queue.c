@@ -40,7 +40,7 @@ enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues,
     queues->vm = vm;
     if (add_queue(queues, &nobody) == NULL || add_queue(queues, &nobody) == NULL) {
         spw_pool_stream_queues_fini(queues, false);
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     return SPW_OK;
 }

@@ -56,7 +56,7 @@ struct spw_stream_queues {
     void *vm;
 };
 
-/* Creates the two queues that always exist. SPW_E_NO_HOST leaves nothing behind. */
+/* Creates the two queues that always exist. SPW_E_METADATA_NOMEM leaves nothing behind. */
 enum spw_err spw_pool_stream_queues_init(struct spw_stream_queues *queues,
                                          const struct spw_vm_ops *ops, void *vm);
 

@@ -153,10 +153,11 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
         .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
     };
     note_refusal(&oom);
-    spw_say("out of memory on device %d: requested %s, live %s, committed %s, limit %s (%s)%s",
-            device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
-            spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
-            spw_err_name(err), host);
+    spw_log_always(
+        "out of memory on device %d: requested %s, live %s, committed %s, limit %s (%s)%s",
+        device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),
+        spw_size_text(usage.committed, committed), spw_size_text(usage.limit, limit),
+        spw_err_name(err), host);
     spw_serve_oom_report(&oom);
     spw_track_ops.report();
     return CUDA_ERROR_OUT_OF_MEMORY;

@@ -51,8 +51,8 @@ static void number_regions(const struct spw_policy *policy, const char *file)
             at++;
         }
         if (at == SPW_POOL_HEAPS) {
-            spw_say("%s: more than %d regions; that of rule %s has no effect", file, SPW_POOL_HEAPS,
-                    policy->rules[i].name);
+            spw_log_always("%s: more than %d regions; that of rule %s has no effect", file,
+                           SPW_POOL_HEAPS, policy->rules[i].name);
             continue;
         }
         names[at] = action->region;
@@ -130,7 +130,7 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
     int saved = errno;
 
     if (line == LINES_MOST) {
-        spw_say("policy: no further call sites are logged");
+        spw_log_always("policy: no further call sites are logged");
     }
     if (line >= LINES_MOST) {
         return;
@@ -144,8 +144,8 @@ static __attribute__((noinline)) void tell(const struct spw_device *device,
     words.facts.native_count =
         words.facts.native_count < LINE_FRAMES ? words.facts.native_count : LINE_FRAMES;
     (void)spw_callsite_print(&words.facts, NULL, where, sizeof(where));
-    spw_say("policy: rule %s matches on device %d: first %s at %s", rule->name, device->ordinal,
-            spw_size_text(bytes, size), where);
+    spw_log_always("policy: rule %s matches on device %d: first %s at %s", rule->name,
+                   device->ordinal, spw_size_text(bytes, size), where);
     errno = saved;
 }
 
@@ -227,7 +227,7 @@ void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_
 {
     spw_counter_add(&spw_serve_decision_tally(device, rule)->unmet, 1);
     if ((atomic_fetch_or(&spw_process.policy.unmet_told, bit_of(rule)) & bit_of(rule)) == 0) {
-        spw_say(
+        spw_log_always(
             "policy: rule %s cannot be applied on device %d: %s; its blocks are placed without it",
             rule->name, device->ordinal, why);
     }
@@ -246,10 +246,11 @@ static void tell_beyond(const struct spw_device *device, const struct spw_decisi
                0) {
         return;
     }
-    spw_say("policy: rule %s exceeds its limit of %s on device %d: it holds %s, and %s more %s",
-            rule->name, spw_size_text(decision->wish.limit_bytes, most), device->ordinal,
-            spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
-            spw_size_text(bytes, asked), fails ? "are refused" : "are requested");
+    spw_log_always(
+        "policy: rule %s exceeds its limit of %s on device %d: it holds %s, and %s more %s",
+        rule->name, spw_size_text(decision->wish.limit_bytes, most), device->ordinal,
+        spw_size_text(spw_counter_get(&spw_serve_decision_tally(device, rule)->live), held),
+        spw_size_text(bytes, asked), fails ? "are refused" : "are requested");
 }
 
 bool spw_serve_decision_beyond(const struct spw_device *device, struct spw_decision *decision,

@@ -148,13 +148,13 @@ static void say_device(const struct spw_stats_oom *report)
                          : 0;
 
     if (report->total_bytes > 0) {
-        spw_say("  device: %s of %s free", spw_size_text(report->free_bytes, free),
-                spw_size_text(report->total_bytes, total));
+        spw_log_always("  device: %s of %s free", spw_size_text(report->free_bytes, free),
+                       spw_size_text(report->total_bytes, total));
     }
-    spw_say("  pool: %s unused, largest free range %s, fragmentation %" PRIu64 " %%",
-            spw_size_text(report->spare_bytes, spare),
-            spw_size_text(report->largest_free_bytes, largest),
-            report->spare_bytes > 0 ? split * 100 / report->spare_bytes : 0);
+    spw_log_always("  pool: %s unused, largest free range %s, fragmentation %" PRIu64 " %%",
+                   spw_size_text(report->spare_bytes, spare),
+                   spw_size_text(report->largest_free_bytes, largest),
+                   report->spare_bytes > 0 ? split * 100 / report->spare_bytes : 0);
 }
 
 /* Without NVML, this process and others are one figure. */
@@ -164,12 +164,13 @@ static void say_others(const struct spw_stats_oom *report)
     uint64_t used = report->total_bytes - report->free_bytes;
 
     if (report->usage_known) {
-        spw_say("  outside the pool: %s of this process (context, code, libraries), %s of other "
-                "processes",
-                spw_size_text(report->own_other_bytes, own),
-                spw_size_text(report->other_process_bytes, others));
+        spw_log_always(
+            "  outside the pool: %s of this process (context, code, libraries), %s of other "
+            "processes",
+            spw_size_text(report->own_other_bytes, own),
+            spw_size_text(report->other_process_bytes, others));
     } else if (used > report->committed_bytes) {
-        spw_say(
+        spw_log_always(
             "  outside the pool: %s of this process (context, code, libraries) and other processes",
             spw_size_text(used - report->committed_bytes, own));
     }
@@ -180,8 +181,9 @@ static void say_host(const struct spw_stats_oom *report)
     char left[SPW_SIZE_TEXT], total[SPW_SIZE_TEXT];
 
     if (report->host_total_bytes > 0) {
-        spw_say("  host: %s of %s available", spw_size_text(report->host_available_bytes, left),
-                spw_size_text(report->host_total_bytes, total));
+        spw_log_always("  host: %s of %s available",
+                       spw_size_text(report->host_available_bytes, left),
+                       spw_size_text(report->host_total_bytes, total));
     }
 }
 
@@ -192,14 +194,14 @@ static void say_holders(const struct spw_stats_oom *report)
     if (report->holder_count == 0) {
         return;
     }
-    spw_say("  held by %" PRIu64 " call site%s%s", report->holding_sites,
-            report->holding_sites == 1 ? "" : "s",
-            report->holding_sites > SPW_STATS_HOLDERS ? ", the largest:" : ":");
+    spw_log_always("  held by %" PRIu64 " call site%s%s", report->holding_sites,
+                   report->holding_sites == 1 ? "" : "s",
+                   report->holding_sites > SPW_STATS_HOLDERS ? ", the largest:" : ":");
     for (int i = 0; i < report->holder_count; i++) {
         const struct spw_stats_holder *holder = &report->holders[i];
 
-        spw_say("  %12s in %6" PRIu64 " block%s  %s", spw_size_text(holder->bytes, size),
-                holder->blocks, holder->blocks == 1 ? " " : "s", holder->label);
+        spw_log_always("  %12s in %6" PRIu64 " block%s  %s", spw_size_text(holder->bytes, size),
+                       holder->blocks, holder->blocks == 1 ? " " : "s", holder->label);
     }
 }
 
@@ -220,9 +222,9 @@ static void say_rule(const struct spw_stats_oom *report)
         (void)snprintf(needs, sizeof(needs), " with SPILLWAY_HOST_LIMIT of %s or more",
                        spw_size_text(wanted, limit));
     }
-    spw_say("  this policy rule would have placed %s on the host%s:",
-            spw_size_text(report->rule_bytes, bytes), needs);
-    spw_say("  %s", report->rule);
+    spw_log_always("  this policy rule would have placed %s on the host%s:",
+                   spw_size_text(report->rule_bytes, bytes), needs);
+    spw_log_always("  %s", report->rule);
 }
 
 void spw_serve_oom_report(const struct spw_oom *oom)
@@ -234,7 +236,7 @@ void spw_serve_oom_report(const struct spw_oom *oom)
     }
     gather(oom, report);
     atomic_fetch_add(&report->count, 1);
-    spw_say("  requested by %s (%s)", report->label, report->api);
+    spw_log_always("  requested by %s (%s)", report->label, report->api);
     say_device(report);
     say_others(report);
     say_host(report);

@@ -93,22 +93,24 @@ static void check_sites(const struct spw_policy *policy)
     bool native = sites == SPW_SITES_NATIVE || sites == SPW_SITES_BOTH;
 
     if ((policy->uses_python && !python) || (policy->uses_native && !native)) {
-        spw_say("%s: rules match on %s frames, but SPILLWAY_SITES is %s", spw_process.policy.file,
-                policy->uses_python && !python ? "Python" : "native",
-                spw_environment("SPILLWAY_SITES"));
+        spw_log_always("%s: rules match on %s frames, but SPILLWAY_SITES is %s",
+                       spw_process.policy.file,
+                       policy->uses_python && !python ? "Python" : "native",
+                       spw_option_environment("SPILLWAY_SITES"));
     }
 }
 
 static void install(const struct reading *reading)
 {
     if (reading->policy == NULL) {
-        spw_say("%s", reading->complaint);
+        spw_log_always("%s", reading->complaint);
         return;
     }
     memcpy(spw_process.policy.file, reading->path, sizeof(spw_process.policy.file));
     if (!spw_serve_decision_open(reading->policy, spw_process.policy.file)) {
-        spw_say("%s: no memory to note what it says of call sites; the default policy is used",
-                spw_process.policy.file);
+        spw_log_always(
+            "%s: no memory to note what it says of call sites; the default policy is used",
+            spw_process.policy.file);
         spw_process.policy.file[0] = '\0';
         spw_policy_destroy(reading->policy);
         return;

@@ -10,7 +10,7 @@
 /* The clocks of the open pools when the wait began. A pool that is opened meanwhile continues from
  * a later clock. */
 struct moment {
-    uint64_t clocks[SPW_PROCESS_DEVICES]; /* 0: there was no pool */
+    uint64_t clocks[SPW_DEVICES_MAX]; /* 0: there was no pool */
 };
 
 static void take_moment(struct moment *ret_moment)

@@ -11,21 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/layout.h"
+
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 2 };
 enum { SIM_RECORD_DEVICES = 64, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
-
-/* Where the layout of a launch's arguments was known from. But for UNKNOWN and STRUCTS, addresses
- * in them were checked. */
-enum sim_record_layout {
-    SIM_RECORD_LAYOUT_UNKNOWN,
-    SIM_RECORD_LAYOUT_BUILTIN, /* a kernel of the simulator's own, or of its libraries */
-    SIM_RECORD_LAYOUT_PTX,
-    SIM_RECORD_LAYOUT_NAME,    /* the C++ types in the kernel's name */
-    SIM_RECORD_LAYOUT_CODE,    /* the kernel's code, and its name */
-    SIM_RECORD_LAYOUT_STRUCTS, /* likewise, but all addresses are in structs */
-    SIM_RECORD_LAYOUTS,
-};
 
 /* What a request was refused for. */
 enum sim_record_lack {
@@ -62,12 +52,12 @@ struct sim_record_device {
     uint64_t own_peak_bytes;
     uint64_t held_bytes; /* asked for by calls and not given back, in multiples of 512 bytes */
     uint64_t held_peak_bytes;
-    uint64_t allocations;                  /* calls that asked for memory of the device */
-    uint64_t refusals[SIM_RECORD_KINDS];   /* calls answered out of memory */
-    uint64_t launches[SIM_RECORD_LAYOUTS]; /* of kernels */
-    uint64_t idle_launches;                /* of them, those that computed nothing */
-    uint64_t small_reads;                  /* by the host, after such a launch */
-    uint64_t bulk_reads;                   /* those of more than SIM_RECORD_SMALL bytes */
+    uint64_t allocations;                /* calls that asked for memory of the device */
+    uint64_t refusals[SIM_RECORD_KINDS]; /* calls answered out of memory */
+    uint64_t launches[SPW_LAYOUT_COUNT]; /* of kernels */
+    uint64_t idle_launches;              /* of them, those that computed nothing */
+    uint64_t small_reads;                /* by the host, after such a launch */
+    uint64_t bulk_reads;                 /* those of more than SIM_RECORD_SMALL bytes */
     uint64_t bulk_read_bytes;
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* of those */
 };

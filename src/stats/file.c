@@ -1,8 +1,8 @@
-#include "stats/stats.h"
+#include "stats/file.h"
 
 #include "common/create.h"
 #include "common/log.h"
-#include "common/writer.h"
+#include "common/write.h"
 #include "stats/path.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ static void put_holders(struct spw_writer *writer, const struct spw_stats_oom *o
     spw_write(writer, "]");
 }
 
-/* What NVML could not tell is null. */
+/* Figures that NVML did not give are null. */
 static void put_usage(struct spw_writer *writer, const struct spw_stats_oom *oom)
 {
     if (oom->usage_known) {
@@ -166,7 +166,7 @@ static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
     }
     spw_write_text(writer, "policy", stats->policy);
     spw_write(writer, ", \"rules\": [");
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         for (int rule = 0; rule < SPW_ACCOUNTS && stats->rule_names[rule][0] != '\0'; rule++) {
             spw_write(writer, comma);
             spw_write(writer, "\n  {\"name\": ");
@@ -191,7 +191,7 @@ static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
     spw_write_text(writer, "why", stats->why);
     spw_write_text(writer, "process", stats->process);
     spw_write(writer, ", \"devices\": [");
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         spw_write(writer, i == 0 ? "\n  " : ",\n  ");
         put_device(writer, stats, i);
     }
@@ -211,7 +211,7 @@ static bool write_to(int fd, const struct spw_stats *stats)
     struct spw_writer writer = {.fd = fd};
 
     put_stats(&writer, stats);
-    spw_writer_flush(&writer);
+    spw_write_flush(&writer);
     return close(fd) == 0 && !writer.failed;
 }
 
@@ -296,7 +296,7 @@ bool spw_stats_write(struct spw_stats *stats)
     }
     written = write_anywhere(stats);
     if (!written) {
-        spw_say("cannot write statistics to %s: %s", stats->path, strerror(errno));
+        spw_log_always("cannot write statistics to %s: %s", stats->path, strerror(errno));
     }
     errno = saved;
     return written;

@@ -13,13 +13,13 @@
 
 #define FIRST_BYTES "{\"schema\": 1, \"pid\": "
 
-/* The rank as the common launchers say it: torchrun, Open MPI, MPICH, Slurm. */
+/* The rank by the variables of the common launchers: torchrun, Open MPI, MPICH, Slurm. */
 static const char *find_rank(void)
 {
     static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        const char *value = spw_environment(names[i]);
+        const char *value = spw_option_environment(names[i]);
 
         if (value != NULL && *value != '\0' && strchr(value, '/') == NULL) {
             return value;
@@ -125,10 +125,10 @@ static bool is_before(struct timespec a, struct timespec b)
     return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
 }
 
-/* Whether `pid` is a process of this run: the launcher's folder has its mapping. */
+/* Returns true for a process of this run: it has a mapping in the launcher's folder. */
 static bool is_of_this_run(int pid)
 {
-    const char *folder = spw_environment("SPILLWAY_RUN_DIR");
+    const char *folder = spw_option_environment("SPILLWAY_RUN_DIR");
     char path[1024];
 
     if (folder == NULL || pid == 0 || pid == (int)getpid()) {

@@ -1,4 +1,4 @@
-/* Where the statistics file goes: the name, and who may have it (the rule is at spw_stats_write).
+/* The path of the statistics file, and which process may write it (the rule is at spw_stats_write).
  * No locking, no allocation. */
 #pragma once
 
@@ -9,12 +9,12 @@
 /* Expands %p, %r, %h and %% in `pattern` and makes it absolute. False when it does not fit. */
 bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
 
-/* The rank in a distributed job; -1: none. */
+/* The rank in a distributed job, from the launcher's variables; -1: none. */
 int64_t spw_stats_rank(void);
 
 /* Removes the statistics file (or the empty file) of an earlier run at `path`; anything else is
  * left alone. `start` is when this process began, in ticks. */
 void spw_stats_path_clear(const char *path, uint64_t start);
 
-/* The pid that a statistics file names in its first bytes; 0 when it is none. */
+/* The pid in the first bytes of a statistics file; 0 for any other file. */
 int spw_stats_path_owner(const char *path);

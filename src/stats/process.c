@@ -34,7 +34,7 @@ static bool is_script(const char *word)
     return length > 3 && strcmp(word + length - 3, ".py") == 0;
 }
 
-/* What an interpreter was given to run; NULL when that is nothing, or only code (-c). */
+/* The script or module among the arguments; NULL when there is none, or only code (-c). */
 static const char *find_script(const char *command, const char *end)
 {
     const char *first = command + strlen(command) + 1;

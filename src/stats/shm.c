@@ -24,7 +24,7 @@ static struct {
 
 static int open_in_run_dir(char path[SPW_STATS_PATH])
 {
-    const char *folder = spw_environment("SPILLWAY_RUN_DIR");
+    const char *folder = spw_option_environment("SPILLWAY_RUN_DIR");
 
     for (int image = 0; folder != NULL && image < MOST_IMAGES; image++) {
         int fd;

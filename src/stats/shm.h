@@ -1,7 +1,7 @@
-/* A second mapping beside the statistics, for what is large and mostly empty: the call sites and
- * what they hold. Others find it as they find the statistics.
+/* A second shared mapping beside the statistics: call sites and their charges, large and mostly
+ * empty. Other processes find it in the same way as the statistics.
  *
- * Locking: creating, forgetting and backing are the caller's to serialise. */
+ * Locking: the caller serialises all functions. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,14 +10,15 @@
 #include "stats/stats.h"
 
 /* Maps `bytes` of zeros: a file in the launcher's folder, else a memfd called "spillway-sites",
- * else memory that nobody else sees. Again after spw_stats_shm_forget, at the same address then.
- * Writes the file's path, "" when it is none. NULL when the addresses cannot be had. */
+ * else private memory. Writes the file's path to `ret_path`, "" when it is no file. After
+ * spw_stats_shm_forget it maps again, at the same address. Returns NULL when no address space is
+ * available. */
 void *spw_stats_shm_create(size_t bytes, char ret_path[SPW_STATS_PATH]);
 
-/* Sees to it that [from, from + bytes) of the room can be written: a full file system must show
- * here, not as SIGBUS in the middle of somebody's program. False when it cannot. */
+/* Allocates the file's blocks for [from, from + bytes), so that a full file system shows here and
+ * not as SIGBUS in the middle of somebody's program. Returns false when that fails. */
 bool spw_stats_shm_back(const void *from, size_t bytes);
 
-/* In a child after fork: the room becomes private memory, zeroed, at the same address. Only
+/* In a child after fork: replaces the mapping by private zeroed memory at the same address. Only
  * async-signal-safe calls. */
 void spw_stats_shm_forget(void);

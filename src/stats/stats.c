@@ -1,9 +1,7 @@
 #include "stats/stats.h"
 
 #include "common/fd.h"
-#include "common/log.h"
 #include "common/options.h"
-#include "stats/path.h"
 #include "stats/process.h"
 
 #include <errno.h>
@@ -24,13 +22,12 @@ enum { MOST_IMAGES = 16 }; /* a process may execute one program after the other 
 static struct {
     struct spw_stats *_Atomic stats;
     struct spw_stats private_stats; /* used when nothing can be mapped */
-    bool exit_registered;
 } process;
 
 /* Opens a new file for the mapping in the launcher's folder; -1 when there is none. */
 static int open_in_run_dir(void)
 {
-    const char *folder = spw_environment("SPILLWAY_RUN_DIR");
+    const char *folder = spw_option_environment("SPILLWAY_RUN_DIR");
     char path[SPW_STATS_PATH];
 
     for (int image = 0; folder != NULL && image < MOST_IMAGES; image++) {
@@ -103,38 +100,9 @@ struct spw_stats *spw_stats_create(void)
     return stats;
 }
 
-/* Also runs in a child that was made without the fork handlers: the pid tells. */
-static void at_exit(void)
+struct spw_stats *spw_stats_mine(void)
 {
-    struct spw_stats *stats = atomic_load(&process.stats);
-
-    if (stats != NULL && stats->pid == (int)getpid()) {
-        spw_stats_finish(stats);
-    }
-}
-
-void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
-                     bool summary, int device_count)
-{
-    snprintf(stats->mode, sizeof(stats->mode), "%s", mode);
-    snprintf(stats->why, sizeof(stats->why), "%s", why);
-    spw_stats_process_name(stats->process, sizeof(stats->process));
-    stats->device_count = device_count < SPW_STATS_DEVICES ? device_count : SPW_STATS_DEVICES;
-    stats->summary = summary;
-    stats->path[0] = '\0';
-    if (path != NULL && *path != '\0') {
-        if (spw_stats_path_expand(path, stats->path, sizeof(stats->path))) {
-            spw_stats_path_clear(stats->path, stats->start);
-        } else {
-            spw_say("SPILLWAY_STATS=%s: no absolute path of less than %d bytes; no statistics file",
-                    path, SPW_STATS_PATH);
-            stats->path[0] = '\0';
-        }
-    }
-    atomic_store_explicit(&stats->state, SPW_STATS_RUNNING, memory_order_release);
-    if (!process.exit_registered && stats == atomic_load(&process.stats)) {
-        process.exit_registered = atexit(at_exit) == 0;
-    }
+    return atomic_load(&process.stats);
 }
 
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
@@ -213,11 +181,11 @@ static void distrust(struct spw_stats *stats)
         TERMINATE(stats->call_names[i]);
     }
     distrust_oom(&stats->oom);
-    for (int i = 0; i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < SPW_DEVICES_MAX; i++) {
         TERMINATE(stats->devices[i].refusal.api);
         TERMINATE(stats->devices[i].refusal.thread);
     }
-    if (stats->device_count < 0 || stats->device_count > SPW_STATS_DEVICES) {
+    if (stats->device_count < 0 || stats->device_count > SPW_DEVICES_MAX) {
         stats->device_count = 0;
     }
 }
@@ -256,17 +224,4 @@ void spw_stats_close(struct spw_stats *stats)
     if (stats != NULL) {
         munmap(stats, sizeof(*stats));
     }
-}
-
-void spw_stats_finish(struct spw_stats *stats)
-{
-    int running = SPW_STATS_RUNNING;
-
-    if (!atomic_compare_exchange_strong(&stats->state, &running, SPW_STATS_WRITTEN)) {
-        return;
-    }
-    if (stats->summary) {
-        spw_stats_summary(stats, STDERR_FILENO);
-    }
-    spw_stats_write(stats);
 }

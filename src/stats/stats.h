@@ -1,8 +1,8 @@
-/* The statistics of a process: a shared mapping that lives from the first CUDA initialisation.
+/* The statistics of a process: a struct in shared memory, from the first CUDA initialisation on.
  *
- * The mapping is a file in the folder that the launcher names in SPILLWAY_RUN_DIR (called by the
- * pid), else a memfd called "spillway-stats", so that the launcher can finish for a child that died
- * and a viewer can look in. Fields are written with relaxed atomics and no lock; strings are
+ * The memory is a file in the folder that the launcher names in SPILLWAY_RUN_DIR (its name is the
+ * pid), else a memfd called "spillway-stats". So a viewer can read it, and the launcher can write
+ * the file for a child that died. Counters are relaxed atomics, written without a lock. Strings are
  * written before `state` becomes RUNNING and never change. Layout changes raise `version`; readers
  * refuse other versions. */
 #pragma once
@@ -13,25 +13,25 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "common/writer.h"
+#include "common/devices.h"
 #include "pool/accounts.h"
 
 enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 4 };
-enum { SPW_STATS_DEVICES = 64, SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
+enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
 enum spw_stats_state { SPW_STATS_EMPTY, SPW_STATS_RUNNING, SPW_STATS_WRITTEN };
 
-/* Under which name this process has written its statistics file. */
+/* The name of the statistics file that this process has written. */
 enum spw_stats_file { SPW_STATS_FILE_NONE, SPW_STATS_FILE_PLAIN, SPW_STATS_FILE_PID };
 
 /* The last allocation on a device that was answered out of memory. */
 struct spw_stats_refusal {
-    atomic_flag busy;       /* one writes, others leave it be */
-    _Atomic uint64_t count; /* refusals noted; 0: the rest means nothing */
-    uint64_t number;        /* of the allocation, among all that were asked of the device, from 1 */
+    atomic_flag busy;       /* held by the writer; others give up */
+    _Atomic uint64_t count; /* number of refusals; 0: the rest is not valid */
+    uint64_t number;        /* of the allocation, among all of this device, from 1 */
     uint64_t bytes;         /* asked for */
-    uint64_t missing_bytes; /* what there was too little; 0: enough was free, but not to be had */
+    uint64_t missing_bytes; /* shortfall; 0: enough was free, but could not be used */
     uint64_t time_ns;       /* CLOCK_MONOTONIC */
     int tid;
     char api[SPW_STATS_NAME]; /* the function that the program called */
@@ -40,22 +40,22 @@ struct spw_stats_refusal {
 
 /* A call site that held memory when an allocation was refused. */
 struct spw_stats_holder {
-    uint64_t site; /* its id among the sites of the file; 0: not known */
+    uint64_t site; /* its id in the statistics file; 0: not known */
     uint64_t bytes;
     uint64_t blocks;
     char label[SPW_STATS_LABEL];
 };
 
-/* The last out-of-memory report that was written in full. Bytes; what could not be told is 0. */
+/* The last out-of-memory report that was written in full. Unknown figures are 0. */
 struct spw_stats_oom {
-    atomic_flag busy;       /* one writes, others leave it be */
-    _Atomic uint64_t count; /* reports noted; 0: the rest means nothing */
+    atomic_flag busy;       /* held by the writer; others give up */
+    _Atomic uint64_t count; /* number of reports; 0: the rest is not valid */
     int device;
     uint64_t bytes;         /* asked for */
     uint64_t missing_bytes; /* as in struct spw_stats_refusal */
     uint64_t site;
     char api[SPW_STATS_NAME];
-    char label[SPW_STATS_LABEL];      /* who asked */
+    char label[SPW_STATS_LABEL];      /* of the call site that asked */
     uint64_t total_bytes, free_bytes; /* of the device, as the driver says */
     uint64_t limit_bytes, live_bytes, committed_bytes;
     uint64_t spare_bytes, largest_free_bytes;        /* committed, but under no block */
@@ -86,7 +86,7 @@ struct spw_stats {
     _Atomic int file;  /* enum spw_stats_file */
     int pid;
     int device_count; /* visible devices */
-    uint64_t start;   /* of the process, in clock ticks since boot: tells a recycled pid */
+    uint64_t start;   /* of the process, in clock ticks since boot: detects a recycled pid */
     bool summary;     /* SPILLWAY_SUMMARY */
     char mode[SPW_STATS_NAME];
     char why[SPW_STATS_PATH];     /* why this mode, in words */
@@ -98,60 +98,32 @@ struct spw_stats {
     char rule_names[SPW_ACCOUNTS][SPW_STATS_RULE];    /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
     struct spw_stats_oom oom;
-    struct spw_stats_device devices[SPW_STATS_DEVICES];
+    struct spw_stats_device devices[SPW_DEVICES_MAX];
 };
 
-/* Creates the mapping; on failure a private one, so that the result is never NULL. Once per
- * process, and again after spw_stats_forget (the same address then); the state stays EMPTY until
- * spw_stats_start. The caller serialises it with itself. */
+/* Creates the mapping, or private memory if that fails: the result is never NULL. Once per process,
+ * and again after spw_stats_forget, at the same address. The state stays EMPTY until
+ * spw_stats_start. The caller serialises calls. */
 struct spw_stats *spw_stats_create(void);
 
-/* Fixes the strings, expands %p (pid), %r (rank), %h (host) and %% in `path` and makes it
- * absolute, registers the exit handler. `path` may be NULL. A file of an earlier run at that path
- * is removed (see spw_stats_write). `call_names` are filled by the caller before. */
-void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
-                     bool summary, int device_count);
+/* The mapping of this process; NULL before spw_stats_create. */
+struct spw_stats *spw_stats_mine(void);
 
-/* Notes that the calling thread's allocation was answered out of memory; the arguments are as in
- * struct spw_stats_refusal. Any thread; when two do so at once one of them is lost. */
+/* Records that the calling thread's allocation was answered out of memory. The arguments are
+ * members of struct spw_stats_refusal. Any thread; when two call at once, one record is lost. */
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
                       uint64_t bytes, uint64_t missing_bytes);
 
-/* In a child after fork: the parent's mapping is not ours any more. What the process still holds of
- * it becomes private memory at the same address, so that stale pointers stay harmless. Only
- * async-signal-safe calls. */
+/* In a child after fork: replaces the parent's mapping by private memory at the same address, so
+ * that old pointers stay valid. Only async-signal-safe calls. */
 void spw_stats_forget(void);
 
-/* Reads the statistics of another process from its file: a copy, for the process may change or cut
- * the file at any time. Nothing in it is trusted: texts are terminated and counts within bounds.
- * False when it is no such file, or of another version; *ret_stats is undefined then. */
+/* Copies the statistics of another process from its file, which that process may change or shorten
+ * at any time. Nothing in the file is trusted: texts are terminated and counts are in range. False
+ * when it is no such file, or of another version; *ret_stats is undefined then. */
 bool spw_stats_read(int fd, struct spw_stats *ret_stats);
 
-/* The same of the file of that name, which must be a regular one, into new memory; NULL when it
- * cannot be read. Freed by spw_stats_close. */
+/* The same for the regular file of that name, into new memory; NULL when it cannot be read. Freed
+ * by spw_stats_close. */
 struct spw_stats *spw_stats_open(const char *path);
 void spw_stats_close(struct spw_stats *stats);
-
-/* Writes the JSON file of the contract: a temporary name, then rename. False, with one line on
- * stderr, when it cannot be written; true without a path. Used by the exit handler, at every
- * out-of-memory and by the launcher; takes no lock, allocates nothing.
- *
- * Processes with the same path: the first to write gets the name, every other appends ".PID", and
- * a process that writes again replaces its own. Which file is whose: what stands at the path when a
- * process starts its statistics is of an earlier run, and removed, unless it is no statistics file,
- * was written after the process itself began or by a process that has a mapping in
- * SPILLWAY_RUN_DIR; after that the name is taken by link(2), which only one can do. Something at
- * the path that is not a regular file
- * (/dev/stderr, a pipe) is written to in place. */
-bool spw_stats_write(struct spw_stats *stats);
-
-/* From now on `put` adds keys of its own to the file of this process, behind the devices: each with
- * a comma before it. It may be called on any thread, and at the end of the process. */
-void spw_stats_extend(void (*put)(struct spw_writer *writer));
-
-/* Writes the summary, a few lines, to file descriptor `fd`; nothing when no device was used. */
-void spw_stats_summary(const struct spw_stats *stats, int fd);
-
-/* What the exit handler does: summary and file, once. The launcher calls it for a child that died
- * without. */
-void spw_stats_finish(struct spw_stats *stats);

@@ -1,4 +1,4 @@
-#include "stats/stats.h"
+#include "stats/summary.h"
 
 #include "common/fd.h"
 #include "common/size.h"
@@ -82,7 +82,8 @@ static void put_calls(int fd, int ordinal, const struct spw_stats_device *device
 
     put_line(fd,
              "spillway: device %d: %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
-             " steals, %" PRIu64 " host waits, %" PRIu64 " driver calls of our own",
+             " chunks remapped, %" PRIu64 " waits for the device, %" PRIu64
+             " driver calls by spillway",
              ordinal, get(&counters->allocs), get(&counters->frees), get(&counters->steals),
              get(&counters->host_waits), total_driver_calls(device));
 }
@@ -116,16 +117,16 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
     if (passed == 0 && named == 0) {
         return;
     }
-    append_reason(reasons, sizeof(reasons), &used, captured, "during a graph capture");
-    append_reason(reasons, sizeof(reasons), &used, foreign, "from memory pools of the program");
-    append_reason(reasons, sizeof(reasons), &used, failed, "because the pool had trouble");
+    append_reason(reasons, sizeof(reasons), &used, captured, "during graph capture");
+    append_reason(reasons, sizeof(reasons), &used, foreign, "from the program's memory pools");
+    append_reason(reasons, sizeof(reasons), &used, failed, "after an error in the pool");
     append_reason(reasons, sizeof(reasons), &used, passed > named ? passed - named : 0,
-                  "left to the driver by the mode");
-    put_line(fd, "spillway: device %d: %" PRIu64 " allocations passed to the driver: %s", ordinal,
+                  "because of the mode");
+    put_line(fd, "spillway: device %d: %" PRIu64 " allocations left to the driver: %s", ordinal,
              passed, reasons);
 }
 
-/* What went to the host, and what that cost. */
+/* Memory on the host and the time that moves took. */
 static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
 {
     char spilled[SPW_SIZE_TEXT], placed[SPW_SIZE_TEXT], promoted[SPW_SIZE_TEXT];
@@ -136,7 +137,7 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
     }
     put_line(fd,
              "spillway: device %d: the device was full: %s went to the host (%s of it new blocks), "
-             "%s came back; %s of host memory at the peak, of %s",
+             "%s moved back; host memory peak %s, limit %s",
              ordinal, spw_size_text(get(&counters->spilled_bytes), spilled),
              spw_size_text(get(&counters->placed_bytes), placed),
              spw_size_text(get(&counters->promoted_bytes), promoted),
@@ -144,15 +145,15 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              spw_size_text(get(&counters->host_limit_bytes), limit));
     put_line(fd,
              "spillway: device %d: %" PRIu64 " moves, %" PRIu64 " abandoned, %" PRIu64
-             " copied twice; allocations waited %" PRIu64 " ms for them, submissions were held "
-             "back %" PRIu64 " ms",
+             " copied again; allocations waited %" PRIu64 " ms for moves, GPU work was held back "
+             "%" PRIu64 " ms",
              ordinal, get(&counters->moves), get(&counters->abandoned_moves),
              get(&counters->second_copies), get(&counters->stall_ns) / 1000000,
              get(&counters->closed_ns) / 1000000);
     if (get(&counters->failed_audits) > 0) {
         put_line(fd,
-                 "spillway: device %d: a kernel wrote to memory that no argument names: from "
-                 "then on everything was moved with submissions held back",
+                 "spillway: device %d: a kernel wrote through a pointer that is not among its "
+                 "arguments; since then, GPU work was held back during every move",
                  ordinal);
     }
 }
@@ -163,18 +164,17 @@ static void put_trouble(int fd, int ordinal, const struct spw_counters *counters
     size_t used = 0;
 
     append_reason(text, sizeof(text), &used, get(&counters->ooms),
-                  "allocations answered out of memory");
+                  "allocations answered with out of memory");
     append_reason(text, sizeof(text), &used, get(&counters->forward_retries),
-                  "calls of the program repeated after trimming");
+                  "calls repeated after free memory was given back");
     append_reason(text, sizeof(text), &used, get(&counters->runtime_missed),
-                  "runtime calls that did not reach spillway's driver doors");
+                  "runtime calls that were not intercepted at the driver");
     if (used > 0) {
         put_line(fd, "spillway: device %d: %s", ordinal, text);
     }
 }
 
-/* What the rules of the policy in force did on a device; those that decided nothing are only named.
- */
+/* The effect of each rule of the policy on a device. Rules without effect are only named. */
 static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
 {
     const struct spw_stats_device *device = &stats->devices[ordinal];
@@ -193,12 +193,13 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
             continue;
         }
         more[0] = '\0';
-        append_reason(more, sizeof(more), &length, get(&tally->spilled) >> 20, "MiB moved there");
+        append_reason(more, sizeof(more), &length, get(&tally->spilled) >> 20,
+                      "MiB moved to the host");
         append_reason(more, sizeof(more), &length, get(&tally->refused), "refused");
-        append_reason(more, sizeof(more), &length, get(&tally->unmet), "not as wished");
+        append_reason(more, sizeof(more), &length, get(&tally->unmet), "not placed as asked");
         put_line(fd,
                  "spillway: device %d: rule %s decided on %" PRIu64
-                 " allocations, %s at the peak, on the host %s%s%s",
+                 " allocations, peak %s, host peak %s%s%s",
                  ordinal, stats->rule_names[i], get(&tally->allocs),
                  spw_size_text(get(&tally->live_peak), peak),
                  spw_size_text(get(&tally->host_peak), host), length > 0 ? "; " : "", more);
@@ -212,7 +213,7 @@ void spw_stats_summary(const struct spw_stats *stats, int fd)
 {
     bool headed = false;
 
-    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         const struct spw_stats_device *device = &stats->devices[i];
 
         if (!was_used(device)) {

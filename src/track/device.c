@@ -82,7 +82,8 @@ void spw_track_device_check(const struct spw_device *device, struct spw_pool *po
     /* The counters are of all pools of the device, the invariants of one. */
     if (broken != NULL && alone && atomic_load(&device->closing) == 0 &&
         atomic_load(&device->pool) == pool) {
-        spw_say("SPILLWAY_CHECK: the pool of device %d is broken: %s", device->ordinal, broken);
+        spw_log_always("SPILLWAY_CHECK: the pool of device %d is broken: %s", device->ordinal,
+                       broken);
     }
 }
 

@@ -53,7 +53,7 @@ static bool find_devices(struct spw_driver *driver)
         SPW_DRIVER_CALL(driver, -1, cuDeviceGetCount, &count) != CUDA_SUCCESS) {
         return false;
     }
-    spw_process.device_count = count < SPW_PROCESS_DEVICES ? count : SPW_PROCESS_DEVICES;
+    spw_process.device_count = count < SPW_DEVICES_MAX ? count : SPW_DEVICES_MAX;
     for (int i = 0; i < spw_process.device_count; i++) {
         struct spw_device *device = &spw_process.devices[i];
 

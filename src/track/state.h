@@ -20,8 +20,6 @@
 #include "stats/stats.h"
 #include "track/spans.h"
 
-enum { SPW_PROCESS_DEVICES = SPW_DRIVER_DEVICES };
-
 enum spw_process_state {
     SPW_PROCESS_IDLE,    /* CUDA is not initialised, as far as is known */
     SPW_PROCESS_RUNNING, /* calls are served */
@@ -66,7 +64,7 @@ struct spw_device {
     _Atomic bool failed;      /* no pool could be made: the driver serves calls */
     /* CUmemAccess_flags of the other devices, by ordinal; they apply to a pool opened later, too.
      */
-    _Atomic uint8_t access[SPW_PROCESS_DEVICES];
+    _Atomic uint8_t access[SPW_DEVICES_MAX];
 };
 
 /* The contexts that were seen: struct spw_stream_info of the legacy stream, by context. Guarded by
@@ -202,7 +200,7 @@ struct spw_process {
     bool check;        /* SPILLWAY_CHECK: check the invariants of pools */
     _Atomic int torch; /* enum spw_torch */
     int device_count;
-    struct spw_device devices[SPW_PROCESS_DEVICES];
+    struct spw_device devices[SPW_DEVICES_MAX];
 
     /* The tables of the modules. */
     struct spw_contexts contexts;

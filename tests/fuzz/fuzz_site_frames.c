@@ -2,7 +2,7 @@
  * texts; and as the mangled name of a function. Nothing is read outside of them, and a line depends
  * only on the bytes it is said to depend on. */
 #include "callsite/line.h"
-#include "callsite/python.h"
+#include "callsite/python_walk.h"
 #include "callsite/symbols.h"
 
 #include <stdbool.h>

@@ -181,7 +181,7 @@ static enum spw_err reserve(struct fake_vm *vm, uint64_t bytes, uint64_t *ret_ad
     vm->mapped = calloc(vm->granules, sizeof(*vm->mapped));
     vm->accessible = calloc(vm->granules, sizeof(*vm->accessible));
     if (vm->mapped == NULL || vm->accessible == NULL) {
-        return SPW_E_NO_HOST;
+        return SPW_E_METADATA_NOMEM;
     }
     *ret_address = vm->base;
     return SPW_OK;

@@ -1,5 +1,5 @@
-/* Call sites, reachable from a program or an interpreter that loads this object. What the object
- * itself does is left out of the stacks, as it is of libspillway.so's. No locking. */
+/* Call sites, reachable from a program or an interpreter that loads this object. Stacks do not
+ * contain the object's own frames, as with libspillway.so. No locking. */
 #pragma once
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ PROBE void probe_start(int mode);
 /* The site of the caller. */
 PROBE uint32_t probe_capture(void);
 
-/* The same `count` times: the mean time in ns; *ret_site is the last site. */
+/* Captures `count` times and returns the mean time in ns; *ret_site is the last site. */
 PROBE double probe_repeat(int count, uint32_t *ret_site);
 
 /* How many stacks could not be recognised and were walked, on this thread. */

@@ -138,12 +138,11 @@ static void be_wrong(void)
             "--memory", "6Gigs", "x");
     REFUSED(true, "sim: --memory=: not a size (expected 8GiB, 512MiB, 80% or bytes)", "sim",
             "--memory=", "x");
-    REFUSED(true, "sim: --devices=0: not a number of devices (expected 1 to 64)", "sim",
-            "--devices=0", "x");
-    REFUSED(true, "sim: --devices=1000: not a number of devices (expected 1 to 64)", "sim",
-            "--devices", "1000", "x");
-    REFUSED(true, "sim: --host-nodes=17: not a number of host memory nodes (expected 1 to 16)",
-            "sim", "--host-nodes=17", "x");
+    REFUSED(true, "sim: --devices=0: out of range (expected 1 to 64)", "sim", "--devices=0", "x");
+    REFUSED(true, "sim: --devices=1000: out of range (expected 1 to 64)", "sim", "--devices",
+            "1000", "x");
+    REFUSED(true, "sim: --host-nodes=17: out of range (expected 1 to 16)", "sim", "--host-nodes=17",
+            "x");
     REFUSED(true, "sim: --memory=0: no memory at all (expected 8GiB, 512MiB, 80% or bytes)", "sim",
             "--memory", "0", "x");
     REFUSED(true, "sim: --devices=two: not a whole number (expected 0, 1, 2, ...)", "sim",

@@ -2,6 +2,7 @@
 
 #include "cli/command.h"
 #include "cli/rundir.h"
+#include "stats/exit.h"
 #include "stats/stats.h"
 
 #include "child.h"

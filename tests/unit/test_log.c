@@ -35,7 +35,7 @@ static void say_all(void)
     spw_log(SPW_LOG_ERROR, "an error %d", 1);
     spw_log(SPW_LOG_INFO, "news %s", "two");
     spw_log(SPW_LOG_DEBUG, "details");
-    spw_say("announced");
+    spw_log_always("announced");
 }
 
 static void test_levels(void **state)
@@ -131,8 +131,8 @@ static void say_too_much(void)
 
     memset(much, 'x', sizeof(much) - 1);
     much[sizeof(much) - 1] = '\0';
-    spw_say("%s", much);
-    spw_say("next");
+    spw_log_always("%s", much);
+    spw_log_always("next");
 }
 
 static void test_long_line_is_cut(void **state)
@@ -149,7 +149,7 @@ static void say_and_keep_errno(void)
 {
     errno = ENOTTY;
     close(STDERR_FILENO);
-    spw_say("into the void");
+    spw_log_always("into the void");
     spw_log(SPW_LOG_ERROR, "into the void");
     if (errno != ENOTTY) {
         _exit(1);

@@ -50,6 +50,31 @@ static uint32_t growth_fallback(void)
     return value.permille;
 }
 
+static void test_counts_have_a_range(void **state)
+{
+    struct spw_option_value value = expect_complaint(
+        SPW_OPT_SPILLWAY_SIM_DEVICES, "65",
+        "SPILLWAY_SIM_DEVICES=65: out of range (expected 1 to 64); using the default");
+
+    assert_int_equal(value.bytes, 1);
+    expect_complaint(SPW_OPT_SPILLWAY_SIM_HOST_NODES, "0",
+                     "SPILLWAY_SIM_HOST_NODES=0: out of range (expected 1 to 16); using the "
+                     "default");
+    assert_int_equal(get_with(SPW_OPT_SPILLWAY_SIM_DEVICES, "64").bytes, 64);
+    assert_int_equal(get_with(SPW_OPT_SPILLWAY_SIM_SEED, "18446744073709551615").bytes, UINT64_MAX);
+    (void)state;
+}
+
+static void test_defaults_do_not_depend_on_the_environment(void **state)
+{
+    setenv("SPILLWAY_SIM_HOST_MEMORY", "1GiB", 1);
+    assert_int_equal(spw_option_default(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY).bytes, 64 * GIB);
+    unsetenv("SPILLWAY_SIM_HOST_MEMORY");
+    assert_int_equal(spw_option_default(SPW_OPT_SPILLWAY_SIM_PAYLOAD).permille, 250);
+    assert_int_equal(spw_option_default(SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM).word, SPW_SAFETY_SAFE);
+    (void)state;
+}
+
 static void test_every_fallback_is_usable(void **state)
 {
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
@@ -218,7 +243,7 @@ static void test_unknown(void **state)
     setenv("SPILLWAY_LIMIT", "1GiB", 1);
     setenv("SPILLWAY_RUN_DIR", "/tmp", 1);
     setenv("SPILLWAYS", "1", 1);
-    spw_options_each_unknown(collect, names);
+    spw_option_each_unknown(collect, names);
     assert_string_equal(names, "SPILLWAY_LIMT ");
     unsetenv("SPILLWAY_LIMT");
     unsetenv("SPILLWAY_LIMIT");
@@ -235,6 +260,8 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts_have_a_range),
+        cmocka_unit_test(test_defaults_do_not_depend_on_the_environment),
         cmocka_unit_test(test_every_fallback_is_usable),
         cmocka_unit_test(test_fallbacks),
         cmocka_unit_test(test_values),

@@ -1,5 +1,5 @@
-/* A policy read and asked; what bad files are told is the business of tests/cli. Allocations can be
- * made to fail. */
+/* Reading policies and matching rules, also when allocations fail. Messages about bad files are
+ * tested in tests/cli. */
 #include "policy/policy.h"
 
 #include <setjmp.h>
@@ -237,6 +237,44 @@ static void test_actions(void **state)
     spw_policy_destroy(policy);
 }
 
+/* A parser that reads another text than the one it is given. */
+static const char *other_text;
+
+static cJSON *parse_other(const char *text, size_t length, const char **ret_end,
+                          cJSON_bool terminated)
+{
+    (void)text;
+    (void)length;
+    return json.parse(other_text, strlen(other_text), ret_end, terminated);
+}
+
+static void test_a_tree_of_another_shape_is_refused(void **state)
+{
+    static const char text[] = "{\"version\":1,\"rules\":[{\"name\":\"a\",\"action\":{}}]}";
+    static const char *const others[] = {
+        "{\"version\":1,\"rules\":[{\"name\":\"a\",\"action\":{}},{\"name\":\"b\",\"action\":{}}]}",
+        "{\"version\":1,\"rules\":[]}",
+        "{\"version\":1,\"rules\":[{\"name\":\"a\",\"action\":{\"movable\":true}}]}",
+        "{\"version\":1}",
+        "{\"version\":1,\"rules\":[{\"name\":\"a\",\"action\":{}}],\"comment\":\"\"}",
+    };
+    struct spw_json liar = {.parse = parse_other, .destroy = json.destroy};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        struct spw_policy_complaints complaints;
+        bool told = false;
+
+        other_text = others[i];
+        assert_null(spw_policy_parse(text, sizeof(text) - 1, &liar, &complaints));
+        for (size_t j = 0; j < complaints.count; j++) {
+            told |= strstr(complaints.items[j].text, "reads the text in another way") != NULL;
+        }
+        assert_true(told);
+        spw_policy_complaints_fini(&complaints);
+    }
+    (void)state;
+}
+
 /* Reads a text while its n-th allocation fails; *ret_failed is false when there are fewer. */
 static struct spw_policy *parse_failing(const char *text, long n, bool *ret_failed,
                                         struct spw_policy_complaints *ret_complaints)
@@ -250,7 +288,8 @@ static struct spw_policy *parse_failing(const char *text, long n, bool *ret_fail
     return policy;
 }
 
-/* Whatever allocation fails: no policy, or a whole one; nothing leaks (valgrind sees it). */
+/* When any allocation fails, there is no policy or a whole one; nothing leaks (valgrind sees it).
+ */
 static void test_without_memory(void **state)
 {
     static const char text[] =
@@ -316,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_other_keys),
         cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_a_tree_of_another_shape_is_refused),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_complaints_without_memory),
         cmocka_unit_test(test_the_library_is_looked_for),

@@ -12,7 +12,7 @@ static void test_places(void **state)
 {
     static const char text[] = "{ \"a\" : [1, {\"b\":true}],\"c\":null }";
     static const struct spw_scan_place expected[] = {
-        {0, 0}, {2, 8}, {9, 9}, {12, 12}, {13, 17}, {24, 28},
+        {0, 0, 6}, {2, 8, 5}, {9, 9, 3}, {12, 12, 5}, {13, 17, 5}, {24, 28, 6},
     };
     struct spw_scan scan;
 

@@ -52,7 +52,7 @@ static bool run(size_t after)
 
         blocks[i] = 0;
         err = pool_try(f.pool, bytes, i % 7 == 0 ? NULL : &stream, NULL, &blocks[i]);
-        if (err != SPW_OK && err != SPW_E_NO_HOST) {
+        if (err != SPW_OK && err != SPW_E_METADATA_NOMEM) {
             fail_msg("error %d", (int)err);
         }
         if (i % 3 != 0 && blocks[i / 2] != 0) {
@@ -93,7 +93,7 @@ static void test_pool_cannot_be_created(void **state)
     struct spw_pool_config config = {
         .granule_bytes = GRANULE, .arena_bytes = 16 * GRANULE, .limit_bytes = GRANULE};
     struct spw_counters counters = {0};
-    enum spw_err err = SPW_E_NO_HOST;
+    enum spw_err err = SPW_E_METADATA_NOMEM;
     struct spw_pool *pool = NULL;
 
     for (size_t after = 0; err != SPW_OK; after++) {
@@ -103,7 +103,7 @@ static void test_pool_cannot_be_created(void **state)
         left = after;
         err = spw_pool_create(&config, &fake_vm_ops, &vm, &counters, &pool);
         left = SIZE_MAX;
-        assert_true(err == SPW_OK || err == SPW_E_NO_HOST);
+        assert_true(err == SPW_OK || err == SPW_E_METADATA_NOMEM);
         spw_pool_destroy(err == SPW_OK ? pool : NULL);
         fake_vm_fini(&vm);
     }

@@ -94,7 +94,7 @@ static void test_any_bytes(void **state)
     }
 }
 
-/* What a line depends on is all in the bytes that are said to be used. */
+/* A line depends only on the bytes that are reported as used. */
 static void test_used_bytes_decide(void **state)
 {
     static const char table[] = "\xf8\xf1\x02\x00\x05\x09\x80\x10\xe1\x05\x08\xe8\x03";

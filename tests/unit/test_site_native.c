@@ -87,7 +87,7 @@ static void test_a_repeat_is_recognised_without_a_walk(void **state)
     for (int i = 1; i < ROUNDS; i++) {
         assert_int_equal(sites[i], sites[0]);
     }
-    assert_int_equal(walks_at[ROUNDS - 1], walks_at[1]); /* the second walk makes the proof */
+    assert_int_equal(walks_at[ROUNDS - 1], walks_at[1]); /* the second walk makes the guard */
 }
 
 static void test_a_stale_entry_is_not_accepted(void **state)

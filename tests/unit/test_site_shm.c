@@ -220,7 +220,7 @@ static void test_nothing_is_trusted(void **state)
     REFUSES(share->magic++);
     REFUSES(share->version++);
     REFUSES(share->bytes--);
-    REFUSES(share->devices = SPW_CALLSITE_SHM_DEVICES + 1);
+    REFUSES(share->devices = SPW_DEVICES_MAX + 1);
     REFUSES(share->texts_used = SPW_CALLSITE_SHM_TEXTS);
     REFUSES(share->offsets[2] = UINT32_MAX);
     REFUSES(share->offsets[2] = SPW_CALLSITE_SHM_SITES / 8 - 1);

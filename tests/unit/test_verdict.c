@@ -4,6 +4,7 @@
 
 #include "cli/rundir.h"
 #include "sim/record.h"
+#include "stats/exit.h"
 #include "stats/stats.h"
 
 #include "child.h"

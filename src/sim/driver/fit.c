@@ -16,15 +16,6 @@
 #include "sim/driver/tables.h"
 #include "sim/record.h"
 
-static_assert((int)SIM_LAYOUT_UNKNOWN == (int)SIM_RECORD_LAYOUT_UNKNOWN &&
-                  (int)SIM_LAYOUT_BUILTIN == (int)SIM_RECORD_LAYOUT_BUILTIN &&
-                  (int)SIM_LAYOUT_PTX == (int)SIM_RECORD_LAYOUT_PTX &&
-                  (int)SIM_LAYOUT_NAME == (int)SIM_RECORD_LAYOUT_NAME &&
-                  (int)SIM_LAYOUT_CODE == (int)SIM_RECORD_LAYOUT_CODE &&
-                  (int)SIM_LAYOUT_STRUCTS == (int)SIM_RECORD_LAYOUT_STRUCTS &&
-                  (int)SIM_LAYOUT_COUNT == (int)SIM_RECORD_LAYOUTS,
-              "the record's layouts are the driver's");
-
 #define MOST_IMAGES 16 /* a process may execute one program after the other */
 
 /* What is known of the call in progress. */
@@ -250,7 +241,7 @@ void sim_fit_held(const struct sim_device *device, int64_t bytes)
     raise_peak(&figures->held_peak_bytes, figures->held_bytes);
 }
 
-void sim_fit_launched(const struct sim_device *device, enum sim_layout layout, bool computes)
+void sim_fit_launched(const struct sim_device *device, enum spw_layout layout, bool computes)
 {
     struct sim_record_device *figures = of(device);
 

@@ -38,7 +38,7 @@ void sim_fit_used(const struct sim_device *device, int64_t own);
 void sim_fit_held(const struct sim_device *device, int64_t bytes);
 
 /* A kernel was launched: how its arguments were known, and whether it computes anything. */
-void sim_fit_launched(const struct sim_device *device, enum sim_layout layout, bool computes);
+void sim_fit_launched(const struct sim_device *device, enum spw_layout layout, bool computes);
 
 /* The host reads so many bytes of the device's memory. */
 void sim_fit_read(int ordinal, size_t bytes);

@@ -145,7 +145,7 @@ static bool place_by_code(struct sim_kernel_info *info, struct sim_code *code)
     info->params_known = true;
     info->params = params;
     info->param_count = count;
-    info->layout = is_structs_only(info) ? SIM_LAYOUT_STRUCTS : SIM_LAYOUT_CODE;
+    info->layout = is_structs_only(info) ? SPW_LAYOUT_STRUCTS : SPW_LAYOUT_CODE;
     return true;
 }
 
@@ -155,7 +155,7 @@ static void learn(struct sim_kernel_info *info, struct sim_code *code)
     bool is_named = sim_declaration_read(info->name, &info->declared, &info->declared_count);
 
     if (!place_by_code(info, code) && is_named) {
-        info->layout = SIM_LAYOUT_NAME;
+        info->layout = SPW_LAYOUT_NAME;
         place_declared(info);
     }
 }
@@ -179,7 +179,7 @@ struct sim_kernel_info *sim_image_add_kernel(struct sim_image *image, const char
     info->max_threads = MAX_THREADS;
     info->builtin = sim_builtin_find(info->name);
     if (info->builtin != NULL) {
-        info->layout = SIM_LAYOUT_BUILTIN;
+        info->layout = SPW_LAYOUT_BUILTIN;
         info->params_known = true;
         info->params = (struct sim_param *)info->builtin->params;
         info->param_count = info->builtin->param_count;

@@ -15,6 +15,7 @@
 #include "sim/driver/declaration.h"
 #include "sim/driver/op.h"
 #include "sim/driver/schedule.h"
+#include "common/layout.h"
 
 /* One parameter, by its place in the parameter buffer. */
 struct sim_param {
@@ -42,23 +43,12 @@ const struct sim_builtin *sim_builtin_find(const char *name);
  * nor no built-in at all (NULL). */
 bool sim_builtin_computes(const struct sim_builtin *builtin);
 
-/* Where the layout of a kernel's arguments is known from. */
-enum sim_layout {
-    SIM_LAYOUT_UNKNOWN,
-    SIM_LAYOUT_BUILTIN, /* a built-in kernel: with the extents that it touches */
-    SIM_LAYOUT_PTX,     /* the module is PTX: every 64-bit parameter may be an address */
-    SIM_LAYOUT_NAME,    /* the C++ types in the name: pointers, not what is in structs */
-    SIM_LAYOUT_CODE,    /* the cubin, and the types in the name, if it is one of C++ */
-    SIM_LAYOUT_STRUCTS, /* likewise, but addresses may be in structs only */
-    SIM_LAYOUT_COUNT
-};
-
 /* What is known of one kernel. */
 struct sim_kernel_info {
     char *name;
     const struct sim_builtin *builtin; /* NULL: does nothing */
-    enum sim_layout layout;
-    bool params_known; /* all of them: always but for SIM_LAYOUT_NAME with a struct, and UNKNOWN */
+    enum spw_layout layout;
+    bool params_known; /* all of them: always but for SPW_LAYOUT_NAME with a struct, and UNKNOWN */
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */

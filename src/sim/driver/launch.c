@@ -32,12 +32,12 @@ struct launch_op {
     unsigned char *args;               /* the parameter buffer; NULL: not known */
     void **arg_pointers;               /* to each parameter in it */
     char *name;
-    enum sim_layout layout; /* by which its addresses were found */
+    enum spw_layout layout; /* by which its addresses were found */
     size_t threads;
 };
 
 /* Launches so far. */
-static unsigned long long launches[SIM_LAYOUT_COUNT];
+static unsigned long long launches[SPW_LAYOUT_COUNT];
 
 SIM_EXPORT unsigned long long spillway_sim_launches(unsigned long long *ret_checked)
 {
@@ -55,12 +55,12 @@ SIM_EXPORT unsigned long long spillway_sim_launches(unsigned long long *ret_chec
 SIM_EXPORT void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches)
 {
     sim_lock();
-    ret_launches->unknown = launches[SIM_LAYOUT_UNKNOWN];
-    ret_launches->builtin = launches[SIM_LAYOUT_BUILTIN];
-    ret_launches->ptx = launches[SIM_LAYOUT_PTX];
-    ret_launches->name = launches[SIM_LAYOUT_NAME];
-    ret_launches->code = launches[SIM_LAYOUT_CODE];
-    ret_launches->structs = launches[SIM_LAYOUT_STRUCTS];
+    ret_launches->unknown = launches[SPW_LAYOUT_UNKNOWN];
+    ret_launches->builtin = launches[SPW_LAYOUT_BUILTIN];
+    ret_launches->ptx = launches[SPW_LAYOUT_PTX];
+    ret_launches->name = launches[SPW_LAYOUT_NAME];
+    ret_launches->code = launches[SPW_LAYOUT_CODE];
+    ret_launches->structs = launches[SPW_LAYOUT_STRUCTS];
     sim_unlock();
 }
 
@@ -340,8 +340,8 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
     }
     self->threads = threads_of(&self->params);
     given = info->params_known ? self->arg_pointers : given;
-    if (info->layout == SIM_LAYOUT_UNKNOWN || given == NULL) {
-        self->layout = SIM_LAYOUT_UNKNOWN;
+    if (info->layout == SPW_LAYOUT_UNKNOWN || given == NULL) {
+        self->layout = SPW_LAYOUT_UNKNOWN;
         return CUDA_SUCCESS;
     }
     return name_arguments(self, info, given);

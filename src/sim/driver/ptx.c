@@ -268,7 +268,7 @@ static CUresult read_entry(struct reader *reader)
         info->declared_count = info->param_count = info->param_bytes = 0;
     }
     info->params_known = true;
-    info->layout = info->builtin != NULL ? SIM_LAYOUT_BUILTIN : SIM_LAYOUT_PTX;
+    info->layout = info->builtin != NULL ? SPW_LAYOUT_BUILTIN : SPW_LAYOUT_PTX;
     if (is(reader, "(")) {
         result = read_params(reader, info);
     }

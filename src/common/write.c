@@ -1,4 +1,4 @@
-#include "common/writer.h"
+#include "common/write.h"
 
 #include "common/fd.h"
 #include "common/utf8.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void spw_writer_flush(struct spw_writer *writer)
+void spw_write_flush(struct spw_writer *writer)
 {
     if (!spw_fd_write(writer->fd, writer->buffer, writer->used)) {
         writer->failed = true;
@@ -19,7 +19,7 @@ void spw_write(struct spw_writer *writer, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (writer->used == sizeof(writer->buffer)) {
-            spw_writer_flush(writer);
+            spw_write_flush(writer);
         }
         writer->buffer[writer->used++] = *text;
     }

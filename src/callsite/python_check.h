@@ -1,0 +1,13 @@
+/* Checks once, with reads that cannot fault, that an interpreter is laid out as expected. After
+ * that, its stacks are read without further checks. No locking, no allocation. */
+#pragma once
+
+#include <stdint.h>
+
+#include "callsite/python_walk.h"
+
+/* Compares the calling thread's stack with the layout. Returns NULL when everything fits, else a
+ * static string that says what does not. *ret_frames is the number of frames of functions seen:
+ * with 0 nothing is proved yet. */
+const char *spw_callsite_python_check(const struct spw_python *python, uintptr_t thread,
+                                      int *ret_frames);

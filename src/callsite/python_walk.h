@@ -1,0 +1,62 @@
+/* Reads the Python stack of the calling thread out of the interpreter's memory.
+ *
+ * The GIL is not taken and no function of the interpreter is called. A thread reads only its own
+ * frames and never does so in a signal handler: while the thread is inside our call, its frames
+ * cannot change, and they hold references to their code objects. Pointers are followed as they
+ * stand; python_check.h finds out beforehand whether that is safe.
+ *
+ * Locking: none. Functions that intern strings need the caller to serialise them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "callsite/layout.h"
+#include "callsite/stack_cache.h"
+#include "callsite/strings.h"
+#include "callsite/table.h"
+
+/* An interpreter: the layout of its structs, and the addresses of three of its types. */
+struct spw_python {
+    const struct spw_python_layout *layout;
+    uintptr_t code_type, text_type, bytes_type;
+};
+
+/* Most frames of one stack: frames of functions, and the interpreter's own between them. */
+enum { SPW_PYTHON_FRAMES = 3 * SPW_CALLSITE_PYTHON };
+
+struct spw_python_step {
+    uintptr_t frame;
+    uintptr_t code; /* the code object; 0: a frame of the interpreter's own */
+    int at;         /* byte offset of the current instruction */
+};
+
+struct spw_python_stack {
+    int count;
+    bool cut; /* there were more frames */
+    struct spw_python_step frames[SPW_PYTHON_FRAMES];
+};
+
+/* Mixes the innermost frames of the thread state `thread` into `hash`. Two equal stacks have equal
+ * hashes. */
+uint64_t spw_callsite_python_key(const struct spw_python *python, uintptr_t thread, uint64_t hash);
+
+/* Walks the stack of `thread`, which must be the calling thread's state. */
+void spw_callsite_python_walk(const struct spw_python *python, uintptr_t thread,
+                              struct spw_python_stack *ret_stack);
+
+/* Looks up file, function and line of the frames of functions. Returns how many there are, at most
+ * SPW_CALLSITE_PYTHON. Interns strings. */
+int spw_callsite_python_lines(const struct spw_python *python, const struct spw_python_stack *stack,
+                              struct spw_strings *strings, struct spw_callsite_line *ret_lines);
+
+/* Adds the words and bytes to `proof` that identify the stack. Interns strings. */
+void spw_callsite_python_guard(const struct spw_python *python, uintptr_t thread,
+                               const struct spw_python_stack *stack, struct spw_strings *strings,
+                               struct spw_callsite_guard *guard);
+
+/* Writes a Python text object as UTF-8, cut at `capacity`, without a zero byte at the end. Returns
+ * the bytes written; 0 when the object is stored in a form that is not known. */
+size_t spw_callsite_python_text(const struct spw_python_layout *layout, uintptr_t text,
+                                char *ret_utf8, size_t capacity);

@@ -1,0 +1,50 @@
+/* Polling with growing pauses: ask, sleep, ask again, and sleep twice as long each time.
+ *
+ *     struct spw_backoff backoff = {.limit_ns = limit_ns};
+ *
+ *     while (!is_done()) {
+ *         if (!spw_backoff_pause(&backoff)) {
+ *             return false;
+ *         }
+ *     }
+ *
+ * The clock is first read at the first pause: a question that is answered at once costs nothing.
+ * No locking: each waiting thread has its own struct. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "common/clock.h"
+
+enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000 };
+
+/* Begins as {.limit_ns = ...}. */
+struct spw_backoff {
+    uint64_t limit_ns; /* of the whole wait, from the first pause on */
+    uint64_t start_ns; /* of the first pause; 0 before */
+    uint64_t pause_ns; /* length of the last pause; 0 before */
+};
+
+/* Sleeps for one pause and returns true; returns false at once when the limit has passed. */
+static inline bool spw_backoff_pause(struct spw_backoff *backoff)
+{
+    uint64_t now = spw_clock_ns();
+    struct timespec pause = {0};
+
+    if (backoff->pause_ns == 0) {
+        backoff->start_ns = now;
+    }
+    if (now - backoff->start_ns >= backoff->limit_ns) {
+        return false;
+    }
+    if (backoff->pause_ns == 0) {
+        backoff->pause_ns = SPW_BACKOFF_FIRST_NS;
+    } else if (backoff->pause_ns < SPW_BACKOFF_MOST_NS) {
+        backoff->pause_ns *= 2;
+    }
+    pause.tv_nsec = (long)backoff->pause_ns;
+    (void)nanosleep(&pause, NULL);
+    return true;
+}

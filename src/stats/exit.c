@@ -1,0 +1,62 @@
+#include "stats/exit.h"
+
+#include "common/log.h"
+#include "stats/file.h"
+#include "stats/path.h"
+#include "stats/process.h"
+#include "stats/summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static bool exit_registered;
+
+void spw_stats_finish(struct spw_stats *stats)
+{
+    int running = SPW_STATS_RUNNING;
+
+    if (!atomic_compare_exchange_strong(&stats->state, &running, SPW_STATS_WRITTEN)) {
+        return;
+    }
+    if (stats->summary) {
+        spw_stats_summary(stats, STDERR_FILENO);
+    }
+    spw_stats_write(stats);
+}
+
+/* The pid tells a child that was made without the fork handlers: it writes nothing. */
+static void at_exit(void)
+{
+    struct spw_stats *stats = spw_stats_mine();
+
+    if (stats != NULL && stats->pid == (int)getpid()) {
+        spw_stats_finish(stats);
+    }
+}
+
+void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
+                     bool summary, int device_count)
+{
+    snprintf(stats->mode, sizeof(stats->mode), "%s", mode);
+    snprintf(stats->why, sizeof(stats->why), "%s", why);
+    spw_stats_process_name(stats->process, sizeof(stats->process));
+    stats->device_count = device_count < SPW_DEVICES_MAX ? device_count : SPW_DEVICES_MAX;
+    stats->summary = summary;
+    stats->path[0] = '\0';
+    if (path != NULL && *path != '\0') {
+        if (spw_stats_path_expand(path, stats->path, sizeof(stats->path))) {
+            spw_stats_path_clear(stats->path, stats->start);
+        } else {
+            spw_log_always(
+                "SPILLWAY_STATS=%s: the path is too long (expected less than %d bytes); no "
+                "statistics file",
+                path, SPW_STATS_PATH);
+            stats->path[0] = '\0';
+        }
+    }
+    atomic_store_explicit(&stats->state, SPW_STATS_RUNNING, memory_order_release);
+    if (!exit_registered && stats == spw_stats_mine()) {
+        exit_registered = atexit(at_exit) == 0;
+    }
+}

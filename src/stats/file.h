@@ -1,0 +1,23 @@
+/* The statistics file: JSON, see the README for its keys. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/write.h"
+#include "stats/stats.h"
+
+/* Writes the file under a temporary name and renames it. Returns true when that worked, or when no
+ * path is set; false, after one line on stderr, when it did not. No lock, no allocation: it is used
+ * by the exit handler, at every out of memory, and by the launcher.
+ *
+ * Several processes may have the same path. The first to write gets the name, every other appends
+ * ".PID"; a process that writes again replaces its own file. A process that starts its statistics
+ * removes what stands at the path, unless that is no statistics file, or is younger than the
+ * process, or is from a process with a mapping in SPILLWAY_RUN_DIR. The name is then taken with
+ * link(2), which only one process can do. A path that leads to something else than a regular file
+ * (/dev/stderr, a pipe) is written to in place. */
+bool spw_stats_write(struct spw_stats *stats);
+
+/* Sets a function that adds keys of its own behind the devices, each with a comma before it. It may
+ * be called on any thread, and at the end of the process: no lock that could wait. */
+void spw_stats_extend(void (*put)(struct spw_writer *writer));

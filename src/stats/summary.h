@@ -1,0 +1,8 @@
+/* The summary: a few lines for people, at the end of the program. No lock, no allocation, no
+ * floating point. */
+#pragma once
+
+#include "stats/stats.h"
+
+/* Writes the summary to the file descriptor `fd`; nothing when no device was used. */
+void spw_stats_summary(const struct spw_stats *stats, int fd);

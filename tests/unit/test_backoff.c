@@ -1,0 +1,51 @@
+#include "common/backoff.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void test_no_time_means_no_pause(void **state)
+{
+    struct spw_backoff backoff = {.limit_ns = 0};
+
+    assert_false(spw_backoff_pause(&backoff));
+    assert_int_equal(backoff.pause_ns, 0);
+    (void)state;
+}
+
+static void test_pauses_double_up_to_a_bound(void **state)
+{
+    struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
+    uint64_t expected = SPW_BACKOFF_FIRST_NS;
+
+    for (int i = 0; i < 12; i++) {
+        assert_true(spw_backoff_pause(&backoff));
+        assert_int_equal(backoff.pause_ns, expected);
+        expected = expected < SPW_BACKOFF_MOST_NS ? expected * 2 : expected;
+    }
+    (void)state;
+}
+
+static void test_the_limit_ends_the_wait(void **state)
+{
+    struct spw_backoff backoff = {.limit_ns = 1000000};
+    uint64_t begin = spw_clock_ns();
+
+    while (spw_backoff_pause(&backoff)) {
+    }
+    assert_true(spw_clock_ns() - begin >= 1000000);
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_time_means_no_pause),
+        cmocka_unit_test(test_pauses_double_up_to_a_bound),
+        cmocka_unit_test(test_the_limit_ends_the_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
