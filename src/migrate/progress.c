@@ -3,20 +3,19 @@
 #include <time.h>
 
 #include "common/clock.h"
-
-enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 100000 };
+#include "migrate/tuning.h"
 
 void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_stream *stream,
-                              const struct spw_access_log_moment *moment)
+                              const struct spw_access_log_snapshot *snapshot)
 {
-    struct spw_mark mark = {.moment = *moment};
+    struct spw_mark mark = {.snapshot = *snapshot};
 
     if (marks->count < SPW_MARKS && spw_pool_mark(marks->pool, stream, &mark.fence) == SPW_OK) {
         marks->ring[(marks->first + marks->count++) % SPW_MARKS] = mark;
     }
 }
 
-const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progress *marks)
+const struct spw_access_log_snapshot *spw_migrate_progress_completed(struct spw_progress *marks)
 {
     while (marks->count > 0) {
         const struct spw_mark *oldest = &marks->ring[marks->first];
@@ -25,22 +24,22 @@ const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progr
             break;
         }
         spw_pool_unmark(marks->pool, oldest->fence);
-        marks->passed = oldest->moment;
+        marks->completed = oldest->snapshot;
         marks->any = true;
         marks->first = (marks->first + 1) % SPW_MARKS;
         marks->count--;
     }
-    return marks->any ? &marks->passed : NULL;
+    return marks->any ? &marks->completed : NULL;
 }
 
 bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint64_t most_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
+    struct timespec pause = {.tv_nsec = SPW_TUNE_POLL_PAUSE_MIN_NS};
     uint64_t begin = 0;
 
     for (;;) {
-        (void)spw_migrate_progress_passed(marks);
-        if (marks->count == 0 || marks->ring[marks->first].moment.events >= event) {
+        (void)spw_migrate_progress_completed(marks);
+        if (marks->count == 0 || marks->ring[marks->first].snapshot.events >= event) {
             return true;
         }
         begin = begin == 0 ? spw_clock_ns() : begin;
@@ -48,6 +47,7 @@ bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint
             return false;
         }
         nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
+        pause.tv_nsec =
+            pause.tv_nsec < SPW_TUNE_POLL_PAUSE_MAX_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
 }

@@ -36,7 +36,7 @@ static bool host_ready(const struct spw_device *device)
     const _Atomic uint64_t *limit = &device->counters->host_limit_bytes;
 
     if (device->tier != NULL && spw_counter_get(limit) == 0) {
-        (void)spw_migrate_ready(device->tier);
+        (void)spw_migrate_can_map_host(device->tier);
     }
     return device->tier != NULL && spw_counter_get(limit) > 0;
 }

@@ -151,8 +151,8 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              get(&counters->closed_ns) / 1000000);
     if (get(&counters->failed_audits) > 0) {
         put_line(fd,
-                 "spillway: device %d: a kernel wrote to memory that no argument names: from "
-                 "then on everything was moved with submissions held back",
+                 "spillway: device %d: a kernel wrote through a pointer that is not among its "
+                 "arguments: from then on memory was copied with submissions held back",
                  ordinal);
     }
 }

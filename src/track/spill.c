@@ -69,7 +69,7 @@ static bool may_move(void)
 
 bool spw_track_spill_away(struct spw_device *device)
 {
-    return device->tier != NULL && may_move() && spw_migrate_yield(device->tier);
+    return device->tier != NULL && may_move() && spw_migrate_evict_some(device->tier);
 }
 
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
@@ -83,7 +83,7 @@ enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, u
     const struct spw_migrate_request request = {.bytes = bytes, .site = site, .describe = describe};
     struct spw_pool *pool = spw_track_device_opened(device);
 
-    if (pool == NULL || device->tier == NULL || !spw_migrate_ready(device->tier) ||
+    if (pool == NULL || device->tier == NULL || !spw_migrate_can_map_host(device->tier) ||
         spw_pool_charge_host_for(pool, bytes, site) != SPW_OK) {
         return refused;
     }
@@ -94,15 +94,15 @@ enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, u
 
 bool spw_track_spill_follows(const struct spw_device *device)
 {
-    return device->tier != NULL && may_move() && spw_migrate_follows(device->tier);
+    return device->tier != NULL && may_move() && spw_migrate_wants_stream(device->tier);
 }
 
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
                             const struct spw_stream *stream)
 {
     if (device->tier != NULL) {
-        spw_migrate_expect(device->tier, addresses, count, stream,
-                           may_move() && !atomic_load(&spw_process.leaving));
+        spw_migrate_before_submit(device->tier, addresses, count, stream,
+                                  may_move() && !atomic_load(&spw_process.leaving));
     }
 }
 
@@ -110,21 +110,21 @@ void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, s
                          bool kernel)
 {
     if (device->tier != NULL) {
-        spw_migrate_use(device->tier, addresses, count, kernel);
+        spw_migrate_record(device->tier, addresses, count, kernel);
     }
 }
 
 void spw_track_spill_use_among(struct spw_device *device, const uint64_t *addresses, size_t count)
 {
     if (device->tier != NULL) {
-        spw_migrate_use_among(device->tier, addresses, count);
+        spw_migrate_record_partial(device->tier, addresses, count);
     }
 }
 
 void spw_track_spill_meet_kernel(struct spw_device *device)
 {
     if (device->tier != NULL) {
-        spw_migrate_meet_kernel(device->tier);
+        spw_migrate_record_new_kernel(device->tier);
     }
 }
 
@@ -144,7 +144,7 @@ void spw_track_spill_rest(struct spw_device *device)
 {
     if (device->tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
         may_move() && !atomic_load(&spw_process.leaving)) {
-        spw_migrate_rest(device->tier);
+        spw_migrate_idle(device->tier);
         if (SPW_UNLIKELY(spw_process.check)) {
             spw_track_device_check(device, spw_track_device_opened(device));
         }

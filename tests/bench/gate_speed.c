@@ -31,7 +31,7 @@ int main(void)
     printf("gate, nothing may be spilled %.3f\n", time_passes());
     spw_migrate_barrier_arm();
     printf("gate, no pressure %.3f\n", time_passes());
-    atomic_store(&spw_migrate_barrier.fenced, true);
+    atomic_store(&spw_migrate_barrier.needs_fence, true);
     printf("gate, kernel without membarrier %.3f\n", time_passes());
     return 0;
 }

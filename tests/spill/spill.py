@@ -27,4 +27,4 @@ PATIENT = {"MOVE_WAIT": 1000}
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 # Devices that cannot map chunks of the host.
 PINNED = {"SIM_HOST_NUMA": "off"}
-PINNED_LINE = "device 0 cannot map memory of the host as its own: new blocks go to page-locked"
+PINNED_LINE = "device 0 cannot map host memory as its own: new blocks go to page-locked"

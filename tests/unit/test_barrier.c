@@ -26,7 +26,7 @@ static int setup(void **state)
 static int setup_fenced(void **state)
 {
     setup(state);
-    atomic_store(&spw_migrate_barrier.fenced, true);
+    atomic_store(&spw_migrate_barrier.needs_fence, true);
     return 0;
 }
 

@@ -10,8 +10,8 @@ enum { DEVICE = 16, HOST = 32, COPIES = FAKE_STREAMS - 1 };
 /* Three blocks of two granules each, and two that share one. */
 struct fixture {
     struct pool_fixture pool;
-    struct spw_access_log heat;
-    struct spw_migration mover;
+    struct spw_access_log log;
+    struct spw_migrator migrator;
     uint64_t a, b, c, half, other_half;
 };
 
@@ -30,22 +30,22 @@ static void open_fixture(struct fixture *f)
     f->other_half = pool_alloc(&f->pool, 3 * GRANULE / 2, &stream_a);
     assert_int_equal(f->other_half, f->half + 3 * GRANULE / 2);
     fake_vm_write(&f->pool.vm, f->a, 2 * GRANULE, 100);
-    assert_true(spw_migrate_access_log_open(&f->heat, f->pool.pool, &f->pool.counters));
-    f->mover = (struct spw_migration){.pool = f->pool.pool,
-                                      .counters = &f->pool.counters,
-                                      .granule_bytes = GRANULE,
-                                      .wait_ns = 100000,
-                                      .overlap = true,
-                                      .trust = true,
-                                      .next_skip = 1,
-                                      .heat = &f->heat};
+    assert_true(spw_migrate_access_log_open(&f->log, f->pool.pool, &f->pool.counters));
+    f->migrator = (struct spw_migrator){.pool = f->pool.pool,
+                                        .counters = &f->pool.counters,
+                                        .granule_bytes = GRANULE,
+                                        .wait_ns = 100000,
+                                        .overlap = true,
+                                        .trust = true,
+                                        .next_skip = 1,
+                                        .log = &f->log};
 }
 
 static void close_fixture(struct fixture *f)
 {
     fake_vm_complete(&f->pool.vm);
-    (void)spw_migrate_migration_clear(&f->mover);
-    spw_migrate_access_log_close(&f->heat);
+    (void)spw_migrate_migration_release(&f->migrator);
+    spw_migrate_access_log_close(&f->log);
     assert_int_equal(f->pool.vm.violations, 0);
     pool_close(&f->pool);
 }
@@ -54,7 +54,7 @@ static void close_fixture(struct fixture *f)
 static void submit(struct fixture *f, uint64_t address)
 {
     spw_migrate_barrier_acquire();
-    spw_migrate_access_log_record(&f->heat, &address, 1, /* kernel */ true);
+    spw_migrate_access_log_record(&f->log, &address, 1, /* kernel */ true);
     spw_migrate_barrier_release();
 }
 
@@ -64,14 +64,14 @@ static void submit_unknown(void)
     spw_migrate_barrier_release();
 }
 
-static struct spw_access_log_moment now(struct fixture *f)
+static struct spw_access_log_snapshot now(struct fixture *f)
 {
-    return spw_migrate_access_log_now(&f->heat, spw_migrate_barrier_submissions());
+    return spw_migrate_access_log_snapshot(&f->log, spw_migrate_barrier_submissions());
 }
 
 /* Begins to move blocks of two granules; its copies are done soon, nothing else is. */
 static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, enum spw_tier to,
-                     const struct spw_access_log_moment *since)
+                     const struct spw_access_log_snapshot *since)
 {
     struct spw_move_place places[8];
     const struct spw_move_wish wish = {.places = places, .count = 2 * count};
@@ -80,13 +80,13 @@ static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, en
         places[i] = (struct spw_move_place){
             .block = blocks[i / 2], .granule = blocks[i / 2] + i % 2 * GRANULE, .to = to};
     }
-    assert_int_equal(spw_migrate_migration_begin(&f->mover, &wish, /* foreseen */ true, since),
+    assert_int_equal(spw_migrate_migration_begin(&f->migrator, &wish, /* predicted */ true, since),
                      SPW_OK);
     fake_vm_complete_stream(&f->pool.vm, COPIES);
 }
 
 static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
-                  const struct spw_access_log_moment *since)
+                  const struct spw_access_log_snapshot *since)
 {
     begin_to(f, blocks, count, SPW_TIER_HOST, since);
 }
@@ -94,7 +94,7 @@ static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
 static enum spw_err finish(struct fixture *f)
 {
     uint64_t bytes;
-    enum spw_err err = spw_migrate_migration_finish(&f->mover, 0, &bytes);
+    enum spw_err err = spw_migrate_migration_finish(&f->migrator, 0, &bytes);
 
     pool_check(&f->pool);
     return err;
@@ -105,7 +105,7 @@ static bool is_on_host(struct fixture *f, uint64_t block)
     return fake_vm_on_host(&f->pool.vm, block, 2 * GRANULE) == 2;
 }
 
-static uint64_t at_work(const struct fixture *f)
+static uint64_t device_busy(const struct fixture *f)
 {
     return spw_counter_get(&f->pool.counters.moves_at_work);
 }
@@ -121,7 +121,7 @@ static void test_nothing_names_it(void **state)
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
-    assert_int_equal(at_work(&f), 1);
+    assert_int_equal(device_busy(&f), 1);
     close_fixture(&f);
 }
 
@@ -150,7 +150,7 @@ static void test_all_is_named(void **state)
     submit(&f, f.a);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     close_fixture(&f);
 }
 
@@ -175,7 +175,7 @@ static void test_no_block_is_named(void **state)
     struct fixture f;
 
     open_fixture(&f);
-    spw_migrate_access_log_free(&f.heat, f.a);
+    spw_migrate_access_log_free(&f.log, f.a);
     begin(&f, &f.a, 1, NULL);
     submit(&f, f.a + 512);
     assert_int_equal(finish(&f), SPW_OK);
@@ -193,14 +193,14 @@ static void test_unknown_is_waited_for(void **state)
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
     fake_vm_complete(&f.pool.vm);
-    f.mover.skip = 0;
+    f.migrator.skip = 0;
     f.pool.vm.immediate = true;
     begin(&f, &f.a, 1, NULL);
     submit_unknown();
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     close_fixture(&f);
 }
 
@@ -214,12 +214,12 @@ static void test_inside_the_gate(void **state)
     begin(&f, &f.a, 1, NULL);
     submit_unknown();
     spw_migrate_barrier_acquire();
-    spw_migrate_access_log_record(&f.heat, &f.b, 1, /* kernel */ true);
+    spw_migrate_access_log_record(&f.log, &f.b, 1, /* kernel */ true);
     f.pool.vm.immediate = true;
     assert_int_equal(finish(&f), SPW_OK);
     spw_migrate_barrier_release();
     assert_true(is_on_host(&f, f.a));
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
     close_fixture(&f);
 }
@@ -229,13 +229,13 @@ static void test_without_trust(void **state)
     struct fixture f;
 
     open_fixture(&f);
-    f.mover.trust = false;
+    f.migrator.trust = false;
     begin(&f, &f.a, 1, NULL);
     submit(&f, f.b);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
-    f.mover.trust = true;
-    f.mover.verify = true;
-    f.mover.skip = 0;
+    f.migrator.trust = true;
+    f.migrator.verify = true;
+    f.migrator.skip = 0;
     begin(&f, &f.a, 1, NULL);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
@@ -252,20 +252,21 @@ static void test_two_at_once(void **state)
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
     begin(&f, &f.b, 1, NULL);
-    assert_int_equal(f.mover.under_way, SPW_MOVES);
-    assert_int_equal(spw_migrate_migration_begin(
-                         &f.mover, &(struct spw_move_wish){.to = SPW_TIER_HOST, .bytes = GRANULE},
-                         /* foreseen */ true, NULL),
-                     SPW_E_AGAIN);
+    assert_int_equal(f.migrator.in_flight, SPW_MOVES);
+    assert_int_equal(
+        spw_migrate_migration_begin(&f.migrator,
+                                    &(struct spw_move_wish){.to = SPW_TIER_HOST, .bytes = GRANULE},
+                                    /* predicted */ true, NULL),
+        SPW_E_AGAIN);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_false(is_on_host(&f, f.b));
     begin(&f, &f.c, 1, NULL);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.b));
-    assert_int_equal(spw_migrate_migration_finish(&f.mover, 0, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_migration_finish(&f.migrator, 0, &bytes), SPW_OK);
     assert_int_equal(bytes, 2 * GRANULE);
-    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(f.migrator.in_flight, 0);
     assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
     close_fixture(&f);
 }
@@ -300,10 +301,10 @@ static void test_awaited(void **state)
     begin_to(&f, &f.a, 1, SPW_TIER_DEVICE, NULL);
     begin_to(&f, &f.b, 1, SPW_TIER_DEVICE, NULL);
     assert_int_equal(finish(&f), SPW_OK);
-    assert_false(spw_migrate_access_log_awaits(&f.heat, &f.a, 1));
-    assert_true(spw_migrate_access_log_awaits(&f.heat, &f.b, 1));
+    assert_false(spw_migrate_access_log_is_incoming(&f.log, &f.a, 1));
+    assert_true(spw_migrate_access_log_is_incoming(&f.log, &f.b, 1));
     assert_int_equal(finish(&f), SPW_OK);
-    assert_false(spw_migrate_access_log_awaits(&f.heat, &f.b, 1));
+    assert_false(spw_migrate_access_log_is_incoming(&f.log, &f.b, 1));
     close_fixture(&f);
 }
 
@@ -313,8 +314,8 @@ static void test_awaited(void **state)
 static void open_with_one_waiting(struct fixture *f)
 {
     open_fixture(f);
-    f->mover.trust = false;
-    f->mover.audit = true;
+    f->migrator.trust = false;
+    f->migrator.audit = true;
     f->pool.vm.immediate = true;
     begin(f, &f->a, 1, NULL);
     begin(f, &f->b, 1, NULL);
@@ -326,13 +327,13 @@ static void test_copied_when_the_first_is_exchanged(void **state)
     struct fixture f;
 
     open_with_one_waiting(&f);
-    assert_false(f.mover.flights[1].copied);
+    assert_false(f.migrator.migrations[1].precopied);
     submit(&f, f.b);
     fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
     assert_int_equal(finish(&f), SPW_OK);
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1); /* of the first */
     assert_true(is_on_host(&f, f.a));
-    assert_true(f.mover.flights[1].copied);
+    assert_true(f.migrator.migrations[1].precopied);
     assert_int_equal(finish(&f), SPW_OK);
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
     assert_true(is_on_host(&f, f.b));
@@ -366,8 +367,8 @@ static void test_copied_when_the_first_is_abandoned(void **state)
     f.pool.vm.immediate = false;
     submit(&f, f.c);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
-    assert_true(f.mover.flights[1].copied);
-    assert_int_equal(f.mover.under_way, 1);
+    assert_true(f.migrator.migrations[1].precopied);
+    assert_int_equal(f.migrator.in_flight, 1);
     fake_vm_complete(&f.pool.vm);
     f.pool.vm.immediate = true;
     assert_int_equal(finish(&f), SPW_OK);
@@ -385,9 +386,9 @@ static void test_copies_refused_when_the_first_is_exchanged(void **state)
     f.pool.vm.fail_call = FAKE_COPY;
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
-    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(f.migrator.in_flight, 0);
     assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);
-    f.mover.skip = 0;
+    f.migrator.skip = 0;
     begin(&f, &f.b, 1, NULL);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.b));
@@ -398,7 +399,7 @@ static void test_copies_refused_when_the_first_is_exchanged(void **state)
 
 static void test_since_a_moment(void **state)
 {
-    struct spw_access_log_moment then;
+    struct spw_access_log_snapshot then;
     uint64_t blocks[2];
     struct fixture f;
 
@@ -419,7 +420,7 @@ static void test_since_a_moment(void **state)
 
 static void test_unknown_since_a_moment(void **state)
 {
-    struct spw_access_log_moment then;
+    struct spw_access_log_snapshot then;
     struct fixture f;
 
     open_fixture(&f);
@@ -435,12 +436,12 @@ static void test_unknown_since_a_moment(void **state)
  * mark it comes to lie on. */
 static void test_moment_amid_a_call(void **state)
 {
-    struct spw_access_log_moment then;
+    struct spw_access_log_snapshot then;
     struct fixture f;
 
     open_fixture(&f);
     spw_migrate_barrier_acquire();
-    spw_migrate_access_log_record(&f.heat, &f.a, 1, /* kernel */ true);
+    spw_migrate_access_log_record(&f.log, &f.a, 1, /* kernel */ true);
     then = now(&f);
     spw_migrate_barrier_release();
     begin(&f, &f.a, 1, &then);
@@ -453,9 +454,9 @@ static void test_moment_amid_a_call(void **state)
 
 static void mark(struct fixture *f, struct spw_progress *marks)
 {
-    const struct spw_access_log_moment moment = now(f);
+    const struct spw_access_log_snapshot snapshot = now(f);
 
-    spw_migrate_progress_set(marks, NULL, &moment);
+    spw_migrate_progress_set(marks, NULL, &snapshot);
 }
 
 static void test_marks(void **state)
@@ -465,18 +466,18 @@ static void test_marks(void **state)
 
     open_fixture(&f);
     marks = (struct spw_progress){.pool = f.pool.pool};
-    assert_null(spw_migrate_progress_passed(&marks));
+    assert_null(spw_migrate_progress_completed(&marks));
     submit(&f, f.a);
     mark(&f, &marks);
     submit(&f, f.b);
-    assert_null(spw_migrate_progress_passed(&marks));
+    assert_null(spw_migrate_progress_completed(&marks));
     fake_vm_complete(&f.pool.vm);
     mark(&f, &marks);
-    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, 1);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 1);
     assert_false(spw_migrate_progress_await(&marks, UINT64_MAX, 0));
     assert_true(spw_migrate_progress_await(&marks, 0, 0));
     fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, 2);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 2);
     assert_true(spw_migrate_progress_await(&marks, UINT64_MAX, 0));
     close_fixture(&f);
 }
@@ -486,21 +487,21 @@ static void test_marks_of_a_stream(void **state)
 {
     struct fixture f;
     struct spw_progress all, pace;
-    struct spw_access_log_moment moment;
+    struct spw_access_log_snapshot snapshot;
 
     open_fixture(&f);
     all = pace = (struct spw_progress){.pool = f.pool.pool};
     submit(&f, f.a);
-    moment = now(&f);
-    spw_migrate_progress_set(&all, NULL, &moment);
-    spw_migrate_progress_set(&pace, &stream_b, &moment);
+    snapshot = now(&f);
+    spw_migrate_progress_set(&all, NULL, &snapshot);
+    spw_migrate_progress_set(&pace, &stream_b, &snapshot);
     fake_vm_complete_stream(&f.pool.vm, stream_b.id);
-    assert_null(spw_migrate_progress_passed(&all));
+    assert_null(spw_migrate_progress_completed(&all));
     assert_false(spw_migrate_progress_await(&all, UINT64_MAX, 0));
-    assert_non_null(spw_migrate_progress_passed(&pace));
+    assert_non_null(spw_migrate_progress_completed(&pace));
     assert_true(spw_migrate_progress_await(&pace, UINT64_MAX, 0));
     fake_vm_complete(&f.pool.vm);
-    assert_non_null(spw_migrate_progress_passed(&all));
+    assert_non_null(spw_migrate_progress_completed(&all));
     close_fixture(&f);
 }
 
@@ -522,7 +523,7 @@ static void test_marks_that_cannot_be_set(void **state)
     }
     assert_int_equal(marks.count, SPW_MARKS);
     fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, SPW_MARKS);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, SPW_MARKS);
     assert_int_equal(marks.count, 0);
     close_fixture(&f);
 }
@@ -536,21 +537,21 @@ static void test_rest_for_what_is_used(void **state)
 
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
-    spw_migrate_migration_rest(&f.mover);
+    spw_migrate_migration_require_idle(&f.migrator);
     submit(&f, f.a);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
-    f.mover.skip = 0;
+    f.migrator.skip = 0;
     begin(&f, &f.a, 1, NULL);
-    assert_false(f.mover.flights[f.mover.first].rest);
-    spw_migrate_migration_rest(&f.mover);
+    assert_false(f.migrator.migrations[f.migrator.first].require_idle);
+    spw_migrate_migration_require_idle(&f.migrator);
     submit(&f, f.a);
     fake_vm_complete(&f.pool.vm);
     f.pool.vm.immediate = true;
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     close_fixture(&f);
 }
 
@@ -565,28 +566,28 @@ static void take_step(struct fixture *f)
 static void test_hot_on_the_host(void **state)
 {
     struct fixture f;
-    struct spw_access_log_moment passed;
-    struct spw_access_log_wish wish = {.most = 4, .passed = &passed};
+    struct spw_access_log_snapshot completed;
+    struct spw_access_log_goal wish = {.most = 4, .completed = &completed};
     struct spw_access_log_plan plan;
 
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
     fake_vm_complete(&f.pool.vm);
     assert_int_equal(finish(&f), SPW_OK);
-    assert_true(spw_migrate_migration_clear(&f.mover));
+    assert_true(spw_migrate_migration_release(&f.migrator));
     for (int i = 0; i < 20; i++) {
         take_step(&f);
     }
-    passed = now(&f);
-    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
+    completed = now(&f);
+    spw_migrate_access_log_plan(&f.log, &wish, &plan);
     assert_int_equal(plan.hot, 0);
     assert_int_equal(plan.count, 2);
     take_step(&f);
-    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
+    spw_migrate_access_log_plan(&f.log, &wish, &plan);
     assert_int_equal(plan.hot, 2);
     assert_int_equal(plan.count, 0);
     wish.hot = true;
-    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
+    spw_migrate_access_log_plan(&f.log, &wish, &plan);
     assert_int_equal(plan.count, 2);
     assert_int_equal(plan.places[0].to, SPW_TIER_DEVICE);
     assert_int_equal(plan.places[0].granule, f.a);

@@ -19,18 +19,18 @@ static size_t ask(struct spw_planner_granule *granules, size_t count,
                   const struct spw_planner_need *needs, size_t need_count, int64_t room,
                   struct spw_planner_move *moves)
 {
-    const struct spw_planner_question question = {.granules = granules,
-                                                  .granule_count = count,
-                                                  .needs = needs,
-                                                  .need_count = need_count,
-                                                  .room_bytes = room,
-                                                  .granule_bytes = GRANULE,
-                                                  .most = MOST,
-                                                  .fetch = true,
-                                                  .later = 2};
+    const struct spw_planner_input input = {.granules = granules,
+                                            .granule_count = count,
+                                            .needs = needs,
+                                            .need_count = need_count,
+                                            .room_bytes = room,
+                                            .granule_bytes = GRANULE,
+                                            .most = MOST,
+                                            .fetch = true,
+                                            .least_gap = 2};
     uint32_t at;
 
-    return spw_migrate_planner_answer(&question, moves, &at);
+    return spw_migrate_planner_run(&input, moves, &at);
 }
 
 static void test_farthest_goes_for_nearest(void **state)
@@ -96,17 +96,17 @@ static void test_age_where_nothing_is_known(void **state)
                                              {.index = 1, .next = NEVER, .end = NEVER, .age = 300},
                                              {.index = 2, .next = NEVER, .end = NEVER, .age = 200}};
     const struct spw_planner_need need = {0, 3 * GRANULE};
-    const struct spw_planner_question question = {.granules = granules,
-                                                  .granule_count = 3,
-                                                  .needs = &need,
-                                                  .need_count = 1,
-                                                  .granule_bytes = GRANULE,
-                                                  .most = MOST,
-                                                  .least_age = 100};
+    const struct spw_planner_input input = {.granules = granules,
+                                            .granule_count = 3,
+                                            .needs = &need,
+                                            .need_count = 1,
+                                            .granule_bytes = GRANULE,
+                                            .most = MOST,
+                                            .least_age = 100};
     struct spw_planner_move moves[2 * MOST];
     uint32_t at;
 
-    assert_int_equal(spw_migrate_planner_answer(&question, moves, &at), 2);
+    assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 2);
     assert_int_equal(moves[0].index, 1);
     assert_int_equal(moves[1].index, 2);
 }
@@ -200,8 +200,11 @@ static int planned(const int *uses)
     for (int at = 0; at < LENGTH; at++) {
         struct spw_planner_granule granules[PAGES];
         struct spw_planner_move moves[2];
-        struct spw_planner_question question = {
-            .granules = granules, .granule_bytes = GRANULE, .most = 1, .fetch = true, .later = 1};
+        struct spw_planner_input input = {.granules = granules,
+                                          .granule_bytes = GRANULE,
+                                          .most = 1,
+                                          .fetch = true,
+                                          .least_gap = 1};
         uint32_t due;
 
         if (resident >> uses[at] & 1) {
@@ -211,15 +214,15 @@ static int planned(const int *uses)
             bool host = (resident >> page & 1) == 0;
 
             if (!host || page == uses[at]) {
-                granules[question.granule_count++] =
+                granules[input.granule_count++] =
                     (struct spw_planner_granule){.index = (uint32_t)page,
                                                  .next = next_use(uses, at, page),
                                                  .end = NEVER,
                                                  .host = host};
             }
         }
-        question.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
-        for (size_t i = spw_migrate_planner_answer(&question, moves, &due); i > 0; i--) {
+        input.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
+        for (size_t i = spw_migrate_planner_run(&input, moves, &due); i > 0; i--) {
             resident ^= 1u << moves[i - 1].index;
         }
         assert_true(resident >> uses[at] & 1);
@@ -262,15 +265,15 @@ static void test_places(void **state)
     assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 4 * 15), 0);
     assert_int_equal(spw_migrate_block_index_find(&places, base + 32 * GRANULE - 1), 4);
     assert_int_equal(
-        spw_migrate_block_index_touch(&places, base + GRANULE / 4 * 15, base + 4 * GRANULE), 0);
+        spw_migrate_block_index_overlap(&places, base + GRANULE / 4 * 15, base + 4 * GRANULE), 0);
     assert_int_equal(
-        spw_migrate_block_index_touch(&places, base + GRANULE / 4 * 15, base + 5 * GRANULE), 4);
+        spw_migrate_block_index_overlap(&places, base + GRANULE / 4 * 15, base + 5 * GRANULE), 4);
     spw_migrate_block_index_remove(&places, 2);
     assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE), 0);
     assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 2 * 7), 3);
     assert_int_equal(spw_migrate_block_index_find(&places, base), 1);
-    assert_false(spw_migrate_block_index_own(&places, base - 1));
-    assert_false(spw_migrate_block_index_own(&places, base + 32 * GRANULE));
+    assert_false(spw_migrate_block_index_contains(&places, base - 1));
+    assert_false(spw_migrate_block_index_contains(&places, base + 32 * GRANULE));
     spw_migrate_block_index_fini(&places);
 }
 
@@ -279,13 +282,13 @@ static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
 {
     struct spw_planner_granule granules[7];
     const struct spw_planner_need need = {.at = 1, .bytes = GRANULE};
-    const struct spw_planner_question question = {.granules = granules,
-                                                  .granule_count = 7,
-                                                  .needs = &need,
-                                                  .need_count = 1,
-                                                  .granule_bytes = GRANULE,
-                                                  .most = MOST,
-                                                  .grain = 10};
+    const struct spw_planner_input input = {.granules = granules,
+                                            .granule_count = 7,
+                                            .needs = &need,
+                                            .need_count = 1,
+                                            .granule_bytes = GRANULE,
+                                            .most = MOST,
+                                            .grain_events = 10};
     struct spw_planner_move moves[2 * MOST];
     uint32_t at;
 
@@ -294,7 +297,7 @@ static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
             (struct spw_planner_granule){.index = 10 + i, .next = 1000 + i * apart, .end = NEVER};
     }
     granules[6] = (struct spw_planner_granule){.index = 20, .next = alone, .end = NEVER};
-    assert_int_equal(spw_migrate_planner_answer(&question, moves, &at), 1);
+    assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 1);
     return moves[0].index;
 }
 

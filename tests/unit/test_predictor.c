@@ -13,32 +13,32 @@ enum { LAYERS = 24, WEIGHTS = LAYERS };
 
 /* A model: weights that stay, activations that come and go, in layers that are all alike. */
 struct model {
-    struct spw_predictor order;
+    struct spw_predictor predictor;
     uint32_t weights[WEIGHTS], activations[LAYERS];
     uint32_t samples; /* used by evaluations only */
 };
 
 static void begin(struct model *model)
 {
-    assert_true(spw_migrate_predictor_init(&model->order));
+    assert_true(spw_migrate_predictor_init(&model->predictor));
     for (int i = 0; i < WEIGHTS; i++) {
-        model->weights[i] = spw_migrate_predictor_adopt(&model->order, 4096, 1, 0);
+        model->weights[i] = spw_migrate_predictor_add_block(&model->predictor, 4096, 1, 0);
     }
-    model->samples = spw_migrate_predictor_adopt(&model->order, 4096, 5, 0);
+    model->samples = spw_migrate_predictor_add_block(&model->predictor, 4096, 5, 0);
 }
 
 static void forward(struct model *model, int layer)
 {
-    model->activations[layer] = spw_migrate_predictor_alloc(&model->order, 1 << 20, 2);
-    spw_migrate_predictor_use(&model->order, model->weights[layer]);
-    spw_migrate_predictor_use(&model->order, model->activations[layer]);
+    model->activations[layer] = spw_migrate_predictor_alloc(&model->predictor, 1 << 20, 2);
+    spw_migrate_predictor_use(&model->predictor, model->weights[layer]);
+    spw_migrate_predictor_use(&model->predictor, model->activations[layer]);
 }
 
 static void backward(struct model *model, int layer)
 {
-    spw_migrate_predictor_use(&model->order, model->activations[layer]);
-    spw_migrate_predictor_use(&model->order, model->weights[layer]);
-    spw_migrate_predictor_free(&model->order, model->activations[layer]);
+    spw_migrate_predictor_use(&model->predictor, model->activations[layer]);
+    spw_migrate_predictor_use(&model->predictor, model->weights[layer]);
+    spw_migrate_predictor_free(&model->predictor, model->activations[layer]);
 }
 
 /* Two uses of a block that follow one another are one event: so it is where the step turns. */
@@ -49,9 +49,9 @@ static void step(struct model *model, int noise)
     for (int i = 0; i < LAYERS; i++) {
         forward(model, i);
         if (i == noise) {
-            uint32_t extra = spw_migrate_predictor_alloc(&model->order, 12345, 9);
+            uint32_t extra = spw_migrate_predictor_alloc(&model->predictor, 12345, 9);
 
-            spw_migrate_predictor_free(&model->order, extra);
+            spw_migrate_predictor_free(&model->predictor, extra);
         }
     }
     for (int i = LAYERS - 1; i >= 0; i--) {
@@ -71,12 +71,12 @@ static int step_astray(struct model *model)
     for (int i = LAYERS - 1; i >= 0; i--) {
         backward(model, i);
         for (int k = 0; k < 4 && i == LAYERS / 2; k++) {
-            spw_migrate_predictor_use(&model->order, model->weights[i + k % 2]);
+            spw_migrate_predictor_use(&model->predictor, model->weights[i + k % 2]);
         }
-        if (spw_migrate_predictor_course(&model->order).period < EVENTS / 2) {
+        if (spw_migrate_predictor_status(&model->predictor).period < EVENTS / 2) {
             astray++;
-            assert_int_equal(spw_migrate_predictor_course(&model->order).surprise,
-                             model->order.count);
+            assert_int_equal(spw_migrate_predictor_status(&model->predictor).last_mispredict,
+                             model->predictor.count);
         }
     }
     return astray;
@@ -86,26 +86,26 @@ static int step_astray(struct model *model)
 static void check(struct model *model)
 {
     for (int i = 0; i < WEIGHTS; i++) {
-        spw_migrate_predictor_use(&model->order, model->weights[i]);
+        spw_migrate_predictor_use(&model->predictor, model->weights[i]);
     }
 }
 
 /* Forward only, and nothing stays. */
 static void evaluate(struct model *model)
 {
-    uint32_t input = spw_migrate_predictor_alloc(&model->order, 1 << 18, 3);
+    uint32_t input = spw_migrate_predictor_alloc(&model->predictor, 1 << 18, 3);
 
-    spw_migrate_predictor_use(&model->order, model->samples);
+    spw_migrate_predictor_use(&model->predictor, model->samples);
     for (int i = 0; i < LAYERS; i++) {
-        uint32_t output = spw_migrate_predictor_alloc(&model->order, 1 << 18, 4);
+        uint32_t output = spw_migrate_predictor_alloc(&model->predictor, 1 << 18, 4);
 
-        spw_migrate_predictor_use(&model->order, input);
-        spw_migrate_predictor_use(&model->order, model->weights[i]);
-        spw_migrate_predictor_use(&model->order, output);
-        spw_migrate_predictor_free(&model->order, input);
+        spw_migrate_predictor_use(&model->predictor, input);
+        spw_migrate_predictor_use(&model->predictor, model->weights[i]);
+        spw_migrate_predictor_use(&model->predictor, output);
+        spw_migrate_predictor_free(&model->predictor, input);
         input = output;
     }
-    spw_migrate_predictor_free(&model->order, input);
+    spw_migrate_predictor_free(&model->predictor, input);
 }
 
 static void test_nothing_is_known_at_first(void **state)
@@ -114,11 +114,10 @@ static void test_nothing_is_known_at_first(void **state)
 
     begin(&model);
     forward(&model, 0);
-    assert_int_equal(spw_migrate_predictor_period(&model.order), 0);
-    spw_migrate_predictor_foresee(&model.order, NULL, NULL);
-    assert_int_equal(spw_migrate_predictor_next(&model.order, model.weights[0]),
-                     SPW_PREDICTOR_NEVER);
-    spw_migrate_predictor_fini(&model.order);
+    assert_int_equal(spw_migrate_predictor_period(&model.predictor), 0);
+    spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+    assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[0]), SPW_NEVER);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 static void test_period_in_spite_of_layers(void **state)
@@ -129,12 +128,13 @@ static void test_period_in_spite_of_layers(void **state)
     for (int i = 0; i < 4; i++) {
         step(&model, -1);
     }
-    assert_int_equal(spw_migrate_predictor_period(&model.order), EVENTS);
-    spw_migrate_predictor_foresee(&model.order, NULL, NULL);
+    assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
+    spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
     for (uint32_t i = 0; i < WEIGHTS; i++) {
-        assert_int_equal(spw_migrate_predictor_next(&model.order, model.weights[i]), 3 * i + 1);
+        assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[i]),
+                         3 * i + 1);
     }
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* In the middle of a step its own blocks are known by their place in it. */
@@ -149,18 +149,20 @@ static void test_blocks_of_the_step(void **state)
     for (int i = 0; i < LAYERS / 2; i++) {
         forward(&model, i);
     }
-    spw_migrate_predictor_foresee(&model.order, NULL, NULL);
+    spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
     for (int i = 0; i < LAYERS / 2; i++) {
         uint32_t until = 3 * (LAYERS / 2) + 3 * (uint32_t)(LAYERS - 1 - i) - 1;
 
-        assert_int_equal(spw_migrate_predictor_next(&model.order, model.activations[i]), until);
-        assert_int_equal(spw_migrate_predictor_next(&model.order, model.weights[i]), until + 1);
-        assert_in_range(spw_migrate_predictor_end(&model.order, model.activations[i]), until + 1,
-                        until + 3);
-        assert_int_equal(spw_migrate_predictor_end(&model.order, model.weights[i]),
-                         SPW_PREDICTOR_NEVER);
+        assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.activations[i]),
+                         until);
+        assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[i]),
+                         until + 1);
+        assert_in_range(spw_migrate_predictor_next_free(&model.predictor, model.activations[i]),
+                        until + 1, until + 3);
+        assert_int_equal(spw_migrate_predictor_next_free(&model.predictor, model.weights[i]),
+                         SPW_NEVER);
     }
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 struct sum {
@@ -168,13 +170,13 @@ struct sum {
     uint32_t last;
 };
 
-static void add(void *cookie, const struct spw_predictor_expected *expected)
+static void add(void *cookie, const struct spw_prediction *prediction)
 {
     struct sum *sum = cookie;
 
-    assert_true(expected->distance >= sum->last);
-    sum->last = expected->distance;
-    sum->bytes += (expected->kind == SPW_PREDICTOR_ALLOC ? 1 : -1) * (int64_t)expected->bytes;
+    assert_true(prediction->distance >= sum->last);
+    sum->last = prediction->distance;
+    sum->bytes += (prediction->kind == SPW_PREDICTOR_ALLOC ? 1 : -1) * (int64_t)prediction->bytes;
     sum->most = sum->bytes > sum->most ? sum->bytes : sum->most;
 }
 
@@ -187,10 +189,10 @@ static void test_allocations_to_come(void **state)
     for (int i = 0; i < 4; i++) {
         step(&model, -1);
     }
-    spw_migrate_predictor_foresee(&model.order, add, &sum);
+    spw_migrate_predictor_forecast(&model.predictor, add, &sum);
     assert_int_equal(sum.bytes, 0);
     assert_int_equal(sum.most, (int64_t)LAYERS << 20);
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 static void test_small_differences(void **state)
@@ -202,18 +204,18 @@ static void test_small_differences(void **state)
     for (int i = 0; i < 4; i++) {
         step(&model, -1);
     }
-    misses = model.order.misses;
+    misses = model.predictor.misses;
     step(&model, 3);
-    assert_int_equal(model.order.misses - misses, 2);
-    assert_true(spw_migrate_predictor_period(&model.order) > 0);
-    spw_migrate_predictor_foresee(&model.order, NULL, NULL);
-    assert_int_equal(spw_migrate_predictor_next(&model.order, model.weights[0]), 1);
+    assert_int_equal(model.predictor.misses - misses, 2);
+    assert_true(spw_migrate_predictor_period(&model.predictor) > 0);
+    spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+    assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[0]), 1);
     /* What was there and is missing is skipped. */
     step(&model, -1);
-    assert_true(spw_migrate_predictor_period(&model.order) > 0);
-    spw_migrate_predictor_foresee(&model.order, NULL, NULL);
-    assert_int_equal(spw_migrate_predictor_next(&model.order, model.weights[1]), 4);
-    spw_migrate_predictor_fini(&model.order);
+    assert_true(spw_migrate_predictor_period(&model.predictor) > 0);
+    spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+    assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[1]), 4);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* Something else altogether is not foreseen, and is learned anew. */
@@ -227,52 +229,52 @@ static void test_another_order(void **state)
     }
     for (int i = 0; i < 100; i++) {
         spw_migrate_predictor_free(
-            &model.order,
-            spw_migrate_predictor_alloc(&model.order, 100 + (uint64_t)rand() % 1000, 77));
+            &model.predictor,
+            spw_migrate_predictor_alloc(&model.predictor, 100 + (uint64_t)rand() % 1000, 77));
     }
-    assert_int_equal(spw_migrate_predictor_period(&model.order), 0);
+    assert_int_equal(spw_migrate_predictor_period(&model.predictor), 0);
     for (int i = 0; i < 3; i++) {
         step(&model, -1);
     }
-    assert_true(spw_migrate_predictor_period(&model.order) > 0);
-    spw_migrate_predictor_fini(&model.order);
+    assert_true(spw_migrate_predictor_period(&model.predictor) > 0);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* Since when the same order is followed, and when something came that was not foreseen. */
 static void test_course(void **state)
 {
-    struct spw_predictor_course course, later;
+    struct spw_predictor_status status, later;
     struct model model;
 
     begin(&model);
     for (int i = 0; i < 6; i++) {
         step(&model, -1);
     }
-    course = spw_migrate_predictor_course(&model.order);
-    assert_int_equal(course.events, model.order.count);
-    assert_int_equal(course.period, EVENTS);
-    assert_true(course.since > EVENTS);
-    assert_true(course.since < 3 * EVENTS);
-    assert_true(course.surprise <= course.since);
+    status = spw_migrate_predictor_status(&model.predictor);
+    assert_int_equal(status.events, model.predictor.count);
+    assert_int_equal(status.period, EVENTS);
+    assert_true(status.stable_since > EVENTS);
+    assert_true(status.stable_since < 3 * EVENTS);
+    assert_true(status.last_mispredict <= status.stable_since);
     /* A small difference is a surprise, and no other order. */
     step(&model, LAYERS - 1);
-    later = spw_migrate_predictor_course(&model.order);
-    assert_int_equal(later.since, course.since);
-    assert_true(later.surprise > course.events);
+    later = spw_migrate_predictor_status(&model.predictor);
+    assert_int_equal(later.stable_since, status.stable_since);
+    assert_true(later.last_mispredict > status.events);
     /* Nor is it to follow the step before that one. */
     step(&model, -1);
-    later = spw_migrate_predictor_course(&model.order);
+    later = spw_migrate_predictor_status(&model.predictor);
     assert_true(later.period > 3 * EVENTS / 2);
-    assert_int_equal(later.since, course.since);
+    assert_int_equal(later.stable_since, status.stable_since);
     /* Nor to follow one that is further back, where the same difference was. */
     for (int i = 0; i < 6; i++) {
         step(&model, i < 5 ? -1 : LAYERS - 1);
     }
-    later = spw_migrate_predictor_course(&model.order);
+    later = spw_migrate_predictor_status(&model.predictor);
     assert_true(later.period > 5 * EVENTS);
-    assert_int_equal(later.since, course.since);
-    spw_migrate_predictor_renew(&model.order);
-    assert_int_equal(spw_migrate_predictor_course(&model.order).since, later.events);
+    assert_int_equal(later.stable_since, status.stable_since);
+    spw_migrate_predictor_restart_stability(&model.predictor);
+    assert_int_equal(spw_migrate_predictor_status(&model.predictor).stable_since, later.events);
     /* Each half of a step is one of its own now. */
     for (int i = 0; i < 6; i++) {
         for (int layer = 0; layer < LAYERS; layer++) {
@@ -280,36 +282,36 @@ static void test_course(void **state)
             backward(&model, layer);
         }
     }
-    course = spw_migrate_predictor_course(&model.order);
-    assert_true(course.since > later.events);
-    assert_true(course.period < EVENTS / 2);
+    status = spw_migrate_predictor_status(&model.predictor);
+    assert_true(status.stable_since > later.events);
+    assert_true(status.period < EVENTS / 2);
     for (int i = 0; i < 100; i++) {
         spw_migrate_predictor_free(
-            &model.order,
-            spw_migrate_predictor_alloc(&model.order, 100 + (uint64_t)rand() % 1000, 77));
+            &model.predictor,
+            spw_migrate_predictor_alloc(&model.predictor, 100 + (uint64_t)rand() % 1000, 77));
     }
-    later = spw_migrate_predictor_course(&model.order);
+    later = spw_migrate_predictor_status(&model.predictor);
     assert_int_equal(later.period, 0);
     /* What was not followed meanwhile is unknown, although the same goes on. */
     for (int i = 0; i < 6; i++) {
         step(&model, -1);
     }
-    course = spw_migrate_predictor_course(&model.order);
-    assert_int_equal(course.period, EVENTS);
-    assert_true(course.since > later.events);
-    spw_migrate_predictor_fini(&model.order);
+    status = spw_migrate_predictor_status(&model.predictor);
+    assert_int_equal(status.period, EVENTS);
+    assert_true(status.stable_since > later.events);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* What is new leads astray for a short while, as layers are all alike: that is no other order. */
 static void test_astray(void **state)
 {
-    struct spw_predictor_course course = {0}, later;
+    struct spw_predictor_status status = {0}, later;
     struct model model;
 
     begin(&model);
     for (int i = 0; i < 9; i++) {
         if (i == 6) {
-            course = spw_migrate_predictor_course(&model.order);
+            status = spw_migrate_predictor_status(&model.predictor);
             assert_true(step_astray(&model) > 0);
         } else {
             step(&model, -1);
@@ -317,19 +319,20 @@ static void test_astray(void **state)
         evaluate(&model);
         check(&model);
     }
-    later = spw_migrate_predictor_course(&model.order);
-    assert_true(course.period > 3 * EVENTS / 2);
-    assert_int_equal(later.since, course.since);
-    assert_true(later.surprise > course.events);
-    spw_migrate_predictor_fini(&model.order);
+    later = spw_migrate_predictor_status(&model.predictor);
+    assert_true(status.period > 3 * EVENTS / 2);
+    assert_int_equal(later.stable_since, status.stable_since);
+    assert_true(later.last_mispredict > status.events);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 static void assert_step_is_known(struct model *model)
 {
-    assert_int_equal(spw_migrate_predictor_period(&model->order), EVENTS);
-    spw_migrate_predictor_foresee(&model->order, NULL, NULL);
+    assert_int_equal(spw_migrate_predictor_period(&model->predictor), EVENTS);
+    spw_migrate_predictor_forecast(&model->predictor, NULL, NULL);
     for (uint32_t i = 0; i < WEIGHTS; i++) {
-        assert_int_equal(spw_migrate_predictor_next(&model->order, model->weights[i]), 3 * i + 1);
+        assert_int_equal(spw_migrate_predictor_next_use(&model->predictor, model->weights[i]),
+                         3 * i + 1);
     }
 }
 
@@ -347,11 +350,11 @@ static void test_steps_go_on_after_an_interruption(void **state)
             step(&model, -1);
             if (i >= 2) {
                 assert_step_is_known(&model);
-                assert_int_equal(spw_migrate_predictor_course(&model.order).period, EVENTS);
+                assert_int_equal(spw_migrate_predictor_status(&model.predictor).period, EVENTS);
             }
         }
     }
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* After an evaluation that was not there before. */
@@ -372,7 +375,7 @@ static void test_steps_go_on_after_an_evaluation(void **state)
             assert_step_is_known(&model);
         }
     }
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* What comes every third step is foreseen, and a period is a step still. */
@@ -383,28 +386,29 @@ static void test_an_evaluation_every_third_step(void **state)
 
     begin(&model);
     for (int i = 0; i < 10; i++) {
-        uint64_t begun = model.order.count;
+        uint64_t begun = model.predictor.count;
 
         for (int k = 0; k < 3; k++) {
             step(&model, -1);
             if (i >= 4) {
-                assert_int_equal(spw_migrate_predictor_period(&model.order), EVENTS);
-                assert_int_equal(spw_migrate_predictor_course(&model.order).period, round);
-                spw_migrate_predictor_foresee(&model.order, NULL, NULL);
-                assert_int_equal(spw_migrate_predictor_next(&model.order, model.samples),
+                assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
+                assert_int_equal(spw_migrate_predictor_status(&model.predictor).period, round);
+                spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+                assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.samples),
                                  (2 - k) * EVENTS + 1);
             }
         }
         if (i >= 4) {
-            assert_int_equal(spw_migrate_predictor_next(&model.order, model.weights[0]), 4);
-            assert_int_equal(spw_migrate_predictor_next(&model.order, model.weights[1]), 4 + 5);
-            assert_int_equal(model.order.misses, misses);
+            assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[0]), 4);
+            assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[1]),
+                             4 + 5);
+            assert_int_equal(model.predictor.misses, misses);
         }
         evaluate(&model);
-        misses = model.order.misses;
-        round = model.order.count - begun;
+        misses = model.predictor.misses;
+        round = model.predictor.count - begun;
     }
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* However many layers that are alike came one after the other: each has blocks of its own. */
@@ -419,14 +423,14 @@ static void test_layers_are_no_steps(void **state)
     for (int i = 0; i < 3; i++) {
         for (int layer = 0; layer < LAYERS; layer++) {
             forward(&model, layer);
-            assert_int_equal(spw_migrate_predictor_period(&model.order), EVENTS);
+            assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
         }
         for (int layer = LAYERS - 1; layer >= 0; layer--) {
             backward(&model, layer);
-            assert_int_equal(spw_migrate_predictor_period(&model.order), EVENTS);
+            assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
         }
     }
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* Nor is what comes many times in a step, and uses little of the memory. */
@@ -438,19 +442,19 @@ static void test_a_loop_in_a_step_is_none(void **state)
 
     begin(&model);
     for (uint32_t i = 0; i < SCRATCH; i++) {
-        scratch[i] = spw_migrate_predictor_adopt(&model.order, 512, 10 + i, 0);
+        scratch[i] = spw_migrate_predictor_add_block(&model.predictor, 512, 10 + i, 0);
     }
     for (int i = 0; i < 6; i++) {
         step(&model, -1);
         for (int k = 0; k < SCRATCH * ROUNDS; k++) {
-            spw_migrate_predictor_use(&model.order, scratch[k % SCRATCH]);
+            spw_migrate_predictor_use(&model.predictor, scratch[k % SCRATCH]);
             if (i >= 3) {
-                assert_int_equal(spw_migrate_predictor_period(&model.order),
+                assert_int_equal(spw_migrate_predictor_period(&model.predictor),
                                  EVENTS + SCRATCH * ROUNDS);
             }
         }
     }
-    spw_migrate_predictor_fini(&model.order);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 /* Far more events and blocks than are kept. */
@@ -462,22 +466,22 @@ static void test_for_long(void **state)
     for (int i = 0; i < 3 * SPW_PREDICTOR_EVENTS / EVENTS; i++) {
         step(&model, -1);
     }
-    assert_int_equal(spw_migrate_predictor_period(&model.order), EVENTS);
-    assert_true(model.order.block_count < SPW_PREDICTOR_BLOCKS);
-    assert_true(model.order.misses < 100);
-    spw_migrate_predictor_fini(&model.order);
+    assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
+    assert_true(model.predictor.block_count < SPW_PREDICTOR_BLOCKS);
+    assert_true(model.predictor.misses < 100);
+    spw_migrate_predictor_fini(&model.predictor);
 }
 
 static void test_too_many_blocks(void **state)
 {
-    struct spw_predictor order;
+    struct spw_predictor predictor;
 
-    assert_true(spw_migrate_predictor_init(&order));
+    assert_true(spw_migrate_predictor_init(&predictor));
     for (uint32_t i = 1; i < SPW_PREDICTOR_BLOCKS; i++) {
-        assert_int_not_equal(spw_migrate_predictor_alloc(&order, i, 0), 0);
+        assert_int_not_equal(spw_migrate_predictor_alloc(&predictor, i, 0), 0);
     }
-    assert_int_equal(spw_migrate_predictor_alloc(&order, 1, 0), 0);
-    spw_migrate_predictor_fini(&order);
+    assert_int_equal(spw_migrate_predictor_alloc(&predictor, 1, 0), 0);
+    spw_migrate_predictor_fini(&predictor);
 }
 
 int main(void)

@@ -12,21 +12,21 @@ enum { PERIOD = 1000, PER_PERIOD = 10 };
 
 /* An order that is followed, and moves that are evenly spread over it. */
 struct run {
-    struct spw_validation evidence;
-    struct spw_predictor_course course;
+    struct spw_validation validation;
+    struct spw_predictor_status status;
 };
 
-static enum spw_validation_worth move(struct run *run)
+static enum spw_recopy_policy move(struct run *run)
 {
-    enum spw_validation_worth worth;
+    enum spw_recopy_policy worth;
 
-    assert_true(spw_migrate_validation_begin(&run->evidence, &run->course));
-    run->course.events += PERIOD / PER_PERIOD;
-    worth = spw_migrate_validation_weigh(&run->evidence, &run->course);
-    assert_int_not_equal(worth, SPW_VALIDATION_NONE);
-    spw_migrate_validation_note(&run->evidence, &run->course,
-                                worth == SPW_VALIDATION_AUDIT ? SPW_VALIDATION_CLEAN
-                                                              : SPW_VALIDATION_BELIEVED);
+    assert_true(spw_migrate_validation_begin(&run->validation, &run->status));
+    run->status.events += PERIOD / PER_PERIOD;
+    worth = spw_migrate_validation_recopy_policy(&run->validation, &run->status);
+    assert_int_not_equal(worth, SPW_RECOPY_ALWAYS);
+    spw_migrate_validation_record(&run->validation, &run->status,
+                                  worth == SPW_RECOPY_AND_COMPARE ? SPW_PRECOPY_AUDIT_PASSED
+                                                                  : SPW_PRECOPY_RECOPY_SKIPPED);
     return worth;
 }
 
@@ -36,14 +36,14 @@ static int audits(struct run *run, int moves)
     int audited = 0;
 
     for (int i = 0; i < moves; i++) {
-        audited += move(run) == SPW_VALIDATION_AUDIT;
+        audited += move(run) == SPW_RECOPY_AND_COMPARE;
     }
     return audited;
 }
 
 static struct run begin(void)
 {
-    return (struct run){.course = {.events = 1500, .period = PERIOD, .since = 1500}};
+    return (struct run){.status = {.events = 1500, .period = PERIOD, .stable_since = 1500}};
 }
 
 static void earn(struct run *run)
@@ -56,7 +56,7 @@ static void test_two_periods(void **state)
     struct run run = begin();
 
     assert_int_equal(audits(&run, 2 * PER_PERIOD - 1), 2 * PER_PERIOD - 1);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
 }
 
 /* However long it is followed, a few moves must have been looked at. */
@@ -64,9 +64,9 @@ static void test_few_moves(void **state)
 {
     struct run run = begin();
 
-    run.course.events += 100 * PERIOD;
+    run.status.events += 100 * PERIOD;
     assert_int_equal(audits(&run, 4), 4);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
 }
 
 static void test_one_in_sixteen(void **state)
@@ -77,7 +77,7 @@ static void test_one_in_sixteen(void **state)
     assert_int_equal(audits(&run, 14), 0);
     assert_int_equal(audits(&run, 1), 1);
     assert_int_equal(audits(&run, 160), 10);
-    assert_int_equal(run.evidence.believed, 1 + 14 + 150);
+    assert_int_equal(run.validation.skipped, 1 + 14 + 150);
 }
 
 static void test_another_order(void **state)
@@ -85,14 +85,15 @@ static void test_another_order(void **state)
     struct run run = begin();
 
     earn(&run);
-    run.course.since = run.course.events;
+    run.status.stable_since = run.status.events;
     earn(&run);
-    run.course.since = run.course.events;
-    run.course.events += 100 * PERIOD;
+    run.status.stable_since = run.status.events;
+    run.status.events += 100 * PERIOD;
     assert_int_equal(audits(&run, 4), 4);
-    run.course.period = 0;
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
+    run.status.period = 0;
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_ALWAYS);
 }
 
 /* The order changes while a move is under way, or something comes that was never seen. */
@@ -101,20 +102,20 @@ static void test_during_a_move(void **state)
     struct run run = begin();
 
     earn(&run);
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                     SPW_VALIDATION_BELIEF);
-    run.course.events += 5;
-    run.course.surprise = run.course.events;
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                     SPW_VALIDATION_AUDIT);
-    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_CLEAN);
-    assert_int_equal(move(&run), SPW_VALIDATION_AUDIT);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    run.course.since = ++run.course.events;
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                     SPW_VALIDATION_AUDIT);
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_SKIP);
+    run.status.events += 5;
+    run.status.last_mispredict = run.status.events;
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_AND_COMPARE);
+    spw_migrate_validation_record(&run.validation, &run.status, SPW_PRECOPY_AUDIT_PASSED);
+    assert_int_equal(move(&run), SPW_RECOPY_AND_COMPARE);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    run.status.stable_since = ++run.status.events;
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_AND_COMPARE);
 }
 
 /* What is moved since memory is short was not foreseen. */
@@ -123,10 +124,11 @@ static void test_outside_the_order(void **state)
     struct run run = begin();
 
     earn(&run);
-    assert_true(spw_migrate_validation_begin(&run.evidence, NULL));
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
-    spw_migrate_validation_note(&run.evidence, NULL, SPW_VALIDATION_IN_VAIN);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
+    assert_true(spw_migrate_validation_begin(&run.validation, NULL));
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_ALWAYS);
+    spw_migrate_validation_record(&run.validation, NULL, SPW_PRECOPY_WASTED);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
 }
 
 static void test_refuted_for_ever(void **state)
@@ -134,28 +136,29 @@ static void test_refuted_for_ever(void **state)
     struct run run = begin();
 
     earn(&run);
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_WRONG);
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    spw_migrate_validation_record(&run.validation, &run.status, SPW_PRECOPY_AUDIT_FAILED);
     for (int i = 0; i < 10 * PER_PERIOD; i++) {
-        assert_false(spw_migrate_validation_begin(&run.evidence, &run.course));
-        run.course.events += PERIOD / PER_PERIOD;
-        assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                         SPW_VALIDATION_NONE);
+        assert_false(spw_migrate_validation_begin(&run.validation, &run.status));
+        run.status.events += PERIOD / PER_PERIOD;
+        assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                         SPW_RECOPY_ALWAYS);
     }
-    run.course.since = run.course.events;
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
+    run.status.stable_since = run.status.events;
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_ALWAYS);
     /* One that is made in one go may find the program at rest. */
-    assert_true(spw_migrate_validation_begin(&run.evidence, NULL));
+    assert_true(spw_migrate_validation_begin(&run.validation, NULL));
 }
 
 /* How many first copies are made, of so many that all turn out to be of no use. */
-static int copies(struct run *run, const struct spw_predictor_course *course, int moves)
+static int copies(struct run *run, const struct spw_predictor_status *status, int moves)
 {
     int made = 0;
 
     for (int i = 0; i < moves; i++) {
-        if (spw_migrate_validation_begin(&run->evidence, course)) {
-            spw_migrate_validation_note(&run->evidence, &run->course, SPW_VALIDATION_IN_VAIN);
+        if (spw_migrate_validation_begin(&run->validation, status)) {
+            spw_migrate_validation_record(&run->validation, &run->status, SPW_PRECOPY_WASTED);
             made++;
         }
     }
@@ -166,13 +169,13 @@ static int copies(struct run *run, const struct spw_predictor_course *course, in
 static void test_in_vain(void **state)
 {
     struct run run = begin();
-    int made = copies(&run, &run.course, 164);
+    int made = copies(&run, &run.status, 164);
 
     assert_true(made >= 4 + 8 && made <= 4 + 11);
     assert_int_equal(copies(&run, NULL, 4), 4);
-    while (!spw_migrate_validation_begin(&run.evidence, &run.course)) {
+    while (!spw_migrate_validation_begin(&run.validation, &run.status)) {
     }
-    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_OF_USE);
+    spw_migrate_validation_record(&run.validation, &run.status, SPW_PRECOPY_USEFUL);
     assert_int_equal(audits(&run, PER_PERIOD), PER_PERIOD);
 }
 
