@@ -55,8 +55,10 @@ int spillway_trim(int ordinal, size_t keep_bytes);
  * when it is freed. CUDA_ERROR_INVALID_VALUE (1) when no block is in the range, which is so for
  * whatever passes by the pool. */
 
-/* A step of what the program repeats, an iteration of training say, begins here: helps to foresee
- * what will be used when. To be called by one thread, each time at the same place. */
+/* Marks the beginning of a step, for example of a training iteration. Spillway learns from earlier
+ * steps which memory is used when. Without marks it detects steps that allocate the same sizes in
+ * the same order. Marks help programs whose steps differ: dynamic shapes, several kinds of steps.
+ * Call it from one thread, at the same place in every step. */
 int spillway_mark_step(void);
 
 /* With `on` other than 0 the blocks stay where they are now, on the device if they are new or in

@@ -197,6 +197,13 @@ void spw_migrate_access_log_record_new_kernel(struct spw_access_log *log)
     pthread_mutex_unlock(&log->lock);
 }
 
+void spw_migrate_access_log_mark_step(struct spw_access_log *log)
+{
+    pthread_mutex_lock(&log->lock);
+    spw_migrate_predictor_mark_step(&log->predictor);
+    pthread_mutex_unlock(&log->lock);
+}
+
 bool spw_migrate_access_log_is_incoming(struct spw_access_log *log, const uint64_t *addresses,
                                         size_t count)
 {

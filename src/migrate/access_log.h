@@ -93,6 +93,9 @@ void spw_migrate_access_log_record_partial(struct spw_access_log *log, const uin
 /* Records that the next call launches a kernel for the first time: validation starts anew. */
 void spw_migrate_access_log_record_new_kernel(struct spw_access_log *log);
 
+/* Records that the program marks the beginning of a step. */
+void spw_migrate_access_log_mark_step(struct spw_access_log *log);
+
 /* True when one of the addresses is in a block that is being migrated to the device. */
 bool spw_migrate_access_log_is_incoming(struct spw_access_log *log, const uint64_t *addresses,
                                         size_t count);

@@ -19,7 +19,6 @@ struct spw_migrate {
     struct spw_throttle throttle;
     struct spw_prefetch prefetch;
     _Atomic bool recording; /* the access log is open */
-    _Atomic uint64_t steps; /* marked by the program */
 };
 
 static uint64_t granule_of(const struct spw_pool *pool)
@@ -370,5 +369,7 @@ void spw_migrate_record_new_kernel(struct spw_migrate *tier)
 
 void spw_migrate_mark_step(struct spw_migrate *tier)
 {
-    atomic_fetch_add_explicit(&tier->steps, 1, memory_order_relaxed);
+    if (spw_migrate_is_recording(tier)) {
+        spw_migrate_access_log_mark_step(&tier->log);
+    }
 }

@@ -123,5 +123,6 @@ void spw_migrate_record_partial(struct spw_migrate *tier, const uint64_t *addres
 /* Records that a kernel is launched for the first time. Called before spw_migrate_record. */
 void spw_migrate_record_new_kernel(struct spw_migrate *tier);
 
-/* The program says that a step begins. Any thread, no lock. */
+/* Records that a step begins: the predictor takes the distance between marks as the period, instead
+ * of detecting it. */
 void spw_migrate_mark_step(struct spw_migrate *tier);

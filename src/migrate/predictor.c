@@ -146,8 +146,8 @@ static bool previous_candidate(const struct spw_predictor *predictor, struct can
     return true;
 }
 
-/* The candidate with the longest match. */
-static struct candidate find_best_match(const struct spw_predictor *predictor)
+/* The candidate with the longest match, of those up to event number `newest`. */
+static struct candidate find_best_match(const struct spw_predictor *predictor, uint64_t newest)
 {
     struct candidate candidate = {.number = predictor->count}, best = {0};
     uint64_t compared = 0;
@@ -155,6 +155,9 @@ static struct candidate find_best_match(const struct spw_predictor *predictor)
     for (int i = 0; i < SPW_TUNE_MAX_CANDIDATES && compared < SPW_TUNE_MAX_COMPARED &&
                     previous_candidate(predictor, &candidate);
          i++) {
+        if (candidate.number > newest) {
+            continue;
+        }
         candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
         compared += candidate.matched;
         if (candidate.matched > best.matched) {
@@ -179,6 +182,88 @@ static void follow_from(struct spw_predictor *predictor, uint64_t number, uint64
         }
     }
 }
+
+/* ---- steps that the program marks ---- */
+
+/* The event number at which the marked step `back` steps ago began; 0 is the present one. */
+static uint64_t mark_at(const struct spw_predictor *predictor, uint64_t back)
+{
+    return predictor->marks[(predictor->mark_count - 1 - back) % SPW_PREDICTOR_MARKS];
+}
+
+/* Number of marked steps before the present one that can be followed. None when the present one is
+ * far longer than the last: the program has stopped marking, and steps are detected again. */
+static uint64_t marked_steps(const struct spw_predictor *predictor)
+{
+    uint64_t most =
+        predictor->mark_count < SPW_PREDICTOR_MARKS ? predictor->mark_count : SPW_PREDICTOR_MARKS;
+
+    if (most < 2 ||
+        predictor->count - mark_at(predictor, 0) >
+            SPW_TUNE_MARK_STALE_STEPS * (mark_at(predictor, 0) - mark_at(predictor, 1))) {
+        return 0;
+    }
+    return most - 1;
+}
+
+/* The length of the marked step that contains the cursor; 0: it is in none. At the end of a step
+ * the cursor may be in the present one already, which is not complete: the length of the last
+ * counts. */
+static uint64_t marked_period(const struct spw_predictor *predictor)
+{
+    for (uint64_t back = 1; back <= marked_steps(predictor); back++) {
+        if (predictor->cursor >= mark_at(predictor, back)) {
+            return mark_at(predictor, back - 1) - mark_at(predictor, back);
+        }
+    }
+    return 0;
+}
+
+/* The earlier marked step that was equal up to the same place, and of several the one before which
+ * the history matches for longest. matched 0: none. */
+static struct candidate find_marked_step(const struct spw_predictor *predictor)
+{
+    uint64_t offset = predictor->count - mark_at(predictor, 0), compared = 0;
+    struct candidate best = {0};
+
+    for (uint64_t back = 1; back <= marked_steps(predictor) && compared < SPW_TUNE_MAX_COMPARED;
+         back++) {
+        struct candidate candidate = {.number = mark_at(predictor, back) + offset};
+
+        if (candidate.number >= mark_at(predictor, back - 1) ||
+            !is_kept(predictor, candidate.number)) {
+            continue;
+        }
+        candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
+        compared += candidate.matched;
+        if (candidate.matched >= offset && candidate.matched > best.matched) {
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+/* Goes to the step that the history before this mark resembles most, or else to the last one. */
+void spw_migrate_predictor_mark_step(struct spw_predictor *predictor)
+{
+    struct candidate candidate;
+
+    if (predictor->mark_count > 0 && mark_at(predictor, 0) == predictor->count) {
+        return;
+    }
+    predictor->marks[predictor->mark_count++ % SPW_PREDICTOR_MARKS] = predictor->count;
+    candidate = find_marked_step(predictor);
+    if (candidate.matched == 0 && marked_steps(predictor) > 0 &&
+        is_kept(predictor, mark_at(predictor, 1))) {
+        candidate.number = mark_at(predictor, 1);
+    }
+    if (candidate.number > 0 || candidate.matched > 0) {
+        follow_from(predictor, candidate.number, candidate.matched);
+        predictor->confirmed = true;
+    }
+}
+
+/* ---- steps that are detected ---- */
 
 /* Finds the length of the last step: a repetition within the period, whose two newest instances
  * match, use the same blocks, and most of the live memory. 0: none. The work is bounded by a few
@@ -221,7 +306,7 @@ static bool is_confirmed(struct spw_predictor *predictor)
  * example after the first evaluation, where the longest match would lead back to before it. */
 static void measure_step(struct spw_predictor *predictor)
 {
-    uint64_t step = find_step(predictor), period;
+    uint64_t step = marked_steps(predictor) > 0 ? 0 : find_step(predictor), period;
 
     if (step > 0 && step <= spw_migrate_predictor_period(predictor)) {
         predictor->step = step;
@@ -239,14 +324,42 @@ static void measure_step(struct spw_predictor *predictor)
 /* Looks for a new place for the cursor after a misprediction. Without one the cursor stays. */
 static void resync(struct spw_predictor *predictor)
 {
-    struct candidate candidate = find_best_match(predictor);
+    struct candidate candidate = {0};
+    uint64_t newest = predictor->count;
 
     predictor->search_wait = SPW_TUNE_RESYNC_INTERVAL;
     predictor->confirmed = false;
+    if (marked_steps(predictor) > 0) {
+        newest = mark_at(predictor, 0);
+        candidate = find_marked_step(predictor);
+        if (candidate.matched > 0) {
+            follow_from(predictor, candidate.number, candidate.matched);
+            return;
+        }
+    }
+    candidate = find_best_match(predictor, newest);
     if (candidate.matched >= SPW_TUNE_MIN_MATCH) {
         follow_from(predictor, candidate.number, candidate.matched);
         measure_step(predictor);
     }
+}
+
+/* True when an event plays the role of a past one: it has the same token, or, in a marked step, it
+ * concerns the block that corresponds to the one then. An allocation of another size by the same
+ * call site corresponds to the one that is expected just now: dynamic shapes change sizes only. */
+static bool is_same_role(const struct spw_predictor *predictor,
+                         const struct spw_predictor_event *then,
+                         const struct spw_predictor_event *now, bool is_next)
+{
+    if (then->token == now->token) {
+        return true;
+    }
+    if (then->kind != now->kind || marked_period(predictor) == 0) {
+        return false;
+    }
+    return now->kind == SPW_PREDICTOR_ALLOC ? is_next && predictor->blocks[then->block].site ==
+                                                             predictor->blocks[now->block].site
+                                            : successor_of(predictor, then->block) == now->block;
 }
 
 /* Compares an event with the cursor and advances it, over a few missing events if need be. False
@@ -258,7 +371,7 @@ static bool follow(struct spw_predictor *predictor, const struct spw_predictor_e
          skipped++) {
         const struct spw_predictor_event *then = event_at(predictor, predictor->cursor + skipped);
 
-        if (then->token == event->token) {
+        if (is_same_role(predictor, then, event, /* is_next */ skipped == 0)) {
             if (event->kind == SPW_PREDICTOR_ALLOC) {
                 link_blocks(predictor, then->block, event->block);
             }
@@ -344,7 +457,10 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
     }
     if (predictor->following) {
         prediction = follow(predictor, &event);
-        predictor->following = predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE &&
+        /* The program vouches for a marked step, so it is followed through many differences: with
+         * dynamic shapes, for example, only the weights have the same sizes in every step. */
+        predictor->following = (predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE ||
+                                marked_period(predictor) > 0) &&
                                is_kept(predictor, predictor->cursor);
     }
     b->last = (int64_t)predictor->count;
@@ -385,6 +501,7 @@ uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64
         (struct spw_predictor_block){.bytes = bytes,
                                      .last = (int64_t)(predictor->count - age),
                                      .token = (uint32_t)(hash >> 32),
+                                     .site = site,
                                      .live = true};
     predictor->live_bytes += bytes;
     return number;
@@ -429,7 +546,11 @@ void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor)
 uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor)
 {
     uint64_t distance = repeat_distance(predictor);
+    uint64_t marked = distance > 0 ? marked_period(predictor) : 0;
 
+    if (marked > 0) {
+        return marked;
+    }
     return predictor->step > 0 && predictor->step < distance &&
                    predictor->count - predictor->step_seen < distance
                ? predictor->step

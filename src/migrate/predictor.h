@@ -22,6 +22,15 @@
  * differs from a layer in that it uses the same blocks as the step before it, and most of the live
  * memory.
  *
+ * A program can also mark where its steps begin. Then nothing is detected: the period is the length
+ * of the marked step that is followed. At a mark the cursor goes to the beginning of an earlier
+ * step, and after a misprediction to an earlier step that was equal up to here. So a step is
+ * recognised by its first events, without waiting for a long match, and a layer is never taken for
+ * a step. Example with three kinds of steps, `|` for a mark:
+ *
+ *     history   |A B C D |A X Y |A B C D |A X
+ *     cursor                ^ follows the second step: predicts Y
+ *
  * Pure: no clock, no addresses. A wrong prediction costs time and never correctness. No locking:
  * the caller holds the access log's lock. */
 #pragma once
@@ -35,10 +44,14 @@ enum spw_predictor_kind { SPW_PREDICTOR_ALLOC, SPW_PREDICTOR_USE, SPW_PREDICTOR_
 /* A distance in events: no such event is predicted. */
 #define SPW_NEVER UINT32_MAX
 
+/* Capacities: block numbers, events of history, and marked steps. */
+enum { SPW_PREDICTOR_BLOCKS = 1 << 17, SPW_PREDICTOR_EVENTS = 1 << 19, SPW_PREDICTOR_MARKS = 64 };
+
 struct spw_predictor_block {
     uint64_t bytes;
-    int64_t last;            /* number of the last event of the block; may be negative */
-    uint32_t token;          /* hash of size and call site */
+    int64_t last;   /* number of the last event of the block; may be negative */
+    uint32_t token; /* hash of size and call site */
+    uint32_t site;
     uint32_t predecessor;    /* the block of the previous repetition whose role this one has */
     uint32_t successor;      /* the block of the next repetition; both 0: none */
     uint32_t next_use;       /* events from now until it is used ... */
@@ -76,11 +89,10 @@ struct spw_predictor {
     uint64_t hits, misses;     /* events that matched the cursor, and that did not */
     uint64_t stable_period;    /* the period that stable_since is about */
     uint64_t stable_since, last_mispredict; /* as in struct spw_predictor_status */
+    uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers at which marked steps begin */
+    uint64_t mark_count;                    /* marks so far */
     uint64_t last_followed; /* 1 + the newest event at which stable_period was followed */
 };
-
-/* Capacities: block numbers, and events of history. */
-enum { SPW_PREDICTOR_BLOCKS = 1 << 17, SPW_PREDICTOR_EVENTS = 1 << 19 };
 
 /* Allocates about 24 MiB, touched only as it fills. False when the process has no memory. */
 bool spw_migrate_predictor_init(struct spw_predictor *predictor);
@@ -96,6 +108,9 @@ void spw_migrate_predictor_use(struct spw_predictor *predictor, uint32_t block);
 
 /* Appends a free. The number stays reserved while the history still names it. */
 void spw_migrate_predictor_free(struct spw_predictor *predictor, uint32_t block);
+
+/* The program says that a step begins here. Two marks without an event between them are one. */
+void spw_migrate_predictor_mark_step(struct spw_predictor *predictor);
 
 /* Adds a live block that was allocated before recording began, without an event. Its last use is
  * taken to be `age` events ago. Returns its number, or 0 when there are too many. */

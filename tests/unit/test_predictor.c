@@ -457,6 +457,169 @@ static void test_a_loop_in_a_step_is_none(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
+/* ---- marked steps ---- */
+
+/* Every step has another shape: the sizes of its activations occur in no other. */
+static void step_of_new_shape(struct model *model, bool marked)
+{
+    static uint64_t shape;
+    uint64_t bytes = (1 << 20) + 512 * ++shape;
+
+    if (marked) {
+        spw_migrate_predictor_mark_step(&model->predictor);
+    }
+    for (int i = 0; i < LAYERS; i++) {
+        model->activations[i] = spw_migrate_predictor_alloc(&model->predictor, bytes, 2);
+        spw_migrate_predictor_use(&model->predictor, model->weights[i]);
+        spw_migrate_predictor_use(&model->predictor, model->activations[i]);
+    }
+    for (int i = LAYERS - 1; i >= 0; i--) {
+        backward(model, i);
+    }
+}
+
+/* Forecasts in the middle of a step, after the forward pass of half the layers. Returns for how
+ * many of the other weights the next use is predicted exactly. */
+static int exact_predictions(struct model *model, bool marked)
+{
+    int exact = 0;
+
+    if (marked) {
+        spw_migrate_predictor_mark_step(&model->predictor);
+    }
+    for (int i = 0; i < LAYERS / 2; i++) {
+        forward(model, i);
+    }
+    spw_migrate_predictor_forecast(&model->predictor, NULL, NULL);
+    for (int i = LAYERS / 2; i < LAYERS; i++) {
+        exact += spw_migrate_predictor_next_use(&model->predictor, model->weights[i]) ==
+                 3 * (uint32_t)(i - LAYERS / 2) + 1;
+    }
+    return exact;
+}
+
+/* Weights of different sizes, so that one layer is not taken for another. */
+static void begin_with_distinct_weights(struct model *model)
+{
+    begin(model);
+    for (int i = 0; i < WEIGHTS; i++) {
+        model->weights[i] =
+            spw_migrate_predictor_add_block(&model->predictor, 8192 + 512 * (uint64_t)i, 1, 0);
+    }
+}
+
+static void test_marks_predict_dynamic_shapes(void **state)
+{
+    for (int marked = 0; marked < 2; marked++) {
+        struct model model;
+
+        begin_with_distinct_weights(&model);
+        for (int i = 0; i < 6; i++) {
+            step_of_new_shape(&model, marked);
+        }
+        assert_int_equal(spw_migrate_predictor_period(&model.predictor), marked ? EVENTS : 0);
+        assert_int_equal(exact_predictions(&model, marked), marked ? LAYERS / 2 : 0);
+        spw_migrate_predictor_fini(&model.predictor);
+    }
+}
+
+/* Steps of two kinds in an irregular order are told apart by their first events, far fewer than a
+ * match needs without marks; and the period is that of the kind. */
+static void test_marks_tell_kinds_of_steps_apart(void **state)
+{
+    struct model model;
+    uint64_t length = 0;
+
+    begin_with_distinct_weights(&model);
+    for (int i = 0; i < 12; i++) {
+        bool evaluates = i == 3 || i == 5 || i == 6 || i == 10;
+        uint64_t begun = model.predictor.count;
+
+        spw_migrate_predictor_mark_step(&model.predictor);
+        if (evaluates) {
+            evaluate(&model);
+            length = model.predictor.count - begun;
+        } else {
+            forward(&model, 0);
+            if (i > 4) {
+                assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
+                spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+                assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[1]),
+                                 1);
+            }
+            for (int layer = 1; layer < LAYERS; layer++) {
+                forward(&model, layer);
+            }
+            for (int layer = LAYERS - 1; layer >= 0; layer--) {
+                backward(&model, layer);
+            }
+        }
+    }
+    assert_true(length < EVENTS);
+    spw_migrate_predictor_fini(&model.predictor);
+}
+
+/* An evaluation that is not marked ends with the next mark. */
+static void test_marks_return_after_an_evaluation(void **state)
+{
+    struct model model;
+
+    begin_with_distinct_weights(&model);
+    for (int i = 0; i < 8; i++) {
+        spw_migrate_predictor_mark_step(&model.predictor);
+        spw_migrate_predictor_mark_step(&model.predictor); /* counts once */
+        if (i > 2) {
+            spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+            assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[1]), 4);
+        }
+        step(&model, -1);
+        if (i % 3 == 2) {
+            evaluate(&model);
+        }
+    }
+    spw_migrate_predictor_fini(&model.predictor);
+}
+
+/* A program that marks a few steps only: the others are detected. */
+static void test_steps_are_detected_after_the_last_mark(void **state)
+{
+    struct model model;
+
+    begin_with_distinct_weights(&model);
+    for (int i = 0; i < 3; i++) {
+        spw_migrate_predictor_mark_step(&model.predictor);
+        evaluate(&model);
+    }
+    for (int i = 0; i < 9; i++) {
+        step(&model, -1);
+    }
+    assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
+    spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+    assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[1]), 4);
+    spw_migrate_predictor_fini(&model.predictor);
+}
+
+/* Far more marks than are kept, and steps longer than the history. */
+static void test_marks_for_long(void **state)
+{
+    struct model model;
+
+    begin(&model);
+    for (int i = 0; i < 4 * SPW_PREDICTOR_MARKS; i++) {
+        spw_migrate_predictor_mark_step(&model.predictor);
+        step(&model, -1);
+    }
+    assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
+    for (int i = 0; i < 2; i++) {
+        spw_migrate_predictor_mark_step(&model.predictor);
+        for (int k = 0; k < SPW_PREDICTOR_EVENTS / EVENTS + 2; k++) {
+            step(&model, -1);
+        }
+        spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
+    }
+    spw_migrate_predictor_fini(&model.predictor);
+}
+
 /* Far more events and blocks than are kept. */
 static void test_for_long(void **state)
 {
@@ -500,6 +663,11 @@ int main(void)
         cmocka_unit_test(test_an_evaluation_every_third_step),
         cmocka_unit_test(test_layers_are_no_steps),
         cmocka_unit_test(test_a_loop_in_a_step_is_none),
+        cmocka_unit_test(test_marks_predict_dynamic_shapes),
+        cmocka_unit_test(test_marks_tell_kinds_of_steps_apart),
+        cmocka_unit_test(test_marks_return_after_an_evaluation),
+        cmocka_unit_test(test_steps_are_detected_after_the_last_mark),
+        cmocka_unit_test(test_marks_for_long),
         cmocka_unit_test(test_for_long),
         cmocka_unit_test(test_too_many_blocks),
     };
