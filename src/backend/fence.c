@@ -5,13 +5,14 @@
 
 #include "common/clock.h"
 
-enum { PAUSE_LEAST_NS = 5000, PAUSE_MOST_NS = 200000 };
+enum { PAUSE_MIN_NS = 5000, PAUSE_MAX_NS = 200000 };
 
 #define CALL(fences, fn, ...) SPW_DRIVER_CALL((fences)->driver, (fences)->ordinal, fn, __VA_ARGS__)
 
 /* ---- contexts ---- */
 
-CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed)
+CUresult spw_backend_fences_enter(struct spw_backend_fences *fences, CUcontext context,
+                                  bool *ret_pushed)
 {
     CUcontext current = NULL;
     CUresult result = CALL(fences, cuCtxGetCurrent, &current);
@@ -25,7 +26,7 @@ CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, 
     return result;
 }
 
-void spw_backend_fences_leave(struct spw_fences *fences, bool pushed)
+void spw_backend_fences_leave(struct spw_backend_fences *fences, bool pushed)
 {
     CUcontext popped;
 
@@ -34,7 +35,8 @@ void spw_backend_fences_leave(struct spw_fences *fences, bool pushed)
     }
 }
 
-void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
+void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
+                                     bool peer)
 {
     for (size_t i = 0; i < fences->context_count; i++) {
         if (fences->contexts[i] == context) {
@@ -44,7 +46,7 @@ void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext contex
     if (context == NULL) {
         return;
     }
-    if (fences->context_count == SPW_FENCE_CONTEXTS) {
+    if (fences->context_count == SPW_BACKEND_CONTEXTS) {
         fences->overflow = true;
         return;
     }
@@ -55,8 +57,8 @@ void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext contex
     }
 }
 
-/* Fills the gap with the last of its kind. */
-static void take_out(struct spw_fences *fences, size_t index)
+/* Removes a context: the last one of its kind takes its place. */
+static void take_out(struct spw_backend_fences *fences, size_t index)
 {
     if (index < fences->own_count) {
         fences->contexts[index] = fences->contexts[--fences->own_count];
@@ -65,8 +67,8 @@ static void take_out(struct spw_fences *fences, size_t index)
     fences->contexts[index] = fences->contexts[--fences->context_count];
 }
 
-/* The events of a context that is gone, or whose work is complete, hold nobody up any more. */
-static void strip(struct spw_fence *fence, CUcontext context)
+/* Drops a fence's events of a context that is gone: its work is complete. */
+static void drop_events_of(struct spw_backend_fence *fence, CUcontext context)
 {
     size_t kept = 0;
 
@@ -80,12 +82,12 @@ static void strip(struct spw_fence *fence, CUcontext context)
     fence->count = kept;
 }
 
-void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context)
+void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcontext context)
 {
-    struct spw_event **link = &fences->unused_events;
+    struct spw_backend_event **link = &fences->unused_events;
 
-    for (struct spw_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
-        strip(fence, context);
+    for (struct spw_backend_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
+        drop_events_of(fence, context);
     }
 
     for (size_t i = 0; i < fences->context_count; i++) {
@@ -95,7 +97,7 @@ void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext cont
         }
     }
     while (*link != NULL) {
-        struct spw_event *event = *link;
+        struct spw_backend_event *event = *link;
 
         if (event->context != context) {
             link = &event->next;
@@ -108,12 +110,13 @@ void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext cont
 
 /* ---- events ---- */
 
-/* An event of `context`, which is current: a kept one or a new one. NULL when there is none. */
-static struct spw_event *take_event(struct spw_fences *fences, CUcontext context)
+/* Takes an unused event of `context`, which is current, or creates one. NULL on failure. */
+static struct spw_backend_event *take_event(struct spw_backend_fences *fences, CUcontext context)
 {
-    struct spw_event *event;
+    struct spw_backend_event *event;
 
-    for (struct spw_event **link = &fences->unused_events; *link != NULL; link = &(*link)->next) {
+    for (struct spw_backend_event **link = &fences->unused_events; *link != NULL;
+         link = &(*link)->next) {
         if ((*link)->context == context) {
             event = *link;
             *link = event->next;
@@ -132,15 +135,15 @@ static struct spw_event *take_event(struct spw_fences *fences, CUcontext context
     return event;
 }
 
-static void keep_event(struct spw_fences *fences, struct spw_event *event)
+static void keep_event(struct spw_backend_fences *fences, struct spw_backend_event *event)
 {
     event->next = fences->unused_events;
     fences->unused_events = event;
 }
 
-static struct spw_fence *take_fence(struct spw_fences *fences)
+static struct spw_backend_fence *take_fence(struct spw_backend_fences *fences)
 {
-    struct spw_fence *fence = fences->unused;
+    struct spw_backend_fence *fence = fences->unused;
 
     if (fence != NULL) {
         fences->unused = fence->next;
@@ -154,7 +157,7 @@ static struct spw_fence *take_fence(struct spw_fences *fences)
     return fence;
 }
 
-void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
+void spw_backend_fence_drop(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
         keep_event(fences, fence->events[i]);
@@ -166,12 +169,12 @@ void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
 
 /* ---- recording ---- */
 
-static bool captures_open(const struct spw_fences *fences)
+static bool captures_open(const struct spw_backend_fences *fences)
 {
     return atomic_load_explicit(&fences->driver->captures_open, memory_order_relaxed) > 0;
 }
 
-static bool is_capturing(struct spw_fences *fences, const struct spw_stream *stream)
+static bool is_capturing(struct spw_backend_fences *fences, const struct spw_stream *stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
@@ -183,7 +186,7 @@ static bool is_capturing(struct spw_fences *fences, const struct spw_stream *str
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static CUresult record_event(struct spw_fences *fences, struct spw_event *event,
+static CUresult record_event(struct spw_backend_fences *fences, struct spw_backend_event *event,
                              const struct spw_stream *stream)
 {
     if (stream->id != SPW_STREAM_ALL) {
@@ -196,10 +199,10 @@ static CUresult record_event(struct spw_fences *fences, struct spw_event *event,
 }
 
 /* Adds one event, recorded in `context`, to the fence. */
-static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CUcontext context,
-                          const struct spw_stream *stream)
+static CUresult add_event(struct spw_backend_fences *fences, struct spw_backend_fence *fence,
+                          CUcontext context, const struct spw_stream *stream)
 {
-    struct spw_event *event;
+    struct spw_backend_event *event;
     bool pushed;
     CUresult result = spw_backend_fences_enter(fences, context, &pushed);
 
@@ -213,7 +216,7 @@ static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CU
     }
     result = record_event(fences, event, stream);
     if (result == CUDA_ERROR_NOT_SUPPORTED && !captures_open(fences)) {
-        /* An old driver: what is synchronised needs no event. */
+        /* An old driver: the device was synchronised, so no event is needed. */
         keep_event(fences, event);
         result = SPW_DRIVER_CALL0(fences->driver, fences->ordinal, cuCtxSynchronize);
         spw_backend_fences_leave(fences, pushed);
@@ -238,20 +241,21 @@ static enum spw_err to_err(CUresult result)
         return SPW_E_AGAIN;
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_INVALID_CONTEXT:
-        return SPW_OK; /* and all its work with it */
+        return SPW_OK; /* its work is complete */
     default:
         return spw_err_from_driver((int)result);
     }
 }
 
-enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
-                                      struct spw_fence **ret_fence)
+enum spw_err spw_backend_fence_record(struct spw_backend_fences *fences,
+                                      const struct spw_stream *stream,
+                                      struct spw_backend_fence **ret_fence)
 {
-    struct spw_fence *fence;
+    struct spw_backend_fence *fence;
     CUresult result = CUDA_SUCCESS;
     enum spw_err err;
 
-    /* A fence of a whole context breaks every capture in it. */
+    /* Recording an event of a whole context would break every capture in it. */
     if (stream->id == SPW_STREAM_ALL ? captures_open(fences) || fences->overflow
                                      : is_capturing(fences, stream)) {
         return SPW_E_AGAIN;
@@ -280,8 +284,9 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
 
 /* ---- asking and waiting ---- */
 
-/* A thread without a context is answered INVALID_CONTEXT, which says nothing about the fence: it is
- * asked again in `context`. When that is gone, so is its work. */
+/* Calls a driver function. A thread without a current context gets INVALID_CONTEXT, which says
+ * nothing about the fence, so the call is repeated in `context`. If that is gone, its work is
+ * complete. */
 #define CALL_IN(result, fences, context, fn, ...)                                                  \
     do {                                                                                           \
         bool pushed;                                                                               \
@@ -297,10 +302,11 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
         }                                                                                          \
     } while (0)
 
-enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence)
+enum spw_err spw_backend_fence_query(struct spw_backend_fences *fences,
+                                     struct spw_backend_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
-        const struct spw_event *event = fence->events[i];
+        const struct spw_backend_event *event = fence->events[i];
         CUresult result;
         enum spw_err err;
 
@@ -313,10 +319,11 @@ enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence
     return SPW_OK;
 }
 
-enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
+enum spw_err spw_backend_fence_wait(struct spw_backend_fences *fences,
+                                    struct spw_backend_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
-        const struct spw_event *event = fence->events[i];
+        const struct spw_backend_event *event = fence->events[i];
         CUresult result;
         enum spw_err err;
 
@@ -329,10 +336,10 @@ enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence 
     return SPW_OK;
 }
 
-enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
-                                         uint64_t patience_ns)
+enum spw_err spw_backend_fence_wait_soon(struct spw_backend_fences *fences,
+                                         struct spw_backend_fence *fence, uint64_t patience_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
+    struct timespec pause = {.tv_nsec = PAUSE_MIN_NS};
     uint64_t begin = spw_clock_ns();
     enum spw_err err;
 
@@ -342,12 +349,13 @@ enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_f
             return err;
         }
         nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
+        pause.tv_nsec = pause.tv_nsec < PAUSE_MAX_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
 }
 
-enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
-                                           const struct spw_stream *stream, struct spw_fence *fence)
+enum spw_err spw_backend_fence_wait_stream(struct spw_backend_fences *fences,
+                                           const struct spw_stream *stream,
+                                           struct spw_backend_fence *fence)
 {
     if (is_capturing(fences, stream)) {
         return SPW_E_AGAIN;
@@ -366,15 +374,15 @@ enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
     return SPW_OK;
 }
 
-void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events)
+void spw_backend_fences_fini(struct spw_backend_fences *fences, bool destroy_events)
 {
-    for (struct spw_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
+    for (struct spw_backend_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
         for (size_t i = 0; i < fence->count; i++) {
             keep_event(fences, fence->events[i]);
         }
     }
     while (fences->unused_events != NULL) {
-        struct spw_event *event = fences->unused_events;
+        struct spw_backend_event *event = fences->unused_events;
 
         fences->unused_events = event->next;
         if (destroy_events) {
@@ -383,7 +391,7 @@ void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events)
         free(event);
     }
     while (fences->all != NULL) {
-        struct spw_fence *fence = fences->all;
+        struct spw_backend_fence *fence = fences->all;
 
         fences->all = fence->all_next;
         free(fence);

@@ -1,11 +1,12 @@
 /* Fences made of driver events.
  *
- * A fence of a stream is one event; a fence of the device is one event for each known context of
- * it and of the devices that may reach its memory, recorded with cuCtxRecordEvent (CUDA 12.5: it
- * covers every stream of the context). On a driver
- * without that call the device is synchronised instead. Events are kept for the next fence, by
- * context, because an event belongs to the context it was created in. Caller holds the pool's lock,
- * but where it says no lock. */
+ * A fence of a stream is one event. A fence of the device is one event for each known context of
+ * the device and of the peers that may reach its memory, recorded with cuCtxRecordEvent
+ * (CUDA 12.5), which covers every stream of the context. On a driver without that call the device
+ * is synchronised instead. Events are kept for later fences, by context, because an event belongs
+ * to the context in which it was created.
+ *
+ * Locking: the caller holds the pool's lock, except where a function says "no lock". */
 #pragma once
 
 #include <stdbool.h>
@@ -16,63 +17,71 @@
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
 
-/* Contexts that a fence of one device can cover; with more, device-wide fences cannot be had. */
-enum { SPW_FENCE_CONTEXTS = 64 };
+/* Capacity: contexts that a fence of one device covers. With more, there are no such fences. */
+enum { SPW_BACKEND_CONTEXTS = 64 };
 
-struct spw_event {
-    struct spw_event *next;
+struct spw_backend_event {
+    struct spw_backend_event *next; /* in the list of unused ones */
     CUevent event;
     CUcontext context;
 };
 
-struct spw_fence {
-    struct spw_fence *next;     /* of the unused */
-    struct spw_fence *all_next; /* of all there are, in use or not */
+struct spw_backend_fence {
+    struct spw_backend_fence *next;     /* in the list of unused ones */
+    struct spw_backend_fence *all_next; /* in the list of all */
     size_t count;
-    struct spw_event *events[SPW_FENCE_CONTEXTS];
+    struct spw_backend_event *events[SPW_BACKEND_CONTEXTS];
 };
 
-struct spw_fences {
+struct spw_backend_fences {
     struct spw_driver *driver;
     int ordinal;
-    CUcontext contexts[SPW_FENCE_CONTEXTS]; /* known: those of this device, then those of peers */
+    CUcontext contexts[SPW_BACKEND_CONTEXTS]; /* those of this device, then those of peers */
     size_t own_count, context_count;
-    bool overflow; /* there was one more */
-    struct spw_event *unused_events;
-    struct spw_fence *unused, *all;
+    bool overflow; /* there were more contexts than fit */
+    struct spw_backend_event *unused_events;
+    struct spw_backend_fence *unused, *all;
 };
 
-/* Records after everything submitted so far to `stream`, or with id SPW_STREAM_ALL to the device.
- * AGAIN while the stream, or for the device any stream, is being captured. */
-enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
-                                      struct spw_fence **ret_fence);
+/* Records a fence behind everything submitted so far to `stream`, or, with id SPW_STREAM_ALL, to
+ * the device. AGAIN while the stream, or for the device any stream, is being captured. */
+enum spw_err spw_backend_fence_record(struct spw_backend_fences *fences,
+                                      const struct spw_stream *stream,
+                                      struct spw_backend_fence **ret_fence);
 
-/* OK when complete, AGAIN when not. A context that is gone has completed. */
-enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence);
+/* OK when complete, AGAIN when not. The work of a destroyed context is complete. */
+enum spw_err spw_backend_fence_query(struct spw_backend_fences *fences,
+                                     struct spw_backend_fence *fence);
 
 /* Blocks until complete. No lock. */
-enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence);
+enum spw_err spw_backend_fence_wait(struct spw_backend_fences *fences,
+                                    struct spw_backend_fence *fence);
 
-/* The same, but AGAIN when it takes longer than `patience_ns`. No lock. */
-enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
-                                         uint64_t patience_ns);
+/* Blocks until complete, at most for `patience_ns`; then AGAIN. No lock. */
+enum spw_err spw_backend_fence_wait_soon(struct spw_backend_fences *fences,
+                                         struct spw_backend_fence *fence, uint64_t patience_ns);
 
-/* Makes `stream` wait for the fence. */
-enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
+/* Makes later work of `stream` wait for the fence. */
+enum spw_err spw_backend_fence_wait_stream(struct spw_backend_fences *fences,
                                            const struct spw_stream *stream,
-                                           struct spw_fence *fence);
+                                           struct spw_backend_fence *fence);
 
-/* Keeps the fence and its events for later. */
-void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence);
+/* Takes back a fence; it and its events are reused. */
+void spw_backend_fence_drop(struct spw_backend_fences *fences, struct spw_backend_fence *fence);
 
-/* Makes `context` current if it is not; *ret_pushed says whether leave has to undo it. */
-CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed);
-void spw_backend_fences_leave(struct spw_fences *fences, bool pushed);
+/* Makes `context` current unless it is. *ret_pushed goes to the matching leave. */
+CUresult spw_backend_fences_enter(struct spw_backend_fences *fences, CUcontext context,
+                                  bool *ret_pushed);
 
-/* Adds a context, of this device or of a peer, to those that a fence of the device covers, or takes
- * it out with its events. */
-void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer);
-void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context);
+/* Undoes enter. */
+void spw_backend_fences_leave(struct spw_backend_fences *fences, bool pushed);
 
-/* Frees the records; with `destroy_events`, the events are given back to the driver. */
-void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events);
+/* Adds a context of this device, or of a peer, to those that fences of the device cover. */
+void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
+                                     bool peer);
+
+/* Removes a context and its events. */
+void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcontext context);
+
+/* Frees the records; with `destroy_events`, destroys the events too. */
+void spw_backend_fences_fini(struct spw_backend_fences *fences, bool destroy_events);
