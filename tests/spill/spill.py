@@ -1,5 +1,5 @@
-"""What the tests of spilling have in common. With the argument --long they take all modes, sizes
-and seeds together, otherwise each of them at least once."""
+"""Shared by the tests of spilling. With the argument --long they run all combinations of modes,
+sizes and seeds, otherwise each of them at least once."""
 import os
 import sys
 
@@ -9,7 +9,7 @@ if LONG:
 
 
 def argument(name, default):
-    """The word that follows `name` on the command line, and both are taken from there."""
+    """Takes `name` and the word behind it from the command line. Returns the word."""
     if name not in sys.argv:
         return default
     at = sys.argv.index(name)

@@ -1,4 +1,4 @@
-/* Moves beside a device at work: what is exchanged at once, what stays, what is waited for. */
+/* Migrations beside a busy device: what is switched, what stays, what is waited for. */
 #include "migrate/migration.h"
 
 #include "pool_fixture.h"
@@ -7,7 +7,7 @@
 
 enum { DEVICE = 16, HOST = 32, COPIES = FAKE_STREAMS - 1 };
 
-/* Three blocks of two granules each, and two that share one. */
+/* Three blocks of two granules each, and two blocks that share a granule. */
 struct fixture {
     struct pool_fixture pool;
     struct spw_access_log log;
@@ -50,7 +50,7 @@ static void close_fixture(struct fixture *f)
     pool_close(&f->pool);
 }
 
-/* A call of the program, which the device will not have done for a while. */
+/* Submits a call, which the device completes only later. */
 static void submit(struct fixture *f, uint64_t address)
 {
     spw_migrate_barrier_acquire();
@@ -69,7 +69,7 @@ static struct spw_access_log_snapshot now(struct fixture *f)
     return spw_migrate_access_log_snapshot(&f->log, spw_migrate_barrier_submissions());
 }
 
-/* Begins to move blocks of two granules; its copies are done soon, nothing else is. */
+/* Begins to migrate blocks of two granules. Only its copies are completed. */
 static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, enum spw_tier to,
                      const struct spw_access_log_snapshot *since)
 {
@@ -110,7 +110,7 @@ static uint64_t device_busy(const struct fixture *f)
     return spw_counter_get(&f->pool.counters.moves_at_work);
 }
 
-static void test_nothing_names_it(void **state)
+static void test_unaccessed_granules_switch(void **state)
 {
     struct fixture f;
 
@@ -125,7 +125,7 @@ static void test_nothing_names_it(void **state)
     close_fixture(&f);
 }
 
-static void test_what_is_named_stays(void **state)
+static void test_accessed_granules_stay(void **state)
 {
     struct fixture f;
     uint64_t blocks[2];
@@ -141,7 +141,7 @@ static void test_what_is_named_stays(void **state)
     close_fixture(&f);
 }
 
-static void test_all_is_named(void **state)
+static void test_all_accessed(void **state)
 {
     struct fixture f;
 
@@ -154,8 +154,8 @@ static void test_all_is_named(void **state)
     close_fixture(&f);
 }
 
-/* The neighbour is on the second granule, too. */
-static void test_neighbour_is_named(void **state)
+/* The neighbouring block lies on the second granule too. */
+static void test_neighbour_is_accessed(void **state)
 {
     struct fixture f;
 
@@ -168,9 +168,8 @@ static void test_neighbour_is_named(void **state)
     close_fixture(&f);
 }
 
-/* What the device still does with a block that was freed counts, and so does an address that means
- * none. */
-static void test_no_block_is_named(void **state)
+/* Work that still uses a freed block counts, and so does an address outside of all blocks. */
+static void test_access_outside_of_blocks(void **state)
 {
     struct fixture f;
 
@@ -204,9 +203,9 @@ static void test_unknown_is_waited_for(void **state)
     close_fixture(&f);
 }
 
-/* A call of the thread itself is under way, and an unknown one came in between: the numbers add up,
- * and mean nothing. */
-static void test_inside_the_gate(void **state)
+/* A submission of this thread is under way and an unknown one came in between: the counts agree by
+ * chance and must not be trusted. */
+static void test_inside_a_submission(void **state)
 {
     struct fixture f;
 
@@ -244,7 +243,7 @@ static void test_without_trust(void **state)
 
 /* ---- two at once ---- */
 
-static void test_two_at_once(void **state)
+static void test_two_in_flight(void **state)
 {
     struct fixture f;
     uint64_t bytes;
@@ -271,8 +270,8 @@ static void test_two_at_once(void **state)
     close_fixture(&f);
 }
 
-/* Each knows what was named since it began itself. */
-static void test_named_since_either_began(void **state)
+/* Each migration counts accesses since its own beginning. */
+static void test_each_counts_its_own_accesses(void **state)
 {
     struct fixture f;
 
@@ -288,8 +287,8 @@ static void test_named_since_either_began(void **state)
     close_fixture(&f);
 }
 
-/* What the program waits for is told while it is on its way, whichever move it is of. */
-static void test_awaited(void **state)
+/* A block is incoming while any migration to the device contains it. */
+static void test_incoming(void **state)
 {
     struct fixture f;
 
@@ -310,7 +309,7 @@ static void test_awaited(void **state)
 
 /* ---- one that waits for the other ---- */
 
-/* Without trust: `b` waits for `a`. */
+/* Without trust: the migration of `b` waits for that of `a`. */
 static void open_with_one_waiting(struct fixture *f)
 {
     open_fixture(f);
@@ -321,7 +320,7 @@ static void open_with_one_waiting(struct fixture *f)
     begin(f, &f->b, 1, NULL);
 }
 
-/* What is written before the first is exchanged is in the copies of the second. */
+/* A write before the first switch is in the pre-copy of the second migration. */
 static void test_copied_when_the_first_is_exchanged(void **state)
 {
     struct fixture f;
@@ -342,7 +341,7 @@ static void test_copied_when_the_first_is_exchanged(void **state)
     close_fixture(&f);
 }
 
-/* What is written later is not: it is copied once more. */
+/* A write after the first switch is not: the second is copied again. */
 static void test_written_after_the_first_was_exchanged(void **state)
 {
     struct fixture f;
@@ -357,8 +356,8 @@ static void test_written_after_the_first_was_exchanged(void **state)
     close_fixture(&f);
 }
 
-/* The first is abandoned as the device does not come to rest: the second is copied all the same,
- * behind all that was submitted. */
+/* The first is abandoned because the device stays busy. The second is pre-copied all the same,
+ * behind all submitted work. */
 static void test_copied_when_the_first_is_abandoned(void **state)
 {
     struct fixture f;
@@ -377,7 +376,7 @@ static void test_copied_when_the_first_is_abandoned(void **state)
     close_fixture(&f);
 }
 
-/* Its copies are refused: it is given up, and the first is exchanged. */
+/* The pre-copy of the second fails: it is abandoned, and the first is switched. */
 static void test_copies_refused_when_the_first_is_exchanged(void **state)
 {
     struct fixture f;
@@ -397,7 +396,7 @@ static void test_copies_refused_when_the_first_is_exchanged(void **state)
 
 /* ---- since a moment that the device has passed ---- */
 
-static void test_since_a_moment(void **state)
+static void test_since_a_snapshot(void **state)
 {
     struct spw_access_log_snapshot then;
     uint64_t blocks[2];
@@ -418,7 +417,7 @@ static void test_since_a_moment(void **state)
     close_fixture(&f);
 }
 
-static void test_unknown_since_a_moment(void **state)
+static void test_unknown_since_a_snapshot(void **state)
 {
     struct spw_access_log_snapshot then;
     struct fixture f;
@@ -432,9 +431,9 @@ static void test_unknown_since_a_moment(void **state)
     close_fixture(&f);
 }
 
-/* Another thread's call is noted and not submitted yet at the moment: nobody knows which side of a
- * mark it comes to lie on. */
-static void test_moment_amid_a_call(void **state)
+/* The call of another thread is recorded and not submitted yet at the snapshot, so it may lie on
+ * either side of a mark. */
+static void test_snapshot_within_a_call(void **state)
 {
     struct spw_access_log_snapshot then;
     struct fixture f;
@@ -482,7 +481,7 @@ static void test_marks(void **state)
     close_fixture(&f);
 }
 
-/* Those of a stream do not wait for what others do, the copies of a move above all. */
+/* Marks of a stream do not wait for other streams, above all not for spillway's copies. */
 static void test_marks_of_a_stream(void **state)
 {
     struct fixture f;
@@ -505,7 +504,7 @@ static void test_marks_of_a_stream(void **state)
     close_fixture(&f);
 }
 
-/* None is set that there is no room for, or while a capture is open; the rest stands. */
+/* No mark is set during a capture or when there are too many; the others stay valid. */
 static void test_marks_that_cannot_be_set(void **state)
 {
     struct fixture f;
@@ -530,8 +529,8 @@ static void test_marks_that_cannot_be_set(void **state)
 
 /* ---- what is in use all the time ---- */
 
-/* Where it is told to, the device rests, and what is in use moves as well. */
-static void test_rest_for_what_is_used(void **state)
+/* On request the device must idle, and then blocks in use migrate as well. */
+static void test_idle_for_hot_blocks(void **state)
 {
     struct fixture f;
 
@@ -555,14 +554,14 @@ static void test_rest_for_what_is_used(void **state)
     close_fixture(&f);
 }
 
-/* A step of a program that uses two blocks, which are not alike. */
+/* A step that uses two blocks of different sizes. */
 static void take_step(struct fixture *f)
 {
     submit(f, f->a);
     submit(f, f->half);
 }
 
-/* What was named since the device passed a moment is told, and is planned for when it is wished. */
+/* Blocks used since the completed snapshot are counted as hot, and are planned on request. */
 static void test_hot_on_the_host(void **state)
 {
     struct fixture f;
@@ -597,28 +596,28 @@ static void test_hot_on_the_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_names_it),
-        cmocka_unit_test(test_what_is_named_stays),
-        cmocka_unit_test(test_all_is_named),
-        cmocka_unit_test(test_neighbour_is_named),
-        cmocka_unit_test(test_no_block_is_named),
+        cmocka_unit_test(test_unaccessed_granules_switch),
+        cmocka_unit_test(test_accessed_granules_stay),
+        cmocka_unit_test(test_all_accessed),
+        cmocka_unit_test(test_neighbour_is_accessed),
+        cmocka_unit_test(test_access_outside_of_blocks),
         cmocka_unit_test(test_unknown_is_waited_for),
-        cmocka_unit_test(test_inside_the_gate),
+        cmocka_unit_test(test_inside_a_submission),
         cmocka_unit_test(test_without_trust),
-        cmocka_unit_test(test_two_at_once),
-        cmocka_unit_test(test_named_since_either_began),
-        cmocka_unit_test(test_awaited),
+        cmocka_unit_test(test_two_in_flight),
+        cmocka_unit_test(test_each_counts_its_own_accesses),
+        cmocka_unit_test(test_incoming),
         cmocka_unit_test(test_copied_when_the_first_is_exchanged),
         cmocka_unit_test(test_written_after_the_first_was_exchanged),
         cmocka_unit_test(test_copied_when_the_first_is_abandoned),
         cmocka_unit_test(test_copies_refused_when_the_first_is_exchanged),
-        cmocka_unit_test(test_since_a_moment),
-        cmocka_unit_test(test_unknown_since_a_moment),
-        cmocka_unit_test(test_moment_amid_a_call),
+        cmocka_unit_test(test_since_a_snapshot),
+        cmocka_unit_test(test_unknown_since_a_snapshot),
+        cmocka_unit_test(test_snapshot_within_a_call),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_marks_of_a_stream),
         cmocka_unit_test(test_marks_that_cannot_be_set),
-        cmocka_unit_test(test_rest_for_what_is_used),
+        cmocka_unit_test(test_idle_for_hot_blocks),
         cmocka_unit_test(test_hot_on_the_host),
     };
 

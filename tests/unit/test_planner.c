@@ -1,4 +1,4 @@
-/* What should change places: against rules worked out by hand, and against brute force. */
+/* The planner, against rules worked out by hand and against brute force. */
 #include "migrate/planner.h"
 
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static void test_farthest_goes_for_nearest(void **state)
     assert_int_equal(moves[3].index, 3);
 }
 
-/* What is used sooner than that for which it would go stays. */
+/* A granule that is used sooner than the need stays. */
 static void test_no_thrash(void **state)
 {
     struct spw_planner_granule granules[] = {{.index = 0, .next = 50, .end = NEVER},
@@ -113,8 +113,8 @@ static void test_age_where_nothing_is_known(void **state)
 
 /* ---- what is freed ---- */
 
-/* What is freed before the need gives its room by itself: to send it away gains nothing. */
-static void test_what_is_freed_in_time_stays(void **state)
+/* A granule freed before the need gives its room by itself, so evicting it gains nothing. */
+static void test_freed_in_time_stays(void **state)
 {
     const struct spw_planner_need needs[] = {{10, -GRANULE}, {20, 2 * GRANULE}};
     struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
@@ -125,7 +125,7 @@ static void test_what_is_freed_in_time_stays(void **state)
     assert_int_equal(moves[0].index, 1);
 }
 
-/* What went for one need and is freed before the next gives its room once only. */
+/* A granule evicted for one need and freed before the next gives its room once only. */
 static void test_room_is_given_once(void **state)
 {
     const struct spw_planner_need needs[] = {{5, GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
@@ -140,8 +140,9 @@ static void test_room_is_given_once(void **state)
     assert_int_equal(moves[2].index, 2);
 }
 
-/* What was fetched and is freed gives its room back: on the host its end would have given none. */
-static void test_what_was_fetched_gives_room(void **state)
+/* A granule that was fetched and is freed gives its room back; freed on the host it would give
+ * none. */
+static void test_fetched_and_freed_gives_room(void **state)
 {
     const struct spw_planner_need needs[] = {{10, 0}, {20, GRANULE}};
     struct spw_planner_granule granules[] = {{.index = 0, .next = 5, .end = 10, .host = true},
@@ -191,7 +192,7 @@ static uint32_t next_use(const int *uses, int at, int page)
     return UINT32_MAX;
 }
 
-/* Fetches one at a time when it is due. */
+/* Fetches one granule at a time when it is due. */
 static int planned(const int *uses)
 {
     unsigned resident = 0;
@@ -277,7 +278,7 @@ static void test_places(void **state)
     spw_migrate_block_index_fini(&places);
 }
 
-/* Which granule goes first of six neighbours, used from 1000 on, and of one that is alone. */
+/* The first victim among six neighbours, used from 1000 on, and one granule that is alone. */
 static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
 {
     struct spw_planner_granule granules[7];
@@ -305,7 +306,7 @@ static void test_neighbours_go_together(void **state)
 {
     assert_int_equal(first_of_seven(0, 1100), 10);
     assert_int_equal(first_of_seven(0, 1500), 20);
-    /* Those that are not used at about the same time do not. */
+    /* Neighbours that are not used at about the same time are no run. */
     assert_int_equal(first_of_seven(30, 1200), 20);
 }
 
@@ -317,9 +318,9 @@ int main(void)
         cmocka_unit_test(test_room_that_comes_and_goes),
         cmocka_unit_test(test_priority_comes_first),
         cmocka_unit_test(test_age_where_nothing_is_known),
-        cmocka_unit_test(test_what_is_freed_in_time_stays),
+        cmocka_unit_test(test_freed_in_time_stays),
         cmocka_unit_test(test_room_is_given_once),
-        cmocka_unit_test(test_what_was_fetched_gives_room),
+        cmocka_unit_test(test_fetched_and_freed_gives_room),
         cmocka_unit_test(test_as_few_as_can_be),
         cmocka_unit_test(test_neighbours_go_together),
         cmocka_unit_test(test_places),

@@ -1,4 +1,4 @@
-/* Learning the order of use: periods, small differences, layers, blocks by their place. */
+/* The predictor: periods, small differences, layers, block links, marked steps. */
 #include "migrate/predictor.h"
 
 #include <setjmp.h>
@@ -11,11 +11,11 @@
 
 enum { LAYERS = 24, WEIGHTS = LAYERS };
 
-/* A model: weights that stay, activations that come and go, in layers that are all alike. */
+/* A model: weights that stay, activations that come and go, layers that are all alike. */
 struct model {
     struct spw_predictor predictor;
     uint32_t weights[WEIGHTS], activations[LAYERS];
-    uint32_t samples; /* used by evaluations only */
+    uint32_t samples; /* read by evaluations only */
 };
 
 static void begin(struct model *model)
@@ -41,7 +41,7 @@ static void backward(struct model *model, int layer)
     spw_migrate_predictor_free(&model->predictor, model->activations[layer]);
 }
 
-/* Two uses of a block that follow one another are one event: so it is where the step turns. */
+/* Consecutive uses of one block are one event, as at the turn of a step. */
 enum { EVENTS = 6 * LAYERS - 1 };
 
 static void step(struct model *model, int noise)
@@ -59,11 +59,12 @@ static void step(struct model *model, int noise)
     }
 }
 
-/* A step in the middle of which weights are read anew, twice in turn. Returns in how many of the
- * layers behind that another one is followed: nothing is as expected there. */
-static int step_astray(struct model *model)
+/* A step in the middle of which two weights are read again, in turn. Returns the number of layers
+ * after it at which a wrong repetition (another layer) is followed; events in it count as
+ * mispredicted. */
+static int step_with_wrong_repetition(struct model *model)
 {
-    int astray = 0;
+    int wrong = 0;
 
     for (int i = 0; i < LAYERS; i++) {
         forward(model, i);
@@ -74,15 +75,15 @@ static int step_astray(struct model *model)
             spw_migrate_predictor_use(&model->predictor, model->weights[i + k % 2]);
         }
         if (spw_migrate_predictor_status(&model->predictor).period < EVENTS / 2) {
-            astray++;
+            wrong++;
             assert_int_equal(spw_migrate_predictor_status(&model->predictor).last_mispredict,
                              model->predictor.count);
         }
     }
-    return astray;
+    return wrong;
 }
 
-/* What comes between steps: every weight is read. */
+/* Reads every weight; happens between steps. */
 static void check(struct model *model)
 {
     for (int i = 0; i < WEIGHTS; i++) {
@@ -90,7 +91,7 @@ static void check(struct model *model)
     }
 }
 
-/* Forward only, and nothing stays. */
+/* A forward pass that keeps nothing. */
 static void evaluate(struct model *model)
 {
     uint32_t input = spw_migrate_predictor_alloc(&model->predictor, 1 << 18, 3);
@@ -137,7 +138,7 @@ static void test_period_in_spite_of_layers(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* In the middle of a step its own blocks are known by their place in it. */
+/* In the middle of a step, its own blocks are predicted through the links to their predecessors. */
 static void test_blocks_of_the_step(void **state)
 {
     struct model model;
@@ -210,7 +211,7 @@ static void test_small_differences(void **state)
     assert_true(spw_migrate_predictor_period(&model.predictor) > 0);
     spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
     assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[0]), 1);
-    /* What was there and is missing is skipped. */
+    /* Expected events that are missing are skipped. */
     step(&model, -1);
     assert_true(spw_migrate_predictor_period(&model.predictor) > 0);
     spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
@@ -218,8 +219,8 @@ static void test_small_differences(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* Something else altogether is not foreseen, and is learned anew. */
-static void test_another_order(void **state)
+/* Random allocations are not predicted, and the steps after them are learned anew. */
+static void test_learns_anew_after_random_events(void **state)
 {
     struct model model;
 
@@ -240,8 +241,8 @@ static void test_another_order(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* Since when the same order is followed, and when something came that was not foreseen. */
-static void test_course(void **state)
+/* stable_since and last_mispredict. */
+static void test_stability(void **state)
 {
     struct spw_predictor_status status, later;
     struct model model;
@@ -256,17 +257,17 @@ static void test_course(void **state)
     assert_true(status.stable_since > EVENTS);
     assert_true(status.stable_since < 3 * EVENTS);
     assert_true(status.last_mispredict <= status.stable_since);
-    /* A small difference is a surprise, and no other order. */
+    /* A small difference is a misprediction, and stability goes on. */
     step(&model, LAYERS - 1);
     later = spw_migrate_predictor_status(&model.predictor);
     assert_int_equal(later.stable_since, status.stable_since);
     assert_true(later.last_mispredict > status.events);
-    /* Nor is it to follow the step before that one. */
+    /* Following the step before that one does not end stability. */
     step(&model, -1);
     later = spw_migrate_predictor_status(&model.predictor);
     assert_true(later.period > 3 * EVENTS / 2);
     assert_int_equal(later.stable_since, status.stable_since);
-    /* Nor to follow one that is further back, where the same difference was. */
+    /* Nor does following an older step with the same difference. */
     for (int i = 0; i < 6; i++) {
         step(&model, i < 5 ? -1 : LAYERS - 1);
     }
@@ -275,7 +276,7 @@ static void test_course(void **state)
     assert_int_equal(later.stable_since, status.stable_since);
     spw_migrate_predictor_restart_stability(&model.predictor);
     assert_int_equal(spw_migrate_predictor_status(&model.predictor).stable_since, later.events);
-    /* Each half of a step is one of its own now. */
+    /* Each half of a step becomes a step of its own. */
     for (int i = 0; i < 6; i++) {
         for (int layer = 0; layer < LAYERS; layer++) {
             forward(&model, layer);
@@ -292,7 +293,7 @@ static void test_course(void **state)
     }
     later = spw_migrate_predictor_status(&model.predictor);
     assert_int_equal(later.period, 0);
-    /* What was not followed meanwhile is unknown, although the same goes on. */
+    /* Stability restarts after a time in which nothing was followed. */
     for (int i = 0; i < 6; i++) {
         step(&model, -1);
     }
@@ -302,8 +303,9 @@ static void test_course(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* What is new leads astray for a short while, as layers are all alike: that is no other order. */
-static void test_astray(void **state)
+/* Something new makes the predictor follow a wrong repetition for a short time, as layers are
+ * alike. That does not end stability. */
+static void test_wrong_repetition_for_a_short_time(void **state)
 {
     struct spw_predictor_status status = {0}, later;
     struct model model;
@@ -312,7 +314,7 @@ static void test_astray(void **state)
     for (int i = 0; i < 9; i++) {
         if (i == 6) {
             status = spw_migrate_predictor_status(&model.predictor);
-            assert_true(step_astray(&model) > 0);
+            assert_true(step_with_wrong_repetition(&model) > 0);
         } else {
             step(&model, -1);
         }
@@ -336,8 +338,8 @@ static void assert_step_is_known(struct model *model)
     }
 }
 
-/* What came before the steps came after them too, so the first of them is most like the present:
- * the period is a step all the same, and soon the last step is followed. */
+/* The events before the steps recur between them, so the longest match is with the first steps. The
+ * period is a step all the same, and soon the last step is followed. */
 static void test_steps_go_on_after_an_interruption(void **state)
 {
     struct model model;
@@ -357,7 +359,7 @@ static void test_steps_go_on_after_an_interruption(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* After an evaluation that was not there before. */
+/* The evaluation was not there before. */
 static void test_steps_go_on_after_an_evaluation(void **state)
 {
     struct model model;
@@ -378,7 +380,7 @@ static void test_steps_go_on_after_an_evaluation(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* What comes every third step is foreseen, and a period is a step still. */
+/* An evaluation at every third step is predicted, and the period is still one step. */
 static void test_an_evaluation_every_third_step(void **state)
 {
     uint64_t misses = 0, round = 0;
@@ -411,7 +413,7 @@ static void test_an_evaluation_every_third_step(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* However many layers that are alike came one after the other: each has blocks of its own. */
+/* Many layers in a row that are alike are no steps, since each has blocks of its own. */
 static void test_layers_are_no_steps(void **state)
 {
     struct model model;
@@ -433,7 +435,7 @@ static void test_layers_are_no_steps(void **state)
     spw_migrate_predictor_fini(&model.predictor);
 }
 
-/* Nor is what comes many times in a step, and uses little of the memory. */
+/* A loop inside a step is no step, since it uses little of the memory. */
 static void test_a_loop_in_a_step_is_none(void **state)
 {
     enum { SCRATCH = 4, ROUNDS = 40 };
@@ -655,9 +657,9 @@ int main(void)
         cmocka_unit_test(test_blocks_of_the_step),
         cmocka_unit_test(test_allocations_to_come),
         cmocka_unit_test(test_small_differences),
-        cmocka_unit_test(test_another_order),
-        cmocka_unit_test(test_course),
-        cmocka_unit_test(test_astray),
+        cmocka_unit_test(test_learns_anew_after_random_events),
+        cmocka_unit_test(test_stability),
+        cmocka_unit_test(test_wrong_repetition_for_a_short_time),
         cmocka_unit_test(test_steps_go_on_after_an_interruption),
         cmocka_unit_test(test_steps_go_on_after_an_evaluation),
         cmocka_unit_test(test_an_evaluation_every_third_step),
