@@ -543,7 +543,7 @@ static void test_marks_tell_kinds_of_steps_apart(void **state)
             length = model.predictor.count - begun;
         } else {
             forward(&model, 0);
-            if (i > 4) {
+            if (i >= 4) {
                 assert_int_equal(spw_migrate_predictor_period(&model.predictor), EVENTS);
                 spw_migrate_predictor_forecast(&model.predictor, NULL, NULL);
                 assert_int_equal(spw_migrate_predictor_next_use(&model.predictor, model.weights[1]),
