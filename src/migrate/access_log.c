@@ -74,7 +74,7 @@ void spw_migrate_access_log_close(struct spw_access_log *log)
     log->needs = NULL;
 }
 
-/* ---- noting ---- */
+/* ---- recording ---- */
 
 static void remove_block(struct spw_access_log *log, uint32_t block)
 {
@@ -221,7 +221,7 @@ bool spw_migrate_access_log_is_incoming(struct spw_access_log *log, const uint64
     return awaits;
 }
 
-/* ---- moves under way ---- */
+/* ---- dirty tracking ---- */
 
 struct spw_access_log_snapshot spw_migrate_access_log_snapshot(struct spw_access_log *log,
                                                                uint64_t submissions)

@@ -70,7 +70,7 @@ static void remap_or_report(struct spw_migrator *migrator)
             migrator->ordinal, spw_size_text(bytes, size), address);
 }
 
-/* ---- what the first copy is worth ---- */
+/* ---- dirty tracking and validation ---- */
 
 /* Dirty tracking of a migration: what can have touched it since its pre-copy began. */
 static enum spw_dirty_state dirty_state(const struct spw_migrator *migrator,
@@ -322,7 +322,7 @@ static enum spw_err prepare(struct spw_migrator *migrator, struct spw_migration 
     return err;
 }
 
-/* ---- the closed phase ---- */
+/* ---- stop-and-copy ---- */
 
 static enum spw_err recopy(struct spw_migrator *migrator, struct spw_migration *migration)
 {
@@ -336,8 +336,7 @@ static enum spw_err recopy(struct spw_migrator *migrator, struct spw_migration *
     return err;
 }
 
-/* While submissions are held back and the device is idle: makes sure of the content and switches.
- * */
+/* While submissions are held back and the device is idle: copies again if needed, and switches. */
 static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migration *migration,
                                   uint64_t *ret_bytes)
 {

@@ -387,7 +387,7 @@ static bool follow(struct spw_predictor *predictor, const struct spw_predictor_e
     return false;
 }
 
-/* ---- noting ---- */
+/* ---- recording ---- */
 
 /* Makes a block number available again when the history does not name it any more. */
 static void recycle(struct spw_predictor *predictor, uint32_t block)
@@ -442,21 +442,24 @@ static void update_stability(struct spw_predictor *predictor)
     predictor->last_followed = predictor->count;
 }
 
+/* An event of the expected role and another size is followed, but counts as mispredicted for write
+ * validation: a kernel may do other things for another shape. */
 static void append_event(struct spw_predictor *predictor, enum spw_predictor_kind kind,
                          uint32_t block)
 {
     struct spw_predictor_block *b = &predictor->blocks[block];
     struct spw_predictor_event event = {
         .token = b->token * 4 + (uint32_t)kind, .block = block, .kind = (uint8_t)kind};
-    struct spw_predictor_event *candidate = event_at(predictor, predictor->count);
-    bool prediction = true;
-    uint64_t *end;
+    struct spw_predictor_event *slot = event_at(predictor, predictor->count);
+    bool predicted = true, exact = true;
+    uint64_t *newest;
 
-    if (predictor->count >= SPW_PREDICTOR_EVENTS && candidate->kind == SPW_PREDICTOR_FREE) {
-        recycle(predictor, candidate->block);
+    if (predictor->count >= SPW_PREDICTOR_EVENTS && slot->kind == SPW_PREDICTOR_FREE) {
+        recycle(predictor, slot->block);
     }
     if (predictor->following) {
-        prediction = follow(predictor, &event);
+        predicted = follow(predictor, &event);
+        exact = predicted && event_at(predictor, predictor->cursor - 1)->token == event.token;
         /* The program vouches for a marked step, so it is followed through many differences: with
          * dynamic shapes, for example, only the weights have the same sizes in every step. */
         predictor->following = (predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE ||
@@ -464,18 +467,18 @@ static void append_event(struct spw_predictor *predictor, enum spw_predictor_kin
                                is_kept(predictor, predictor->cursor);
     }
     b->last = (int64_t)predictor->count;
-    *candidate = event;
+    *slot = event;
     predictor->count++;
-    end = ngram_slot(predictor);
-    if (*end != 0 && is_kept(predictor, *end - 1)) {
-        candidate->back = (uint32_t)(predictor->count - *end);
+    newest = ngram_slot(predictor);
+    if (*newest != 0 && is_kept(predictor, *newest - 1)) {
+        slot->back = (uint32_t)(predictor->count - *newest);
     }
-    *end = predictor->count;
+    *newest = predictor->count;
     predictor->search_wait -= predictor->search_wait > 0 ? 1 : 0;
-    if (!prediction) {
+    if (!exact) {
         predictor->last_mispredict = predictor->count;
     }
-    if (!prediction || (!predictor->following && predictor->search_wait == 0)) {
+    if (!predicted || (!predictor->following && predictor->search_wait == 0)) {
         resync(predictor);
     } else if (predictor->following && predictor->count >= predictor->measure_at) {
         measure_step(predictor);
@@ -540,7 +543,7 @@ void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor)
     predictor->stable_since = predictor->count;
 }
 
-/* ---- looking ahead ---- */
+/* ---- forecasts ---- */
 
 /* A step that was last seen before the period began does not count. */
 uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor)

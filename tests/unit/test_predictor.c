@@ -521,6 +521,9 @@ static void test_marks_predict_dynamic_shapes(void **state)
         }
         assert_int_equal(spw_migrate_predictor_period(&model.predictor), marked ? EVENTS : 0);
         assert_int_equal(exact_predictions(&model, marked), marked ? LAYERS / 2 : 0);
+        /* For write validation another size is a misprediction. */
+        assert_true(spw_migrate_predictor_status(&model.predictor).last_mispredict >
+                    (marked ? model.predictor.count - EVENTS : 0));
         spw_migrate_predictor_fini(&model.predictor);
     }
 }
