@@ -78,8 +78,10 @@ int spillway_trim(int ordinal, size_t keep_bytes);
  * one does, the hint applies to the large block. It ends when the block is freed.
  * CUDA_ERROR_INVALID_VALUE (1) if the range has no block of spillway's pool. */
 
-/* Tells that an iteration of the program begins, for example a training step, so that spillway can
- * predict which memory is used next. To be called by one thread, at the same place each time. */
+/* Marks the beginning of a step, for example of a training iteration. Spillway learns from earlier
+ * steps which memory is used when. Without marks it detects steps that allocate the same sizes in
+ * the same order. Marks help programs whose steps differ: dynamic shapes, several kinds of steps.
+ * Call it from one thread, at the same place in every step. */
 int spillway_mark_step(void);
 
 /* Pins blocks if `on` is not 0: they stay where they are now, on the device or on the host. New

@@ -11,37 +11,38 @@ enum {
     ACCESS_RETRIES = 50,
     ACCESS_PAUSE_NS = 200 * 1000,
     HOST_NODES = 64,
-    REST_NS = 20 * 1000 * 1000
+    IDLE_WAIT_NS = 20 * 1000 * 1000
 };
 
 struct spw_backend {
-    struct spw_fences fences; /* first: fences and memory share driver and ordinal */
-    struct spw_copier copiers[SPW_TIER_COUNT]; /* by where they copy to */
+    struct spw_backend_fences fences; /* first, so that a pointer to the backend is one to its
+                                       * fences */
+    struct spw_backend_copier copiers[SPW_TIER_COUNT]; /* indexed by destination tier */
     uint64_t patience_ns;
     CUdevice device;
     uint64_t granule_bytes;
-    int host_node;                    /* for chunks on the host */
-    bool unmap_ranges, access_ranges; /* one call covers neighbouring mappings */
+    int host_node;                    /* NUMA node of host chunks */
+    bool unmap_ranges, access_ranges; /* one call may cover neighbouring mappings */
     CUmemAccessDesc access[ACCESSORS];
     size_t access_count;
 };
 
-#define CALL(vm, fn, ...)                                                                          \
-    SPW_DRIVER_CALL((vm)->fences.driver, (vm)->fences.ordinal, fn, __VA_ARGS__)
+#define CALL(backend, fn, ...)                                                                     \
+    SPW_DRIVER_CALL((backend)->fences.driver, (backend)->fences.ordinal, fn, __VA_ARGS__)
 
 static enum spw_err to_err(CUresult result)
 {
     return spw_err_from_driver((int)result);
 }
 
-static CUmemAllocationProp properties(const struct spw_backend *vm, enum spw_tier tier)
+static CUmemAllocationProp properties(const struct spw_backend *backend, enum spw_tier tier)
 {
     bool host = tier == SPW_TIER_HOST;
 
     return (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = {.type = host ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE,
-                     .id = host ? vm->host_node : vm->device},
+                     .id = host ? backend->host_node : backend->device},
     };
 }
 
@@ -49,9 +50,10 @@ static CUmemAllocationProp properties(const struct spw_backend *vm, enum spw_tie
 
 static enum spw_err vm_reserve(void *cookie, uint64_t bytes, uint64_t *ret_address)
 {
-    struct spw_backend *vm = cookie;
+    struct spw_backend *backend = cookie;
     CUdeviceptr address = 0;
-    CUresult result = CALL(vm, cuMemAddressReserve, &address, bytes, vm->granule_bytes, 0, 0);
+    CUresult result =
+        CALL(backend, cuMemAddressReserve, &address, bytes, backend->granule_bytes, 0, 0);
 
     if (result == CUDA_SUCCESS) {
         *ret_address = address;
@@ -66,10 +68,10 @@ static void vm_unreserve(void *cookie, uint64_t address, uint64_t bytes)
 
 static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk)
 {
-    struct spw_backend *vm = cookie;
-    CUmemAllocationProp prop = properties(vm, tier);
+    struct spw_backend *backend = cookie;
+    CUmemAllocationProp prop = properties(backend, tier);
     CUmemGenericAllocationHandle handle = 0;
-    CUresult result = CALL(vm, cuMemCreate, &handle, bytes, &prop, 0);
+    CUresult result = CALL(backend, cuMemCreate, &handle, bytes, &prop, 0);
 
     if (result == CUDA_SUCCESS) {
         *ret_chunk = handle;
@@ -87,28 +89,30 @@ static enum spw_err vm_map(void *cookie, uint64_t address, uint64_t bytes, uint6
     return to_err(CALL((struct spw_backend *)cookie, cuMemMap, address, bytes, 0, chunk, 0));
 }
 
-/* The driver answers NOT_READY now and then while the device is busy (seen by others under load):
- * asked again a little later it succeeds. */
-static CUresult set_access(struct spw_backend *vm, uint64_t address, uint64_t bytes)
+/* The driver sometimes answers NOT_READY while the device is busy (reported under load). A little
+ * later the same call succeeds. */
+static CUresult set_access(struct spw_backend *backend, uint64_t address, uint64_t bytes)
 {
     const struct timespec pause = {.tv_nsec = ACCESS_PAUSE_NS};
-    CUresult result = CALL(vm, cuMemSetAccess, address, bytes, vm->access, vm->access_count);
+    CUresult result =
+        CALL(backend, cuMemSetAccess, address, bytes, backend->access, backend->access_count);
 
     for (int i = 0; i < ACCESS_RETRIES && result == CUDA_ERROR_NOT_READY; i++) {
         nanosleep(&pause, NULL);
-        result = CALL(vm, cuMemSetAccess, address, bytes, vm->access, vm->access_count);
+        result =
+            CALL(backend, cuMemSetAccess, address, bytes, backend->access, backend->access_count);
     }
     return result;
 }
 
 static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes)
 {
-    struct spw_backend *vm = cookie;
-    uint64_t step = vm->access_ranges ? bytes : vm->granule_bytes;
+    struct spw_backend *backend = cookie;
+    uint64_t step = backend->access_ranges ? bytes : backend->granule_bytes;
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t done = 0; done < bytes && result == CUDA_SUCCESS; done += step) {
-        result = set_access(vm, address + done, step);
+        result = set_access(backend, address + done, step);
     }
     return to_err(result);
 }
@@ -116,11 +120,11 @@ static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes
 static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
                              uint64_t *ret_done)
 {
-    struct spw_backend *vm = cookie;
-    uint64_t step = vm->unmap_ranges ? bytes : chunk_bytes;
+    struct spw_backend *backend = cookie;
+    uint64_t step = backend->unmap_ranges ? bytes : chunk_bytes;
 
     for (uint64_t done = 0; done < bytes; done += step) {
-        CUresult result = CALL(vm, cuMemUnmap, address + done, step);
+        CUresult result = CALL(backend, cuMemUnmap, address + done, step);
 
         if (result != CUDA_SUCCESS) {
             *ret_done = done;
@@ -134,7 +138,7 @@ static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uin
 
 static enum spw_err vm_fence(void *cookie, const struct spw_stream *stream, void **ret_fence)
 {
-    struct spw_fence *fence;
+    struct spw_backend_fence *fence;
     enum spw_err err = spw_backend_fence_record(cookie, stream, &fence);
 
     if (err == SPW_OK) {
@@ -155,13 +159,13 @@ static enum spw_err vm_wait_host(void *cookie, void *fence)
 
 static enum spw_err vm_wait_soon(void *cookie, void *fence)
 {
-    struct spw_backend *vm = cookie;
+    struct spw_backend *backend = cookie;
 
-    /* The driver's wait for all of a context has no end but its own. The pool asks for it last. */
-    if (spw_backend_fence_is_deferred(&vm->fences, fence)) {
-        return spw_backend_fence_wait(&vm->fences, fence);
+    /* The driver's wait for a whole context cannot be limited. The pool asks for it last. */
+    if (spw_backend_fence_is_deferred(&backend->fences, fence)) {
+        return spw_backend_fence_wait(&backend->fences, fence);
     }
-    return spw_backend_fence_wait_soon(&vm->fences, fence, vm->patience_ns);
+    return spw_backend_fence_wait_soon(&backend->fences, fence, backend->patience_ns);
 }
 
 static bool vm_defers(void *cookie)
@@ -181,122 +185,126 @@ static void vm_drop(void *cookie, void *fence)
 
 /* ---- the host ---- */
 
-/* Lets the device write to the first granule of a chunk of two and copy it to the second. */
-static enum spw_err try_chunk(struct spw_backend *vm, uint64_t address, uint64_t chunk,
-                              bool *ret_busy)
+/* Maps a host chunk of two granules, lets the device write to the first and copy it to the second.
+ * */
+static enum spw_err probe_chunk(struct spw_backend *backend, uint64_t address, uint64_t chunk,
+                                bool *ret_busy)
 {
-    uint64_t g = vm->granule_bytes;
-    enum spw_err err = vm_map(vm, address, 2 * g, chunk);
+    uint64_t g = backend->granule_bytes;
+    enum spw_err err = vm_map(backend, address, 2 * g, chunk);
 
     if (err != SPW_OK) {
         return err;
     }
-    err = to_err(set_access(vm, address, 2 * g));
+    err = to_err(set_access(backend, address, 2 * g));
     if (err == SPW_OK) {
-        err =
-            spw_backend_copier_try(&vm->copiers[SPW_TIER_HOST], address + g, address, g, ret_busy);
+        err = spw_backend_copier_probe(&backend->copiers[SPW_TIER_HOST], address + g, address, g,
+                                       ret_busy);
     }
     if (!*ret_busy) {
-        (void)CALL(vm, cuMemUnmap, address, 2 * g);
+        (void)CALL(backend, cuMemUnmap, address, 2 * g);
     }
     return err;
 }
 
-/* Tries the whole path on one node. No memory of the device is needed, for it may be full. */
-static enum spw_err try_node(struct spw_backend *vm, int node, uint64_t address, bool *ret_busy)
+/* Probes all steps of using host memory on one node. Needs no device memory, which may be full. */
+static enum spw_err probe_node(struct spw_backend *backend, int node, uint64_t address,
+                               bool *ret_busy)
 {
     CUmemAllocationProp prop;
     size_t granule = 0;
     uint64_t chunk;
     enum spw_err err;
 
-    vm->host_node = node;
-    prop = properties(vm, SPW_TIER_HOST);
-    err = to_err(
-        CALL(vm, cuMemGetAllocationGranularity, &granule, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
-    if (err != SPW_OK || granule == 0 || vm->granule_bytes % granule != 0) {
+    backend->host_node = node;
+    prop = properties(backend, SPW_TIER_HOST);
+    err = to_err(CALL(backend, cuMemGetAllocationGranularity, &granule, &prop,
+                      CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    if (err != SPW_OK || granule == 0 || backend->granule_bytes % granule != 0) {
         return SPW_E_UNSUPPORTED;
     }
-    err = vm_create(vm, SPW_TIER_HOST, 2 * vm->granule_bytes, &chunk);
+    err = vm_create(backend, SPW_TIER_HOST, 2 * backend->granule_bytes, &chunk);
     if (err != SPW_OK) {
         return err;
     }
-    err = try_chunk(vm, address, chunk, ret_busy);
-    (void)vm_release(vm, chunk); /* it goes with its mapping */
+    err = probe_chunk(backend, address, chunk, ret_busy);
+    (void)vm_release(backend, chunk); /* freed when its mapping is */
     return err;
 }
 
-/* Finds out by doing it whether the driver records the events of a fence of the device. */
-static bool has_device_fences(struct spw_backend *vm)
+/* Tries if the driver records the events of a fence of the device. */
+static bool has_device_fences(struct spw_backend *backend)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
-    struct spw_fence *fence;
+    struct spw_backend_fence *fence;
 
-    if (spw_backend_fence_record(&vm->fences, &all, &fence) == SPW_OK) {
-        spw_backend_fence_drop(&vm->fences, fence);
+    if (spw_backend_fence_record(&backend->fences, &all, &fence) == SPW_OK) {
+        spw_backend_fence_drop(&backend->fences, fence);
     }
-    return !spw_backend_fences_defer(&vm->fences);
+    return !spw_backend_fences_defer(&backend->fences);
 }
 
 static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
 {
-    struct spw_backend *vm = cookie;
-    int own = vm->host_node;
+    struct spw_backend *backend = cookie;
+    int own = backend->host_node;
     bool busy = false;
     uint64_t address;
     enum spw_err err;
 
-    if (atomic_load(&vm->fences.driver->captures_open) > 0) {
+    if (atomic_load(&backend->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
-    err = vm_reserve(vm, 2 * vm->granule_bytes, &address);
+    err = vm_reserve(backend, 2 * backend->granule_bytes, &address);
     if (err != SPW_OK) {
         return err;
     }
-    err = try_node(vm, own, address, &busy); /* the device's own first */
+    err = probe_node(backend, own, address, &busy); /* the device's own node first */
     for (int node = 0; node < HOST_NODES && err != SPW_OK && !busy; node++) {
         if (node != own) {
-            err = try_node(vm, node, address, &busy);
+            err = probe_node(backend, node, address, &busy);
         }
     }
     if (!busy) {
-        vm_unreserve(vm, address, 2 * vm->granule_bytes);
+        vm_unreserve(backend, address, 2 * backend->granule_bytes);
     }
-    /* A fence of the whole device must be had that completes by itself. */
-    *ret_moves = err == SPW_OK && has_device_fences(vm);
+    /* Migration needs fences of the whole device that complete by themselves. */
+    *ret_moves = err == SPW_OK && has_device_fences(backend);
     return err;
 }
 
-/* The memory belongs to a context, any of the device's, but is for all. */
-static CUresult enter_any(struct spw_backend *vm, bool *ret_pushed)
+/* Page-locked memory is usable in all contexts; any context of the device will do to allocate it.
+ * */
+static CUresult enter_any(struct spw_backend *backend, bool *ret_pushed)
 {
     return spw_backend_fences_enter(
-        &vm->fences, vm->fences.own_count > 0 ? vm->fences.contexts[0] : NULL, ret_pushed);
+        &backend->fences, backend->fences.own_count > 0 ? backend->fences.contexts[0] : NULL,
+        ret_pushed);
 }
 
 static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
                            uint64_t *ret_memory)
 {
-    struct spw_backend *vm = cookie;
+    struct spw_backend *backend = cookie;
     CUdeviceptr address = 0;
     void *memory = NULL;
     bool pushed;
-    CUresult result = enter_any(vm, &pushed);
+    CUresult result = enter_any(backend, &pushed);
 
     if (result != CUDA_SUCCESS) {
         return to_err(result);
     }
-    result = CALL(vm, cuMemHostAlloc, &memory, (size_t)bytes,
+    result = CALL(backend, cuMemHostAlloc, &memory, (size_t)bytes,
                   CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS) {
-        result = vm->fences.driver->cuMemHostGetDevicePointer_v2 == NULL
+        result = backend->fences.driver->cuMemHostGetDevicePointer_v2 == NULL
                      ? CUDA_ERROR_NOT_SUPPORTED
-                     : CALL(vm, cuMemHostGetDevicePointer_v2, &address, memory, 0);
+                     : CALL(backend, cuMemHostGetDevicePointer_v2, &address, memory, 0);
         if (result != CUDA_SUCCESS) {
-            (void)CALL(vm, cuMemFreeHost, memory);
+            (void)CALL(backend, cuMemFreeHost, memory);
         }
     }
-    spw_backend_fences_leave(&vm->fences, pushed);
+    spw_backend_fences_leave(&backend->fences, pushed);
     if (result == CUDA_SUCCESS) {
         *ret_address = address;
         *ret_memory = (uintptr_t)memory;
@@ -304,65 +312,67 @@ static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
     return to_err(result);
 }
 
-/* Whether the device has nothing to do, as far as anybody can know. */
-static bool is_at_rest(struct spw_backend *vm)
+/* True when all known work of the device is complete. */
+static bool is_idle(struct spw_backend *backend)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL};
-    struct spw_fence *fence;
-    bool rests;
+    struct spw_backend_fence *fence;
+    bool idle;
 
-    if (spw_backend_fence_record(&vm->fences, &all, &fence) != SPW_OK) {
+    if (spw_backend_fence_record(&backend->fences, &all, &fence) != SPW_OK) {
         return false;
     }
-    rests = spw_backend_fence_wait_soon(&vm->fences, fence, REST_NS) == SPW_OK;
-    spw_backend_fence_drop(&vm->fences, fence);
-    return rests;
+    idle = spw_backend_fence_wait_soon(&backend->fences, fence, IDLE_WAIT_NS) == SPW_OK;
+    spw_backend_fence_drop(&backend->fences, fence);
+    return idle;
 }
 
-/* The driver waits for the device, which may be waiting for us. */
+/* Freeing page-locked memory waits for the device, which may itself wait for the caller. So it is
+ * done only while the device is idle. */
 static enum spw_err vm_unpin(void *cookie, uint64_t memory)
 {
-    struct spw_backend *vm = cookie;
+    struct spw_backend *backend = cookie;
     CUresult result;
     bool pushed;
 
-    if (!is_at_rest(vm)) {
+    if (!is_idle(backend)) {
         return SPW_E_AGAIN;
     }
-    result = enter_any(vm, &pushed);
+    result = enter_any(backend, &pushed);
     if (result == CUDA_SUCCESS) {
-        result = CALL(vm, cuMemFreeHost, (void *)(uintptr_t)memory);
-        spw_backend_fences_leave(&vm->fences, pushed);
+        result = CALL(backend, cuMemFreeHost, (void *)(uintptr_t)memory);
+        spw_backend_fences_leave(&backend->fences, pushed);
     }
     return to_err(result);
 }
 
 static enum spw_err vm_probe_pinned(void *cookie, uint64_t address, uint64_t bytes)
 {
-    struct spw_backend *vm = cookie;
+    struct spw_backend *backend = cookie;
     bool busy;
 
-    return spw_backend_copier_try(&vm->copiers[SPW_TIER_HOST], address + bytes / 2, address,
-                                  bytes / 2, &busy);
+    return spw_backend_copier_probe(&backend->copiers[SPW_TIER_HOST], address + bytes / 2, address,
+                                    bytes / 2, &busy);
 }
 
 static enum spw_err vm_copy(void *cookie, enum spw_tier to, const struct spw_vm_copy *copies,
                             size_t count, bool after_all, void **ret_fence)
 {
-    struct spw_backend *vm = cookie;
-    struct spw_fence *fence = NULL;
+    struct spw_backend *backend = cookie;
+    struct spw_backend_fence *fence = NULL;
     enum spw_err err;
 
     *ret_fence = NULL;
-    if (atomic_load(&vm->fences.driver->captures_open) > 0) {
+    if (atomic_load(&backend->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
-    err = spw_backend_copier_copy(&vm->copiers[to], copies, count, after_all, &fence);
+    err = spw_backend_copier_copy(&backend->copiers[to], copies, count, after_all, &fence);
     *ret_fence = fence;
     return err;
 }
 
-/* Whether the simulated GPU has no room for all content: what is there says nothing then. */
+/* True when the simulated GPU has dropped content for lack of memory: contents prove nothing then.
+ * */
 static bool drops_content(const struct spw_driver *driver)
 {
     unsigned long long dropped = 0;
@@ -375,13 +385,13 @@ static bool drops_content(const struct spw_driver *driver)
 
 static enum spw_err vm_hash(void *cookie, uint64_t address, uint64_t bytes, uint64_t *ret_hash)
 {
-    struct spw_backend *vm = cookie;
+    struct spw_backend *backend = cookie;
 
-    if (drops_content(vm->fences.driver)) {
+    if (drops_content(backend->fences.driver)) {
         *ret_hash = 0;
         return SPW_OK;
     }
-    return spw_backend_copier_hash(&vm->copiers[SPW_TIER_HOST], address, bytes, ret_hash);
+    return spw_backend_copier_hash(&backend->copiers[SPW_TIER_HOST], address, bytes, ret_hash);
 }
 
 const struct spw_vm_ops *spw_backend_ops(void)
@@ -414,68 +424,69 @@ const struct spw_vm_ops *spw_backend_ops(void)
 
 /* ---- life ---- */
 
-/* Maps two chunks side by side and tries one call for both. That the unmap says success is not
- * enough: the second half must be free to be mapped again. */
-static void try_ranges(struct spw_backend *vm, uint64_t address, const uint64_t chunks[2])
+/* Maps two chunks side by side and tries one call for both. A successful unmap proves nothing, so
+ * the second half is mapped again. */
+static void probe_ranges_with(struct spw_backend *backend, uint64_t address,
+                              const uint64_t chunks[2])
 {
-    uint64_t g = vm->granule_bytes;
+    uint64_t g = backend->granule_bytes;
 
-    if (vm_map(vm, address, g, chunks[0]) != SPW_OK) {
+    if (vm_map(backend, address, g, chunks[0]) != SPW_OK) {
         return;
     }
-    if (vm_map(vm, address + g, g, chunks[1]) != SPW_OK) {
-        (void)CALL(vm, cuMemUnmap, address, g);
+    if (vm_map(backend, address + g, g, chunks[1]) != SPW_OK) {
+        (void)CALL(backend, cuMemUnmap, address, g);
         return;
     }
-    vm->access_ranges = set_access(vm, address, 2 * g) == CUDA_SUCCESS;
-    if (CALL(vm, cuMemUnmap, address, 2 * g) != CUDA_SUCCESS) {
-        (void)CALL(vm, cuMemUnmap, address, g);
+    backend->access_ranges = set_access(backend, address, 2 * g) == CUDA_SUCCESS;
+    if (CALL(backend, cuMemUnmap, address, 2 * g) != CUDA_SUCCESS) {
+        (void)CALL(backend, cuMemUnmap, address, g);
     } else {
-        vm->unmap_ranges = vm_map(vm, address + g, g, chunks[1]) == SPW_OK;
+        backend->unmap_ranges = vm_map(backend, address + g, g, chunks[1]) == SPW_OK;
     }
-    (void)CALL(vm, cuMemUnmap, address + g, g);
+    (void)CALL(backend, cuMemUnmap, address + g, g);
 }
 
-/* Finds out what one call may cover; when it cannot be found out, one call for each chunk is always
- * right. */
-static void probe_ranges(struct spw_backend *vm)
+/* Probes if one call may cover several mappings. If the probe cannot be made, one call for each
+ * chunk is always right. */
+static void probe_ranges(struct spw_backend *backend)
 {
     uint64_t address, chunks[2];
 
-    if (vm_reserve(vm, 2 * vm->granule_bytes, &address) != SPW_OK) {
+    if (vm_reserve(backend, 2 * backend->granule_bytes, &address) != SPW_OK) {
         return;
     }
-    if (vm_create(vm, SPW_TIER_DEVICE, vm->granule_bytes, &chunks[0]) != SPW_OK) {
+    if (vm_create(backend, SPW_TIER_DEVICE, backend->granule_bytes, &chunks[0]) != SPW_OK) {
         goto err_address;
     }
-    if (vm_create(vm, SPW_TIER_DEVICE, vm->granule_bytes, &chunks[1]) != SPW_OK) {
+    if (vm_create(backend, SPW_TIER_DEVICE, backend->granule_bytes, &chunks[1]) != SPW_OK) {
         goto err_chunk;
     }
-    try_ranges(vm, address, chunks);
-    (void)vm_release(vm, chunks[1]);
+    probe_ranges_with(backend, address, chunks);
+    (void)vm_release(backend, chunks[1]);
 err_chunk:
-    (void)vm_release(vm, chunks[0]);
+    (void)vm_release(backend, chunks[0]);
 err_address:
-    vm_unreserve(vm, address, 2 * vm->granule_bytes);
+    vm_unreserve(backend, address, 2 * backend->granule_bytes);
 }
 
-static enum spw_err ask_device(struct spw_backend *vm)
+static enum spw_err ask_device(struct spw_backend *backend)
 {
     CUmemAllocationProp prop;
     size_t granule = 0;
     int supported = 0;
-    CUresult result = CALL(vm, cuDeviceGet, &vm->device, vm->fences.ordinal);
+    CUresult result = CALL(backend, cuDeviceGet, &backend->device, backend->fences.ordinal);
 
     if (result == CUDA_SUCCESS) {
-        result = CALL(vm, cuDeviceGetAttribute, &supported,
-                      CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, vm->device);
+        result = CALL(backend, cuDeviceGetAttribute, &supported,
+                      CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, backend->device);
     }
     if (result == CUDA_SUCCESS && !supported) {
         return SPW_E_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
-        prop = properties(vm, SPW_TIER_DEVICE);
-        result = CALL(vm, cuMemGetAllocationGranularity, &granule, &prop,
+        prop = properties(backend, SPW_TIER_DEVICE);
+        result = CALL(backend, cuMemGetAllocationGranularity, &granule, &prop,
                       CU_MEM_ALLOC_GRANULARITY_MINIMUM);
     }
     if (result != CUDA_SUCCESS) {
@@ -484,67 +495,68 @@ static enum spw_err ask_device(struct spw_backend *vm)
     if (granule == 0 || (granule & (granule - 1)) != 0) {
         return SPW_E_UNSUPPORTED;
     }
-    if (CALL(vm, cuDeviceGetAttribute, &vm->host_node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID,
-             vm->device) != CUDA_SUCCESS ||
-        vm->host_node < 0) {
-        vm->host_node = 0; /* what the driver wants on a machine without NUMA */
+    if (CALL(backend, cuDeviceGetAttribute, &backend->host_node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID,
+             backend->device) != CUDA_SUCCESS ||
+        backend->host_node < 0) {
+        backend->host_node = 0; /* required by the driver on machines without NUMA */
     }
-    vm->granule_bytes = granule;
+    backend->granule_bytes = granule;
     return SPW_OK;
 }
 
-enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal, struct spw_backend **ret_vm)
+enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
+                                struct spw_backend **ret_backend)
 {
-    struct spw_backend *vm;
+    struct spw_backend *backend;
     enum spw_err err;
 
     if (driver->cuMemAddressReserve == NULL || driver->cuMemGetAllocationGranularity == NULL ||
         driver->cuEventRecord == NULL) {
         return SPW_E_UNSUPPORTED;
     }
-    vm = calloc(1, sizeof(*vm));
-    if (vm == NULL) {
+    backend = calloc(1, sizeof(*backend));
+    if (backend == NULL) {
         return SPW_E_METADATA_NOMEM;
     }
-    spw_backend_fences_init(&vm->fences, driver, ordinal);
+    spw_backend_fences_init(&backend->fences, driver, ordinal);
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        vm->copiers[tier].fences = &vm->fences;
+        backend->copiers[tier].fences = &backend->fences;
     }
-    err = ask_device(vm);
+    err = ask_device(backend);
     if (err != SPW_OK) {
-        free(vm);
+        free(backend);
         return err;
     }
-    (void)spw_backend_grant(vm, vm->device, true, true);
-    probe_ranges(vm);
-    *ret_vm = vm;
+    (void)spw_backend_grant(backend, backend->device, true, true);
+    probe_ranges(backend);
+    *ret_backend = backend;
     return SPW_OK;
 }
 
-void spw_backend_destroy(struct spw_backend *vm, bool release)
+void spw_backend_destroy(struct spw_backend *backend, bool release)
 {
-    if (vm != NULL) {
+    if (backend != NULL) {
         for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-            spw_backend_copier_fini(&vm->copiers[tier], release);
+            spw_backend_copier_fini(&backend->copiers[tier], release);
         }
-        spw_backend_fences_fini(&vm->fences, release);
-        free(vm);
+        spw_backend_fences_fini(&backend->fences, release);
+        free(backend);
     }
 }
 
-void spw_backend_set_patience(struct spw_backend *vm, uint64_t patience_ns)
+void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns)
 {
-    vm->patience_ns = patience_ns;
+    backend->patience_ns = patience_ns;
 }
 
-int spw_backend_host_node(const struct spw_backend *vm)
+int spw_backend_host_node(const struct spw_backend *backend)
 {
-    return vm->host_node;
+    return backend->host_node;
 }
 
-uint64_t spw_backend_granule(const struct spw_backend *vm)
+uint64_t spw_backend_granule(const struct spw_backend *backend)
 {
-    return vm->granule_bytes;
+    return backend->granule_bytes;
 }
 
 static CUmemAccess_flags access_flags(bool readable, bool writable)
@@ -555,44 +567,44 @@ static CUmemAccess_flags access_flags(bool readable, bool writable)
     return readable ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE;
 }
 
-bool spw_backend_grant(struct spw_backend *vm, int accessor, bool readable, bool writable)
+bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable, bool writable)
 {
     CUmemAccess_flags flags = access_flags(readable, writable);
     size_t i = 0;
 
-    while (i < vm->access_count && vm->access[i].location.id != accessor) {
+    while (i < backend->access_count && backend->access[i].location.id != accessor) {
         i++;
     }
-    if (i == vm->access_count) {
+    if (i == backend->access_count) {
         if (i == ACCESSORS || flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) {
             return false;
         }
-        vm->access_count++;
-    } else if (vm->access[i].flags == flags) {
+        backend->access_count++;
+    } else if (backend->access[i].flags == flags) {
         return false;
     }
-    vm->access[i] = (CUmemAccessDesc){
+    backend->access[i] = (CUmemAccessDesc){
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = accessor}, .flags = flags};
     return true;
 }
 
-void spw_backend_note_context(struct spw_backend *vm, CUcontext context, bool peer)
+void spw_backend_note_context(struct spw_backend *backend, CUcontext context, bool peer)
 {
-    spw_backend_fences_note_context(&vm->fences, context, peer);
+    spw_backend_fences_note_context(&backend->fences, context, peer);
 }
 
-void spw_backend_forget_contexts(struct spw_backend *vm)
+void spw_backend_forget_contexts(struct spw_backend *backend)
 {
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        spw_backend_copier_forget_context(&vm->copiers[tier], vm->copiers[tier].context);
+        spw_backend_copier_forget_context(&backend->copiers[tier], backend->copiers[tier].context);
     }
-    spw_backend_fences_forget_contexts(&vm->fences);
+    spw_backend_fences_forget_contexts(&backend->fences);
 }
 
-void spw_backend_forget_context(struct spw_backend *vm, CUcontext context)
+void spw_backend_forget_context(struct spw_backend *backend, CUcontext context)
 {
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        spw_backend_copier_forget_context(&vm->copiers[tier], context);
+        spw_backend_copier_forget_context(&backend->copiers[tier], context);
     }
-    spw_backend_fences_forget_context(&vm->fences, context);
+    spw_backend_fences_forget_context(&backend->fences, context);
 }

@@ -1,7 +1,13 @@
-/* The pool's seam (pool/vm_ops.h) over the real driver: virtual memory and fences of one device.
+/* Backend of the pool over the real driver: virtual memory, copies and fences of one device.
  *
- * Locking: none of its own. Members of the ops are called under the pool's lock, but for wait_host,
- * which touches nothing that changes; grant and note_context are called by the hooks under the
+ * Implements pool/vm_ops.h, the pool's interface to a device:
+ *
+ *     backend.c   reserve, create, map, set access; probes what the driver supports
+ *     copy.c      copies between device and host, on streams of spillway's own
+ *     fence.c     fences made of driver events
+ *
+ * Locking: none of its own. The ops are called under the pool's lock, except wait_host, which
+ * touches nothing that changes. grant, note_context and forget_context are called under the
  * device's lock. Every driver call is made in a scope of driver/driver.h and counted for the
  * device. */
 #pragma once
@@ -15,39 +21,39 @@
 
 struct spw_backend;
 
-/* Opens the seam of a device and probes, with two granules that are released again, whether one
- * call of unmap and of set-access may cover neighbouring mappings (cuda.h does not say for unmap).
- * Fails with UNSUPPORTED when the device has no virtual memory management. */
+/* Creates the backend of a device. Probes, with two granules that are released again, if one call
+ * of unmap and of set-access may cover neighbouring mappings (cuda.h does not say for unmap). Fails
+ * with UNSUPPORTED when the device has no virtual memory management. */
 enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
-                                struct spw_backend **ret_vm);
+                                struct spw_backend **ret_backend);
 
-/* Frees the records. With `release`, events are destroyed; without, the context is gone already.
- * Takes NULL. */
-void spw_backend_destroy(struct spw_backend *vm, bool release);
+/* Frees the records. With `release`, events and streams are destroyed; without it, their context is
+ * gone already. Takes NULL. */
+void spw_backend_destroy(struct spw_backend *backend, bool release);
 
-/* The functions to create a pool with; the cookie is the struct spw_backend. */
+/* The functions to create a pool with; their cookie is the struct spw_backend. */
 const struct spw_vm_ops *spw_backend_ops(void);
 
 /* The driver's minimum allocation granularity for device memory, in bytes; a power of two. */
-uint64_t spw_backend_granule(const struct spw_backend *vm);
+uint64_t spw_backend_granule(const struct spw_backend *backend);
 
-/* The node of chunks on the host: one that works, once that was found out. */
-int spw_backend_host_node(const struct spw_backend *vm);
+/* The NUMA node of host chunks: the one that worked, after vm_ops.probe_host. */
+int spw_backend_host_node(const struct spw_backend *backend);
 
-/* How long a wait that must not last (wait_soon of the seam) lasts at most. */
-void spw_backend_set_patience(struct spw_backend *vm, uint64_t patience_ns);
+/* Sets the longest duration of vm_ops.wait_soon. */
+void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns);
 
-/* Lets device `accessor` read, and write if `writable`, the arena; both false takes the right away.
- * Applies to everything mapped from now on: the caller has the pool refresh what is mapped. False
- * when the list is full or nothing changed. */
-bool spw_backend_grant(struct spw_backend *vm, int accessor, bool readable, bool writable);
+/* Lets device `accessor` read, and write if `writable`, the arena; both false revokes the access.
+ * Applies to later mappings: the caller has the pool refresh the existing ones. False when the list
+ * is full or nothing changed. */
+bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable, bool writable);
 
-/* Notes a context of this device, or of a peer that may reach its memory, so that fences of the
+/* Adds a context of this device, or of a peer that may reach its memory, so that fences of the
  * whole device cover its streams too. */
-void spw_backend_note_context(struct spw_backend *vm, CUcontext context, bool peer);
+void spw_backend_note_context(struct spw_backend *backend, CUcontext context, bool peer);
 
-/* The context is about to go with all its events, or is gone; its work is complete. */
-void spw_backend_forget_context(struct spw_backend *vm, CUcontext context);
+/* Removes a context that is about to be destroyed, or is gone; its work is complete. */
+void spw_backend_forget_context(struct spw_backend *backend, CUcontext context);
 
-/* The same for all contexts that were noted. */
-void spw_backend_forget_contexts(struct spw_backend *vm);
+/* Removes all contexts that were added. */
+void spw_backend_forget_contexts(struct spw_backend *backend);

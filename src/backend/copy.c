@@ -3,28 +3,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A trial is of so little that the simulated GPU never drops it. */
-enum { PIECE_BYTES = 1 << 20, TRIAL_BYTES = 1 << 16, PATTERN = 0x5b1a7e55 };
+/* A probe is so small that the simulated GPU never drops its content. */
+enum { PIECE_BYTES = 1 << 20, PROBE_BYTES = 1 << 16, PATTERN = 0x5b1a7e55 };
 
-/* A copy engine does one copy after the other: what the program copies, and often waits for, comes
- * behind one of this size at most. */
+/* A copy engine runs one copy after the other. Pieces of this size bound the time that a copy of
+ * the program waits behind ours. */
 enum { COPY_BYTES = 8 << 20 };
 
 #define CALL(copier, fn, ...)                                                                      \
     SPW_DRIVER_CALL((copier)->fences->driver, (copier)->fences->ordinal, fn, __VA_ARGS__)
 
-/* Any id but SPW_STREAM_ALL: a fence of this stream is never looked up by it. */
-static struct spw_stream own_stream(const struct spw_copier *copier)
+/* The id is arbitrary but for SPW_STREAM_ALL: this stream's fences are never looked up by id. */
+static struct spw_stream own_stream(const struct spw_backend_copier *copier)
 {
     return (struct spw_stream){
         .id = UINT64_MAX, .handle = copier->handle, .context = copier->context};
 }
 
-/* Makes sure that there is a stream. One that waits for nobody: not even for the legacy default
- * stream. */
-static enum spw_err open_stream(struct spw_copier *copier)
+/* Creates the stream at first use. It is non-blocking: it does not synchronise with the legacy
+ * default stream. */
+static enum spw_err open_stream(struct spw_backend_copier *copier)
 {
-    struct spw_fences *fences = copier->fences;
+    struct spw_backend_fences *fences = copier->fences;
     CUcontext context = NULL;
     CUresult result;
     bool pushed;
@@ -53,11 +53,11 @@ static enum spw_err open_stream(struct spw_copier *copier)
     return SPW_OK;
 }
 
-/* Makes the stream wait for everything submitted to the device so far. */
-static enum spw_err come_after_all(struct spw_copier *copier)
+/* Makes the stream wait for all work submitted to the device so far. */
+static enum spw_err wait_for_all_streams(struct spw_backend_copier *copier)
 {
     const struct spw_stream all = {.id = SPW_STREAM_ALL}, own = own_stream(copier);
-    struct spw_fence *fence;
+    struct spw_backend_fence *fence;
     enum spw_err err = spw_backend_fence_record(copier->fences, &all, &fence);
 
     if (err == SPW_OK) {
@@ -67,7 +67,7 @@ static enum spw_err come_after_all(struct spw_copier *copier)
     return err;
 }
 
-static enum spw_err enqueue(struct spw_copier *copier, const struct spw_vm_copy *copies,
+static enum spw_err enqueue(struct spw_backend_copier *copier, const struct spw_vm_copy *copies,
                             size_t count, size_t *ret_enqueued)
 {
     CUresult result = CUDA_SUCCESS;
@@ -91,8 +91,9 @@ static enum spw_err enqueue(struct spw_copier *copier, const struct spw_vm_copy 
     return spw_err_from_driver((int)result);
 }
 
-enum spw_err spw_backend_copier_copy(struct spw_copier *copier, const struct spw_vm_copy *copies,
-                                     size_t count, bool after_all, struct spw_fence **ret_fence)
+enum spw_err spw_backend_copier_copy(struct spw_backend_copier *copier,
+                                     const struct spw_vm_copy *copies, size_t count, bool after_all,
+                                     struct spw_backend_fence **ret_fence)
 {
     enum spw_err err = open_stream(copier), recorded;
     struct spw_stream own;
@@ -100,7 +101,7 @@ enum spw_err spw_backend_copier_copy(struct spw_copier *copier, const struct spw
 
     *ret_fence = NULL;
     if (err == SPW_OK && after_all) {
-        err = come_after_all(copier);
+        err = wait_for_all_streams(copier);
     }
     if (err != SPW_OK) {
         return err;
@@ -112,7 +113,7 @@ enum spw_err spw_backend_copier_copy(struct spw_copier *copier, const struct spw
     own = own_stream(copier);
     recorded = spw_backend_fence_record(copier->fences, &own, ret_fence);
     if (recorded != SPW_OK) {
-        /* Without a fence nobody can tell when the memory is free again but by waiting. */
+        /* Without a fence, completion of the copies can only be awaited. */
         (void)CALL(copier, cuStreamSynchronize, copier->handle);
         *ret_fence = NULL;
     }
@@ -131,7 +132,7 @@ static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count)
     return hash;
 }
 
-static CUresult read_back(struct spw_copier *copier, void *to, uint64_t from, size_t bytes)
+static CUresult read_back(struct spw_backend_copier *copier, void *to, uint64_t from, size_t bytes)
 {
     bool pushed;
     CUresult result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
@@ -147,8 +148,8 @@ static CUresult read_back(struct spw_copier *copier, void *to, uint64_t from, si
     return result;
 }
 
-enum spw_err spw_backend_copier_hash(struct spw_copier *copier, uint64_t address, uint64_t bytes,
-                                     uint64_t *ret_hash)
+enum spw_err spw_backend_copier_hash(struct spw_backend_copier *copier, uint64_t address,
+                                     uint64_t bytes, uint64_t *ret_hash)
 {
     unsigned char *piece = malloc(PIECE_BYTES);
     enum spw_err err = piece == NULL ? SPW_E_METADATA_NOMEM : open_stream(copier);
@@ -169,9 +170,9 @@ enum spw_err spw_backend_copier_hash(struct spw_copier *copier, uint64_t address
     return err;
 }
 
-/* The work of a trial, in the stream's context. */
-static CUresult try_work(struct spw_copier *copier, uint64_t to, uint64_t from, uint64_t bytes,
-                         uint32_t *words, size_t words_bytes)
+/* Runs the probe in the stream's context, which is current. */
+static CUresult probe_copy(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
+                           uint64_t bytes, uint32_t *words, size_t words_bytes)
 {
     CUresult result =
         CALL(copier, cuMemsetD32Async, from, PATTERN, (size_t)(bytes / 4), copier->handle);
@@ -185,8 +186,8 @@ static CUresult try_work(struct spw_copier *copier, uint64_t to, uint64_t from, 
     return result;
 }
 
-enum spw_err spw_backend_copier_try(struct spw_copier *copier, uint64_t to, uint64_t from,
-                                    uint64_t bytes, bool *ret_busy)
+enum spw_err spw_backend_copier_probe(struct spw_backend_copier *copier, uint64_t to, uint64_t from,
+                                      uint64_t bytes, bool *ret_busy)
 {
     enum spw_err err = open_stream(copier);
     uint32_t words[4] = {0};
@@ -197,16 +198,16 @@ enum spw_err spw_backend_copier_try(struct spw_copier *copier, uint64_t to, uint
     if (err != SPW_OK) {
         return err;
     }
-    if (bytes > TRIAL_BYTES) {
-        to += bytes - TRIAL_BYTES;
-        from += bytes - TRIAL_BYTES;
-        bytes = TRIAL_BYTES;
+    if (bytes > PROBE_BYTES) {
+        to += bytes - PROBE_BYTES;
+        from += bytes - PROBE_BYTES;
+        bytes = PROBE_BYTES;
     }
     result = spw_backend_fences_enter(copier->fences, copier->context, &pushed);
     if (result != CUDA_SUCCESS) {
         return spw_err_from_driver((int)result);
     }
-    result = try_work(copier, to, from, bytes, words, sizeof(words));
+    result = probe_copy(copier, to, from, bytes, words, sizeof(words));
     if (result != CUDA_SUCCESS) {
         *ret_busy = CALL(copier, cuStreamSynchronize, copier->handle) != CUDA_SUCCESS;
     }
@@ -217,7 +218,7 @@ enum spw_err spw_backend_copier_try(struct spw_copier *copier, uint64_t to, uint
     return words[0] == PATTERN && words[3] == PATTERN ? SPW_OK : SPW_E_UNSUPPORTED;
 }
 
-void spw_backend_copier_forget_context(struct spw_copier *copier, CUcontext context)
+void spw_backend_copier_forget_context(struct spw_backend_copier *copier, CUcontext context)
 {
     if (copier->context == context) {
         copier->handle = NULL;
@@ -225,7 +226,7 @@ void spw_backend_copier_forget_context(struct spw_copier *copier, CUcontext cont
     }
 }
 
-void spw_backend_copier_fini(struct spw_copier *copier, bool destroy)
+void spw_backend_copier_fini(struct spw_backend_copier *copier, bool destroy)
 {
     if (destroy && copier->handle != NULL) {
         (void)CALL(copier, cuStreamDestroy_v2, copier->handle);

@@ -8,7 +8,8 @@
 
 /* ---- contexts ---- */
 
-CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed)
+CUresult spw_backend_fences_enter(struct spw_backend_fences *fences, CUcontext context,
+                                  bool *ret_pushed)
 {
     CUcontext current = NULL;
     CUresult result = CALL(fences, cuCtxGetCurrent, &current);
@@ -22,7 +23,7 @@ CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, 
     return result;
 }
 
-void spw_backend_fences_leave(struct spw_fences *fences, bool pushed)
+void spw_backend_fences_leave(struct spw_backend_fences *fences, bool pushed)
 {
     CUcontext popped;
 
@@ -31,7 +32,7 @@ void spw_backend_fences_leave(struct spw_fences *fences, bool pushed)
     }
 }
 
-static bool is_known(const struct spw_fences *fences, CUcontext context)
+static bool is_known(const struct spw_backend_fences *fences, CUcontext context)
 {
     for (size_t i = 0; i < fences->context_count; i++) {
         if (fences->contexts[i] == context) {
@@ -41,12 +42,12 @@ static bool is_known(const struct spw_fences *fences, CUcontext context)
     return false;
 }
 
-static void note_context(struct spw_fences *fences, CUcontext context, bool peer)
+static void note_context(struct spw_backend_fences *fences, CUcontext context, bool peer)
 {
     if (context == NULL || is_known(fences, context)) {
         return;
     }
-    if (fences->context_count == SPW_FENCE_CONTEXTS) {
+    if (fences->context_count == SPW_BACKEND_CONTEXTS) {
         fences->overflow = true;
         return;
     }
@@ -57,15 +58,16 @@ static void note_context(struct spw_fences *fences, CUcontext context, bool peer
     }
 }
 
-void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer)
+void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
+                                     bool peer)
 {
     spw_lock(&fences->lock);
     note_context(fences, context, peer);
     spw_unlock(&fences->lock);
 }
 
-/* Fills the gap with the last of its kind. */
-static void take_out(struct spw_fences *fences, size_t index)
+/* Removes an entry; the last of its kind takes its place. */
+static void take_out(struct spw_backend_fences *fences, size_t index)
 {
     if (index < fences->own_count) {
         fences->contexts[index] = fences->contexts[--fences->own_count];
@@ -75,7 +77,7 @@ static void take_out(struct spw_fences *fences, size_t index)
 }
 
 /* The events of a context that is gone, or whose work is complete, hold nobody up any more. */
-static void strip(struct spw_fence *fence, CUcontext context)
+static void strip(struct spw_backend_fence *fence, CUcontext context)
 {
     size_t kept = 0;
 
@@ -89,10 +91,10 @@ static void strip(struct spw_fence *fence, CUcontext context)
     fence->count = kept;
 }
 
-/* Waits until nobody synchronises the context any more. Its work is complete, so that is soon. */
-static void await_visits(struct spw_fences *fences, CUcontext context)
+/* Waits until no thread synchronises the context. Its work is complete, so the wait is short. */
+static void await_visits(struct spw_backend_fences *fences, CUcontext context)
 {
-    const struct spw_fence_visit *visit = fences->visits;
+    const struct spw_backend_fence_visit *visit = fences->visits;
 
     while (visit != NULL) {
         if (visit->context == context) {
@@ -104,11 +106,11 @@ static void await_visits(struct spw_fences *fences, CUcontext context)
     }
 }
 
-static void forget_context(struct spw_fences *fences, CUcontext context)
+static void forget_context(struct spw_backend_fences *fences, CUcontext context)
 {
-    struct spw_event **link = &fences->unused_events;
+    struct spw_backend_event **link = &fences->unused_events;
 
-    for (struct spw_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
+    for (struct spw_backend_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
         strip(fence, context);
     }
 
@@ -119,7 +121,7 @@ static void forget_context(struct spw_fences *fences, CUcontext context)
         }
     }
     while (*link != NULL) {
-        struct spw_event *event = *link;
+        struct spw_backend_event *event = *link;
 
         if (event->context != context) {
             link = &event->next;
@@ -131,14 +133,14 @@ static void forget_context(struct spw_fences *fences, CUcontext context)
     await_visits(fences, context);
 }
 
-void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context)
+void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcontext context)
 {
     spw_lock(&fences->lock);
     forget_context(fences, context);
     spw_unlock(&fences->lock);
 }
 
-void spw_backend_fences_forget_contexts(struct spw_fences *fences)
+void spw_backend_fences_forget_contexts(struct spw_backend_fences *fences)
 {
     spw_lock(&fences->lock);
     while (fences->context_count > 0) {
@@ -150,11 +152,12 @@ void spw_backend_fences_forget_contexts(struct spw_fences *fences)
 /* ---- events ---- */
 
 /* An event of `context`, which is current: a kept one or a new one. NULL when there is none. */
-static struct spw_event *take_event(struct spw_fences *fences, CUcontext context)
+static struct spw_backend_event *take_event(struct spw_backend_fences *fences, CUcontext context)
 {
-    struct spw_event *event;
+    struct spw_backend_event *event;
 
-    for (struct spw_event **link = &fences->unused_events; *link != NULL; link = &(*link)->next) {
+    for (struct spw_backend_event **link = &fences->unused_events; *link != NULL;
+         link = &(*link)->next) {
         if ((*link)->context == context) {
             event = *link;
             *link = event->next;
@@ -173,15 +176,15 @@ static struct spw_event *take_event(struct spw_fences *fences, CUcontext context
     return event;
 }
 
-static void keep_event(struct spw_fences *fences, struct spw_event *event)
+static void keep_event(struct spw_backend_fences *fences, struct spw_backend_event *event)
 {
     event->next = fences->unused_events;
     fences->unused_events = event;
 }
 
-static struct spw_fence *take_fence(struct spw_fences *fences)
+static struct spw_backend_fence *take_fence(struct spw_backend_fences *fences)
 {
-    struct spw_fence *fence = fences->unused;
+    struct spw_backend_fence *fence = fences->unused;
 
     if (fence != NULL) {
         fences->unused = fence->next;
@@ -195,7 +198,7 @@ static struct spw_fence *take_fence(struct spw_fences *fences)
     return fence;
 }
 
-static void drop_events(struct spw_fences *fences, struct spw_fence *fence)
+static void drop_events(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
 {
     for (size_t i = 0; i < fence->count; i++) {
         keep_event(fences, fence->events[i]);
@@ -203,7 +206,7 @@ static void drop_events(struct spw_fences *fences, struct spw_fence *fence)
     fence->count = 0;
 }
 
-static void drop(struct spw_fences *fences, struct spw_fence *fence)
+static void drop(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
 {
     drop_events(fences, fence);
     fence->deferred = 0;
@@ -211,7 +214,7 @@ static void drop(struct spw_fences *fences, struct spw_fence *fence)
     fences->unused = fence;
 }
 
-void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
+void spw_backend_fence_drop(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
 {
     spw_lock(&fences->lock);
     drop(fences, fence);
@@ -220,12 +223,12 @@ void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence)
 
 /* ---- recording ---- */
 
-static bool captures_open(const struct spw_fences *fences)
+static bool captures_open(const struct spw_backend_fences *fences)
 {
     return atomic_load_explicit(&fences->driver->captures_open, memory_order_relaxed) > 0;
 }
 
-static bool is_capturing(struct spw_fences *fences, const struct spw_stream *stream)
+static bool is_capturing(struct spw_backend_fences *fences, const struct spw_stream *stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
@@ -237,7 +240,7 @@ static bool is_capturing(struct spw_fences *fences, const struct spw_stream *str
            status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static CUresult record_event(struct spw_fences *fences, struct spw_event *event,
+static CUresult record_event(struct spw_backend_fences *fences, struct spw_backend_event *event,
                              const struct spw_stream *stream)
 {
     if (stream->id != SPW_STREAM_ALL) {
@@ -250,10 +253,10 @@ static CUresult record_event(struct spw_fences *fences, struct spw_event *event,
 }
 
 /* Adds one event, recorded in `context`, to the fence. */
-static CUresult add_event(struct spw_fences *fences, struct spw_fence *fence, CUcontext context,
-                          const struct spw_stream *stream)
+static CUresult add_event(struct spw_backend_fences *fences, struct spw_backend_fence *fence,
+                          CUcontext context, const struct spw_stream *stream)
 {
-    struct spw_event *event;
+    struct spw_backend_event *event;
     bool pushed;
     CUresult result = spw_backend_fences_enter(fences, context, &pushed);
 
@@ -292,7 +295,7 @@ static enum spw_err to_err(CUresult result)
 }
 
 /* Records one event in each context, or makes the fence a deferred one. */
-static CUresult record_all(struct spw_fences *fences, struct spw_fence *fence,
+static CUresult record_all(struct spw_backend_fences *fences, struct spw_backend_fence *fence,
                            const struct spw_stream *all)
 {
     CUresult result = fences->defers ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
@@ -312,10 +315,10 @@ static CUresult record_all(struct spw_fences *fences, struct spw_fence *fence,
     return result;
 }
 
-static enum spw_err record(struct spw_fences *fences, const struct spw_stream *stream,
-                           struct spw_fence **ret_fence)
+static enum spw_err record(struct spw_backend_fences *fences, const struct spw_stream *stream,
+                           struct spw_backend_fence **ret_fence)
 {
-    struct spw_fence *fence;
+    struct spw_backend_fence *fence;
     enum spw_err err;
 
     /* A fence of a whole context breaks every capture in it. */
@@ -337,8 +340,9 @@ static enum spw_err record(struct spw_fences *fences, const struct spw_stream *s
     return SPW_OK;
 }
 
-enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
-                                      struct spw_fence **ret_fence)
+enum spw_err spw_backend_fence_record(struct spw_backend_fences *fences,
+                                      const struct spw_stream *stream,
+                                      struct spw_backend_fence **ret_fence)
 {
     enum spw_err err;
 
@@ -348,7 +352,7 @@ enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct sp
     return err;
 }
 
-bool spw_backend_fences_defer(struct spw_fences *fences)
+bool spw_backend_fences_defer(struct spw_backend_fences *fences)
 {
     bool defers;
 
@@ -358,7 +362,8 @@ bool spw_backend_fences_defer(struct spw_fences *fences)
     return defers;
 }
 
-bool spw_backend_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence)
+bool spw_backend_fence_is_deferred(struct spw_backend_fences *fences,
+                                   const struct spw_backend_fence *fence)
 {
     bool deferred;
 
@@ -387,13 +392,13 @@ bool spw_backend_fence_is_deferred(struct spw_fences *fences, const struct spw_f
         }                                                                                          \
     } while (0)
 
-static enum spw_err query(struct spw_fences *fences, struct spw_fence *fence)
+static enum spw_err query(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
 {
     if (fence->deferred > fences->synchronized) {
         return SPW_E_AGAIN;
     }
     for (size_t i = 0; i < fence->count; i++) {
-        const struct spw_event *event = fence->events[i];
+        const struct spw_backend_event *event = fence->events[i];
         CUresult result;
         enum spw_err err;
 
@@ -406,7 +411,8 @@ static enum spw_err query(struct spw_fences *fences, struct spw_fence *fence)
     return SPW_OK;
 }
 
-enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence)
+enum spw_err spw_backend_fence_query(struct spw_backend_fences *fences,
+                                     struct spw_backend_fence *fence)
 {
     enum spw_err err;
 
@@ -416,11 +422,11 @@ enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence
     return err;
 }
 
-/* Waits for all work of a context. The lock is given up meanwhile. */
-static CUresult visit(struct spw_fences *fences, CUcontext context)
+/* Waits for all work of a context. Releases the lock meanwhile. */
+static CUresult visit(struct spw_backend_fences *fences, CUcontext context)
 {
-    struct spw_fence_visit own = {.next = fences->visits, .context = context};
-    struct spw_fence_visit **link = &fences->visits;
+    struct spw_backend_fence_visit own = {.next = fences->visits, .context = context};
+    struct spw_backend_fence_visit **link = &fences->visits;
     CUresult result;
     bool pushed;
 
@@ -440,12 +446,12 @@ static CUresult visit(struct spw_fences *fences, CUcontext context)
     return result;
 }
 
-/* Waits for all work of every context: completes the deferred fences that were made before. The
- * lock is given up meanwhile. A context that is noted meanwhile does not matter to those, one that
- * is forgotten is complete. */
-static enum spw_err synchronize(struct spw_fences *fences)
+/* Waits for all work of every context, which completes the deferred fences that were made before.
+ * Releases the lock meanwhile. Contexts that are added meanwhile do not matter to those fences, and
+ * the work of contexts that are removed is complete. */
+static enum spw_err synchronize(struct spw_backend_fences *fences)
 {
-    CUcontext contexts[SPW_FENCE_CONTEXTS];
+    CUcontext contexts[SPW_BACKEND_CONTEXTS];
     size_t count = fences->context_count;
     uint64_t covered = fences->last_deferred;
 
@@ -471,9 +477,9 @@ static enum spw_err synchronize(struct spw_fences *fences)
     return SPW_OK;
 }
 
-/* The driver's own wait for an event would go on while another thread destroys its context: so the
- * events are asked again and again. */
-static enum spw_err wait_soon(struct spw_fences *fences, struct spw_fence *fence,
+/* Polls, because the driver's own wait for an event would go on while another thread destroys the
+ * event's context. */
+static enum spw_err wait_soon(struct spw_backend_fences *fences, struct spw_backend_fence *fence,
                               uint64_t patience_ns)
 {
     struct spw_backoff backoff = {.limit_ns = patience_ns};
@@ -487,7 +493,8 @@ static enum spw_err wait_soon(struct spw_fences *fences, struct spw_fence *fence
     }
 }
 
-enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence)
+enum spw_err spw_backend_fence_wait(struct spw_backend_fences *fences,
+                                    struct spw_backend_fence *fence)
 {
     enum spw_err err = SPW_OK;
 
@@ -499,15 +506,15 @@ enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence 
     return err != SPW_OK ? err : wait_soon(fences, fence, UINT64_MAX);
 }
 
-enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
-                                         uint64_t patience_ns)
+enum spw_err spw_backend_fence_wait_soon(struct spw_backend_fences *fences,
+                                         struct spw_backend_fence *fence, uint64_t patience_ns)
 {
     return spw_backend_fence_is_deferred(fences, fence) ? SPW_E_AGAIN
                                                         : wait_soon(fences, fence, patience_ns);
 }
 
-static enum spw_err wait_stream(struct spw_fences *fences, const struct spw_stream *stream,
-                                struct spw_fence *fence)
+static enum spw_err wait_stream(struct spw_backend_fences *fences, const struct spw_stream *stream,
+                                struct spw_backend_fence *fence)
 {
     if (is_capturing(fences, stream) || fence->deferred > fences->synchronized) {
         return SPW_E_AGAIN;
@@ -526,8 +533,9 @@ static enum spw_err wait_stream(struct spw_fences *fences, const struct spw_stre
     return SPW_OK;
 }
 
-enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
-                                           const struct spw_stream *stream, struct spw_fence *fence)
+enum spw_err spw_backend_fence_wait_stream(struct spw_backend_fences *fences,
+                                           const struct spw_stream *stream,
+                                           struct spw_backend_fence *fence)
 {
     enum spw_err err;
 
@@ -539,22 +547,23 @@ enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
 
 /* ---- life ---- */
 
-void spw_backend_fences_init(struct spw_fences *fences, struct spw_driver *driver, int ordinal)
+void spw_backend_fences_init(struct spw_backend_fences *fences, struct spw_driver *driver,
+                             int ordinal)
 {
-    *fences = (struct spw_fences){.driver = driver, .ordinal = ordinal};
+    *fences = (struct spw_backend_fences){.driver = driver, .ordinal = ordinal};
     spw_lock_init(&fences->lock, SPW_LOCK_RANK_fences);
     pthread_cond_init(&fences->left, NULL);
 }
 
-void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events)
+void spw_backend_fences_fini(struct spw_backend_fences *fences, bool destroy_events)
 {
-    for (struct spw_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
+    for (struct spw_backend_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
         for (size_t i = 0; i < fence->count; i++) {
             keep_event(fences, fence->events[i]);
         }
     }
     while (fences->unused_events != NULL) {
-        struct spw_event *event = fences->unused_events;
+        struct spw_backend_event *event = fences->unused_events;
 
         fences->unused_events = event->next;
         if (destroy_events) {
@@ -563,7 +572,7 @@ void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events)
         free(event);
     }
     while (fences->all != NULL) {
-        struct spw_fence *fence = fences->all;
+        struct spw_backend_fence *fence = fences->all;
 
         fences->all = fence->all_next;
         free(fence);

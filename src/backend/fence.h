@@ -1,14 +1,15 @@
 /* Fences made of driver events.
  *
- * A fence of a stream is one event; a fence of the device is one event for each known context of
- * it and of the devices that may reach its memory, recorded with cuCtxRecordEvent (CUDA 12.5: it
- * covers every stream of the context). A driver without that call has no such events: a fence of
- * the device is deferred then. It is a number, and complete when somebody has synchronised all
- * contexts since it was made, which spw_backend_fence_wait does. Events are kept for the next
- * fence, by context, because an event belongs to the context it was created in.
+ * A fence of a stream is one event. A fence of the device is one event for each known context of
+ * the device and of the peers that may reach its memory, recorded with cuCtxRecordEvent
+ * (CUDA 12.5), which covers every stream of the context. On a driver without that call a fence of
+ * the device is deferred: it has a number instead of events, and is complete once all contexts were
+ * synchronised after it was made (spw_backend_fence_wait does that). Events are kept for later
+ * fences, by context, because an event belongs to the context in which it was created.
  *
- * Caller holds the pool's lock, but where it says no lock. A mutex inside covers every record, so
- * that a context can be forgotten while another thread waits for a fence. */
+ * Locking: the caller holds the pool's lock, except where a function says "no lock". A mutex inside
+ * protects every record, so that a context can be removed while another thread waits for a fence.
+ */
 #pragma once
 
 #include <pthread.h>
@@ -21,89 +22,100 @@
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
 
-/* Contexts that a fence of one device can cover; with more, device-wide fences cannot be had. */
-enum { SPW_FENCE_CONTEXTS = 64 };
+/* Capacity: contexts that a fence of one device covers. With more, there are no such fences. */
+enum { SPW_BACKEND_CONTEXTS = 64 };
 
-struct spw_event {
-    struct spw_event *next;
+struct spw_backend_event {
+    struct spw_backend_event *next; /* in the list of unused ones */
     CUevent event;
     CUcontext context;
 };
 
-struct spw_fence {
-    struct spw_fence *next;     /* of the unused */
-    struct spw_fence *all_next; /* of all there are, in use or not */
-    uint64_t deferred;          /* the number of a deferred fence; else 0 */
+struct spw_backend_fence {
+    struct spw_backend_fence *next;     /* in the list of unused ones */
+    struct spw_backend_fence *all_next; /* in the list of all */
+    uint64_t deferred;                  /* the number of a deferred fence, else 0 */
     size_t count;
-    struct spw_event *events[SPW_FENCE_CONTEXTS];
+    struct spw_backend_event *events[SPW_BACKEND_CONTEXTS];
 };
 
 /* A thread that synchronises a context, without a lock. */
-struct spw_fence_visit {
-    struct spw_fence_visit *next;
+struct spw_backend_fence_visit {
+    struct spw_backend_fence_visit *next;
     CUcontext context;
 };
 
-struct spw_fences {
+struct spw_backend_fences {
     struct spw_driver *driver;
     int ordinal;
     struct spw_lock lock;
     pthread_cond_t left; /* a visit ended */
-    struct spw_fence_visit *visits;
-    bool defers;                            /* the driver has no events of a whole context */
-    uint64_t last_deferred, synchronized;   /* numbers: given out; complete up to */
-    CUcontext contexts[SPW_FENCE_CONTEXTS]; /* known: those of this device, then those of peers */
+    struct spw_backend_fence_visit *visits;
+    bool defers;                              /* the driver cannot record events of a context */
+    uint64_t last_deferred;                   /* number of the last deferred fence */
+    uint64_t synchronized;                    /* deferred fences up to this number are complete */
+    CUcontext contexts[SPW_BACKEND_CONTEXTS]; /* those of this device, then those of peers */
     size_t own_count, context_count;
-    bool overflow; /* there was one more */
-    struct spw_event *unused_events;
-    struct spw_fence *unused, *all;
+    bool overflow; /* there were more contexts than fit */
+    struct spw_backend_event *unused_events;
+    struct spw_backend_fence *unused, *all;
 };
 
-/* Records after everything submitted so far to `stream`, or with id SPW_STREAM_ALL to the device.
- * AGAIN while the stream, or for the device any stream, is being captured. */
-enum spw_err spw_backend_fence_record(struct spw_fences *fences, const struct spw_stream *stream,
-                                      struct spw_fence **ret_fence);
+/* Records a fence behind everything submitted so far to `stream`, or, with id SPW_STREAM_ALL, to
+ * the device. AGAIN while the stream, or for the device any stream, is being captured. */
+enum spw_err spw_backend_fence_record(struct spw_backend_fences *fences,
+                                      const struct spw_stream *stream,
+                                      struct spw_backend_fence **ret_fence);
 
-/* Whether fences of the device are deferred, as far as is known. */
-bool spw_backend_fences_defer(struct spw_fences *fences);
+/* True when fences of the device are deferred, as far as is known. */
+bool spw_backend_fences_defer(struct spw_backend_fences *fences);
 
-/* Whether it takes a synchronisation of the device to complete this one. No lock. */
-bool spw_backend_fence_is_deferred(struct spw_fences *fences, const struct spw_fence *fence);
+/* True when the fence is deferred and not complete. No lock. */
+bool spw_backend_fence_is_deferred(struct spw_backend_fences *fences,
+                                   const struct spw_backend_fence *fence);
 
-/* OK when complete, AGAIN when not. A context that is gone has completed. */
-enum spw_err spw_backend_fence_query(struct spw_fences *fences, struct spw_fence *fence);
+/* OK when complete, AGAIN when not. The work of a destroyed context is complete. */
+enum spw_err spw_backend_fence_query(struct spw_backend_fences *fences,
+                                     struct spw_backend_fence *fence);
 
 /* Blocks until complete. AGAIN when the fence is deferred and a capture is open. No lock. */
-enum spw_err spw_backend_fence_wait(struct spw_fences *fences, struct spw_fence *fence);
+enum spw_err spw_backend_fence_wait(struct spw_backend_fences *fences,
+                                    struct spw_backend_fence *fence);
 
-/* The same, but AGAIN when it takes longer than `patience_ns`, and at once for a
- * fence that takes a synchronisation. */
-enum spw_err spw_backend_fence_wait_soon(struct spw_fences *fences, struct spw_fence *fence,
-                                         uint64_t patience_ns);
+/* Blocks until complete, at most for `patience_ns`; then AGAIN. AGAIN at once for a deferred fence
+ * that is not complete. No lock. */
+enum spw_err spw_backend_fence_wait_soon(struct spw_backend_fences *fences,
+                                         struct spw_backend_fence *fence, uint64_t patience_ns);
 
-/* Makes `stream` wait for the fence; AGAIN when that cannot be done. */
-enum spw_err spw_backend_fence_wait_stream(struct spw_fences *fences,
+/* Makes later work of `stream` wait for the fence. AGAIN when that is not possible now. */
+enum spw_err spw_backend_fence_wait_stream(struct spw_backend_fences *fences,
                                            const struct spw_stream *stream,
-                                           struct spw_fence *fence);
+                                           struct spw_backend_fence *fence);
 
-/* Keeps the fence and its events for later. */
-void spw_backend_fence_drop(struct spw_fences *fences, struct spw_fence *fence);
+/* Takes back a fence; it and its events are reused. */
+void spw_backend_fence_drop(struct spw_backend_fences *fences, struct spw_backend_fence *fence);
 
-/* Makes `context` current if it is not; *ret_pushed says whether leave has to undo it. */
-CUresult spw_backend_fences_enter(struct spw_fences *fences, CUcontext context, bool *ret_pushed);
-void spw_backend_fences_leave(struct spw_fences *fences, bool pushed);
+/* Makes `context` current unless it is. *ret_pushed goes to the matching leave. */
+CUresult spw_backend_fences_enter(struct spw_backend_fences *fences, CUcontext context,
+                                  bool *ret_pushed);
 
-/* Adds a context, of this device or of a peer, to those that a fence of the device covers, or takes
- * it out with its events. */
-void spw_backend_fences_note_context(struct spw_fences *fences, CUcontext context, bool peer);
-void spw_backend_fences_forget_context(struct spw_fences *fences, CUcontext context);
+/* Undoes enter. */
+void spw_backend_fences_leave(struct spw_backend_fences *fences, bool pushed);
 
-/* Takes all of them out. */
-void spw_backend_fences_forget_contexts(struct spw_fences *fences);
+/* Makes the records ready for use. */
+void spw_backend_fences_init(struct spw_backend_fences *fences, struct spw_driver *driver,
+                             int ordinal);
 
-/* Before the first use. */
-void spw_backend_fences_init(struct spw_fences *fences, struct spw_driver *driver, int ordinal);
+/* Adds a context of this device, or of a peer, to those that fences of the device cover. */
+void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
+                                     bool peer);
 
-/* Frees the records, which nobody else uses any more; with `destroy_events`, the events are given
- * back to the driver. */
-void spw_backend_fences_fini(struct spw_fences *fences, bool destroy_events);
+/* Removes a context and its events. */
+void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcontext context);
+
+/* Removes all contexts and their events. */
+void spw_backend_fences_forget_contexts(struct spw_backend_fences *fences);
+
+/* Frees the records, which no thread uses any more; with `destroy_events`, destroys the events too.
+ */
+void spw_backend_fences_fini(struct spw_backend_fences *fences, bool destroy_events);

@@ -1,13 +1,21 @@
-/* Heat: what the program uses, noted while memory is short; and what should move therefore.
+/* Access log: records which blocks of a pool the program uses, from the first memory shortage on.
  *
- * Knows every large block of a pool by its addresses, and the order of their use. Also watches over
- * moves that are under way: whether what was submitted since one began can have touched what moves.
- * A call whose arguments are not known may touch everything, and so may a kernel, which can find
- * addresses in memory or in a descriptor (pointer arrays, tensor maps); but of most kernels the
- * arguments tell all, and what they tell is kept apart.
+ * It has three users. The predictor (predictor.h) learns the repetition of accesses. The planner
+ * (planner.h) chooses what to migrate. The migrator asks it for dirty tracking: has anything that
+ * was submitted since a migration began named the granules being copied?
  *
- * Locking: a mutex of its own, taken inside the tier's and outside the pool's; held for as long as
- * it takes to look up a few addresses, or, when a move is planned, to go through all blocks. */
+ * There is one record for each submitted call. A record is complete when the addresses of all
+ * arguments are known. Even so a kernel may reach other memory, through pointers that it loads or
+ * through descriptors (pointer arrays, tensor maps); a copy or memset cannot. The log therefore
+ * counts complete records, and among them those that are no kernels. Comparing these counts with
+ * the number of submissions tells how much the log knows of a time span:
+ *
+ *     submitted 5, complete 5, no kernels 5   clean if none of them named the granule
+ *     submitted 5, complete 5, no kernels 2   presumed clean: kernels may use hidden pointers
+ *     submitted 5, complete 4                 dirty: one call may have touched anything
+ *
+ * Locking: a mutex of its own, taken inside the lock of struct spw_migrate and outside the pool's.
+ * It is held while a few addresses are looked up, or, for planning, while all granules are read. */
 #pragma once
 
 #include <stdatomic.h>
@@ -18,28 +26,27 @@
 #include "common/counters.h"
 #include "common/lock.h"
 #include "pool/pool.h"
-#include "migrate/predictor.h"
 #include "migrate/block_index.h"
 #include "migrate/planner.h"
+#include "migrate/predictor.h"
 
-/* How many pools are watched in the process: a call looks at its arguments only if there are any.
- */
-extern _Atomic int spw_migrate_access_log_watched;
+/* Open access logs in the process. While it is 0, callers need not look at their arguments. */
+extern _Atomic int spw_migrate_access_log_count;
 
-/* A moment in what the program submits. */
-struct spw_access_log_moment {
-    uint64_t submissions; /* of the whole process that had ended by then */
-    uint64_t known;       /* calls whose arguments were all known */
-    uint64_t certain;     /* of these, those that are no kernels */
-    uint64_t clock;       /* calls whose addresses were noted */
-    uint64_t events;      /* allocations, uses and frees */
+/* The log's counts at one point in time. */
+struct spw_access_log_snapshot {
+    uint64_t submissions;         /* completed submissions of the whole process */
+    uint64_t complete;            /* records with all addresses known */
+    uint64_t complete_non_kernel; /* the ones among them that are no kernels */
+    uint64_t clock;               /* all records */
+    uint64_t events;              /* allocations, uses and frees (the predictor's unit of time) */
 };
 
-/* A move that is under way. */
-struct spw_access_log_move {
+/* The granules of one migration, watched for accesses. */
+struct spw_access_log_watch {
     struct spw_move_place places[SPW_MOVE_GRANULES];
     size_t count;
-    struct spw_access_log_moment since; /* what came later may be under way beside the move */
+    struct spw_access_log_snapshot since; /* accesses after this may race with the copies */
 };
 
 struct spw_access_log {
@@ -48,104 +55,114 @@ struct spw_access_log {
     struct spw_pool *pool;
     struct spw_counters *counters;
     uint64_t granule_bytes;
-    struct spw_predictor order;
-    struct spw_block_index places;
-    bool blind;        /* there are blocks that it does not know */
-    uint8_t *moving;   /* by granule: 0, or enum spw_tier with 1 added, where it moves to */
-    uint64_t *touched; /* by granule: the clock at its last use */
-    uint64_t known, certain, clock; /* as in the moment that is now */
-    /* For planning: as many as there are granules, and allocations and frees in a period. */
+    struct spw_predictor predictor;
+    struct spw_block_index index;
+    bool incomplete;       /* some live blocks are not in the index */
+    uint8_t *target_tier;  /* by granule: 1 + the tier it is migrating to; 0: it is not */
+    uint64_t *last_access; /* by granule: `clock` at its last access */
+    uint64_t complete, complete_non_kernel, clock; /* as in the snapshot */
+    /* Scratch memory for planning. */
     struct spw_granule_info *spots;
     struct spw_planner_granule *granules;
     struct spw_planner_need *needs;
     size_t spot_capacity, spot_count, need_capacity, need_count;
 };
 
-/* Begins to watch a pool. False when the process has no memory for it. */
-bool spw_migrate_access_log_open(struct spw_access_log *heat, struct spw_pool *pool,
+/* Opens the log of a pool and enters its live blocks. False when the process has no memory. */
+bool spw_migrate_access_log_open(struct spw_access_log *log, struct spw_pool *pool,
                                  struct spw_counters *counters);
-void spw_migrate_access_log_close(struct spw_access_log *heat);
 
-/* A block begins, or is about to end. */
-void spw_migrate_access_log_alloc(struct spw_access_log *heat, uint64_t address, uint64_t bytes,
+/* Frees its memory. No other thread uses the log any more. */
+void spw_migrate_access_log_close(struct spw_access_log *log);
+
+/* Records an allocation, and a free (before the memory can be reused). Addresses outside of the
+ * pool's large blocks are ignored. */
+void spw_migrate_access_log_alloc(struct spw_access_log *log, uint64_t address, uint64_t bytes,
                                   uint32_t site);
-void spw_migrate_access_log_free(struct spw_access_log *heat, uint64_t address);
+void spw_migrate_access_log_free(struct spw_access_log *log, uint64_t address);
 
-/* The addresses in the arguments of a call: once for each, while the caller is inside the gate. A
- * `kernel` may touch more than that, other calls do not. */
-void spw_migrate_access_log_record(struct spw_access_log *heat, const uint64_t *addresses,
+/* Records a submitted call with all addresses of its arguments; `kernel`: it may reach other memory
+ * too. Once for each call, while the caller holds the submit barrier. */
+void spw_migrate_access_log_record(struct spw_access_log *log, const uint64_t *addresses,
                                    size_t count, bool kernel);
 
-/* The same of a call that may touch anything: what it names is used, that is all. */
-void spw_migrate_access_log_record_partial(struct spw_access_log *heat, const uint64_t *addresses,
+/* Records a call of which only some addresses are known: it may touch anything besides. */
+void spw_migrate_access_log_record_partial(struct spw_access_log *log, const uint64_t *addresses,
                                            size_t count);
 
-/* A kernel is about to be launched that never was before: what was found out about the program's
- * kernels is not known of this one. */
-void spw_migrate_access_log_meet_kernel(struct spw_access_log *heat);
+/* Records that the next call launches a kernel for the first time: validation starts anew. */
+void spw_migrate_access_log_record_new_kernel(struct spw_access_log *log);
 
-/* Whether one of the addresses is of a block that is on its way to the device. */
-bool spw_migrate_access_log_awaits(struct spw_access_log *heat, const uint64_t *addresses,
-                                   size_t count);
+/* Records that the program marks the beginning of a step. */
+void spw_migrate_access_log_mark_step(struct spw_access_log *log);
 
-/* The moment that is now; `submissions` was read before. A call that had been noted by then, but
- * had not ended, will look like one that nobody knows. */
-struct spw_access_log_moment spw_migrate_access_log_now(struct spw_access_log *heat,
-                                                        uint64_t submissions);
+/* True when one of the addresses is in a block that is being migrated to the device. */
+bool spw_migrate_access_log_is_incoming(struct spw_access_log *log, const uint64_t *addresses,
+                                        size_t count);
 
-/* A move begins; and it is over. No other is of the same places meanwhile. */
-void spw_migrate_access_log_begin_move(struct spw_access_log *heat,
-                                       const struct spw_access_log_move *move);
-void spw_migrate_access_log_end_move(struct spw_access_log *heat,
-                                     const struct spw_access_log_move *move);
+/* The counts now. `submissions` was read before the call, so that a call which is recorded but not
+ * completed yet appears as an unknown one, never the other way round. */
+struct spw_access_log_snapshot spw_migrate_access_log_snapshot(struct spw_access_log *log,
+                                                               uint64_t submissions);
 
-/* What is known of all that was submitted since the moment of a move. */
-enum spw_access_log_verdict {
-    SPW_ACCESS_LOG_TOUCHED,   /* something touches what moves, or may */
-    SPW_ACCESS_LOG_UNNAMED,   /* no argument names it, but kernels were among it */
-    SPW_ACCESS_LOG_UNTOUCHED, /* nothing touches it */
+/* Marks the granules of a migration as migrating, and unmarks them. A granule is in one migration
+ * at a time. */
+void spw_migrate_access_log_watch(struct spw_access_log *log,
+                                  const struct spw_access_log_watch *watch);
+void spw_migrate_access_log_unwatch(struct spw_access_log *log,
+                                    const struct spw_access_log_watch *watch);
+
+/* Dirty tracking: can the watched granules have been written to since the watch began? */
+enum spw_dirty_state {
+    SPW_DIRTY,          /* an argument names one, or an unknown call was submitted */
+    SPW_PRESUMED_CLEAN, /* no argument names one, but kernels may use hidden pointers */
+    SPW_CLEAN,          /* nothing can have written to them */
 };
 
-/* The same; `submitted` in all. Exact while nobody is inside the gate. */
-enum spw_access_log_verdict spw_migrate_access_log_judge(struct spw_access_log *heat,
-                                                         const struct spw_access_log_move *move,
-                                                         uint64_t submitted);
+/* `submitted` is the number of submissions now. Exact while the submit barrier is quiesced. */
+enum spw_dirty_state spw_migrate_access_log_dirty_state(struct spw_access_log *log,
+                                                        const struct spw_access_log_watch *watch,
+                                                        uint64_t submitted);
 
-/* Whether the arguments of all that was submitted since are known, so that it can be told what they
- * name; and whether they name a granule. */
-bool spw_migrate_access_log_tells(struct spw_access_log *heat,
-                                  const struct spw_access_log_moment *since, uint64_t submitted);
-bool spw_migrate_access_log_is_named(struct spw_access_log *heat,
-                                     const struct spw_access_log_moment *since, uint64_t granule);
+/* True when all records since the snapshot are complete. */
+bool spw_migrate_access_log_is_complete_since(struct spw_access_log *log,
+                                              const struct spw_access_log_snapshot *since,
+                                              uint64_t submitted);
 
-/* The number of events so far: allocations, uses and frees. */
-uint64_t spw_migrate_access_log_events(struct spw_access_log *heat);
+/* True when an argument has named the granule at this address since the snapshot. */
+bool spw_migrate_access_log_is_accessed_since(struct spw_access_log *log,
+                                              const struct spw_access_log_snapshot *since,
+                                              uint64_t granule);
 
-/* Whether it is known what is used next, and the number of events so far. */
-bool spw_migrate_access_log_knows(struct spw_access_log *heat, uint64_t *ret_events,
-                                  uint64_t *ret_period);
+/* Number of events so far. */
+uint64_t spw_migrate_access_log_events(struct spw_access_log *log);
 
-/* How the order of use goes. */
-struct spw_predictor_course spw_migrate_access_log_course(struct spw_access_log *heat);
+/* Number of events so far and the predictor's period. False when nothing is predicted. Publishes
+ * the predictor's hits and misses in the counters. */
+bool spw_migrate_access_log_find_period(struct spw_access_log *log, uint64_t *ret_events,
+                                        uint64_t *ret_period);
 
-/* What is to be made room for, and how. */
-struct spw_access_log_wish {
-    uint64_t bytes;     /* more room now; 0: what is to come tells */
-    uint64_t kept;      /* of the device, not to be filled */
-    size_t most;        /* granules to move either way; at most SPW_MOVE_GRANULES / 2 */
-    uint32_t least_age; /* of what goes to the host, in events, while nothing is known */
-    const struct spw_access_log_moment *passed; /* nothing that was named since; NULL: anything */
-    bool hot; /* to the device, only what was: it can come only while the device rests */
+/* The predictor's status. */
+struct spw_predictor_status spw_migrate_access_log_predictor_status(struct spw_access_log *log);
+
+/* The purpose and the limits of a plan. */
+struct spw_access_log_goal {
+    uint64_t bytes;     /* room to make on the device now; 0: swap ahead of the predicted uses */
+    uint64_t kept;      /* bytes of the device to leave free */
+    size_t most;        /* granules to move in each direction; at most SPW_MOVE_GRANULES / 2 */
+    uint32_t least_age; /* without predictions: evict only what was not used in so many events */
+    /* Leave out granules that were accessed since this snapshot; NULL: consider all. */
+    const struct spw_access_log_snapshot *completed;
+    bool hot; /* fetch only granules that were accessed since it: the device must idle for them */
 };
 
 struct spw_access_log_plan {
     struct spw_move_place places[SPW_MOVE_GRANULES];
     size_t count;
-    uint32_t at; /* events until the first is needed */
-    size_t hot;  /* granules on the host that were left out, as they were named since */
+    uint32_t at; /* events until the first of them is needed */
+    size_t hot;  /* granules on the host that were left out because of goal->completed */
 };
 
-/* Chooses what is to move. */
-void spw_migrate_access_log_plan(struct spw_access_log *heat,
-                                 const struct spw_access_log_wish *wish,
+/* Chooses the granules to migrate. ret_plan->count is 0 when there is nothing worth moving. */
+void spw_migrate_access_log_plan(struct spw_access_log *log, const struct spw_access_log_goal *goal,
                                  struct spw_access_log_plan *ret_plan);

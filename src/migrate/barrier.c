@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/backoff.h"
+#include "migrate/tuning.h"
 
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local struct spw_migrate_barrier_thread spw_migrate_barrier_thread
@@ -33,7 +34,7 @@ static void make_key(void)
 void spw_migrate_barrier_arm(void)
 {
     pthread_once(&key_once, make_key);
-    atomic_store(&spw_migrate_barrier.fenced,
+    atomic_store(&spw_migrate_barrier.needs_fence,
                  syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0);
     atomic_store(&spw_migrate_barrier.armed, true);
 }
@@ -55,7 +56,8 @@ struct spw_migrate_barrier_slot *spw_migrate_barrier_join(void)
     struct spw_migrate_barrier_slot *slot =
         &spw_migrate_barrier.slots[SPW_MIGRATE_BARRIER_SLOTS - 1];
 
-    /* A slot that nobody gives back would be lost with its thread. */
+    /* Without the key nobody would give a slot back at thread exit, so all threads share the last
+     * one. */
     for (size_t i = 0; has_key && i < SPW_MIGRATE_BARRIER_SLOTS - 1; i++) {
         bool taken = false;
 
@@ -73,7 +75,7 @@ struct spw_migrate_barrier_slot *spw_migrate_barrier_join(void)
     return slot;
 }
 
-static void step_out(struct spw_migrate_barrier_slot *slot)
+static void leave_slot(struct spw_migrate_barrier_slot *slot)
 {
     if (spw_migrate_barrier_shared(slot)) {
         atomic_fetch_sub(&slot->inside, 1);
@@ -85,22 +87,24 @@ static void step_out(struct spw_migrate_barrier_slot *slot)
 void spw_migrate_barrier_wait(struct spw_migrate_barrier_slot *slot)
 {
     while (atomic_load(&spw_migrate_barrier.closed) != 0) {
-        step_out(slot);
+        leave_slot(slot);
         (void)syscall(SYS_futex, &spw_migrate_barrier.closed, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
         spw_migrate_barrier_mark(slot);
     }
 }
 
-/* Makes every other thread's mark visible: the store of one that does not see the gate closed. */
+/* Orders the readers: afterwards every other thread has either published that it is inside, or will
+ * see the barrier closed. */
 static bool order_readers(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    return atomic_load(&spw_migrate_barrier.fenced) ||
+    return atomic_load(&spw_migrate_barrier.needs_fence) ||
            syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-/* Whether another thread is inside; `mine` is the slot in which the calling one is, or NULL. */
-static bool somebody_inside(const struct spw_migrate_barrier_slot *mine)
+/* True when another thread is inside. `mine`: the slot of the calling thread if it is inside, else
+ * NULL. */
+static bool has_submitters(const struct spw_migrate_barrier_slot *mine)
 {
     for (size_t i = 0; i < SPW_MIGRATE_BARRIER_SLOTS; i++) {
         const struct spw_migrate_barrier_slot *slot = &spw_migrate_barrier.slots[i];
@@ -129,7 +133,7 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
         return false;
     }
     spw_migrate_barrier_thread.depth++;
-    while (somebody_inside(mine)) {
+    while (has_submitters(mine)) {
         if (!spw_backoff_pause(&backoff)) {
             spw_migrate_barrier_resume();
             return false;

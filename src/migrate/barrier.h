@@ -1,14 +1,14 @@
-/* The gate: every call that submits work to a device passes it, and a move of memory closes it for
- * a moment, so that nothing is submitted between the last look and the new mapping.
+/* Submit barrier: every call that submits work to a device passes it, and a migration closes it for
+ * a moment, so that nothing is submitted between the last look at the content and the new mapping.
  *
- * One gate for the process: which devices a call concerns would cost more to find out than a move
- * of another device holds it up. The read side takes no lock: a thread says that it is inside in a
- * slot of its own and looks whether the gate is closed; the write side closes it, makes the other
- * threads' stores visible with one system call, and waits, not for long, until nobody is inside. A
- * thread that is inside passes again (a driver that calls back), and so does the one that closed
- * the gate.
+ * There is one barrier for all devices, since finding out which devices a call concerns would cost
+ * more than waiting for another device's migration. It is an asymmetric lock. Readers (submitters)
+ * take no lock: a thread marks its own slot as inside and checks the flag `closed`. The writer (a
+ * migration) sets `closed`, orders all readers with one membarrier system call, and waits (bounded)
+ * until every slot is outside. A thread that is inside may enter again, for example from a driver
+ * callback, and so may the writer.
  *
- * Counts submissions: what was submitted since a moment can be told from the sum. */
+ * Each slot counts its submissions; the sum tells how much was submitted in a time span. */
 #pragma once
 
 #include <stdatomic.h>
@@ -19,40 +19,41 @@
 enum { SPW_MIGRATE_BARRIER_SLOTS = 1024 };
 
 struct spw_migrate_barrier_slot {
-    _Alignas(64) _Atomic uint32_t inside; /* threads; one at most but in the last slot */
+    _Alignas(64) _Atomic uint32_t inside; /* number of threads inside; at most 1 except in the last
+                                           * slot */
     _Atomic bool taken;
     _Atomic uint64_t submissions;
 };
 
 struct spw_migrate_barrier {
-    _Atomic uint32_t closed; /* 1: wait; a futex */
-    _Atomic bool armed;      /* the gate is in use; set once, before anything is submitted */
-    _Atomic bool fenced;     /* the system call is missing: readers order their stores themselves */
+    _Atomic uint32_t closed;  /* 1: submitters wait; a futex word */
+    _Atomic bool armed;       /* in use; set once, before the first submission */
+    _Atomic bool needs_fence; /* no membarrier: readers use a memory fence */
     struct spw_migrate_barrier_slot
-        slots[SPW_MIGRATE_BARRIER_SLOTS]; /* the last one is for threads that got none */
+        slots[SPW_MIGRATE_BARRIER_SLOTS]; /* the last slot is shared by threads that got none */
 };
 
 struct spw_migrate_barrier_thread {
     struct spw_migrate_barrier_slot *slot; /* NULL: none yet */
-    uint32_t depth;                        /* calls under way, one inside the other */
+    uint32_t depth;                        /* nested calls under way */
 };
 
 extern struct spw_migrate_barrier spw_migrate_barrier;
 extern _Thread_local struct spw_migrate_barrier_thread spw_migrate_barrier_thread
     __attribute__((tls_model("initial-exec")));
 
-/* Puts the gate to use. Once, before the first submission that it has to know of; again in a child
- * after fork. */
+/* Arms the barrier. Called once before the first submission that matters, and again in a child
+ * after fork. Until then acquire and release do nothing. */
 void spw_migrate_barrier_arm(void);
 
-/* In a child after fork: the other threads are gone. */
+/* Resets it in a child after fork, where the other threads are gone. */
 void spw_migrate_barrier_reset(void);
 
-/* The slow parts of the read side: finds a slot for the thread; waits while the gate is closed. */
+/* Slow paths of acquire: takes a slot for the calling thread; waits while the barrier is closed. */
 struct spw_migrate_barrier_slot *spw_migrate_barrier_join(void);
 void spw_migrate_barrier_wait(struct spw_migrate_barrier_slot *slot);
 
-/* Whether the calling thread is inside. */
+/* True while the calling thread is between acquire and release. */
 static inline bool spw_migrate_barrier_inside(void)
 {
     return spw_migrate_barrier_thread.depth > 0;
@@ -70,15 +71,15 @@ static inline void spw_migrate_barrier_mark(struct spw_migrate_barrier_slot *slo
     } else {
         atomic_store_explicit(&slot->inside, 1, memory_order_relaxed);
     }
-    if (__builtin_expect(atomic_load_explicit(&spw_migrate_barrier.fenced, memory_order_relaxed),
-                         0)) {
+    if (__builtin_expect(
+            atomic_load_explicit(&spw_migrate_barrier.needs_fence, memory_order_relaxed), 0)) {
         atomic_thread_fence(memory_order_seq_cst);
     } else {
         atomic_signal_fence(memory_order_seq_cst);
     }
 }
 
-/* Before and after a call that submits work; they nest. */
+/* A submitting call is enclosed by acquire and release. They nest, and never fail. */
 static inline void spw_migrate_barrier_acquire(void)
 {
     struct spw_migrate_barrier_slot *slot = spw_migrate_barrier_thread.slot;
@@ -115,11 +116,12 @@ static inline void spw_migrate_barrier_release(void)
     atomic_store_explicit(&slot->inside, 0, memory_order_release);
 }
 
-/* Closes the gate, and waits at most `most_ns` until nobody is inside but the calling thread. False
- * when somebody stayed, or another thread has closed it: the gate is open then. */
+/* Closes the barrier and waits, at most `most_ns`, until no other thread is inside. False when one
+ * stayed inside or another thread has closed it: then the barrier is open, as before. After success
+ * the caller must call resume. */
 bool spw_migrate_barrier_quiesce(uint64_t most_ns);
 void spw_migrate_barrier_resume(void);
 
-/* How many submissions have ended so far. One that was under way when the sum was taken, or began
- * later, has changed it by the time the gate is closed. */
+/* Number of completed submissions. A submission under way during the call, or begun after it, has
+ * changed the sum by the time the barrier is quiesced. */
 uint64_t spw_migrate_barrier_submissions(void);

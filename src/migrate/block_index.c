@@ -3,80 +3,82 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool spw_migrate_block_index_init(struct spw_block_index *places, uint64_t base, uint64_t bytes,
+bool spw_migrate_block_index_init(struct spw_block_index *index, uint64_t base, uint64_t bytes,
                                   uint64_t granule_bytes, uint32_t most)
 {
     size_t granules = (size_t)(bytes / granule_bytes) + 1;
 
-    *places = (struct spw_block_index){.base = base,
-                                       .bytes = bytes,
-                                       .granule_shift = (unsigned)__builtin_ctzll(granule_bytes),
-                                       .covers = calloc(granules, sizeof(*places->covers)),
-                                       .begins = calloc(granules, sizeof(*places->begins)),
-                                       .blocks = calloc(most, sizeof(*places->blocks)),
-                                       .most = most};
-    if (places->covers == NULL || places->begins == NULL || places->blocks == NULL) {
-        spw_migrate_block_index_fini(places);
+    *index = (struct spw_block_index){.base = base,
+                                      .bytes = bytes,
+                                      .granule_shift = (unsigned)__builtin_ctzll(granule_bytes),
+                                      .covers = calloc(granules, sizeof(*index->covers)),
+                                      .begins = calloc(granules, sizeof(*index->begins)),
+                                      .blocks = calloc(most, sizeof(*index->blocks)),
+                                      .most = most};
+    if (index->covers == NULL || index->begins == NULL || index->blocks == NULL) {
+        spw_migrate_block_index_fini(index);
         return false;
     }
     return true;
 }
 
-void spw_migrate_block_index_fini(struct spw_block_index *places)
+void spw_migrate_block_index_fini(struct spw_block_index *index)
 {
-    free(places->covers);
-    free(places->begins);
-    free(places->blocks);
-    memset(places, 0, sizeof(*places));
+    free(index->covers);
+    free(index->begins);
+    free(index->blocks);
+    memset(index, 0, sizeof(*index));
 }
 
-/* Names `block` as the one that covers the granules behind the one it begins in. */
-static void cover(struct spw_block_index *places, const struct spw_place *place, uint32_t block)
+/* Enters `block` for all granules whose first byte the range covers. */
+static void cover(struct spw_block_index *index, const struct spw_block_range *range,
+                  uint32_t block)
 {
-    size_t last = spw_migrate_block_index_granule(places, place->end - 1);
+    size_t last = spw_migrate_block_index_granule(index, range->end - 1);
 
-    for (size_t g = spw_migrate_block_index_granule(places, place->address) + 1; g <= last; g++) {
-        places->covers[g] = block;
+    for (size_t g = spw_migrate_block_index_granule(index, range->address) + 1; g <= last; g++) {
+        index->covers[g] = block;
     }
 }
 
-void spw_migrate_block_index_put(struct spw_block_index *places, uint32_t block, uint64_t address,
+void spw_migrate_block_index_put(struct spw_block_index *index, uint32_t block, uint64_t address,
                                  uint64_t bytes)
 {
-    size_t granule = spw_migrate_block_index_granule(places, address);
+    size_t granule = spw_migrate_block_index_granule(index, address);
 
-    places->blocks[block] = (struct spw_place){address, address + bytes, places->begins[granule]};
-    places->begins[granule] = block;
-    cover(places, &places->blocks[block], block);
+    index->blocks[block] =
+        (struct spw_block_range){address, address + bytes, index->begins[granule]};
+    index->begins[granule] = block;
+    cover(index, &index->blocks[block], block);
 }
 
-void spw_migrate_block_index_remove(struct spw_block_index *places, uint32_t block)
+void spw_migrate_block_index_remove(struct spw_block_index *index, uint32_t block)
 {
-    struct spw_place *place = &places->blocks[block];
-    uint32_t *link = &places->begins[spw_migrate_block_index_granule(places, place->address)];
+    struct spw_block_range *range = &index->blocks[block];
+    uint32_t *link = &index->begins[spw_migrate_block_index_granule(index, range->address)];
 
     while (*link != block) {
-        link = &places->blocks[*link].beside;
+        link = &index->blocks[*link].next_in_granule;
     }
-    *link = place->beside;
-    cover(places, place, 0);
-    *place = (struct spw_place){0};
+    *link = range->next_in_granule;
+    cover(index, range, 0);
+    *range = (struct spw_block_range){0};
 }
 
-uint32_t spw_migrate_block_index_touch(const struct spw_block_index *places, uint64_t address,
-                                       uint64_t end)
+uint32_t spw_migrate_block_index_overlap(const struct spw_block_index *index, uint64_t address,
+                                         uint64_t end)
 {
-    size_t first = spw_migrate_block_index_granule(places, address),
-           last = spw_migrate_block_index_granule(places, end - 1);
+    size_t first = spw_migrate_block_index_granule(index, address),
+           last = spw_migrate_block_index_granule(index, end - 1);
 
     for (size_t g = first; g <= last; g++) {
-        uint32_t block = places->covers[g];
+        uint32_t block = index->covers[g];
 
-        if (block != 0 && places->blocks[block].end > address) {
+        if (block != 0 && index->blocks[block].end > address) {
             return block;
         }
-        for (block = places->begins[g]; block != 0; block = places->blocks[block].beside) {
-            if (places->blocks[block].address < end && places->blocks[block].end > address) {
+        for (block = index->begins[g]; block != 0; block = index->blocks[block].next_in_granule) {
+            if (index->blocks[block].address < end && index->blocks[block].end > address) {
                 return block;
             }
         }
@@ -84,7 +86,7 @@ uint32_t spw_migrate_block_index_touch(const struct spw_block_index *places, uin
     return 0;
 }
 
-uint32_t spw_migrate_block_index_find(const struct spw_block_index *places, uint64_t address)
+uint32_t spw_migrate_block_index_find(const struct spw_block_index *index, uint64_t address)
 {
-    return spw_migrate_block_index_touch(places, address, address + 1);
+    return spw_migrate_block_index_overlap(index, address, address + 1);
 }

@@ -1,52 +1,58 @@
-/* Places: which block lies at an address, for addresses that are inside of blocks as well.
+/* Finds the block that contains an address, interior addresses included.
  *
- * A table of the arena's granules; each names the block that covers its first byte and lists those
- * that begin in it. Blocks are numbers of the caller's. Memory is touched where blocks are. Caller
- * locks. */
+ * A table with one entry for each granule of the arena: the block that covers the granule's first
+ * byte, and a list of the blocks that begin inside it. Blocks are numbers chosen by the caller. The
+ * tables are touched only where blocks are. No locking: the caller holds the access log's lock. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_place {
+struct spw_block_range {
     uint64_t address, end;
-    uint32_t beside; /* the next one that begins in the granule */
+    uint32_t next_in_granule; /* next block that begins in the granule; 0: none */
 };
 
 struct spw_block_index {
-    uint64_t base, bytes;
+    uint64_t base, bytes; /* the arena */
     unsigned granule_shift;
-    uint32_t *covers, *begins; /* by granule: a block, 0: none */
-    struct spw_place *blocks;  /* by number */
+    uint32_t *covers;               /* by granule: block that covers its first byte; 0: none */
+    uint32_t *begins;               /* by granule: first block that begins in it; 0: none */
+    struct spw_block_range *blocks; /* by block number */
     uint32_t most;
 };
 
-/* Blocks are numbered from 1 and below `most`. False when the process has no memory. */
-bool spw_migrate_block_index_init(struct spw_block_index *places, uint64_t base, uint64_t bytes,
+/* Block numbers are 1 to most - 1; granule_bytes is a power of two. False when the process has no
+ * memory. */
+bool spw_migrate_block_index_init(struct spw_block_index *index, uint64_t base, uint64_t bytes,
                                   uint64_t granule_bytes, uint32_t most);
-void spw_migrate_block_index_fini(struct spw_block_index *places);
+void spw_migrate_block_index_fini(struct spw_block_index *index);
 
-/* Enters a block that lies in the arena and touches no other. */
-void spw_migrate_block_index_put(struct spw_block_index *places, uint32_t block, uint64_t address,
+/* Adds a block that lies in the arena and overlaps no other. */
+void spw_migrate_block_index_put(struct spw_block_index *index, uint32_t block, uint64_t address,
                                  uint64_t bytes);
-void spw_migrate_block_index_remove(struct spw_block_index *places, uint32_t block);
 
-static inline bool spw_migrate_block_index_own(const struct spw_block_index *places,
-                                               uint64_t address)
+/* Removes a block that was added. */
+void spw_migrate_block_index_remove(struct spw_block_index *index, uint32_t block);
+
+/* True when the address lies in the arena. */
+static inline bool spw_migrate_block_index_contains(const struct spw_block_index *index,
+                                                    uint64_t address)
 {
-    return address - places->base < places->bytes;
+    return address - index->base < index->bytes;
 }
 
-static inline size_t spw_migrate_block_index_granule(const struct spw_block_index *places,
+/* Number of the granule of an address of the arena. */
+static inline size_t spw_migrate_block_index_granule(const struct spw_block_index *index,
                                                      uint64_t address)
 {
-    return (size_t)((address - places->base) >> places->granule_shift);
+    return (size_t)((address - index->base) >> index->granule_shift);
 }
 
 /* The block that contains an address of the arena; 0: none. */
-uint32_t spw_migrate_block_index_find(const struct spw_block_index *places, uint64_t address);
+uint32_t spw_migrate_block_index_find(const struct spw_block_index *index, uint64_t address);
 
-/* A block that touches [address, end) of the arena; 0: none. */
-uint32_t spw_migrate_block_index_touch(const struct spw_block_index *places, uint64_t address,
-                                       uint64_t end);
+/* Some block that overlaps [address, end) of the arena; 0: none. */
+uint32_t spw_migrate_block_index_overlap(const struct spw_block_index *index, uint64_t address,
+                                         uint64_t end);

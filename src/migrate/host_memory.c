@@ -8,7 +8,7 @@
 
 enum { PATH_BYTES = 1024, FILE_BYTES = 8192 };
 
-/* Reads the beginning of a file as text; false when there is none. */
+/* Reads the beginning of a file as text. False when it cannot be read or is empty. */
 static bool read_text(const char *path, char text[FILE_BYTES])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -26,7 +26,7 @@ static bool read_text(const char *path, char text[FILE_BYTES])
     return used > 0;
 }
 
-/* The number behind `name` at the beginning of a line; false when there is none. */
+/* Parses the number behind `name` at the beginning of a line. False when there is none. */
 static bool number_of(const char *text, const char *name, uint64_t *ret_number)
 {
     size_t length = strlen(name);
@@ -61,11 +61,11 @@ static void read_machine(const char *root, struct spw_migrate_host_memory *memor
     }
 }
 
-/* How the two kinds of control groups say the same. */
+/* The file names of the two versions of control groups. */
 struct group_kind {
     const char *folder;
     const char *limit, *usage;
-    const char *reclaimable; /* in memory.stat: file pages that nobody uses */
+    const char *reclaimable; /* key in memory.stat: file pages that can be reclaimed */
 };
 
 static bool read_number(const char *folder, const char *name, uint64_t *ret_number)
@@ -104,8 +104,8 @@ static void read_group(const char *folder, const struct group_kind *kind,
     }
 }
 
-/* A group and those above it: every one of them limits. In a container the path may be one of the
- * host's that is not there; the root of what is there counts in any case. */
+/* A group and all its ancestors, each of which limits. In a container the path may be one of the
+ * host's that does not exist here; the root always counts. */
 static void read_groups(const char *root, const struct group_kind *kind, const char *group,
                         struct spw_migrate_host_memory *memory)
 {

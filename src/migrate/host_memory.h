@@ -1,24 +1,24 @@
-/* How much host memory there is: the machine's, and what the process's control groups leave of it.
+/* Reads how much host memory the machine has, and how much the process's control groups allow.
  *
- * Read from /proc and /sys/fs/cgroup each time it is asked; no locking, no allocation. */
+ * Reads /proc and /sys/fs/cgroup at every call. No locking, no allocation. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct spw_migrate_host_memory {
-    uint64_t total;        /* of the machine; 0 when it cannot be told */
-    uint64_t available;    /* of the machine, caches that can be dropped included */
-    bool limited;          /* a control group has a limit */
-    uint64_t group_limit;  /* the one that leaves least */
-    uint64_t group_leaves; /* of it */
+    uint64_t total;        /* bytes of the machine; 0 when unknown */
+    uint64_t available;    /* bytes of the machine, reclaimable caches included */
+    bool limited;          /* a control group sets a limit */
+    uint64_t group_limit;  /* bytes: the limit of the group that leaves least */
+    uint64_t group_leaves; /* bytes left of it */
 };
 
-/* Fills *ret_memory with what can be told; the rest is 0. */
+/* Fills *ret_memory; values that cannot be read are 0. */
 void spw_migrate_host_memory(struct spw_migrate_host_memory *ret_memory);
 
-/* The same from another root folder than "/": for tests. */
+/* Reads below the folder `root` instead of "/". For tests. */
 void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_memory *ret_memory);
 
-/* What may be taken by default: half of what machine and control group leave. */
+/* The default budget for spilled memory, in bytes: half of the available host memory. */
 uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *memory);

@@ -1,10 +1,23 @@
-/* The host tier of one device: where a block goes when the device has no room for it.
+/* Live migration between one device and host memory: the interface of this folder.
  *
- * Nothing is done, and nothing asked of the driver, before memory is short for the first time, or
- * a capture begins, in which nothing could be found out.
+ * When the device has no room, cold blocks are evicted to host memory, and come back before they
+ * are used again. Addresses stay the same: only the physical memory behind them changes. Nothing is
+ * done before the first memory shortage.
  *
- * Locking: one mutex per tier, held while it is opened and while memory is moved; the pool's is
- * taken inside it, and never held while the device is waited for. */
+ *     access_log   records what the program uses; answers dirty tracking
+ *     predictor    learns the repetition of accesses and predicts the next ones
+ *     planner      chooses the granules to swap
+ *     prefetch     decides when to migrate ahead of use
+ *     throttle     keeps the program near the device, so that stopping is short
+ *     migration    runs a migration: pre-copy, stop-and-copy, switch
+ *     validation   samples if second copies can be skipped
+ *     barrier      holds submissions back during stop-and-copy
+ *     host_tier    finds out if the host is usable, and tells the user
+ *     tuning.def   all constants
+ *
+ * Locking: one mutex for each device, held while the host tier is probed and while memory migrates.
+ * The access log's mutex and the pool's lock are taken inside it; the pool's is never held while
+ * waiting for the device. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,84 +31,88 @@
 struct spw_migrate;
 
 struct spw_migrate_config {
-    struct spw_pool *pool;         /* not owned, nor is the next: both outlive the tier */
+    struct spw_pool *pool;         /* borrowed, as are the counters: both outlive this */
     struct spw_counters *counters; /* of the device */
     int ordinal;
-    uint64_t limit_bytes;  /* most host memory */
-    uint64_t move_wait_ns; /* how long submissions may be held back for a move */
-    bool overlap;          /* copy while the program goes on submitting */
-    bool trust;            /* the arguments of a kernel are all that it writes to */
-    bool audit;            /* whether they are is found out */
-    bool verify;           /* compare content before and after a move */
-    /* Writes in a few words where the allocations of a site come from, for a line to the user. */
+    uint64_t limit_bytes;  /* most host memory to use */
+    uint64_t move_wait_ns; /* longest time that submissions are held back for a migration */
+    bool overlap;          /* pre-copy while the program goes on submitting */
+    bool trust;            /* kernels touch nothing but their arguments */
+    bool audit;            /* without trust: find that out by write validation */
+    bool verify;           /* compare content hashes before and after each switch */
+    /* Writes a short description of a call site, for messages. */
     void (*label)(uint32_t site, char *text, size_t capacity);
-    /* Likewise for the allocation that is under way. */
+    /* Writes a short description of the call under way, likewise. */
     void (*describe)(uint32_t site, char *text, size_t capacity);
 };
 
-/* Makes the tier; SPW_E_METADATA_NOMEM when the process has no memory for it. */
+/* Creates it; nothing is probed yet. SPW_E_METADATA_NOMEM when the process has no memory. */
 enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
                                 struct spw_migrate **ret_tier);
 
-/* Frees the records. Takes NULL. Nobody else uses the tier any more. */
+/* Frees the records. Takes NULL. No other thread uses it any more. */
 void spw_migrate_destroy(struct spw_migrate *tier);
 
-/* The program has waited for the device: brings back from the host what has room on it. Cheap when
- * nothing is on the host. */
-void spw_migrate_rest(struct spw_migrate *tier);
-
-/* The program says that a step of what it repeats begins. Any thread, no lock. */
-void spw_migrate_mark_step(struct spw_migrate *tier);
-
-/* Whether host memory may be left, as far as is known already. Waits for nobody. */
-bool spw_migrate_has_room(struct spw_migrate *tier);
-
-/* Finds out now what can be found out only while no capture is open. */
+/* Probes the host now, since during the capture that is about to begin it cannot be done. */
 void spw_migrate_prepare(struct spw_migrate *tier);
 
-/* Whether the device can map chunks that are on the host; found out at the first call, which is
- * made when memory is short. */
-bool spw_migrate_ready(struct spw_migrate *tier);
+/* True unless the host is known to be full or unusable. Does not block. */
+bool spw_migrate_has_room(struct spw_migrate *tier);
 
-/* Tells the user once that `host_bytes` of what is asked for, or of older blocks that `moved`, are
- * on the host. */
+/* True when the device can map chunks of host memory; probes at the first call. */
+bool spw_migrate_can_map_host(struct spw_migrate *tier);
+
+/* ---- making room ---- */
+
+/* Serves an allocation that the pool refused: evicts blocks to make room on the device, or places
+ * the block on the host. `refused` is the pool's answer, SPW_E_LIMIT or SPW_E_NO_MEMORY; it is
+ * returned when neither works. */
+enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
+                               enum spw_err refused, struct spw_result *ret_result);
+
+/* Evicts some blocks, so that trimming the pool can give memory back to the driver, which needs it
+ * for something else. False when nothing was evicted. */
+bool spw_migrate_evict_some(struct spw_migrate *tier);
+
+/* The program has waited for the device, which is idle now: brings back what fits, or goes on with
+ * prefetching. Cheap when nothing is on the host. */
+void spw_migrate_idle(struct spw_migrate *tier);
+
+/* Tells the user once that `host_bytes` are on the host because of this request: bytes of older
+ * blocks if `moved`, else of the new one. */
 void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *request,
                           uint64_t host_bytes, bool moved);
 
-/* The driver has no memory for something that is not the pool's: moves blocks to the host, so that
- * trimming gives back memory. False when nothing was moved. */
-bool spw_migrate_yield(struct spw_migrate *tier);
+/* ---- recording, from the first shortage on; these ignore calls before it ---- */
 
-/* Whether it is of use to tell what the program does: memory was short before. No lock, as below.
- */
-bool spw_migrate_watches(const struct spw_migrate *tier);
+/* True when accesses are recorded. No lock. */
+bool spw_migrate_is_recording(const struct spw_migrate *tier);
 
-/* A block begins; one is about to end. */
+/* Records an allocation, and a free before it takes place. */
 void spw_migrate_allocated(struct spw_migrate *tier, uint64_t address, uint64_t bytes,
                            uint32_t site);
 void spw_migrate_freed(struct spw_migrate *tier, uint64_t address);
 
-/* Whether it is of use to know the stream of the next call, as it is of few. No lock. */
-bool spw_migrate_follows(const struct spw_migrate *tier);
+/* True when the next call should pass its stream to spw_migrate_before_submit. No lock. */
+bool spw_migrate_wants_stream(const struct spw_migrate *tier);
 
-/* A call with these addresses in its arguments is about to be submitted to `stream` (NULL: not
- * known), and has not passed the gate yet: moves what will be used, and waits, not for long, for
- * what is on its way and used now. */
-void spw_migrate_expect(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                        const struct spw_stream *stream, bool may_move);
+/* Called before a submission enters the submit barrier. Prefetches, throttles the program, and
+ * waits (bounded) for blocks among `addresses` that are on their way to the device. `stream` may be
+ * NULL: unknown. `may_move`: no capture is open. */
+void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                               const struct spw_stream *stream, bool may_move);
 
-/* The same call inside the gate, every address in its arguments known: once for each submission. A
- * `kernel` may find more in memory. */
-void spw_migrate_use(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                     bool kernel);
+/* Records a submission, inside the submit barrier, with all addresses of its arguments. A `kernel`
+ * may reach other memory besides. Once for each submission. */
+void spw_migrate_record(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
+                        bool kernel);
 
-/* The same of a call that may use anything else besides. */
-void spw_migrate_use_among(struct spw_migrate *tier, const uint64_t *addresses, size_t count);
+/* Records a submission that may touch anything besides these addresses. */
+void spw_migrate_record_partial(struct spw_migrate *tier, const uint64_t *addresses, size_t count);
 
-/* The same call is of a kernel that was never launched before; to be told first. */
-void spw_migrate_meet_kernel(struct spw_migrate *tier);
+/* Records that a kernel is launched for the first time. Called before spw_migrate_record. */
+void spw_migrate_record_new_kernel(struct spw_migrate *tier);
 
-/* Allocates what the pool has refused with `refused`: makes room on the device, or takes the host.
- * Answers `refused` when there is none either. */
-enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
-                               enum spw_err refused, struct spw_result *ret_result);
+/* Records that a step begins: the predictor takes the distance between marks as the period, instead
+ * of detecting it. */
+void spw_migrate_mark_step(struct spw_migrate *tier);

@@ -8,16 +8,11 @@
 #include "common/log.h"
 #include "common/size.h"
 #include "migrate/barrier.h"
+#include "migrate/tuning.h"
 
-enum {
-    MOST_SKIPPED = 64,
-    COPY_NS_PER_KIB = 200, /* 5 GB/s: far less than any link that is worth copying over */
-    INSIST_NS = 1000000000 /* held back that long rather than lose content */
-};
-
-/* Asks until it is done, at most for a while. */
-static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),
-                          struct spw_pool *pool, struct spw_move *move, uint64_t most_ns)
+/* Polls until the answer is not SPW_E_AGAIN, at most for most_ns. */
+static enum spw_err poll_until(enum spw_err (*ask)(struct spw_pool *pool, struct spw_move *move),
+                               struct spw_pool *pool, struct spw_move *move, uint64_t most_ns)
 {
     struct spw_backoff backoff = {.limit_ns = most_ns};
 
@@ -30,474 +25,489 @@ static enum spw_err await(enum spw_err (*ask)(struct spw_pool *pool, struct spw_
     }
 }
 
-/* A mismatch is a bug of spillway's: everything that is known is told. */
-static void report_mismatch(const struct spw_migration *mover, const struct spw_flight *flight,
-                            bool behind_gate, uint64_t address)
+/* A mismatch is a bug of spillway's, so the message has all details. */
+static void report_mismatch(const struct spw_migrator *migrator,
+                            const struct spw_migration *migration, bool recopied, uint64_t address)
 {
     struct spw_block block = {0};
 
-    (void)spw_pool_find(mover->pool, address, &block);
-    spw_log_always("SPILLWAY_VERIFY: BUG: content changed in a move of device %d: granule "
-                   "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64
-                   " bytes, move %" PRIu64 ", wish of %" PRIu64 " bytes, copied %s%s, %" PRIu64
-                   " submissions so far",
-                   mover->ordinal, address, block.id, block.address, block.bytes,
-                   spw_counter_get(&mover->counters->moves), flight->bytes,
-                   flight->copied ? "with the gate open" : "",
-                   !behind_gate     ? ""
-                   : flight->copied ? " and closed"
-                                    : "with the gate closed",
-                   spw_migrate_barrier_submissions());
+    (void)spw_pool_find(migrator->pool, address, &block);
+    spw_log_always(
+        "SPILLWAY_VERIFY: BUG: content changed in a migration of device %d: granule "
+        "0x%" PRIx64 ", block %" PRIu64 " at 0x%" PRIx64 " of %" PRIu64 " bytes, migration %" PRIu64
+        " of %" PRIu64 " bytes, %s, %" PRIu64 " submissions so far",
+        migrator->ordinal, address, block.id, block.address, block.bytes,
+        spw_counter_get(&migrator->counters->moves), migration->bytes,
+        !recopied              ? "pre-copied only"
+        : migration->precopied ? "pre-copied, and copied again with submissions held back"
+                               : "copied with submissions held back",
+        spw_migrate_barrier_submissions());
 }
 
-/* After a commit that failed: what cannot be reached is asked of the driver again and again, for
- * the program would fail as soon as it uses it. */
-static enum spw_err mend(struct spw_pool *pool, struct spw_move *move)
+/* After a commit that failed halfway, some memory is not accessible and the program would fail on
+ * its next use. The driver is asked again, for about a second. */
+static enum spw_err retry_remap(struct spw_pool *pool, struct spw_move *move)
 {
     (void)move;
     return spw_pool_move_remap_lost(pool);
 }
 
-static void insist(struct spw_migration *mover)
+static void remap_or_report(struct spw_migrator *migrator)
 {
     char size[SPW_SIZE_TEXT];
     uint64_t address, bytes;
 
-    if (await(mend, mover->pool, NULL, INSIST_NS) == SPW_OK) {
+    if (poll_until(retry_remap, migrator->pool, NULL, SPW_TUNE_REMAP_WAIT_NS) == SPW_OK) {
         return;
     }
-    address = spw_pool_move_lost(mover->pool, &bytes);
-    spw_log_always("device %d: the driver does not give back access to %s at 0x%" PRIx64
-                   " after a move: "
-                   "what uses it fails until it does; it is asked again before all work",
-                   mover->ordinal, spw_size_text(bytes, size), address);
+    address = spw_pool_move_lost(migrator->pool, &bytes);
+    spw_log_always(
+        "device %d: after a migration the driver does not give back access to %s at 0x%" PRIx64
+        ": kernels that use it fail until it does; spillway keeps asking",
+        migrator->ordinal, spw_size_text(bytes, size), address);
 }
 
-/* ---- what the first copy is worth ---- */
+/* ---- dirty tracking and validation ---- */
 
-/* What is known of what was submitted since the move began. */
-static enum spw_access_log_verdict judge(const struct spw_migration *mover,
-                                         const struct spw_flight *flight)
+/* Dirty tracking of a migration: what can have touched it since its pre-copy began. */
+static enum spw_dirty_state dirty_state(const struct spw_migrator *migrator,
+                                        const struct spw_migration *migration)
 {
     uint64_t submissions = spw_migrate_barrier_submissions();
 
-    if (submissions == flight->watched.since.submissions) {
-        return SPW_ACCESS_LOG_UNTOUCHED;
+    if (submissions == migration->watched.since.submissions) {
+        return SPW_CLEAN;
     }
-    /* What the thread itself has under way may be noted and not counted. */
-    return mover->heat == NULL || mover->inside
-               ? SPW_ACCESS_LOG_TOUCHED
-               : spw_migrate_access_log_judge(mover->heat, &flight->watched, submissions);
+    /* A submission of this thread may be recorded and not counted as completed, so the counts say
+     * nothing. */
+    return migrator->log == NULL || migrator->in_submission
+               ? SPW_DIRTY
+               : spw_migrate_access_log_dirty_state(migrator->log, &migration->watched,
+                                                    submissions);
 }
 
-static enum spw_validation_worth weigh(const struct spw_migration *mover,
-                                       const struct spw_flight *flight)
+static enum spw_recopy_policy recopy_policy(const struct spw_migrator *migrator,
+                                            const struct spw_migration *migration)
 {
-    struct spw_predictor_course course;
+    struct spw_predictor_status status;
 
-    if (mover->trust) {
-        return SPW_VALIDATION_BELIEF;
+    if (migrator->trust) {
+        return SPW_RECOPY_SKIP;
     }
-    if (!mover->audit || !flight->foreseen) {
-        return SPW_VALIDATION_NONE;
+    if (!migrator->audit || !migration->predicted) {
+        return SPW_RECOPY_ALWAYS;
     }
-    course = spw_migrate_access_log_course(mover->heat);
-    return spw_migrate_validation_weigh(&mover->evidence, &course);
+    status = spw_migrate_access_log_predictor_status(migrator->log);
+    return spw_migrate_validation_recopy_policy(&migrator->validation, &status);
 }
 
-static void note_finding(struct spw_migration *mover, const struct spw_flight *flight,
-                         enum spw_validation_finding finding)
+static void record_outcome(struct spw_migrator *migrator, const struct spw_migration *migration,
+                           enum spw_precopy_outcome outcome)
 {
-    struct spw_predictor_course course;
+    struct spw_predictor_status status;
 
-    if (flight->foreseen) {
-        course = spw_migrate_access_log_course(mover->heat);
+    if (migration->predicted) {
+        status = spw_migrate_access_log_predictor_status(migrator->log);
     }
-    spw_migrate_validation_note(&mover->evidence, flight->foreseen ? &course : NULL, finding);
+    spw_migrate_validation_record(&migrator->validation, migration->predicted ? &status : NULL,
+                                  outcome);
 }
 
-/* With the gate open: looks at the first copy if it is to be compared with the second. What cannot
- * be looked at proves nothing. */
-static void take_sample(struct spw_migration *mover, struct spw_flight *flight)
+/* Before stopping: hashes a part of the pre-copy if it is to be audited. Without the hash there is
+ * no audit. */
+static void sample_precopy(struct spw_migrator *migrator, struct spw_migration *migration)
 {
-    flight->sampled =
-        flight->copied && judge(mover, flight) == SPW_ACCESS_LOG_UNNAMED &&
-        weigh(mover, flight) == SPW_VALIDATION_AUDIT &&
-        spw_pool_move_sample(mover->pool, flight->move, mover->evidence.audits) == SPW_OK;
+    migration->sampled =
+        migration->precopied && dirty_state(migrator, migration) == SPW_PRESUMED_CLEAN &&
+        recopy_policy(migrator, migration) == SPW_RECOPY_AND_COMPARE &&
+        spw_pool_move_sample(migrator->pool, migration->move, migrator->validation.audits) ==
+            SPW_OK;
 }
 
-/* With the gate closed: whether the first copy cannot stand. *ret_audit: it is only not known. */
-static bool is_stale(struct spw_migration *mover, const struct spw_flight *flight, bool *ret_audit)
+/* After stopping: true when the content must be copied again. *ret_audit: and compared. */
+static bool needs_recopy(struct spw_migrator *migrator, const struct spw_migration *migration,
+                         bool *ret_audit)
 {
-    enum spw_access_log_verdict verdict = judge(mover, flight);
+    enum spw_dirty_state verdict = dirty_state(migrator, migration);
 
     *ret_audit = false;
-    if (!flight->copied) {
+    if (!migration->precopied) {
         return true;
     }
-    if (verdict == SPW_ACCESS_LOG_UNTOUCHED) {
-        note_finding(mover, flight, SPW_VALIDATION_OF_USE);
+    if (verdict == SPW_CLEAN) {
+        record_outcome(migrator, migration, SPW_PRECOPY_USEFUL);
         return false;
     }
-    if (verdict == SPW_ACCESS_LOG_UNNAMED && flight->sampled) {
+    if (verdict == SPW_PRESUMED_CLEAN && migration->sampled) {
         *ret_audit = true;
         return true;
     }
-    if (verdict == SPW_ACCESS_LOG_UNNAMED && weigh(mover, flight) == SPW_VALIDATION_BELIEF) {
-        note_finding(mover, flight, SPW_VALIDATION_BELIEVED);
-        spw_counter_add(&mover->counters->believed_moves, 1);
+    if (verdict == SPW_PRESUMED_CLEAN && recopy_policy(migrator, migration) == SPW_RECOPY_SKIP) {
+        record_outcome(migrator, migration, SPW_PRECOPY_RECOPY_SKIPPED);
+        spw_counter_add(&migrator->counters->believed_moves, 1);
         return false;
     }
-    note_finding(mover, flight, SPW_VALIDATION_IN_VAIN);
+    record_outcome(migrator, migration, SPW_PRECOPY_WASTED);
     return true;
 }
 
-/* Compares both copies. */
-static void audit(struct spw_migration *mover, struct spw_flight *flight)
+/* Compares the second copy with the pre-copy. */
+static void audit(struct spw_migrator *migrator, struct spw_migration *migration)
 {
     uint64_t granule;
 
-    if (spw_pool_move_compare(mover->pool, flight->move, &granule) != SPW_OK) {
+    if (spw_pool_move_compare(migrator->pool, migration->move, &granule) != SPW_OK) {
         return;
     }
-    spw_counter_add(&mover->counters->audits, 1);
-    spw_counter_add(&mover->counters->failed_audits, granule != 0);
-    note_finding(mover, flight, granule != 0 ? SPW_VALIDATION_WRONG : SPW_VALIDATION_CLEAN);
-    flight->unnamed = granule;
+    spw_counter_add(&migrator->counters->audits, 1);
+    spw_counter_add(&migrator->counters->failed_audits, granule != 0);
+    record_outcome(migrator, migration,
+                   granule != 0 ? SPW_PRECOPY_AUDIT_FAILED : SPW_PRECOPY_AUDIT_PASSED);
+    migration->undeclared_write = granule;
 }
 
-/* Who is charged with what was written to without being named. */
-static void tell_unnamed(struct spw_migration *mover, struct spw_flight *flight)
+/* Tells the user which block a failed audit concerns. */
+static void report_undeclared_write(struct spw_migrator *migrator, struct spw_migration *migration)
 {
     char size[SPW_SIZE_TEXT], site[256], before[192] = "";
-    struct spw_block block = {.address = flight->unnamed};
+    struct spw_block block = {.address = migration->undeclared_write};
 
-    if (flight->unnamed == 0) {
+    if (migration->undeclared_write == 0) {
         return;
     }
-    (void)spw_pool_find(mover->pool, flight->unnamed, &block);
-    mover->label(block.site, site, sizeof(site));
-    if (mover->evidence.believed > 0) {
+    (void)spw_pool_find(migrator->pool, migration->undeclared_write, &block);
+    migrator->label(block.site, site, sizeof(site));
+    if (migrator->validation.skipped > 0) {
         (void)snprintf(before, sizeof(before),
-                       "; but %" PRIu64 " moves before it were not copied "
-                       "again, and what was written so during one of them is lost "
-                       "(SPILLWAY_OVERLAP=careful copies all again)",
-                       mover->evidence.believed);
+                       "; but %" PRIu64 " earlier migrations were not copied a second time, and "
+                       "such writes during one of them are lost (SPILLWAY_OVERLAP=careful always "
+                       "copies again)",
+                       migrator->validation.skipped);
     }
     spw_log_always(
-        "device %d: a kernel wrote to memory that no argument names, while it was moved: to "
-        "the block of %s at 0x%" PRIx64 " (%s). Its move lost nothing, and from now on memory "
-        "is copied only while submissions are held back%s",
-        mover->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
-    flight->unnamed = 0;
+        "device %d: a kernel wrote through a pointer that is not among its arguments, to the "
+        "block of %s at 0x%" PRIx64 " (%s), while the block was migrating. Nothing was lost in "
+        "this migration, and from now on memory is copied only while submissions are held "
+        "back%s",
+        migrator->ordinal, spw_size_text(block.bytes, size), block.address, site, before);
+    migration->undeclared_write = 0;
 }
 
 /* ---- beginning and ending ---- */
 
-/* Moves that are abandoned cost time and gain nothing: the next ones are left out. */
-static void note_outcome(struct spw_migration *mover, enum spw_err err)
+/* After an abandoned migration the next ones are refused, more of them each time. */
+static void update_backoff(struct spw_migrator *migrator, enum spw_err err)
 {
     if (err == SPW_OK) {
-        spw_counter_add(&mover->counters->moves, 1);
-        mover->next_skip = 1;
+        spw_counter_add(&migrator->counters->moves, 1);
+        migrator->next_skip = 1;
         return;
     }
-    spw_counter_add(&mover->counters->abandoned_moves, 1);
-    mover->skip = mover->next_skip;
-    mover->next_skip =
-        mover->next_skip < MOST_SKIPPED ? 2 * mover->next_skip + 1 : mover->next_skip;
+    spw_counter_add(&migrator->counters->abandoned_moves, 1);
+    migrator->skip = migrator->next_skip;
+    migrator->next_skip = migrator->next_skip < SPW_TUNE_MAX_BACKOFF ? 2 * migrator->next_skip + 1
+                                                                     : migrator->next_skip;
 }
 
-bool spw_migrate_migration_clear(struct spw_migration *mover)
+bool spw_migrate_migration_release(struct spw_migrator *migrator)
 {
-    struct spw_move *held = mover->to_clear;
+    struct spw_move *held = migrator->to_release;
 
-    mover->to_clear = NULL;
+    migrator->to_release = NULL;
     if (held != NULL) {
-        (void)spw_pool_move_end(mover->pool, held);
+        (void)spw_pool_move_end(migrator->pool, held);
     }
     return held != NULL;
 }
 
-/* Of a move that is not under way any more. */
-static void end_move(struct spw_migration *mover, const struct spw_flight *flight, enum spw_err err)
+/* Ends a migration, whatever its outcome. Its old memory is released later. */
+static void end_migration(struct spw_migrator *migrator, const struct spw_migration *migration,
+                          enum spw_err err)
 {
-    note_outcome(mover, err);
-    (void)spw_migrate_migration_clear(mover);
-    mover->to_clear = flight->move;
-    spw_pool_move_leave(mover->pool, flight->move);
-    if (mover->heat != NULL) {
-        spw_migrate_access_log_end_move(mover->heat, &flight->watched);
+    update_backoff(migrator, err);
+    (void)spw_migrate_migration_release(migrator);
+    migrator->to_release = migration->move;
+    spw_pool_move_leave(migrator->pool, migration->move);
+    if (migrator->log != NULL) {
+        spw_migrate_access_log_unwatch(migrator->log, &migration->watched);
     }
 }
 
-/* Whether to copy before the gate is closed. */
-static bool copies_first(struct spw_migration *mover, const struct spw_flight *flight)
+/* True when pre-copy is enabled and worth while. */
+static bool should_precopy(struct spw_migrator *migrator, const struct spw_migration *migration)
 {
-    struct spw_predictor_course course;
+    struct spw_predictor_status status;
 
-    if (!mover->overlap || mover->trust) {
-        return mover->overlap;
+    if (!migrator->overlap || migrator->trust) {
+        return migrator->overlap;
     }
-    if (flight->foreseen) {
-        course = spw_migrate_access_log_course(mover->heat);
+    if (migration->predicted) {
+        status = spw_migrate_access_log_predictor_status(migrator->log);
     }
-    return spw_migrate_validation_begin(&mover->evidence, flight->foreseen ? &course : NULL);
+    return spw_migrate_validation_begin(&migrator->validation,
+                                        migration->predicted ? &status : NULL);
 }
 
-/* Notes what moves. */
-static void watch(struct spw_migration *mover, struct spw_flight *flight)
+/* Reads which granules the pool has chosen, and watches them. */
+static void watch_granules(struct spw_migrator *migrator, struct spw_migration *migration)
 {
-    struct spw_access_log_move *watched = &flight->watched;
+    struct spw_access_log_watch *watched = &migration->watched;
 
-    watched->count = spw_pool_move_places(mover->pool, flight->move, watched->places);
-    flight->bytes = watched->count * mover->granule_bytes;
-    if (mover->heat != NULL) {
-        spw_migrate_access_log_begin_move(mover->heat, watched);
+    watched->count = spw_pool_move_places(migrator->pool, migration->move, watched->places);
+    migration->bytes = watched->count * migrator->granule_bytes;
+    if (migrator->log != NULL) {
+        spw_migrate_access_log_watch(migrator->log, watched);
     }
 }
 
-/* Notes since when it is watched: what is copied is what was there then. */
-static void note_since(struct spw_migration *mover, struct spw_flight *flight,
-                       const struct spw_access_log_moment *since)
+/* Sets the snapshot from which on accesses make the pre-copy dirty. */
+static void set_start(struct spw_migrator *migrator, struct spw_migration *migration,
+                      const struct spw_access_log_snapshot *since)
 {
     uint64_t submissions = spw_migrate_barrier_submissions();
 
-    flight->watched.since = (struct spw_access_log_moment){.submissions = submissions};
-    if (mover->heat != NULL) {
-        flight->watched.since =
-            since != NULL ? *since : spw_migrate_access_log_now(mover->heat, submissions);
+    migration->watched.since = (struct spw_access_log_snapshot){.submissions = submissions};
+    if (migrator->log != NULL) {
+        migration->watched.since =
+            since != NULL ? *since : spw_migrate_access_log_snapshot(migrator->log, submissions);
     }
 }
 
-/* Makes the first copy of a move, if that is likely to be of use. */
-static enum spw_err start(struct spw_migration *mover, struct spw_flight *flight,
-                          const struct spw_access_log_moment *since, bool after_all)
+/* Starts the pre-copy, if it is worth while. */
+static enum spw_err start_precopy(struct spw_migrator *migrator, struct spw_migration *migration,
+                                  const struct spw_access_log_snapshot *since, bool after_all)
 {
-    note_since(mover, flight, since);
-    flight->waits = false;
-    flight->copied = copies_first(mover, flight);
-    return flight->copied ? spw_pool_move_copy(mover->pool, flight->move, after_all) : SPW_OK;
+    set_start(migrator, migration, since);
+    migration->waits_for_first = false;
+    migration->precopied = should_precopy(migrator, migration);
+    return migration->precopied ? spw_pool_move_copy(migrator->pool, migration->move, after_all)
+                                : SPW_OK;
 }
 
-/* The same for the move behind the first one, if it waits for that. */
-static void start_next(struct spw_migration *mover, bool at_rest)
+/* Starts the delayed pre-copy of the second migration, if it waits for the first. */
+static void start_waiting(struct spw_migrator *migrator, bool device_idle)
 {
-    struct spw_flight *next = &mover->flights[(mover->first + 1) % SPW_MOVES];
+    struct spw_migration *next = &migrator->migrations[(migrator->first + 1) % SPW_MOVES];
     enum spw_err err;
 
-    if (mover->under_way < 2 || !next->waits) {
+    if (migrator->in_flight < 2 || !next->waits_for_first) {
         return;
     }
-    err = start(mover, next, /* since */ NULL, /* after_all */ !at_rest);
+    err = start_precopy(migrator, next, /* since */ NULL, /* after_all */ !device_idle);
     if (err != SPW_OK) {
-        mover->under_way--;
-        end_move(mover, next, err);
+        migrator->in_flight--;
+        end_migration(migrator, next, err);
     }
 }
 
-/* A move that has begun. */
-static enum spw_err set_out(struct spw_migration *mover, struct spw_flight *flight,
-                            const struct spw_access_log_moment *since)
+/* Sets up a migration that the pool has begun. */
+static enum spw_err prepare(struct spw_migrator *migrator, struct spw_migration *migration,
+                            const struct spw_access_log_snapshot *since)
 {
     enum spw_err err = SPW_OK;
 
-    watch(mover, flight);
-    flight->sampled = flight->rest = flight->copied = false;
-    flight->unnamed = 0;
-    flight->waits = mover->overlap && !mover->trust && mover->under_way > 0;
-    if (!flight->waits) {
-        err = start(mover, flight, since, /* after_all */ since == NULL);
+    watch_granules(migrator, migration);
+    migration->sampled = migration->require_idle = migration->precopied = false;
+    migration->undeclared_write = 0;
+    migration->waits_for_first = migrator->overlap && !migrator->trust && migrator->in_flight > 0;
+    if (!migration->waits_for_first) {
+        err = start_precopy(migrator, migration, since, /* after_all */ since == NULL);
     }
     if (err != SPW_OK) {
-        end_move(mover, flight, err);
-        (void)spw_migrate_migration_clear(mover);
+        end_migration(migrator, migration, err);
+        (void)spw_migrate_migration_release(migrator);
     }
     return err;
 }
 
-/* ---- the closed phase ---- */
+/* ---- stop-and-copy ---- */
 
-static enum spw_err copy_closed(struct spw_migration *mover, struct spw_flight *flight)
+static enum spw_err recopy(struct spw_migrator *migrator, struct spw_migration *migration)
 {
-    enum spw_err err = spw_pool_move_copy(mover->pool, flight->move, /* after_all */ false);
+    enum spw_err err = spw_pool_move_copy(migrator->pool, migration->move, /* after_all */ false);
 
-    spw_counter_add(&mover->counters->second_copies, flight->copied);
+    spw_counter_add(&migrator->counters->second_copies, migration->precopied);
     if (err == SPW_OK) {
-        err = await(spw_pool_move_poll, mover->pool, flight->move,
-                    mover->wait_ns + flight->bytes / 1024 * COPY_NS_PER_KIB);
+        err = poll_until(spw_pool_move_poll, migrator->pool, migration->move,
+                         migrator->wait_ns + migration->bytes / 1024 * SPW_TUNE_COPY_NS_PER_KIB);
     }
     return err;
 }
 
-/* With the gate closed and the device at rest: makes sure of the copies, exchanges the chunks. */
-static enum spw_err exchange(struct spw_migration *mover, struct spw_flight *flight,
-                             uint64_t *ret_bytes)
+/* While submissions are held back and the device is idle: copies again if needed, and switches. */
+static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migration *migration,
+                                  uint64_t *ret_bytes)
 {
-    bool is_audit, again = is_stale(mover, flight, &is_audit);
-    enum spw_err err = again ? copy_closed(mover, flight) : SPW_OK;
+    bool is_audit, again = needs_recopy(migrator, migration, &is_audit);
+    enum spw_err err = again ? recopy(migrator, migration) : SPW_OK;
     uint64_t wrong;
 
     if (err == SPW_OK && is_audit) {
-        audit(mover, flight);
+        audit(migrator, migration);
     }
-    if (err == SPW_OK && mover->verify) {
-        err = spw_pool_move_hash(mover->pool, flight->move);
+    if (err == SPW_OK && migrator->verify) {
+        err = spw_pool_move_hash(migrator->pool, migration->move);
     }
     if (err != SPW_OK) {
         return err;
     }
-    start_next(mover, /* at_rest */ true);
-    err = spw_pool_move_commit(mover->pool, flight->move, ret_bytes);
+    start_waiting(migrator, /* at_rest */ true);
+    err = spw_pool_move_commit(migrator->pool, migration->move, ret_bytes);
     if (err != SPW_OK) {
-        insist(mover);
+        remap_or_report(migrator);
     }
-    if (mover->verify) {
-        wrong = spw_pool_move_verify(mover->pool, flight->move);
+    if (migrator->verify) {
+        wrong = spw_pool_move_verify(migrator->pool, migration->move);
         if (wrong != 0) {
-            report_mismatch(mover, flight, again, wrong);
+            report_mismatch(migrator, migration, again, wrong);
         }
     }
     return err;
 }
 
-/* Whether all that was submitted since the copies began is known, and trusted to touch what it
- * names and no more. With the gate open that may change. */
-static bool tells(const struct spw_migration *mover, const struct spw_flight *flight)
+/* True when the switch need not wait for an idle device: with `trust`, when the addresses of all
+ * submissions since pre-copy began are known. Final only while submissions are held back. */
+static bool can_skip_idle(const struct spw_migrator *migrator,
+                          const struct spw_migration *migration)
 {
-    return mover->trust && !flight->rest && flight->copied && !mover->verify &&
-           mover->heat != NULL && !mover->inside &&
-           spw_migrate_access_log_tells(mover->heat, &flight->watched.since,
-                                        spw_migrate_barrier_submissions());
+    return migrator->trust && !migration->require_idle && migration->precopied &&
+           !migrator->verify && migrator->log != NULL && !migrator->in_submission &&
+           spw_migrate_access_log_is_complete_since(migrator->log, &migration->watched.since,
+                                                    spw_migrate_barrier_submissions());
 }
 
-/* With the gate closed, beside what the device does: exchanges the chunks of what was not named
- * since the copies began, and leaves the rest where it is. */
-static enum spw_err exchange_at_work(struct spw_migration *mover, const struct spw_flight *flight,
-                                     uint64_t *ret_bytes)
+/* While submissions are held back and the device is busy: switches the granules that were not
+ * accessed since pre-copy began, and leaves the others. */
+static enum spw_err remap_while_busy(struct spw_migrator *migrator,
+                                     const struct spw_migration *migration, uint64_t *ret_bytes)
 {
-    const struct spw_access_log_move *watched = &flight->watched;
+    const struct spw_access_log_watch *watched = &migration->watched;
     enum spw_err err;
 
     for (size_t i = 0; i < watched->count; i++) {
-        if (spw_migrate_access_log_is_named(mover->heat, &watched->since,
-                                            watched->places[i].granule)) {
-            spw_pool_move_leave_out(mover->pool, flight->move, watched->places[i].granule);
+        if (spw_migrate_access_log_is_accessed_since(migrator->log, &watched->since,
+                                                     watched->places[i].granule)) {
+            spw_pool_move_leave_out(migrator->pool, migration->move, watched->places[i].granule);
         }
     }
-    err = spw_pool_move_commit(mover->pool, flight->move, ret_bytes);
+    err = spw_pool_move_commit(migrator->pool, migration->move, ret_bytes);
     if (err != SPW_OK) {
-        insist(mover);
+        remap_or_report(migrator);
         return err;
     }
-    spw_counter_add(&mover->counters->moves_at_work, *ret_bytes > 0);
+    spw_counter_add(&migrator->counters->moves_at_work, *ret_bytes > 0);
     return *ret_bytes > 0 ? SPW_OK : SPW_E_AGAIN;
 }
 
-static enum spw_err close_and_exchange(struct spw_migration *mover, struct spw_flight *flight,
-                                       uint64_t *ret_bytes)
+static enum spw_err stop_and_switch(struct spw_migrator *migrator, struct spw_migration *migration,
+                                    uint64_t *ret_bytes)
 {
     uint64_t begin = spw_clock_ns();
     enum spw_err err = SPW_E_AGAIN;
 
-    if (spw_migrate_barrier_quiesce(mover->wait_ns)) {
-        mover->at_work = tells(mover, flight);
-        if (mover->at_work) {
-            err = exchange_at_work(mover, flight, ret_bytes);
+    if (spw_migrate_barrier_quiesce(migrator->wait_ns)) {
+        migrator->device_busy = can_skip_idle(migrator, migration);
+        if (migrator->device_busy) {
+            err = remap_while_busy(migrator, migration, ret_bytes);
         } else {
-            err = await(spw_pool_move_drain, mover->pool, flight->move, mover->wait_ns);
-            err = err == SPW_OK ? exchange(mover, flight, ret_bytes) : err;
+            err =
+                poll_until(spw_pool_move_drain, migrator->pool, migration->move, migrator->wait_ns);
+            err = err == SPW_OK ? stop_and_copy(migrator, migration, ret_bytes) : err;
         }
         spw_migrate_barrier_resume();
     }
-    spw_counter_add(&mover->counters->closed_ns, spw_clock_ns() - begin);
-    tell_unnamed(mover, flight);
+    spw_counter_add(&migrator->counters->closed_ns, spw_clock_ns() - begin);
+    report_undeclared_write(migrator, migration);
     return err;
 }
 
-enum spw_err spw_migrate_migration_begin(struct spw_migration *mover,
-                                         const struct spw_move_request *wish, bool foreseen,
-                                         const struct spw_access_log_moment *since)
+enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
+                                         const struct spw_move_request *wish, bool predicted,
+                                         const struct spw_access_log_snapshot *since)
 {
-    struct spw_flight *flight = &mover->flights[(mover->first + mover->under_way) % SPW_MOVES];
+    struct spw_migration *migration =
+        &migrator->migrations[(migrator->first + migrator->in_flight) % SPW_MOVES];
     enum spw_err err;
 
-    if (mover->under_way == SPW_MOVES) {
+    if (migrator->in_flight == SPW_MOVES) {
         return SPW_E_AGAIN;
     }
-    (void)spw_migrate_migration_clear(mover);
-    if (mover->skip > 0) {
-        mover->skip--;
+    (void)spw_migrate_migration_release(migrator);
+    if (migrator->skip > 0) {
+        migrator->skip--;
         return SPW_E_AGAIN;
     }
-    flight->foreseen = foreseen && mover->heat != NULL;
-    err = spw_pool_move_begin(mover->pool, wish, &flight->move);
+    migration->predicted = predicted && migrator->log != NULL;
+    err = spw_pool_move_begin(migrator->pool, wish, &migration->move);
     if (err == SPW_OK) {
-        err = set_out(mover, flight, since);
+        err = prepare(migrator, migration, since);
     }
-    mover->under_way += err == SPW_OK;
+    migrator->in_flight += err == SPW_OK;
     return err;
 }
 
-void spw_migrate_migration_rest(struct spw_migration *mover)
+void spw_migrate_migration_require_idle(struct spw_migrator *migrator)
 {
-    mover->flights[(mover->first + mover->under_way - 1) % SPW_MOVES].rest = true;
+    migrator->migrations[(migrator->first + migrator->in_flight - 1) % SPW_MOVES].require_idle =
+        true;
 }
 
-bool spw_migrate_migration_is_ready(struct spw_migration *mover)
+bool spw_migrate_migration_is_copied(struct spw_migrator *migrator)
 {
-    return spw_pool_move_poll(mover->pool, mover->flights[mover->first].move) != SPW_E_AGAIN;
+    return spw_pool_move_poll(migrator->pool, migrator->migrations[migrator->first].move) !=
+           SPW_E_AGAIN;
 }
 
-/* So that with the gate closed there is little left to wait for. */
-static enum spw_err come_to_rest(struct spw_migration *mover, struct spw_flight *flight,
-                                 uint64_t patience_ns)
+/* Waits before submissions are held back, to keep the downtime short. */
+static enum spw_err wait_until_idle(struct spw_migrator *migrator, struct spw_migration *migration,
+                                    uint64_t patience_ns)
 {
-    enum spw_err err = spw_pool_move_drain(mover->pool, flight->move);
+    enum spw_err err = spw_pool_move_drain(migrator->pool, migration->move);
 
-    take_sample(mover, flight);
-    return err == SPW_E_AGAIN ? await(spw_pool_move_drain, mover->pool, flight->move, patience_ns)
-                              : err;
+    sample_precopy(migrator, migration);
+    return err == SPW_E_AGAIN
+               ? poll_until(spw_pool_move_drain, migrator->pool, migration->move, patience_ns)
+               : err;
 }
 
-enum spw_err spw_migrate_migration_finish(struct spw_migration *mover, uint64_t patience_ns,
+enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_t patience_ns,
                                           uint64_t *ret_bytes)
 {
-    struct spw_flight *flight = &mover->flights[mover->first];
+    struct spw_migration *migration = &migrator->migrations[migrator->first];
     uint64_t begin = spw_clock_ns();
-    /* What is refused to what was lost would be refused to this one too. */
-    enum spw_err err = spw_pool_move_remap_lost(mover->pool);
+    /* While the driver refuses to remap lost memory it would refuse this switch too. */
+    enum spw_err err = spw_pool_move_remap_lost(migrator->pool);
 
     *ret_bytes = 0;
-    mover->inside = spw_migrate_barrier_inside();
-    if (err == SPW_OK && flight->copied) {
-        err = await(spw_pool_move_poll, mover->pool, flight->move, patience_ns);
+    migrator->in_submission = spw_migrate_barrier_inside();
+    if (err == SPW_OK && migration->precopied) {
+        err = poll_until(spw_pool_move_poll, migrator->pool, migration->move, patience_ns);
     }
-    if (err == SPW_OK && !tells(mover, flight)) {
-        err = come_to_rest(mover, flight, patience_ns);
+    if (err == SPW_OK && !can_skip_idle(migrator, migration)) {
+        err = wait_until_idle(migrator, migration, patience_ns);
     }
     if (err == SPW_OK) {
-        err = close_and_exchange(mover, flight, ret_bytes);
+        err = stop_and_switch(migrator, migration, ret_bytes);
     }
-    start_next(mover, /* at_rest */ false);
-    mover->first = (mover->first + 1) % SPW_MOVES;
-    mover->under_way--;
-    end_move(mover, flight, err);
-    spw_counter_add(&mover->counters->stall_ns, spw_clock_ns() - begin);
+    start_waiting(migrator, /* at_rest */ false);
+    migrator->first = (migrator->first + 1) % SPW_MOVES;
+    migrator->in_flight--;
+    end_migration(migrator, migration, err);
+    spw_counter_add(&migrator->counters->stall_ns, spw_clock_ns() - begin);
     return err;
 }
 
-enum spw_err spw_migrate_migration_move(struct spw_migration *mover,
-                                        const struct spw_move_request *wish,
-                                        const struct spw_access_log_moment *since,
-                                        uint64_t patience_ns, uint64_t *ret_bytes)
+enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
+                                       const struct spw_move_request *wish,
+                                       const struct spw_access_log_snapshot *since,
+                                       uint64_t patience_ns, uint64_t *ret_bytes)
 {
-    enum spw_err err = spw_migrate_migration_begin(mover, wish, /* foreseen */ false, since);
+    enum spw_err err = spw_migrate_migration_begin(migrator, wish, /* predicted */ false, since);
 
     *ret_bytes = 0;
     if (err == SPW_OK) {
-        err = spw_migrate_migration_finish(mover, patience_ns, ret_bytes);
-        (void)spw_migrate_migration_clear(mover);
+        err = spw_migrate_migration_finish(migrator, patience_ns, ret_bytes);
+        (void)spw_migrate_migration_release(migrator);
     }
     return err;
 }

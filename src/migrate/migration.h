@@ -1,22 +1,29 @@
-/* Moves memory between the tiers while the program runs: the two phases of a move.
+/* Live migration of granules between device and host memory while the program runs.
  *
- * First the content is copied on a stream of spillway's own while the program goes on; then the
- * gate is closed, the device comes to rest, what may have been written since is copied again, and
- * the new chunks take the place of the old ones. Every wait is bounded: what is under way may be
- * waiting for a later submission, so a move that takes too long is abandoned, and nothing has
- * changed. A move is made in one go, or begun and looked after now and then until its copies are
- * done. A second one may be begun meanwhile, so that there is something to copy while the first is
- * exchanged; they are finished in the order in which they began. Where the device must rest for the
- * exchange, the second waits with its copies until then: the fences that tell that it rests come
- * before these, and would have to wait for them otherwise.
+ * A migration has the phases of a virtual machine's live migration:
  *
- * What may have been written is told by the arguments of what was submitted, as far as these are
- * believed (validation.h). Where a first copy is likely to be of no use, none is made. Where the
- * user trusts arguments to name whatever is touched, the device need not come to rest: what was
- * named since the copies began is left where it is, and of the rest nothing is in use. Belief that
- * was earned is not enough for that: audits find what was written, not what was read.
+ *     pre-copy       the content is copied on a stream of spillway's own; the program goes on
+ *     stop           the submit barrier is quiesced (barrier.h) and the device becomes idle
+ *     and copy       content that may have been written to since is copied again
+ *     switch         the new memory is mapped in place of the old; submissions resume
  *
- * Locking: the caller lets one thread at a time move memory of a pool, and holds no pool's lock. */
+ * The time from stop to switch is the downtime (counter closed_ns). Every wait is bounded, because
+ * the device may itself wait for a submission that is held back: a migration that takes too long is
+ * abandoned, and nothing has changed.
+ *
+ * Up to SPW_MOVES migrations are in flight, so that the link has work during a switch; they finish
+ * in the order in which they began. If the device must idle for the switch, the second one delays
+ * its pre-copy until then: the fences that report an idle device would otherwise wait for its
+ * copies.
+ *
+ * The access log tells which granules may have been written to since pre-copy (dirty tracking), and
+ * write validation (validation.h) decides if a second copy can be skipped. With `trust`, the user
+ * vouches that kernels touch nothing but their arguments: then granules that were accessed since
+ * pre-copy began stay where they are, the others are switched while the device is busy, and nothing
+ * has to idle. Validation alone does not allow that, because audits detect writes and not reads.
+ *
+ * Locking: none. The caller lets one thread at a time use the migrator (the lock of struct
+ * spw_migrate), and holds no pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,73 +31,75 @@
 
 #include "common/counters.h"
 #include "pool/pool.h"
-#include "migrate/validation.h"
 #include "migrate/access_log.h"
+#include "migrate/validation.h"
 
-/* A move that is under way. */
-struct spw_flight {
-    struct spw_move *move;
-    struct spw_access_log_move watched; /* what moves, and since when */
+/* A migration in flight. */
+struct spw_migration {
+    struct spw_move *move;               /* the pool's record of it */
+    struct spw_access_log_watch watched; /* its granules, and since when accesses count */
     uint64_t bytes;
-    bool foreseen;    /* it follows the order of use */
-    bool rest;        /* the device is to rest for it in any case */
-    bool waits;       /* with its first copy, until the move before is exchanged */
-    bool copied;      /* its first copy was made */
-    bool sampled;     /* and can be compared with the second */
-    uint64_t unnamed; /* a granule of it that was written to and not named; 0: none */
+    bool predicted;            /* planned from predictions, ahead of use */
+    bool require_idle;         /* the device must idle for it, whatever the mode */
+    bool waits_for_first;      /* pre-copy is delayed until the migration before it has switched */
+    bool precopied;            /* pre-copy was made */
+    bool sampled;              /* pre-copy was hashed, for comparison with the second copy */
+    uint64_t undeclared_write; /* granule that differed in an audit; 0: none */
 };
 
-struct spw_migration {
+/* Runs the migrations of one pool. */
+struct spw_migrator {
     struct spw_pool *pool;
     struct spw_counters *counters;
     int ordinal;
     uint64_t granule_bytes;
-    uint64_t wait_ns; /* how long the gate may be closed for the device to come to rest */
-    bool overlap, verify;
-    bool trust; /* a kernel's arguments name all that it writes to */
-    bool audit; /* whether they do is found out; else, without trust, they do not */
-    struct spw_validation evidence;
-    /* Writes in a few words who is charged with the blocks of a site. */
+    uint64_t wait_ns; /* longest time that submissions are held back for the device to idle */
+    bool overlap;     /* pre-copy at all */
+    bool verify;      /* compare content hashes before and after each switch */
+    bool trust;       /* kernels touch nothing but their arguments: the user says so */
+    bool audit;       /* without trust: find out by write validation */
+    struct spw_validation validation;
+    /* Writes a short description of a call site, for messages. */
     void (*label)(uint32_t site, char *text, size_t capacity);
-    uint32_t skip; /* moves not to be tried, since the last ones were abandoned */
-    uint32_t next_skip;
-    struct spw_access_log *heat; /* who sees what moves used; NULL: nobody */
-    struct spw_flight flights[SPW_MOVES];
-    size_t first, under_way;   /* the one that began first, and how many there are */
-    bool inside;               /* the thread that finishes it has a call under way */
-    bool at_work;              /* the last one was exchanged while the device was at work */
-    struct spw_move *to_clear; /* the last one that is done but for what it held; NULL: none */
+    uint32_t skip;              /* attempts to refuse, after abandoned migrations */
+    uint32_t next_skip;         /* attempts to refuse after the next abandoned one */
+    struct spw_access_log *log; /* NULL: accesses are not recorded */
+    struct spw_migration migrations[SPW_MOVES]; /* ring of those in flight */
+    size_t first, in_flight;                    /* the oldest one, and their number */
+    bool in_submission;          /* the calling thread is inside a submission of its own */
+    bool device_busy;            /* the last switch was made while the device was busy */
+    struct spw_move *to_release; /* finished, but its old memory is not released yet; or NULL */
 };
 
-/* Moves what is wished, as far as it can be had in one go, waiting at most `patience_ns` with the
- * gate open; `since` as below. No move is under way. *ret_bytes have moved, also when an error is
- * returned: SPW_E_NO_MEMORY when there is nothing to move or nowhere to move it to, SPW_E_AGAIN
- * when the move was abandoned or is not tried now. */
-enum spw_err spw_migrate_migration_move(struct spw_migration *mover,
-                                        const struct spw_move_request *wish,
-                                        const struct spw_access_log_moment *since,
-                                        uint64_t patience_ns, uint64_t *ret_bytes);
+/* Runs a whole migration: begin, finish and release. None is in flight. Waits at most `patience_ns`
+ * before the barrier is quiesced; `since` as below. *ret_bytes is the number of bytes migrated,
+ * also on an error: SPW_E_NO_MEMORY when there is nothing to move or no memory to move it to,
+ * SPW_E_AGAIN when it was abandoned or refused after abandoned ones. */
+enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
+                                       const struct spw_move_request *wish,
+                                       const struct spw_access_log_snapshot *since,
+                                       uint64_t patience_ns, uint64_t *ret_bytes);
 
-/* Begins to move what is wished: the first half of spw_migrate_migration_move. When it succeeds, a
- * move is under way until it is finished; SPW_E_AGAIN also when SPW_MOVES are. `foreseen`: the wish
- * is what the order of use tells. `since`: the device has passed that moment and what is wished was
- * not named after it, so that the copies need not wait for anything; NULL: they wait for all that
- * was submitted so far, or, without trust, for the move that is under way. */
-enum spw_err spw_migrate_migration_begin(struct spw_migration *mover,
-                                         const struct spw_move_request *wish, bool foreseen,
-                                         const struct spw_access_log_moment *since);
+/* Begins a migration and its pre-copy. SPW_E_AGAIN when SPW_MOVES are in flight or it is refused
+ * after abandoned ones. `predicted`: it was planned ahead of use. `since`: the device has completed
+ * all work up to that snapshot, and the granules were not accessed after it, so pre-copy need not
+ * wait; NULL: pre-copy waits for all work submitted so far, or, without trust, for the migration
+ * before it. */
+enum spw_err spw_migrate_migration_begin(struct spw_migrator *migrator,
+                                         const struct spw_move_request *wish, bool predicted,
+                                         const struct spw_access_log_snapshot *since);
 
-/* The device is to rest for the move that began last. One is under way. */
-void spw_migrate_migration_rest(struct spw_migration *mover);
+/* Makes the newest migration wait for an idle device. One is in flight. */
+void spw_migrate_migration_require_idle(struct spw_migrator *migrator);
 
-/* Whether the copies of the move that began first are done. One is under way. */
-bool spw_migrate_migration_is_ready(struct spw_migration *mover);
+/* True when the pre-copy of the oldest migration is complete. One is in flight. */
+bool spw_migrate_migration_is_copied(struct spw_migrator *migrator);
 
-/* The second half, of the move that began first: waits for the copies and exchanges the memory.
- * What it took the place of is held until it is cleared, which takes calls of the driver that can
- * as well be made while the device is at work again. One is under way. */
-enum spw_err spw_migrate_migration_finish(struct spw_migration *mover, uint64_t patience_ns,
+/* Finishes the oldest migration: waits for its pre-copy, then stop-and-copy and switch. Its old
+ * memory is held until it is released, which takes driver calls that need not be part of the
+ * downtime. One is in flight. Results as of spw_migrate_migration_run. */
+enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_t patience_ns,
                                           uint64_t *ret_bytes);
 
-/* Gives back what the last move held. False when it held nothing. */
-bool spw_migrate_migration_clear(struct spw_migration *mover);
+/* Releases the old memory of the last finished migration. False when there is none. */
+bool spw_migrate_migration_release(struct spw_migrator *migrator);

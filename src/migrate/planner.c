@@ -1,12 +1,10 @@
 #include "migrate/planner.h"
 
-enum {
-    RUN = 6,    /* granules, of which fewer are a short run */
-    SOONER = 16 /* grains by which what lies in one seems to be used sooner */
-};
+#include "migrate/tuning.h"
 
-/* Whether one granule comes before another of its tier: of those on the host what is used first, of
- * those on the device what is dear last. */
+/* The order of the two queues. On the host: the granule that is used first comes first. On the
+ * device: the best victim comes first, of low priority, used late, or, unpredicted, unused for
+ * long. */
 static bool is_before(const struct spw_planner_granule *left,
                       const struct spw_planner_granule *right)
 {
@@ -27,10 +25,11 @@ static bool is_before(const struct spw_planner_granule *left,
 
 /* ---- the granules of a tier, in that order ---- */
 
-/* A heap, and behind it those that were taken from it: of tens of thousands, few are. */
+/* A binary heap, followed by the granules taken from it. Only a few of many thousands are taken, so
+ * sorting all of them would waste time. */
 struct queue {
     struct spw_planner_granule *granules;
-    size_t count; /* in the heap */
+    size_t count; /* in the heap; those taken follow */
     size_t taken;
 };
 
@@ -66,7 +65,7 @@ static struct queue make_queue(struct spw_planner_granule *granules, size_t coun
     return queue;
 }
 
-/* The first; the queue is not empty. */
+/* Takes the first granule of a queue that is not empty. */
 static struct spw_planner_granule *take(struct queue *queue)
 {
     struct spw_planner_granule *last = &queue->granules[--queue->count];
@@ -77,7 +76,7 @@ static struct spw_planner_granule *take(struct queue *queue)
     return last;
 }
 
-/* Brings those on the host to the front. Returns how many there are. */
+/* Moves the granules on the host to the front. Returns their number. */
 static size_t part(struct spw_planner_granule *granules, size_t count)
 {
     size_t hosts = 0;
@@ -93,17 +92,18 @@ static size_t part(struct spw_planner_granule *granules, size_t count)
 /* ---- the walk ---- */
 
 struct walk {
-    const struct spw_planner_question *question;
-    uint32_t settle_at; /* when the first is freed of what was chosen */
+    const struct spw_planner_input *input;
+    uint32_t undo_at; /* when the first chosen granule is freed */
     struct queue hosts, victims;
     size_t need;
     size_t in, out;
-    int64_t room;   /* at the time of the need */
-    int64_t lowest; /* of the room from now until then: what is fetched now takes of that */
+    int64_t room;   /* free room at the time of the need */
+    int64_t lowest; /* minimum of the room until then; a granule fetched now takes room all that
+                     * time */
     struct spw_planner_move *moves;
 };
 
-/* Notes that a granule is to move. */
+/* Adds a granule to the plan. */
 static void choose(struct walk *walk, struct spw_planner_granule *granule)
 {
     walk->moves[walk->in + walk->out] =
@@ -111,41 +111,41 @@ static void choose(struct walk *walk, struct spw_planner_granule *granule)
     walk->out += !granule->host;
     walk->in += granule->host;
     granule->moves = true;
-    if (granule->end < walk->settle_at) {
-        walk->settle_at = granule->end;
+    if (granule->end < walk->undo_at) {
+        walk->undo_at = granule->end;
     }
 }
 
-/* Takes back what freed granules gave or took, for the frees are counted as if nothing had moved.
- */
-static void settle(struct walk *walk, const struct queue *queue, uint32_t at)
+/* The input counts frees as if nothing had moved. When a chosen granule is freed, corrects the room
+ * for its having moved. */
+static void undo_freed(struct walk *walk, const struct queue *queue, uint32_t at)
 {
     for (size_t i = queue->count; i < queue->count + queue->taken; i++) {
         struct spw_planner_granule *granule = &queue->granules[i];
-        int64_t bytes = (int64_t)walk->question->granule_bytes;
+        int64_t bytes = (int64_t)walk->input->granule_bytes;
 
         if (granule->moves && granule->end <= at) {
             walk->room += granule->host ? bytes : -bytes;
             granule->moves = false;
-        } else if (granule->moves && granule->end < walk->settle_at) {
-            walk->settle_at = granule->end;
+        } else if (granule->moves && granule->end < walk->undo_at) {
+            walk->undo_at = granule->end;
         }
     }
 }
 
-static void settle_until(struct walk *walk, uint32_t at)
+static void undo_freed_until(struct walk *walk, uint32_t at)
 {
-    if (walk->settle_at <= at) {
-        walk->settle_at = UINT32_MAX;
-        settle(walk, &walk->hosts, at);
-        settle(walk, &walk->victims, at);
+    if (walk->undo_at <= at) {
+        walk->undo_at = UINT32_MAX;
+        undo_freed(walk, &walk->hosts, at);
+        undo_freed(walk, &walk->victims, at);
     }
 }
 
-/* Makes room for a need at `at` by sending granules to the host. False when none may go. */
+/* Evicts granules until a need at `at` fits. False when no further victim is allowed. */
 static bool make_room(struct walk *walk, uint32_t at)
 {
-    const struct spw_planner_question *question = walk->question;
+    const struct spw_planner_input *input = walk->input;
 
     if (walk->room < walk->lowest) {
         walk->lowest = walk->room;
@@ -153,49 +153,49 @@ static bool make_room(struct walk *walk, uint32_t at)
     while (walk->lowest < 0) {
         struct spw_planner_granule *victim;
 
-        if (walk->victims.count == 0 || walk->out >= question->most) {
+        if (walk->victims.count == 0 || walk->out >= input->most) {
             return false;
         }
         victim = take(&walk->victims);
-        if (victim->age < question->least_age || victim->end <= at) {
+        if (victim->age < input->least_age || victim->end <= at) {
             continue;
         }
-        if (victim->next <= at || victim->next - at < question->later) {
+        if (victim->next <= at || victim->next - at < input->least_gap) {
             return false;
         }
         choose(walk, victim);
-        walk->room += (int64_t)question->granule_bytes;
-        walk->lowest += (int64_t)question->granule_bytes;
+        walk->room += (int64_t)input->granule_bytes;
+        walk->lowest += (int64_t)input->granule_bytes;
     }
     return true;
 }
 
-/* When the next granule is to be fetched; UINT32_MAX: none is. */
+/* Time at which the next granule on the host is used; UINT32_MAX: none is left to fetch. */
 static uint32_t next_fetch(const struct walk *walk)
 {
-    return walk->question->fetch && walk->hosts.count > 0 && walk->in < walk->question->most
+    return walk->input->fetch && walk->hosts.count > 0 && walk->in < walk->input->most
                ? walk->hosts.granules[0].next
                : UINT32_MAX;
 }
 
 static bool take_need(struct walk *walk, uint32_t *ret_at)
 {
-    const struct spw_planner_need *need = &walk->question->needs[walk->need++];
+    const struct spw_planner_need *need = &walk->input->needs[walk->need++];
 
     walk->room -= need->bytes;
     *ret_at = need->at;
-    settle_until(walk, need->at);
+    undo_freed_until(walk, need->at);
     return make_room(walk, need->at);
 }
 
 static bool take_host(struct walk *walk, uint32_t *ret_at)
 {
-    const struct spw_planner_question *question = walk->question;
+    const struct spw_planner_input *input = walk->input;
     struct spw_planner_granule *host = take(&walk->hosts);
 
-    settle_until(walk, host->next);
-    walk->room -= (int64_t)question->granule_bytes;
-    walk->lowest -= (int64_t)question->granule_bytes;
+    undo_freed_until(walk, host->next);
+    walk->room -= (int64_t)input->granule_bytes;
+    walk->lowest -= (int64_t)input->granule_bytes;
     *ret_at = host->next;
     if (!make_room(walk, host->next)) {
         return false;
@@ -204,31 +204,31 @@ static bool take_host(struct walk *walk, uint32_t *ret_at)
     return true;
 }
 
-/* Takes the next need in time: a new block, a free, or a granule to fetch. False at the end. */
+/* Handles the next need in time: an allocation, a free, or a granule to fetch. False at the end. */
 static bool take_next(struct walk *walk, uint32_t *ret_at)
 {
-    const struct spw_planner_question *question = walk->question;
+    const struct spw_planner_input *input = walk->input;
     uint32_t fetch = next_fetch(walk);
 
-    if (walk->need < question->need_count && question->needs[walk->need].at <= fetch) {
+    if (walk->need < input->need_count && input->needs[walk->need].at <= fetch) {
         return take_need(walk, ret_at);
     }
     return fetch != UINT32_MAX && take_host(walk, ret_at);
 }
 
-static void rank(const struct spw_planner_question *question)
+static void rank(const struct spw_planner_input *input)
 {
-    for (size_t i = 0; i < question->granule_count; i++) {
-        struct spw_planner_granule *granule = &question->granules[i];
+    for (size_t i = 0; i < input->granule_count; i++) {
+        struct spw_planner_granule *granule = &input->granules[i];
 
         granule->moves = false;
-        granule->rank = granule->next == UINT32_MAX || question->grain == 0
+        granule->rank = granule->next == UINT32_MAX || input->grain_events == 0
                             ? granule->next
-                            : granule->next / question->grain;
+                            : granule->next / input->grain_events;
     }
 }
 
-/* Whether a granule is exchanged together with the one before it in the list. */
+/* True when a granule migrates in one run with the one before it in the list. */
 static bool continues(const struct spw_planner_granule *granule)
 {
     const struct spw_planner_granule *before = granule - 1;
@@ -238,41 +238,43 @@ static bool continues(const struct spw_planner_granule *granule)
     return granule->index == before->index + 1 && granule->host == before->host && apart <= 1;
 }
 
-/* Each run of neighbours that goes takes calls of its own, for as long as it takes to copy some
- * granules more: what lies in short ones goes as if it were used sooner. */
-static void prefer_runs(const struct spw_planner_question *question)
+/* Each run of neighbouring granules costs driver calls of its own, as long as copying several
+ * granules. So granules in short runs rank as used sooner, and are evicted later. */
+static void keep_short_runs(const struct spw_planner_input *input)
 {
-    for (size_t i = 0, end; i < question->granule_count; i = end) {
-        struct spw_planner_granule *granules = question->granules;
+    for (size_t i = 0, end; i < input->granule_count; i = end) {
+        struct spw_planner_granule *granules = input->granules;
 
-        for (end = i + 1; end < question->granule_count && continues(&granules[end]); end++) {
+        for (end = i + 1; end < input->granule_count && continues(&granules[end]); end++) {
         }
-        for (size_t k = i; k < end && end - i < RUN; k++) {
+        for (size_t k = i; k < end && end - i < SPW_TUNE_SHORT_RUN; k++) {
             if (!granules[k].host && granules[k].rank != UINT32_MAX) {
-                granules[k].rank -= granules[k].rank < SOONER ? granules[k].rank : SOONER;
+                granules[k].rank -= granules[k].rank < SPW_TUNE_SHORT_RUN_BONUS
+                                        ? granules[k].rank
+                                        : SPW_TUNE_SHORT_RUN_BONUS;
             }
         }
     }
 }
 
-size_t spw_migrate_planner_answer(const struct spw_planner_question *question,
-                                  struct spw_planner_move *ret_moves, uint32_t *ret_at)
+size_t spw_migrate_planner_run(const struct spw_planner_input *input,
+                               struct spw_planner_move *ret_moves, uint32_t *ret_at)
 {
-    struct walk walk = {.question = question,
-                        .settle_at = UINT32_MAX,
-                        .room = question->room_bytes,
-                        .lowest = question->room_bytes,
+    struct walk walk = {.input = input,
+                        .undo_at = UINT32_MAX,
+                        .room = input->room_bytes,
+                        .lowest = input->room_bytes,
                         .moves = ret_moves};
     uint32_t at = 0;
     size_t hosts;
 
-    rank(question);
-    if (question->grain > 0) {
-        prefer_runs(question);
+    rank(input);
+    if (input->grain_events > 0) {
+        keep_short_runs(input);
     }
-    hosts = part(question->granules, question->granule_count);
-    walk.hosts = make_queue(question->granules, hosts);
-    walk.victims = make_queue(question->granules + hosts, question->granule_count - hosts);
+    hosts = part(input->granules, input->granule_count);
+    walk.hosts = make_queue(input->granules, hosts);
+    walk.victims = make_queue(input->granules + hosts, input->granule_count - hosts);
     *ret_at = UINT32_MAX;
     for (;;) {
         size_t before = walk.in + walk.out;

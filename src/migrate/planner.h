@@ -1,10 +1,16 @@
-/* The plan: which granules should change places, when it is known, or guessed, what is used next.
+/* Plans which granules to swap between device and host, given their predicted next uses.
  *
- * Walks through what will need room on the device, nearest first: granules on the host that are
- * used, and new blocks; frees give room. Whatever finds no room takes the place of the granule that
- * is used last of all, as long as that is later than the need itself: to fetch at once whatever is
- * needed next, for what is needed last, keeps the link busy, and never fetches what would be thrown
- * out before it is used. What is freed before the need gives its room in any case, and need not go.
+ * The planner walks through everything that will need room on the device, in order of time:
+ * granules on the host that will be used, and blocks that will be allocated. Predicted frees give
+ * room. A need that finds no room evicts the granule whose next use is farthest away (Belady's
+ * rule), if that use is later than the need itself. So the link stays busy with what is needed
+ * next, and nothing is fetched that would be evicted again before its use. A granule that is freed
+ * before the need gives its room without moving.
+ *
+ * Example: a device of two granules holds A (next use in 90 events) and B (in 10); C is on the host
+ * and is used in 20. The plan is: A to the host, C to the device. If A were used in 15, there would
+ * be no plan, because fetching C would only replace one missing granule by another.
+ *
  * Pure; no locking. */
 #pragma once
 
@@ -13,35 +19,36 @@
 #include <stdint.h>
 
 struct spw_planner_granule {
-    uint32_t index; /* the caller's */
-    uint32_t next;  /* events until it is used; UINT32_MAX: not known to be */
-    uint32_t end;   /* events until it is freed; UINT32_MAX: not known to be */
-    uint32_t rank;  /* `next` in steps of `grain`, or sooner: set by the answer */
-    uint32_t age;   /* events since it was used */
+    uint32_t index; /* the caller's number of it; granules are neighbours if these are */
+    uint32_t next;  /* events until its next use; UINT32_MAX: none is predicted */
+    uint32_t end;   /* events until it is freed; UINT32_MAX: not predicted */
+    uint32_t rank;  /* eviction order, set by the planner: `next` in units of grain_events */
+    uint32_t age;   /* events since its last use */
     int32_t priority;
     bool host;
-    bool moves; /* it was chosen: set by the answer */
+    bool moves; /* chosen; set by the planner */
 };
 
-/* A change of the room on the device that is to come. */
+/* A predicted change of the free room on the device. */
 struct spw_planner_need {
     uint32_t at;   /* events from now */
-    int64_t bytes; /* negative: given back by what is on the device now */
+    int64_t bytes; /* negative for a free of memory that is on the device now */
 };
 
-struct spw_planner_question {
-    struct spw_planner_granule *granules; /* in order of index; the answer changes it */
+struct spw_planner_input {
+    struct spw_planner_granule *granules; /* sorted by index; the planner reorders them */
     size_t granule_count;
-    const struct spw_planner_need *needs; /* nearest first */
+    const struct spw_planner_need *needs; /* sorted by time */
     size_t need_count;
     int64_t room_bytes; /* free on the device now */
     uint64_t granule_bytes;
-    size_t most;        /* granules to move either way */
-    bool fetch;         /* also to the device */
-    uint32_t later;     /* a granule goes for a need only if it is used so many events after it */
-    uint32_t grain;     /* what is used within so many events is as good: in order of address, and
-                         * what would go alone later than what goes with its neighbours; 0: no */
-    uint32_t least_age; /* and if it was not used in so many */
+    size_t most;        /* granules to move at most, in each direction */
+    bool fetch;         /* also plan moves to the device */
+    uint32_t least_gap; /* a victim must be used so many events after the need */
+    uint32_t least_age; /* a victim must not have been used in the last so many events */
+    /* Next uses within so many events count as equal: among equals, neighbouring granules are
+     * evicted together, since a run of neighbours is remapped by one call. 0: no grouping. */
+    uint32_t grain_events;
 };
 
 struct spw_planner_move {
@@ -49,7 +56,7 @@ struct spw_planner_move {
     bool to_host;
 };
 
-/* Fills in at most twice `most` moves, the most important ones first. *ret_at: when the first of
- * what they serve is needed. */
-size_t spw_migrate_planner_answer(const struct spw_planner_question *question,
-                                  struct spw_planner_move *ret_moves, uint32_t *ret_at);
+/* Writes at most 2 * most moves to ret_moves, the most urgent first, and returns their number.
+ * *ret_at: events until the first need that they serve; UINT32_MAX when there is none. */
+size_t spw_migrate_planner_run(const struct spw_planner_input *input,
+                               struct spw_planner_move *ret_moves, uint32_t *ret_at);

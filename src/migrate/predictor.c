@@ -3,492 +3,625 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    GRAM = 8,                /* events whose tokens together say where to look */
-    END_BITS = 16,           /* of the table of such places */
-    LEAST_EQUAL = 24,        /* events that must be equal before a place is followed */
-    MOST_EQUAL = 1 << 15,    /* compared at most */
-    MOST_PLACES = 512,       /* looked at in one search */
-    MOST_COMPARED = 1 << 17, /* events, in one search, also for a step */
-    MOST_SKIPPED = 32,       /* expected events that may be missing at once */
-    MOST_STRIKES = 48,       /* differences, less what was as expected since */
-    SEARCH_EVERY = 32,       /* events, while lost */
-    NEAR_SHARE = 8,          /* part of a period by which another one may differ and be the same */
-    MORE_PERIODS = 16,       /* as many times as long, another one may be of the same order, ... */
-    FEW_PERIODS = 4,         /* ... and of as many it may be one */
-    UNLIKE_SHARE = 32, /* part of a step's events that may use other blocks than those before */
-    MISSING_SHARE = 4, /* part of a step that need not have come twice yet */
-    MOST_PERIODS = 8,  /* of events compared to find how long a step is, at most */
-    MEASURE_SHARE = 4, /* part of a period after which it is looked again how long a step is */
-    REACH = 4          /* periods ahead that are foreseen, if so much is known */
-};
+#include "migrate/tuning.h"
 
 static const uint64_t odd = 0x9e3779b97f4a7c15u;
 
-bool spw_migrate_predictor_init(struct spw_predictor *order)
+bool spw_migrate_predictor_init(struct spw_predictor *predictor)
 {
-    memset(order, 0, sizeof(*order));
-    order->events = calloc(SPW_PREDICTOR_EVENTS, sizeof(*order->events));
-    order->ends = calloc((size_t)1 << END_BITS, sizeof(*order->ends));
-    order->blocks = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*order->blocks));
-    order->unused = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*order->unused));
-    order->block_count = 1;
-    if (order->events == NULL || order->ends == NULL || order->blocks == NULL ||
-        order->unused == NULL) {
-        spw_migrate_predictor_fini(order);
+    memset(predictor, 0, sizeof(*predictor));
+    predictor->events = calloc(SPW_PREDICTOR_EVENTS, sizeof(*predictor->events));
+    predictor->ngrams = calloc((size_t)1 << SPW_TUNE_NGRAM_BITS, sizeof(*predictor->ngrams));
+    predictor->blocks = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*predictor->blocks));
+    predictor->unused = calloc(SPW_PREDICTOR_BLOCKS, sizeof(*predictor->unused));
+    predictor->block_count = 1;
+    if (predictor->events == NULL || predictor->ngrams == NULL || predictor->blocks == NULL ||
+        predictor->unused == NULL) {
+        spw_migrate_predictor_fini(predictor);
         return false;
     }
     return true;
 }
 
-void spw_migrate_predictor_fini(struct spw_predictor *order)
+void spw_migrate_predictor_fini(struct spw_predictor *predictor)
 {
-    free(order->events);
-    free(order->ends);
-    free(order->blocks);
-    free(order->unused);
-    memset(order, 0, sizeof(*order));
+    free(predictor->events);
+    free(predictor->ngrams);
+    free(predictor->blocks);
+    free(predictor->unused);
+    memset(predictor, 0, sizeof(*predictor));
 }
 
-static struct spw_predictor_event *event_at(const struct spw_predictor *order, uint64_t number)
+static struct spw_predictor_event *event_at(const struct spw_predictor *predictor, uint64_t number)
 {
-    return &order->events[number % SPW_PREDICTOR_EVENTS];
+    return &predictor->events[number % SPW_PREDICTOR_EVENTS];
 }
 
-/* Whether an event is still in the ring, with one to spare for the next. */
-static bool is_kept(const struct spw_predictor *order, uint64_t number)
+/* True while the event is in the ring. One slot is spared for the next event. */
+static bool is_kept(const struct spw_predictor *predictor, uint64_t number)
 {
-    return order->count - number < SPW_PREDICTOR_EVENTS - 1;
+    return predictor->count - number < SPW_PREDICTOR_EVENTS - 1;
 }
 
 /* ---- following ---- */
 
-/* How far back the past is that is followed; 0: none is. */
-static uint64_t distance_of(const struct spw_predictor *order)
+/* The period that is followed: events from the cursor to now. 0: none. */
+static uint64_t repeat_distance(const struct spw_predictor *predictor)
 {
-    return order->following ? order->count - order->cursor : 0;
+    return predictor->following ? predictor->count - predictor->cursor : 0;
 }
 
-/* The block of the event before, whose place `block` has taken. */
-static void inherit(struct spw_predictor *order, uint32_t before, uint32_t block)
+/* Makes `block` the successor of the block `before` of the previous repetition. */
+static void link_blocks(struct spw_predictor *predictor, uint32_t before, uint32_t block)
 {
     if (before != block) {
-        order->blocks[before].heir = block;
-        order->blocks[block].twin = before;
+        predictor->blocks[before].successor = block;
+        predictor->blocks[block].predecessor = before;
     }
 }
 
-static uint32_t heir_of(const struct spw_predictor *order, uint32_t block)
+static uint32_t successor_of(const struct spw_predictor *predictor, uint32_t block)
 {
-    uint32_t heir = order->blocks[block].heir;
+    uint32_t successor = predictor->blocks[block].successor;
 
-    return heir != 0 && order->blocks[heir].twin == block ? heir : 0;
+    return successor != 0 && predictor->blocks[successor].predecessor == block ? successor : 0;
 }
 
-/* How many events before `number` are as the ones before the next, `most` at most. */
-static uint64_t count_equal(const struct spw_predictor *order, uint64_t number, uint64_t most)
+/* Number of events before `number` that match the newest events one by one, at most `most`. */
+static uint64_t match_length(const struct spw_predictor *predictor, uint64_t number, uint64_t most)
 {
-    uint64_t equal = 0;
+    uint64_t matched = 0;
 
-    while (equal < most && number > equal && is_kept(order, number - equal - 1) &&
-           event_at(order, number - equal - 1)->token ==
-               event_at(order, order->count - equal - 1)->token) {
-        equal++;
+    while (matched < most && number > matched && is_kept(predictor, number - matched - 1) &&
+           event_at(predictor, number - matched - 1)->token ==
+               event_at(predictor, predictor->count - matched - 1)->token) {
+        matched++;
     }
-    return equal;
+    return matched;
 }
 
-/* Whether two like events are of two blocks that are both there. */
-static bool is_unlike(const struct spw_predictor *order, const struct spw_predictor_event *then,
-                      const struct spw_predictor_event *now)
+/* True when two events of one token use different blocks although the older block is still live. In
+ * two training steps they would use the same one (a weight), in two layers they do not. */
+static bool uses_other_block(const struct spw_predictor *predictor,
+                             const struct spw_predictor_event *then,
+                             const struct spw_predictor_event *now)
 {
-    return then->block != now->block && order->blocks[then->block].live;
+    return then->block != now->block && predictor->blocks[then->block].live;
 }
 
-/* How many of the last events are as those a step before, and of the same blocks but for a few. */
-static uint64_t count_repeated(const struct spw_predictor *order, uint64_t step)
+/* Number of the newest events that match those one step earlier and, but for a few, use the same
+ * blocks. */
+static uint64_t count_repeated(const struct spw_predictor *predictor, uint64_t step)
 {
-    uint64_t unlike = 0;
+    uint64_t others = 0;
 
     for (uint64_t i = 1; i <= step; i++) {
-        uint64_t number = order->count - i;
-        const struct spw_predictor_event *now = event_at(order, number), *then;
+        uint64_t number = predictor->count - i;
+        const struct spw_predictor_event *now = event_at(predictor, number), *then;
 
-        if (number < step || !is_kept(order, number - step)) {
+        if (number < step || !is_kept(predictor, number - step)) {
             return i - 1;
         }
-        then = event_at(order, number - step);
-        unlike += is_unlike(order, then, now);
-        if (then->token != now->token || unlike > step / UNLIKE_SHARE) {
+        then = event_at(predictor, number - step);
+        others += uses_other_block(predictor, then, now);
+        if (then->token != now->token || others > step / SPW_TUNE_OTHER_BLOCKS_SHARE) {
             return i - 1;
         }
     }
     return step;
 }
 
-/* The size of the blocks that the last events were of and that are there. */
-static uint64_t sum_bytes(struct spw_predictor *order, uint64_t events)
+/* Bytes of the live blocks that the newest events name, each block counted once. */
+static uint64_t sum_bytes(struct spw_predictor *predictor, uint64_t events)
 {
     uint64_t bytes = 0;
 
-    order->sum++;
+    predictor->sum++;
     for (uint64_t i = 1; i <= events; i++) {
-        struct spw_predictor_block *b = &order->blocks[event_at(order, order->count - i)->block];
+        struct spw_predictor_block *b =
+            &predictor->blocks[event_at(predictor, predictor->count - i)->block];
 
-        bytes += b->live && b->summed != order->sum ? b->bytes : 0;
-        b->summed = order->sum;
+        bytes += b->live && b->sum_pass != predictor->sum ? b->bytes : 0;
+        b->sum_pass = predictor->sum;
     }
     return bytes;
 }
 
-/* A place in the past that is like the present. */
-struct place {
-    uint64_t number; /* the event after it */
-    uint64_t equal;  /* events before it that are as those before the next */
+/* An earlier point of the history that looks like the present. */
+struct candidate {
+    uint64_t number;  /* of the event that came next then */
+    uint64_t matched; /* length of the match with the present */
 };
 
-/* Goes on to the next place further back. False when there is none. */
-static bool go_back(const struct spw_predictor *order, struct place *place)
+/* Goes to the next older candidate of the same n-gram. False when there is none. */
+static bool previous_candidate(const struct spw_predictor *predictor, struct candidate *candidate)
 {
-    uint32_t before = event_at(order, place->number - 1)->before;
+    uint32_t before = event_at(predictor, candidate->number - 1)->back;
 
-    if (before == 0 || before >= place->number || !is_kept(order, place->number - 1 - before)) {
+    if (before == 0 || before >= candidate->number ||
+        !is_kept(predictor, candidate->number - 1 - before)) {
         return false;
     }
-    place->number -= before;
+    candidate->number -= before;
     return true;
 }
 
-/* The place in the past that the present is most like. */
-static struct place find_likest(const struct spw_predictor *order)
+/* The candidate with the longest match, of those up to event number `newest`. */
+static struct candidate find_best_match(const struct spw_predictor *predictor, uint64_t newest)
 {
-    struct place place = {.number = order->count}, likest = {0};
+    struct candidate candidate = {.number = predictor->count}, best = {0};
     uint64_t compared = 0;
 
-    for (int i = 0; i < MOST_PLACES && compared < MOST_COMPARED && go_back(order, &place); i++) {
-        place.equal = count_equal(order, place.number, MOST_EQUAL);
-        compared += place.equal;
-        if (place.equal > likest.equal) {
-            likest = place;
+    for (int i = 0; i < SPW_TUNE_MAX_CANDIDATES && compared < SPW_TUNE_MAX_COMPARED &&
+                    previous_candidate(predictor, &candidate);
+         i++) {
+        if (candidate.number > newest) {
+            continue;
+        }
+        candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
+        compared += candidate.matched;
+        if (candidate.matched > best.matched) {
+            best = candidate;
         }
     }
-    return likest;
+    return best;
 }
 
-/* What comes next is expected to be as it was there; so many events before are as the last ones. */
-static void go_to(struct spw_predictor *order, uint64_t number, uint64_t equal)
+/* Sets the cursor to `number`. The `matched` events before it correspond to the newest ones, so
+ * their blocks are linked. */
+static void follow_from(struct spw_predictor *predictor, uint64_t number, uint64_t matched)
 {
-    order->cursor = number;
-    order->following = true;
-    order->strikes = 0;
-    for (uint64_t i = 1; i <= equal; i++) {
-        const struct spw_predictor_event *then = event_at(order, order->cursor - i);
+    predictor->cursor = number;
+    predictor->following = true;
+    predictor->mispredict_score = 0;
+    for (uint64_t i = 1; i <= matched; i++) {
+        const struct spw_predictor_event *then = event_at(predictor, predictor->cursor - i);
 
         if (then->kind == SPW_PREDICTOR_ALLOC) {
-            inherit(order, then->block, event_at(order, order->count - i)->block);
+            link_blocks(predictor, then->block, event_at(predictor, predictor->count - i)->block);
         }
     }
 }
 
-/* The length of the last step, if it follows a step and both are in what lies between the past that
- * is followed and now; else 0. The work is in proportion to the period, for it is done in each. */
-static uint64_t find_step(struct spw_predictor *order)
+/* ---- steps that the program marks ---- */
+
+/* The event number at which the marked step `back` steps ago began; 0 is the present one. */
+static uint64_t mark_at(const struct spw_predictor *predictor, uint64_t back)
 {
-    struct place place = {.number = order->count};
-    uint64_t most = MOST_PERIODS * spw_migrate_predictor_period(order), compared = 0;
+    return predictor->marks[(predictor->mark_count - 1 - back) % SPW_PREDICTOR_MARKS];
+}
 
-    most = most < MOST_COMPARED ? most : MOST_COMPARED;
-    while (compared < most && go_back(order, &place)) {
-        uint64_t step = order->count - place.number, repeated;
+/* Number of marked steps before the present one that can be followed. None when the present one is
+ * far longer than the last: the program has stopped marking, and steps are detected again. */
+static uint64_t marked_steps(const struct spw_predictor *predictor)
+{
+    uint64_t most =
+        predictor->mark_count < SPW_PREDICTOR_MARKS ? predictor->mark_count : SPW_PREDICTOR_MARKS;
 
-        if (step > distance_of(order)) {
+    if (most < 2 ||
+        predictor->count - mark_at(predictor, 0) >
+            SPW_TUNE_MARK_STALE_STEPS * (mark_at(predictor, 0) - mark_at(predictor, 1))) {
+        return 0;
+    }
+    return most - 1;
+}
+
+/* The length of the marked step that contains the cursor; 0: it is in none. At the end of a step
+ * the cursor may be in the present one already, which is not complete: the length of the last
+ * counts. */
+static uint64_t marked_period(const struct spw_predictor *predictor)
+{
+    for (uint64_t back = 1; back <= marked_steps(predictor); back++) {
+        if (predictor->cursor >= mark_at(predictor, back)) {
+            return mark_at(predictor, back - 1) - mark_at(predictor, back);
+        }
+    }
+    return 0;
+}
+
+/* The earlier marked step that was equal up to the same place, and of several the one before which
+ * the history matches for longest. matched 0: none. */
+static struct candidate find_marked_step(const struct spw_predictor *predictor)
+{
+    uint64_t offset = predictor->count - mark_at(predictor, 0), compared = 0;
+    struct candidate best = {0};
+
+    for (uint64_t back = 1; back <= marked_steps(predictor) && compared < SPW_TUNE_MAX_COMPARED;
+         back++) {
+        struct candidate candidate = {.number = mark_at(predictor, back) + offset};
+
+        if (candidate.number >= mark_at(predictor, back - 1) ||
+            !is_kept(predictor, candidate.number)) {
+            continue;
+        }
+        candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
+        compared += candidate.matched;
+        if (candidate.matched >= offset && candidate.matched > best.matched) {
+            best = candidate;
+        }
+    }
+    return best;
+}
+
+/* Goes to the step that the history before this mark resembles most, or else to the last one. */
+void spw_migrate_predictor_mark_step(struct spw_predictor *predictor)
+{
+    struct candidate candidate;
+
+    if (predictor->mark_count > 0 && mark_at(predictor, 0) == predictor->count) {
+        return;
+    }
+    predictor->marks[predictor->mark_count++ % SPW_PREDICTOR_MARKS] = predictor->count;
+    candidate = find_marked_step(predictor);
+    if (candidate.matched == 0 && marked_steps(predictor) > 0 &&
+        is_kept(predictor, mark_at(predictor, 1))) {
+        candidate.number = mark_at(predictor, 1);
+    }
+    if (candidate.number > 0 || candidate.matched > 0) {
+        follow_from(predictor, candidate.number, candidate.matched);
+        predictor->confirmed = true;
+    }
+}
+
+/* ---- steps that are detected ---- */
+
+/* Finds the length of the last step: a repetition within the period, whose two newest instances
+ * match, use the same blocks, and most of the live memory. 0: none. The work is bounded by a few
+ * periods, because it is repeated in each. */
+static uint64_t find_step(struct spw_predictor *predictor)
+{
+    struct candidate candidate = {.number = predictor->count};
+    uint64_t most = SPW_TUNE_STEP_SEARCH_PERIODS * spw_migrate_predictor_period(predictor),
+             compared = 0;
+
+    most = most < SPW_TUNE_MAX_COMPARED ? most : SPW_TUNE_MAX_COMPARED;
+    while (compared < most && previous_candidate(predictor, &candidate)) {
+        uint64_t step = predictor->count - candidate.number, repeated;
+
+        if (step > repeat_distance(predictor)) {
             return 0;
         }
-        repeated = step >= LEAST_EQUAL ? count_repeated(order, step) : 0;
-        compared += GRAM + repeated;
-        if (repeated > 0 && repeated >= step - step / MISSING_SHARE &&
-            sum_bytes(order, step) >= order->live_bytes / 2) {
+        repeated = step >= SPW_TUNE_MIN_MATCH ? count_repeated(predictor, step) : 0;
+        compared += SPW_TUNE_NGRAM_EVENTS + repeated;
+        if (repeated > 0 && repeated >= step - step / SPW_TUNE_STEP_MISSING_SHARE &&
+            sum_bytes(predictor, step) >= predictor->live_bytes / 2) {
             return step;
         }
     }
     return 0;
 }
 
-/* Whether what lies between the past that is followed and now came twice. While all is as expected
- * that stays so. */
-static bool came_twice(struct spw_predictor *order)
+/* True when the events of the whole period have occurred twice in a row. It stays true until the
+ * next resync. */
+static bool is_confirmed(struct spw_predictor *predictor)
 {
-    uint64_t distance = distance_of(order);
+    uint64_t distance = repeat_distance(predictor);
 
-    order->twice = order->twice || count_equal(order, order->cursor, distance) == distance;
-    return order->twice;
+    predictor->confirmed =
+        predictor->confirmed || match_length(predictor, predictor->cursor, distance) == distance;
+    return predictor->confirmed;
 }
 
-/* Looks how long a step is, and follows the last one rather than a past that has not come twice.
- * All the steps between two evaluations are a step too, but not the one that is meant. */
-static void measure(struct spw_predictor *order)
+/* Measures the step. A period that has not occurred twice yet is given up for the last step: for
+ * example after the first evaluation, where the longest match would lead back to before it. */
+static void measure_step(struct spw_predictor *predictor)
 {
-    uint64_t step = find_step(order), period;
+    uint64_t step = marked_steps(predictor) > 0 ? 0 : find_step(predictor), period;
 
-    if (step > 0 && step <= spw_migrate_predictor_period(order)) {
-        order->step = step;
-        order->step_seen = order->count;
+    if (step > 0 && step <= spw_migrate_predictor_period(predictor)) {
+        predictor->step = step;
+        predictor->step_seen = predictor->count;
     }
-    if (step > 0 && step < distance_of(order) && !came_twice(order)) {
-        go_to(order, order->count - step, count_equal(order, order->count - step, step));
+    if (step > 0 && step < repeat_distance(predictor) && !is_confirmed(predictor)) {
+        follow_from(predictor, predictor->count - step,
+                    match_length(predictor, predictor->count - step, step));
     }
-    period = spw_migrate_predictor_period(order) / MEASURE_SHARE;
-    order->measure_at = order->count + (period > SEARCH_EVERY ? period : SEARCH_EVERY);
+    period = spw_migrate_predictor_period(predictor) / SPW_TUNE_STEP_MEASURE_SHARE;
+    predictor->measure_at =
+        predictor->count + (period > SPW_TUNE_RESYNC_INTERVAL ? period : SPW_TUNE_RESYNC_INTERVAL);
 }
 
-/* Looks for a place in the past to follow. Stays where it is when there is none. */
-static void search(struct spw_predictor *order)
+/* Looks for a new place for the cursor after a misprediction. Without one the cursor stays. */
+static void resync(struct spw_predictor *predictor)
 {
-    struct place place = find_likest(order);
+    struct candidate candidate = {0};
+    uint64_t newest = predictor->count;
 
-    order->wait = SEARCH_EVERY;
-    order->twice = false;
-    if (place.equal >= LEAST_EQUAL) {
-        go_to(order, place.number, place.equal);
-        measure(order);
+    predictor->search_wait = SPW_TUNE_RESYNC_INTERVAL;
+    predictor->confirmed = false;
+    if (marked_steps(predictor) > 0) {
+        newest = mark_at(predictor, 0);
+        candidate = find_marked_step(predictor);
+        if (candidate.matched > 0) {
+            follow_from(predictor, candidate.number, candidate.matched);
+            return;
+        }
+    }
+    candidate = find_best_match(predictor, newest);
+    if (candidate.matched >= SPW_TUNE_MIN_MATCH) {
+        follow_from(predictor, candidate.number, candidate.matched);
+        measure_step(predictor);
     }
 }
 
-/* Compares the event with what is expected, and goes on from there. False when it was not that. */
-static bool follow(struct spw_predictor *order, const struct spw_predictor_event *event)
+/* True when an event plays the role of a past one: it has the same token, or, in a marked step, it
+ * concerns the block that corresponds to the one then. An allocation of another size by the same
+ * call site corresponds to the one that is expected just now: dynamic shapes change sizes only. */
+static bool is_same_role(const struct spw_predictor *predictor,
+                         const struct spw_predictor_event *then,
+                         const struct spw_predictor_event *now, bool is_next)
 {
-    for (uint64_t skipped = 0; skipped <= MOST_SKIPPED && order->cursor + skipped < order->count;
+    if (then->token == now->token) {
+        return true;
+    }
+    if (then->kind != now->kind || marked_period(predictor) == 0) {
+        return false;
+    }
+    return now->kind == SPW_PREDICTOR_ALLOC ? is_next && predictor->blocks[then->block].site ==
+                                                             predictor->blocks[now->block].site
+                                            : successor_of(predictor, then->block) == now->block;
+}
+
+/* Compares an event with the cursor and advances it, over a few missing events if need be. False
+ * for a misprediction. */
+static bool follow(struct spw_predictor *predictor, const struct spw_predictor_event *event)
+{
+    for (uint64_t skipped = 0;
+         skipped <= SPW_TUNE_MAX_SKIPPED_EVENTS && predictor->cursor + skipped < predictor->count;
          skipped++) {
-        const struct spw_predictor_event *then = event_at(order, order->cursor + skipped);
+        const struct spw_predictor_event *then = event_at(predictor, predictor->cursor + skipped);
 
-        if (then->token == event->token) {
+        if (is_same_role(predictor, then, event, /* is_next */ skipped == 0)) {
             if (event->kind == SPW_PREDICTOR_ALLOC) {
-                inherit(order, then->block, event->block);
+                link_blocks(predictor, then->block, event->block);
             }
-            order->cursor += skipped + 1;
-            order->strikes += skipped > 0 ? 2 : 0;
-            order->strikes -= skipped == 0 && order->strikes > 0 ? 1 : 0;
-            order->hits++;
+            predictor->cursor += skipped + 1;
+            predictor->mispredict_score += skipped > 0 ? 2 : 0;
+            predictor->mispredict_score -= skipped == 0 && predictor->mispredict_score > 0 ? 1 : 0;
+            predictor->hits++;
             return skipped == 0;
         }
     }
-    order->strikes += 2;
-    order->misses++;
+    predictor->mispredict_score += 2;
+    predictor->misses++;
     return false;
 }
 
-/* ---- noting ---- */
+/* ---- recording ---- */
 
-/* A number whose block is gone and that no event names any more. */
-static void recycle(struct spw_predictor *order, uint32_t block)
+/* Makes a block number available again when the history does not name it any more. */
+static void recycle(struct spw_predictor *predictor, uint32_t block)
 {
-    memset(&order->blocks[block], 0, sizeof(order->blocks[block]));
-    order->unused[order->unused_count++] = block;
+    memset(&predictor->blocks[block], 0, sizeof(predictor->blocks[block]));
+    predictor->unused[predictor->unused_count++] = block;
 }
 
-/* Where events end as the last ones do. */
-static uint64_t *end_of(struct spw_predictor *order)
+/* The entry of the n-gram that ends with the newest event. */
+static uint64_t *ngram_slot(struct spw_predictor *predictor)
 {
     uint64_t hash = 0;
 
-    for (uint64_t i = 1; i <= GRAM && i <= order->count; i++) {
-        hash = (hash ^ event_at(order, order->count - i)->token) * odd;
+    for (uint64_t i = 1; i <= SPW_TUNE_NGRAM_EVENTS && i <= predictor->count; i++) {
+        hash = (hash ^ event_at(predictor, predictor->count - i)->token) * odd;
         hash ^= hash >> 31;
     }
-    return &order->ends[(hash * odd) >> (64 - END_BITS)];
+    return &predictor->ngrams[(hash * odd) >> (64 - SPW_TUNE_NGRAM_BITS)];
 }
 
-/* Whether a period is about the same as the one before, or one is a few of the other: to follow
- * another of some steps that are all alike is to follow the same. Of short ones, that are a part of
- * the one before, fewer count: they may be layers of something else. */
-static bool are_alike(uint64_t period, uint64_t before)
+/* True when both periods belong to one repetition: they are about equal, or one is a small multiple
+ * of the other, since following one of several equal steps is following them all. A period that is
+ * a small part of the other is accepted less readily, because it may be a layer. */
+static bool is_same_period(uint64_t period, uint64_t before)
 {
     uint64_t most = period > before ? period : before, least = period > before ? before : period;
     uint64_t times = least > 0 ? (most + least / 2) / least : 0;
     uint64_t exact = times * least;
 
-    return times > 0 && times <= (period > before ? MORE_PERIODS : FEW_PERIODS) &&
-           (most > exact ? most - exact : exact - most) <= least / NEAR_SHARE;
+    return times > 0 &&
+           times <= (period > before ? SPW_TUNE_MAX_PERIOD_GROWTH : SPW_TUNE_MAX_PERIOD_SHRINK) &&
+           (most > exact ? most - exact : exact - most) <= least / SPW_TUNE_SAME_PERIOD_SHARE;
 }
 
-/* Whether what is followed is what was followed before, but for a while that is not worth the name:
- * layers that are all alike may lead astray where something is new. */
-static void compare_periods(struct spw_predictor *order)
+/* Updates stable_since and last_mispredict. A short time on another period does not end stability:
+ * after something new the predictor may follow a wrong repetition (one layer for another) until the
+ * next resync. */
+static void update_stability(struct spw_predictor *predictor)
 {
-    uint64_t period = distance_of(order), before = order->steady_period;
-    bool is_gone = order->count - order->followed > before / NEAR_SHARE + 1;
+    uint64_t period = repeat_distance(predictor), before = predictor->stable_period;
+    bool is_gone =
+        predictor->count - predictor->last_followed > before / SPW_TUNE_SAME_PERIOD_SHARE + 1;
 
-    if (period == 0 || (!is_gone && !are_alike(period, before))) {
-        order->surprise = order->count;
+    if (period == 0 || (!is_gone && !is_same_period(period, before))) {
+        predictor->last_mispredict = predictor->count;
         return;
     }
     if (is_gone) {
-        order->since = order->count;
-        order->steady_period = period;
+        predictor->stable_since = predictor->count;
+        predictor->stable_period = period;
     }
-    order->followed = order->count;
+    predictor->last_followed = predictor->count;
 }
 
-static void note(struct spw_predictor *order, enum spw_predictor_kind kind, uint32_t block)
+/* An event of the expected role and another size is followed, but counts as mispredicted for write
+ * validation: a kernel may do other things for another shape. */
+static void append_event(struct spw_predictor *predictor, enum spw_predictor_kind kind,
+                         uint32_t block)
 {
-    struct spw_predictor_block *b = &order->blocks[block];
+    struct spw_predictor_block *b = &predictor->blocks[block];
     struct spw_predictor_event event = {
         .token = b->token * 4 + (uint32_t)kind, .block = block, .kind = (uint8_t)kind};
-    struct spw_predictor_event *place = event_at(order, order->count);
-    bool expected = true;
-    uint64_t *end;
+    struct spw_predictor_event *slot = event_at(predictor, predictor->count);
+    bool predicted = true, exact = true;
+    uint64_t *newest;
 
-    if (order->count >= SPW_PREDICTOR_EVENTS && place->kind == SPW_PREDICTOR_FREE) {
-        recycle(order, place->block);
+    if (predictor->count >= SPW_PREDICTOR_EVENTS && slot->kind == SPW_PREDICTOR_FREE) {
+        recycle(predictor, slot->block);
     }
-    if (order->following) {
-        expected = follow(order, &event);
-        order->following = order->strikes <= MOST_STRIKES && is_kept(order, order->cursor);
+    if (predictor->following) {
+        predicted = follow(predictor, &event);
+        exact = predicted && event_at(predictor, predictor->cursor - 1)->token == event.token;
+        /* The program vouches for a marked step, so it is followed through many differences: with
+         * dynamic shapes, for example, only the weights have the same sizes in every step. */
+        predictor->following = (predictor->mispredict_score <= SPW_TUNE_MAX_MISPREDICT_SCORE ||
+                                marked_period(predictor) > 0) &&
+                               is_kept(predictor, predictor->cursor);
     }
-    b->last = (int64_t)order->count;
-    *place = event;
-    order->count++;
-    end = end_of(order);
-    if (*end != 0 && is_kept(order, *end - 1)) {
-        place->before = (uint32_t)(order->count - *end);
+    b->last = (int64_t)predictor->count;
+    *slot = event;
+    predictor->count++;
+    newest = ngram_slot(predictor);
+    if (*newest != 0 && is_kept(predictor, *newest - 1)) {
+        slot->back = (uint32_t)(predictor->count - *newest);
     }
-    *end = order->count;
-    order->wait -= order->wait > 0 ? 1 : 0;
-    if (!expected) {
-        order->surprise = order->count;
+    *newest = predictor->count;
+    predictor->search_wait -= predictor->search_wait > 0 ? 1 : 0;
+    if (!exact) {
+        predictor->last_mispredict = predictor->count;
     }
-    if (!expected || (!order->following && order->wait == 0)) {
-        search(order);
-    } else if (order->following && order->count >= order->measure_at) {
-        measure(order);
+    if (!predicted || (!predictor->following && predictor->search_wait == 0)) {
+        resync(predictor);
+    } else if (predictor->following && predictor->count >= predictor->measure_at) {
+        measure_step(predictor);
     }
-    compare_periods(order);
+    update_stability(predictor);
 }
 
-uint32_t spw_migrate_predictor_adopt(struct spw_predictor *order, uint64_t bytes, uint32_t site,
-                                     uint64_t age)
+uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64_t bytes,
+                                         uint32_t site, uint64_t age)
 {
     uint64_t hash = ((bytes + 1) * odd) ^ site;
     uint32_t number;
 
-    if (order->unused_count > 0) {
-        number = order->unused[--order->unused_count];
-    } else if (order->block_count < SPW_PREDICTOR_BLOCKS) {
-        number = order->block_count++;
+    if (predictor->unused_count > 0) {
+        number = predictor->unused[--predictor->unused_count];
+    } else if (predictor->block_count < SPW_PREDICTOR_BLOCKS) {
+        number = predictor->block_count++;
     } else {
         return 0;
     }
     hash = (hash ^ hash >> 29) * odd;
-    order->blocks[number] = (struct spw_predictor_block){.bytes = bytes,
-                                                         .last = (int64_t)(order->count - age),
-                                                         .token = (uint32_t)(hash >> 32),
-                                                         .live = true};
-    order->live_bytes += bytes;
+    predictor->blocks[number] =
+        (struct spw_predictor_block){.bytes = bytes,
+                                     .last = (int64_t)(predictor->count - age),
+                                     .token = (uint32_t)(hash >> 32),
+                                     .site = site,
+                                     .live = true};
+    predictor->live_bytes += bytes;
     return number;
 }
 
-uint32_t spw_migrate_predictor_alloc(struct spw_predictor *order, uint64_t bytes, uint32_t site)
+uint32_t spw_migrate_predictor_alloc(struct spw_predictor *predictor, uint64_t bytes, uint32_t site)
 {
-    uint32_t block = spw_migrate_predictor_adopt(order, bytes, site, 0);
+    uint32_t block = spw_migrate_predictor_add_block(predictor, bytes, site, 0);
 
     if (block != 0) {
-        note(order, SPW_PREDICTOR_ALLOC, block);
+        append_event(predictor, SPW_PREDICTOR_ALLOC, block);
     }
     return block;
 }
 
-void spw_migrate_predictor_use(struct spw_predictor *order, uint32_t block)
+void spw_migrate_predictor_use(struct spw_predictor *predictor, uint32_t block)
 {
-    const struct spw_predictor_event *last = event_at(order, order->count - 1);
+    const struct spw_predictor_event *last = event_at(predictor, predictor->count - 1);
 
-    if (order->count == 0 || last->block != block || last->kind != SPW_PREDICTOR_USE) {
-        note(order, SPW_PREDICTOR_USE, block);
+    if (predictor->count == 0 || last->block != block || last->kind != SPW_PREDICTOR_USE) {
+        append_event(predictor, SPW_PREDICTOR_USE, block);
     } else {
-        order->blocks[block].last = (int64_t)order->count - 1;
+        predictor->blocks[block].last = (int64_t)predictor->count - 1;
     }
 }
 
-void spw_migrate_predictor_free(struct spw_predictor *order, uint32_t block)
+void spw_migrate_predictor_free(struct spw_predictor *predictor, uint32_t block)
 {
-    order->blocks[block].live = false;
-    order->live_bytes -= order->blocks[block].bytes;
-    note(order, SPW_PREDICTOR_FREE, block);
+    predictor->blocks[block].live = false;
+    predictor->live_bytes -= predictor->blocks[block].bytes;
+    append_event(predictor, SPW_PREDICTOR_FREE, block);
 }
 
-void spw_migrate_predictor_renew(struct spw_predictor *order)
+void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor)
 {
-    order->since = order->count;
+    predictor->stable_since = predictor->count;
 }
 
-/* ---- looking ahead ---- */
+/* ---- forecasts ---- */
 
-/* A step that was not seen since the past that is followed is none any more. */
-uint64_t spw_migrate_predictor_period(const struct spw_predictor *order)
+/* A step that was last seen before the period began does not count. */
+uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor)
 {
-    uint64_t distance = distance_of(order);
+    uint64_t distance = repeat_distance(predictor);
+    uint64_t marked = distance > 0 ? marked_period(predictor) : 0;
 
-    return order->step > 0 && order->step < distance && order->count - order->step_seen < distance
-               ? order->step
+    if (marked > 0) {
+        return marked;
+    }
+    return predictor->step > 0 && predictor->step < distance &&
+                   predictor->count - predictor->step_seen < distance
+               ? predictor->step
                : distance;
 }
 
-struct spw_predictor_course spw_migrate_predictor_course(const struct spw_predictor *order)
+struct spw_predictor_status spw_migrate_predictor_status(const struct spw_predictor *predictor)
 {
-    return (struct spw_predictor_course){.events = order->count,
-                                         .period = distance_of(order),
-                                         .since = order->since,
-                                         .surprise = order->surprise};
+    return (struct spw_predictor_status){.events = predictor->count,
+                                         .period = repeat_distance(predictor),
+                                         .stable_since = predictor->stable_since,
+                                         .last_mispredict = predictor->last_mispredict};
 }
 
-/* The live block that is meant by what happened to `block`; 0 when it is not there (yet). */
-static uint32_t present(const struct spw_predictor *order, uint32_t block)
+/* The live block that a past event of `block` stands for in the next repetition; 0 when it is not
+ * allocated yet. */
+static uint32_t live_block_for(const struct spw_predictor *predictor, uint32_t block)
 {
-    uint32_t heir = heir_of(order, block);
-    uint32_t now = heir != 0 ? heir : block;
+    uint32_t successor = successor_of(predictor, block);
+    uint32_t now = successor != 0 ? successor : block;
 
-    return order->blocks[block].ahead != order->forecast && order->blocks[now].live ? now : 0;
+    return predictor->blocks[block].realloc_pass != predictor->forecast &&
+                   predictor->blocks[now].live
+               ? now
+               : 0;
 }
 
-/* Notes when a block is first used, and when it is freed. */
-static void foresee_event(struct spw_predictor *order,
-                          const struct spw_predictor_expected *expected)
+/* Stores the first predicted use and free of each block. */
+static void record_prediction(struct spw_predictor *predictor,
+                              const struct spw_prediction *prediction)
 {
-    struct spw_predictor_block *b = &order->blocks[expected->block];
+    struct spw_predictor_block *b = &predictor->blocks[prediction->block];
 
-    if (expected->kind == SPW_PREDICTOR_USE && b->swept != order->forecast) {
-        b->swept = order->forecast;
-        b->next = expected->distance;
+    if (prediction->kind == SPW_PREDICTOR_USE && b->next_use_pass != predictor->forecast) {
+        b->next_use_pass = predictor->forecast;
+        b->next_use = prediction->distance;
     }
-    if (expected->kind == SPW_PREDICTOR_FREE && b->ended != order->forecast) {
-        b->ended = order->forecast;
-        b->end = expected->distance;
+    if (prediction->kind == SPW_PREDICTOR_FREE && b->next_free_pass != predictor->forecast) {
+        b->next_free_pass = predictor->forecast;
+        b->next_free = prediction->distance;
     }
 }
 
-void spw_migrate_predictor_foresee(struct spw_predictor *order,
-                                   void (*expect)(void *cookie,
-                                                  const struct spw_predictor_expected *expected),
-                                   void *cookie)
+void spw_migrate_predictor_forecast(struct spw_predictor *predictor,
+                                    void (*expect)(void *cookie,
+                                                   const struct spw_prediction *prediction),
+                                    void *cookie)
 {
-    uint64_t distance = distance_of(order), reach = REACH * spw_migrate_predictor_period(order);
-    uint64_t end = order->cursor + (reach < distance ? reach : distance);
+    uint64_t distance = repeat_distance(predictor),
+             reach = SPW_TUNE_FORECAST_PERIODS * spw_migrate_predictor_period(predictor);
+    uint64_t end = predictor->cursor + (reach < distance ? reach : distance);
 
-    order->forecast++;
-    for (uint64_t number = order->cursor; number < end; number++) {
-        const struct spw_predictor_event *event = event_at(order, number);
-        struct spw_predictor_expected expected = {.kind = event->kind,
-                                                  .distance = (uint32_t)(number - order->cursor),
-                                                  .bytes = order->blocks[event->block].bytes};
+    predictor->forecast++;
+    for (uint64_t number = predictor->cursor; number < end; number++) {
+        const struct spw_predictor_event *event = event_at(predictor, number);
+        struct spw_prediction prediction = {.kind = event->kind,
+                                            .distance = (uint32_t)(number - predictor->cursor),
+                                            .bytes = predictor->blocks[event->block].bytes};
 
         if (event->kind == SPW_PREDICTOR_ALLOC) {
-            order->blocks[event->block].ahead = order->forecast;
+            predictor->blocks[event->block].realloc_pass = predictor->forecast;
         }
-        expected.block = present(order, event->block);
-        if (expected.block != 0) {
-            foresee_event(order, &expected);
+        prediction.block = live_block_for(predictor, event->block);
+        if (prediction.block != 0) {
+            record_prediction(predictor, &prediction);
         }
         if (event->kind != SPW_PREDICTOR_USE && expect != NULL) {
-            expect(cookie, &expected);
+            expect(cookie, &prediction);
         }
     }
 }

@@ -1,21 +1,38 @@
-/* The order of use, learned: what a program will do next, told from what it did before.
+/* Predicts the next allocations, uses and frees of a program from its past ones.
  *
- * Training repeats itself. Allocations, uses and frees of blocks are noted as they come, each with
- * a token that like events of like blocks share; where the last events have occurred before, a
- * cursor follows what came after them then, and skips over small differences; at each of them a
- * place is taken that is like the present for longer, if there is one. The longest equal past wins,
- * so that a layer that follows its like is not taken for a step that follows a step. What lies
- * between the cursor and now is expected to come again: a block that lives on from it is itself
- * meant; of one that was allocated in it, the heir, which is the block that was allocated in its
- * place this time.
+ * Training programs repeat themselves. The predictor keeps a history of events. An event is an
+ * allocation, a use or a free of a block, and has a token: a hash of its kind and of the block's
+ * size and call site. Events of the same token are treated as alike.
  *
- * That is the period, unless it holds steps that follow one another, as what lies between two
- * evaluations does: then a step is. It is told from a layer by its blocks: a step uses those that
- * the step before it used, where they are still there, and uses most memory there is. Where the
- * past that is like the present for longest has not itself come twice, the nearest step is followed
- * rather than it.
+ * Prediction works like a text editor's completion. When the last events have occurred before, a
+ * cursor points to the event that came next at that time, and predicts that it comes now. Each new
+ * event is compared with the one at the cursor; the cursor steps on when they match, skips a few
+ * events when something is missing, and is set anew ("resync") after a misprediction. Of several
+ * earlier occurrences the one with the longest match is taken. Example, with one letter a token:
  *
- * Pure: no clock, no addresses. Wrong predictions cost time, nothing else. Caller locks. */
+ *     history   A B C D  A B C D  A B
+ *     cursor             ^ was here, now at the second C: predicts C, then D, then A, B
+ *
+ * Blocks get new numbers in each repetition. When an allocation matches the one at the cursor, the
+ * new block is linked as the successor of the old one, so a predicted use of the old block is
+ * reported as a use of its successor.
+ *
+ * The distance from the cursor to the present is the period. It may hold several training steps,
+ * for example all those between two evaluations; then the length of one step is the period. A step
+ * differs from a layer in that it uses the same blocks as the step before it, and most of the live
+ * memory.
+ *
+ * A program can also mark where its steps begin. Then nothing is detected: the period is the length
+ * of the marked step that is followed. At a mark the cursor goes to the beginning of an earlier
+ * step, and after a misprediction to an earlier step that was equal up to here. So a step is
+ * recognised by its first events, without waiting for a long match, and a layer is never taken for
+ * a step. Example with three kinds of steps, `|` for a mark:
+ *
+ *     history   |A B C D |A X Y |A B C D |A X
+ *     cursor                ^ follows the second step: predicts Y
+ *
+ * Pure: no clock, no addresses. A wrong prediction costs time and never correctness. No locking:
+ * the caller holds the access log's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,120 +41,137 @@
 
 enum spw_predictor_kind { SPW_PREDICTOR_ALLOC, SPW_PREDICTOR_USE, SPW_PREDICTOR_FREE };
 
-#define SPW_PREDICTOR_NEVER UINT32_MAX
+/* A distance in events: no such event is predicted. */
+#define SPW_NEVER UINT32_MAX
+
+/* Capacities: block numbers, events of history, and marked steps. */
+enum { SPW_PREDICTOR_BLOCKS = 1 << 17, SPW_PREDICTOR_EVENTS = 1 << 19, SPW_PREDICTOR_MARKS = 64 };
 
 struct spw_predictor_block {
     uint64_t bytes;
-    int64_t last;   /* the event it was last seen in; negative: before the first */
-    uint32_t token; /* what it has in common with its likes */
-    uint32_t twin, heir;
-    uint32_t next;   /* events from now until it is used; see spw_migrate_predictor_foresee */
-    uint32_t swept;  /* the forecast in which `next` was set */
-    uint32_t end;    /* events from now until it is freed */
-    uint32_t ended;  /* the forecast in which `end` was set */
-    uint32_t ahead;  /* the forecast in which its like is allocated anew */
-    uint32_t summed; /* the last sum that its bytes are in */
+    int64_t last;   /* number of the last event of the block; may be negative */
+    uint32_t token; /* hash of size and call site */
+    uint32_t site;
+    uint32_t predecessor;    /* the block of the previous repetition whose role this one has */
+    uint32_t successor;      /* the block of the next repetition; both 0: none */
+    uint32_t next_use;       /* events from now until it is used ... */
+    uint32_t next_use_pass;  /* ... according to this forecast */
+    uint32_t next_free;      /* events from now until it is freed ... */
+    uint32_t next_free_pass; /* ... according to this forecast */
+    uint32_t realloc_pass;   /* the forecast that predicted a successor which is not there yet */
+    uint32_t sum_pass;       /* the last sum of live bytes that counted it */
     bool live;
 };
 
 struct spw_predictor_event {
     uint32_t token;
     uint32_t block;
-    uint32_t before; /* events back to the last one that ended the same way; 0: none */
-    uint8_t kind;    /* enum spw_predictor_kind */
+    uint32_t back; /* events back to the last one that ended the same n-gram; 0: none */
+    uint8_t kind;  /* enum spw_predictor_kind */
 };
 
 struct spw_predictor {
-    struct spw_predictor_event *events; /* a ring */
-    uint64_t *ends; /* by hash of the last tokens: the newest event, with 1 added */
-    struct spw_predictor_block *blocks; /* number 0 is none */
-    uint32_t *unused;
+    struct spw_predictor_event *events; /* ring of the newest ones */
+    uint64_t *ngrams;                   /* hash of the last tokens -> newest event number + 1 */
+    struct spw_predictor_block *blocks; /* by number; number 0 is never used */
+    uint32_t *unused;                   /* stack of free block numbers */
     uint32_t block_count, unused_count;
-    uint64_t count;  /* events so far: the next one's number */
-    uint64_t cursor; /* the event that is expected next happened as this one */
-    bool following;  /* the cursor means something */
-    bool twice;      /* what lies between it and now is known to have come twice */
-    uint32_t strikes, wait;
-    uint32_t forecast, sum;
-    uint64_t live_bytes;      /* of all blocks that are there */
-    uint64_t step, step_seen; /* the newest step's events, and the event after it; 0: none */
-    uint64_t measure_at;      /* the event at which it is looked again how long a step is */
-    uint64_t hits, misses;    /* events that were expected, and that were not, while following */
-    uint64_t steady_period, since, surprise; /* see struct spw_predictor_course */
-    uint64_t followed; /* the newest event not in such a while, with 1 added */
+    uint64_t count;            /* events so far, which is the number of the next one */
+    uint64_t cursor;           /* the past event that is expected to come next */
+    bool following;            /* the cursor is valid */
+    bool confirmed;            /* the events from cursor to now are known to have come twice */
+    uint32_t mispredict_score; /* rises by 2 for a misprediction, falls by 1 for a hit */
+    uint32_t search_wait;      /* events until the next search while nothing is followed */
+    uint32_t forecast, sum;    /* number of the last forecast, and of the last sum */
+    uint64_t live_bytes;       /* of all live blocks */
+    uint64_t step, step_seen;  /* length of the newest step found, and the event it ended at */
+    uint64_t measure_at;       /* event number at which the step is measured again */
+    uint64_t hits, misses;     /* events that matched the cursor, and that did not */
+    uint64_t stable_period;    /* the period that stable_since is about */
+    uint64_t stable_since, last_mispredict; /* as in struct spw_predictor_status */
+    uint64_t marks[SPW_PREDICTOR_MARKS];    /* ring: event numbers at which marked steps begin */
+    uint64_t mark_count;                    /* marks so far */
+    uint64_t last_followed; /* 1 + the newest event at which stable_period was followed */
 };
 
-/* The number of blocks it knows at most, and of events. */
-enum { SPW_PREDICTOR_BLOCKS = 1 << 17, SPW_PREDICTOR_EVENTS = 1 << 19 };
+/* Allocates about 24 MiB, touched only as it fills. False when the process has no memory. */
+bool spw_migrate_predictor_init(struct spw_predictor *predictor);
+void spw_migrate_predictor_fini(struct spw_predictor *predictor);
 
-/* False when the process has no memory. */
-bool spw_migrate_predictor_init(struct spw_predictor *order);
-void spw_migrate_predictor_fini(struct spw_predictor *order);
+/* Appends an allocation of `bytes` by call site `site`. Returns the number of the new block, or 0
+ * when there are too many. */
+uint32_t spw_migrate_predictor_alloc(struct spw_predictor *predictor, uint64_t bytes,
+                                     uint32_t site);
 
-/* Notes an event. The first returns the block's number; 0 when there are too many of them. */
-uint32_t spw_migrate_predictor_alloc(struct spw_predictor *order, uint64_t bytes, uint32_t site);
-void spw_migrate_predictor_use(struct spw_predictor *order, uint32_t block);
-void spw_migrate_predictor_free(struct spw_predictor *order, uint32_t block);
+/* Appends a use. Several uses of one block in a row count as one event. */
+void spw_migrate_predictor_use(struct spw_predictor *predictor, uint32_t block);
 
-/* Something is done that never was done before, though it may look the same: that the same order is
- * followed counts from here. */
-void spw_migrate_predictor_renew(struct spw_predictor *order);
+/* Appends a free. The number stays reserved while the history still names it. */
+void spw_migrate_predictor_free(struct spw_predictor *predictor, uint32_t block);
 
-/* A block that is known without having been seen to be allocated, `age` events ago. */
-uint32_t spw_migrate_predictor_adopt(struct spw_predictor *order, uint64_t bytes, uint32_t site,
-                                     uint64_t age);
+/* The program says that a step begins here. Two marks without an event between them are one. */
+void spw_migrate_predictor_mark_step(struct spw_predictor *predictor);
 
-/* The length of the period in events: of a step, where one is found in what lies between the past
- * that is followed and now, else of all of that. 0: nothing is expected. */
-uint64_t spw_migrate_predictor_period(const struct spw_predictor *order);
+/* Adds a live block that was allocated before recording began, without an event. Its last use is
+ * taken to be `age` events ago. Returns its number, or 0 when there are too many. */
+uint32_t spw_migrate_predictor_add_block(struct spw_predictor *predictor, uint64_t bytes,
+                                         uint32_t site, uint64_t age);
 
-/* How the past is followed. */
-struct spw_predictor_course {
-    uint64_t events;   /* so far */
-    uint64_t period;   /* from the past that is followed until now: in events; 0: none is */
-    uint64_t since;    /* the event since which that period is followed, or nearly that, or a few
-                        * times that, or a fraction, but for short whiles */
-    uint64_t surprise; /* the newest event that was not as expected, or in such a while, or while
-                        * nothing was followed, with 1 added; 0: none */
+/* Sets stable_since to now: the program did something new that its events do not show. */
+void spw_migrate_predictor_restart_stability(struct spw_predictor *predictor);
+
+/* The length of a step in events; 0 while nothing is predicted. */
+uint64_t spw_migrate_predictor_period(const struct spw_predictor *predictor);
+
+/* How reliable the predictions are at present. */
+struct spw_predictor_status {
+    uint64_t events;          /* number of events so far */
+    uint64_t period;          /* events from the cursor to now; 0: nothing is predicted */
+    uint64_t stable_since;    /* event number since which about this period, or a small multiple or
+                               * part of it, is followed; short deviations do not count */
+    uint64_t last_mispredict; /* 1 + number of the newest mispredicted event, or of the newest one
+                               * within such a deviation; 0: none */
 };
 
-/* How it is followed at present. */
-struct spw_predictor_course spw_migrate_predictor_course(const struct spw_predictor *order);
+/* The status now. */
+struct spw_predictor_status spw_migrate_predictor_status(const struct spw_predictor *predictor);
 
-/* An event that is to come. */
-struct spw_predictor_expected {
+/* An event that is predicted. */
+struct spw_prediction {
     enum spw_predictor_kind kind;
     uint32_t distance; /* events from now */
-    uint32_t block;    /* 0: of a block that is not there yet */
+    uint32_t block;    /* 0: a block that is not allocated yet */
     uint64_t bytes;
 };
 
-/* Looks ahead over what lies between the past that is followed and now, but over a few periods at
- * most, and tells `expect`, if not NULL, of every allocation and free in order. Afterwards
- * spw_migrate_predictor_next and spw_migrate_predictor_end answer for every live block. */
-void spw_migrate_predictor_foresee(struct spw_predictor *order,
-                                   void (*expect)(void *cookie,
-                                                  const struct spw_predictor_expected *expected),
-                                   void *cookie);
+/* Predicts up to a few periods ahead. Calls `expect`, if not NULL, for each predicted allocation
+ * and free in order. Afterwards the functions below answer for every live block. */
+void spw_migrate_predictor_forecast(struct spw_predictor *predictor,
+                                    void (*expect)(void *cookie,
+                                                   const struct spw_prediction *prediction),
+                                    void *cookie);
 
-/* By the last forecast: events until a block is used; SPW_PREDICTOR_NEVER: it saw none. */
-static inline uint32_t spw_migrate_predictor_next(const struct spw_predictor *order, uint32_t block)
+/* Events until the block is used according to the last forecast, or SPW_NEVER. */
+static inline uint32_t spw_migrate_predictor_next_use(const struct spw_predictor *predictor,
+                                                      uint32_t block)
 {
-    const struct spw_predictor_block *b = &order->blocks[block];
+    const struct spw_predictor_block *b = &predictor->blocks[block];
 
-    return b->swept == order->forecast ? b->next : SPW_PREDICTOR_NEVER;
+    return b->next_use_pass == predictor->forecast ? b->next_use : SPW_NEVER;
 }
 
-/* By the last forecast: events until a block is freed; SPW_PREDICTOR_NEVER: it saw that not. */
-static inline uint32_t spw_migrate_predictor_end(const struct spw_predictor *order, uint32_t block)
+/* Events until the block is freed according to the last forecast, or SPW_NEVER. */
+static inline uint32_t spw_migrate_predictor_next_free(const struct spw_predictor *predictor,
+                                                       uint32_t block)
 {
-    const struct spw_predictor_block *b = &order->blocks[block];
+    const struct spw_predictor_block *b = &predictor->blocks[block];
 
-    return b->ended == order->forecast ? b->end : SPW_PREDICTOR_NEVER;
+    return b->next_free_pass == predictor->forecast ? b->next_free : SPW_NEVER;
 }
 
-/* Events since a block was last seen. */
-static inline uint64_t spw_migrate_predictor_age(const struct spw_predictor *order, uint32_t block)
+/* Events since the block's last event. */
+static inline uint64_t spw_migrate_predictor_age(const struct spw_predictor *predictor,
+                                                 uint32_t block)
 {
-    return (uint64_t)((int64_t)order->count - order->blocks[block].last);
+    return (uint64_t)((int64_t)predictor->count - predictor->blocks[block].last);
 }

@@ -1,11 +1,12 @@
 #include "migrate/progress.h"
 
 #include "common/backoff.h"
+#include "migrate/tuning.h"
 
 void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_stream *stream,
-                              const struct spw_access_log_moment *moment)
+                              const struct spw_access_log_snapshot *snapshot)
 {
-    struct spw_mark mark = {.moment = *moment};
+    struct spw_mark mark = {.snapshot = *snapshot};
 
     if (marks->count < SPW_MARKS &&
         spw_pool_fence_record(marks->pool, stream, &mark.fence) == SPW_OK) {
@@ -13,7 +14,7 @@ void spw_migrate_progress_set(struct spw_progress *marks, const struct spw_strea
     }
 }
 
-const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progress *marks)
+const struct spw_access_log_snapshot *spw_migrate_progress_completed(struct spw_progress *marks)
 {
     while (marks->count > 0) {
         const struct spw_mark *oldest = &marks->ring[marks->first];
@@ -22,12 +23,12 @@ const struct spw_access_log_moment *spw_migrate_progress_passed(struct spw_progr
             break;
         }
         spw_pool_fence_drop(marks->pool, oldest->fence);
-        marks->passed = oldest->moment;
+        marks->completed = oldest->snapshot;
         marks->any = true;
         marks->first = (marks->first + 1) % SPW_MARKS;
         marks->count--;
     }
-    return marks->any ? &marks->passed : NULL;
+    return marks->any ? &marks->completed : NULL;
 }
 
 bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint64_t most_ns)
@@ -35,8 +36,8 @@ bool spw_migrate_progress_await(struct spw_progress *marks, uint64_t event, uint
     struct spw_backoff backoff = {.limit_ns = most_ns};
 
     for (;;) {
-        (void)spw_migrate_progress_passed(marks);
-        if (marks->count == 0 || marks->ring[marks->first].moment.events >= event) {
+        (void)spw_migrate_progress_completed(marks);
+        if (marks->count == 0 || marks->ring[marks->first].snapshot.events >= event) {
             return true;
         }
         if (!spw_backoff_pause(&backoff)) {

@@ -1,62 +1,59 @@
 #include "migrate/validation.h"
 
-enum {
-    PERIODS = 2,      /* for which audits must have found nothing */
-    LEAST_AUDITS = 4, /* that must have been made in them */
-    AUDIT_EVERY = 16, /* moves, of which one is audited although arguments are believed */
-    TRIES = 4,        /* first copies in vain after which none is made */
-    RETRY_EVERY = 16  /* moves, for one of which it is tried again */
-};
+#include "migrate/tuning.h"
 
-bool spw_migrate_validation_begin(struct spw_validation *evidence,
-                                  const struct spw_predictor_course *course)
+bool spw_migrate_validation_begin(struct spw_validation *validation,
+                                  const struct spw_predictor_status *status)
 {
-    uint32_t *in_vain = &evidence->in_vain[course != NULL];
+    uint32_t *wasted = &validation->wasted[status != NULL];
 
-    evidence->foreseen = course != NULL;
-    evidence->begun = course != NULL ? course->events : 0;
-    if (evidence->refuted && evidence->foreseen) {
+    validation->predicted = status != NULL;
+    validation->began_at = status != NULL ? status->events : 0;
+    if (validation->violated && validation->predicted) {
         return false;
     }
-    if (*in_vain < TRIES) {
+    if (*wasted < SPW_TUNE_MAX_WASTED_PRECOPIES) {
         return true;
     }
-    ++*in_vain;
-    return *in_vain % RETRY_EVERY == 0;
+    ++*wasted;
+    return *wasted % SPW_TUNE_PRECOPY_RETRY_INTERVAL == 0;
 }
 
-enum spw_validation_worth spw_migrate_validation_weigh(const struct spw_validation *evidence,
-                                                       const struct spw_predictor_course *course)
+enum spw_recopy_policy
+spw_migrate_validation_recopy_policy(const struct spw_validation *validation,
+                                     const struct spw_predictor_status *status)
 {
-    if (evidence->refuted || !evidence->foreseen || course->period == 0) {
-        return SPW_VALIDATION_NONE;
+    if (validation->violated || !validation->predicted || status->period == 0) {
+        return SPW_RECOPY_ALWAYS;
     }
-    /* What came unforeseen, or began amid that, was never audited; nor was what is about another
-     * order. */
-    if (course->surprise >= evidence->begun || course->since != evidence->since ||
-        evidence->audits < LEAST_AUDITS ||
-        course->events - course->since < PERIODS * course->period ||
-        evidence->unaudited >= AUDIT_EVERY - 1) {
-        return SPW_VALIDATION_AUDIT;
+    /* A migration that saw a misprediction was not planned for what then happened, and audits of
+     * another repetition do not count. */
+    if (status->last_mispredict >= validation->began_at ||
+        status->stable_since != validation->stable_since ||
+        validation->audits < SPW_TUNE_VALIDATION_AUDITS ||
+        status->events - status->stable_since < SPW_TUNE_VALIDATION_PERIODS * status->period ||
+        validation->unaudited >= SPW_TUNE_AUDIT_INTERVAL - 1) {
+        return SPW_RECOPY_AND_COMPARE;
     }
-    return SPW_VALIDATION_BELIEF;
+    return SPW_RECOPY_SKIP;
 }
 
-void spw_migrate_validation_note(struct spw_validation *evidence,
-                                 const struct spw_predictor_course *course,
-                                 enum spw_validation_finding finding)
+void spw_migrate_validation_record(struct spw_validation *validation,
+                                   const struct spw_predictor_status *status,
+                                   enum spw_precopy_outcome finding)
 {
-    uint32_t *in_vain = &evidence->in_vain[evidence->foreseen];
+    uint32_t *wasted = &validation->wasted[validation->predicted];
 
-    *in_vain = finding == SPW_VALIDATION_IN_VAIN ? *in_vain + 1 : 0;
-    if (finding == SPW_VALIDATION_CLEAN) {
-        evidence->audits = course->since == evidence->since ? evidence->audits + 1 : 1;
-        evidence->since = course->since;
-        evidence->unaudited = 0;
-    } else if (finding == SPW_VALIDATION_BELIEVED) {
-        evidence->unaudited++;
-        evidence->believed++;
-    } else if (finding == SPW_VALIDATION_WRONG) {
-        evidence->refuted = true;
+    *wasted = finding == SPW_PRECOPY_WASTED ? *wasted + 1 : 0;
+    if (finding == SPW_PRECOPY_AUDIT_PASSED) {
+        validation->audits =
+            status->stable_since == validation->stable_since ? validation->audits + 1 : 1;
+        validation->stable_since = status->stable_since;
+        validation->unaudited = 0;
+    } else if (finding == SPW_PRECOPY_RECOPY_SKIPPED) {
+        validation->unaudited++;
+        validation->skipped++;
+    } else if (finding == SPW_PRECOPY_AUDIT_FAILED) {
+        validation->violated = true;
     }
 }

@@ -1,16 +1,24 @@
-/* Evidence: what is known of whether the program's kernels write to nothing but what their
- * arguments name, so that what moves need not be copied once more with submissions held back.
+/* Write validation: decides for each migration if its content must be copied a second time.
  *
- * A kernel may find addresses in memory, so arguments alone prove nothing. But a program that
- * repeats itself can be watched: while the order of use is followed, moves of which no argument
- * named anything since their copies began are audited: copied again all the same, and compared. A
- * difference is a write that nobody named: arguments are never believed again. When nothing was
- * found for two periods of the order, they are believed, and one move in sixteen is audited still.
- * When another order is followed, or a kernel launched that never was before, the evidence is void,
- * and must be gathered anew.
+ * A migration copies its content while the program runs (pre-copy). A kernel that is submitted
+ * meanwhile may write to that content. Its arguments name the blocks it uses, but a kernel can also
+ * find addresses in memory, so the arguments alone do not prove that nothing was written. Copying
+ * everything again while submissions are held back is safe and slow.
  *
- * Evidence is no proof: a kernel that is known and begins to write so only later is found by the
- * next audit, too late for the moves since the last. Pure; no locking. */
+ * Validation samples the program instead. While one repetition is followed, every migration that no
+ * argument named is audited: copied again and compared with the first copy. After enough audits
+ * without a difference (two periods, at least four audits) the second copy is skipped, and one
+ * migration in sixteen is audited still. A difference proves a write through a pointer that is not
+ * an argument: from then on nothing is skipped and nothing is pre-copied ahead of use. A change of
+ * the repetition, or a kernel that was never launched before, starts the sampling anew.
+ *
+ * This is sampling and not a proof. A kernel that begins to write through hidden pointers after it
+ * was validated is found by the next audit, too late for the migrations since the last one.
+ *
+ * It also decides if pre-copying is worth while: when the last pre-copies were all wasted, most are
+ * left out.
+ *
+ * Pure; no locking: the caller serialises migrations. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,42 +27,44 @@
 #include "migrate/predictor.h"
 
 struct spw_validation {
-    bool refuted;        /* somebody wrote without naming it */
-    uint64_t since;      /* the event since which the order is followed that audits are about */
-    uint32_t audits;     /* since then, which found nothing */
-    uint32_t unaudited;  /* moves that were believed since the last audit */
-    uint64_t believed;   /* in all */
-    bool foreseen;       /* the move under way follows the order */
-    uint64_t begun;      /* the event it began at */
-    uint32_t in_vain[2]; /* first copies in a row that were of no use; by `foreseen` */
+    bool violated;         /* an audit failed: a kernel wrote through a hidden pointer */
+    uint64_t stable_since; /* the repetition that `audits` is about (spw_predictor_status) */
+    uint32_t audits;       /* passed in a row within it */
+    uint32_t unaudited;    /* migrations since the last audit whose second copy was skipped */
+    uint64_t skipped;      /* second copies skipped in all */
+    bool predicted;        /* the current migration was planned from predictions */
+    uint64_t began_at;     /* event number at which the current migration began */
+    uint32_t wasted[2];    /* wasted pre-copies in a row: [0] unpredicted, [1] predicted */
 };
 
-/* What to do with a move of which no argument named anything since its copies began. */
-enum spw_validation_worth {
-    SPW_VALIDATION_NONE,   /* arguments prove nothing here */
-    SPW_VALIDATION_AUDIT,  /* the same, but it can be found out */
-    SPW_VALIDATION_BELIEF, /* they are believed */
+/* How to treat the pre-copy of a migration that no argument has named since. */
+enum spw_recopy_policy {
+    SPW_RECOPY_ALWAYS,      /* copy again */
+    SPW_RECOPY_AND_COMPARE, /* copy again, and compare: an audit */
+    SPW_RECOPY_SKIP,        /* validated: use the pre-copy */
 };
 
-/* How a move ended, or what was found out about it. */
-enum spw_validation_finding {
-    SPW_VALIDATION_IN_VAIN,  /* something named it, or may have: the first copy was of no use */
-    SPW_VALIDATION_OF_USE,   /* it was, without any evidence */
-    SPW_VALIDATION_CLEAN,    /* an audit found nothing */
-    SPW_VALIDATION_WRONG,    /* an audit found a difference */
-    SPW_VALIDATION_BELIEVED, /* and so was not copied again */
+/* How the pre-copy of a migration turned out. */
+enum spw_precopy_outcome {
+    SPW_PRECOPY_WASTED,         /* the content was, or may have been, written to since */
+    SPW_PRECOPY_USEFUL,         /* nothing that could write was submitted since */
+    SPW_PRECOPY_AUDIT_PASSED,   /* both copies are equal */
+    SPW_PRECOPY_AUDIT_FAILED,   /* they differ */
+    SPW_PRECOPY_RECOPY_SKIPPED, /* used without a second copy */
 };
 
-/* A move begins: how the order of use goes; NULL: it does not follow any order. Whether it is worth
- * while to copy while the program goes on. */
-bool spw_migrate_validation_begin(struct spw_validation *evidence,
-                                  const struct spw_predictor_course *course);
+/* Begins a migration. `status` is that of the predictor when the migration was planned from its
+ * predictions, else NULL. True when it is worth while to pre-copy. */
+bool spw_migrate_validation_begin(struct spw_validation *validation,
+                                  const struct spw_predictor_status *status);
 
-/* What the arguments are worth that are known of this move, as the order goes now. */
-enum spw_validation_worth spw_migrate_validation_weigh(const struct spw_validation *evidence,
-                                                       const struct spw_predictor_course *course);
+/* The policy for the current migration, given the predictor's status now. */
+enum spw_recopy_policy
+spw_migrate_validation_recopy_policy(const struct spw_validation *validation,
+                                     const struct spw_predictor_status *status);
 
-/* A finding about the move under way, while the order goes like this; NULL: it follows none. */
-void spw_migrate_validation_note(struct spw_validation *evidence,
-                                 const struct spw_predictor_course *course,
-                                 enum spw_validation_finding finding);
+/* Records the outcome of the current migration. `status` as at the beginning; read only for a
+ * passed audit. */
+void spw_migrate_validation_record(struct spw_validation *validation,
+                                   const struct spw_predictor_status *status,
+                                   enum spw_precopy_outcome outcome);

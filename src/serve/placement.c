@@ -32,7 +32,7 @@ static bool host_ready(const struct spw_device *device)
     struct spw_migrate *tier = atomic_load(&device->tier);
 
     if (tier != NULL && spw_counter_get(limit) == 0) {
-        (void)spw_migrate_ready(tier);
+        (void)spw_migrate_can_map_host(tier);
     }
     return tier != NULL && spw_counter_get(limit) > 0;
 }

@@ -22,8 +22,8 @@ struct spw_arguments {
 /* True when a host tier records memory use and the call is the program's own. */
 static inline bool spw_track_arguments_wanted(void)
 {
-    return SPW_UNLIKELY(
-               atomic_load_explicit(&spw_migrate_access_log_watched, memory_order_relaxed) > 0) &&
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_migrate_access_log_count, memory_order_relaxed) >
+                        0) &&
            !spw_driver_inside();
 }
 

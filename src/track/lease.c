@@ -3,12 +3,9 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-
-enum { PAUSE_LEAST_NS = 2000, PAUSE_MOST_NS = 200000 };
+#include "common/backoff.h"
 
 /* Until the system call is known to work, threads order their stores themselves. */
 struct spw_leases spw_leases = {.epoch = 1, .fenced = true};
@@ -88,15 +85,12 @@ bool spw_track_lease_ended(uint64_t epoch, bool except_own)
 
 bool spw_track_lease_await(uint64_t epoch, bool except_own, uint64_t most_ns)
 {
-    struct timespec pause = {.tv_nsec = PAUSE_LEAST_NS};
-    uint64_t begin = spw_clock_ns();
+    struct spw_backoff backoff = {.limit_ns = most_ns};
 
     while (!spw_track_lease_ended(epoch, except_own)) {
-        if (spw_clock_ns() - begin >= most_ns) {
+        if (!spw_backoff_pause(&backoff)) {
             return false;
         }
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < PAUSE_MOST_NS ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
     return true;
 }

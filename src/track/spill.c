@@ -79,7 +79,7 @@ bool spw_track_spill_away(struct spw_device *device)
 {
     struct spw_migrate *tier = tier_of(device);
 
-    return tier != NULL && may_move() && spw_migrate_yield(tier);
+    return tier != NULL && may_move() && spw_migrate_evict_some(tier);
 }
 
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
@@ -95,7 +95,7 @@ enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, u
     struct spw_migrate *tier = tier_of(device);
     void *vm = atomic_load(&device->vm);
 
-    if (pool == NULL || vm == NULL || tier == NULL || !spw_migrate_ready(tier) ||
+    if (pool == NULL || vm == NULL || tier == NULL || !spw_migrate_can_map_host(tier) ||
         spw_pool_charge_host(pool, bytes, site) != SPW_OK) {
         return refused;
     }
@@ -108,7 +108,7 @@ bool spw_track_spill_follows(const struct spw_device *device)
 {
     const struct spw_migrate *tier = tier_of(device);
 
-    return tier != NULL && may_move() && spw_migrate_follows(tier);
+    return tier != NULL && may_move() && spw_migrate_wants_stream(tier);
 }
 
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
@@ -117,8 +117,8 @@ void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses
     struct spw_migrate *tier = tier_of(device);
 
     if (tier != NULL) {
-        spw_migrate_expect(tier, addresses, count, stream,
-                           may_move() && !atomic_load(&spw_process.leaving));
+        spw_migrate_before_submit(tier, addresses, count, stream,
+                                  may_move() && !atomic_load(&spw_process.leaving));
     }
 }
 
@@ -128,7 +128,7 @@ void spw_track_spill_use(struct spw_device *device, const uint64_t *addresses, s
     struct spw_migrate *tier = tier_of(device);
 
     if (tier != NULL) {
-        spw_migrate_use(tier, addresses, count, kernel);
+        spw_migrate_record(tier, addresses, count, kernel);
     }
 }
 
@@ -137,7 +137,7 @@ void spw_track_spill_use_among(struct spw_device *device, const uint64_t *addres
     struct spw_migrate *tier = tier_of(device);
 
     if (tier != NULL) {
-        spw_migrate_use_among(tier, addresses, count);
+        spw_migrate_record_partial(tier, addresses, count);
     }
 }
 
@@ -146,7 +146,7 @@ void spw_track_spill_meet_kernel(struct spw_device *device)
     struct spw_migrate *tier = tier_of(device);
 
     if (tier != NULL) {
-        spw_migrate_meet_kernel(tier);
+        spw_migrate_record_new_kernel(tier);
     }
 }
 
@@ -173,7 +173,7 @@ void spw_track_spill_rest(struct spw_device *device)
 
     if (tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 && may_move() &&
         !atomic_load(&spw_process.leaving)) {
-        spw_migrate_rest(tier);
+        spw_migrate_idle(tier);
         if (SPW_UNLIKELY(spw_process.check) && pool != NULL) {
             spw_track_device_check(device, pool);
         }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the gate adds to every call that submits work: its read side alone, in one thread."""
+"""The time that the submit barrier adds to each submission: its read side, in one thread."""
 import bench
 
 

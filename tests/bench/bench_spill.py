@@ -1,14 +1,24 @@
 #!/usr/bin/env python3
-"""What a step takes when part of its memory is on the host, beside the best that can be.
+"""The time of a step when part of its memory is on the host, beside models and bounds.
 
-Devices that hold 95, 90, 80 and 50 % of the live peak, with simulated time; from the fourth step
-on. `tier` is spillway, `careful`, on traces only, and `trust` are spillway with SPILLWAY_OVERLAP
-set to that: their steps are timed from the driver's log of launches and copies. The others are
-models of the same plan at the same costs (spill_model.py): demand paging with the buffer that was
-not used for longest, or will not be, and placement for good. The bound is the longer of what the
-kernels compute and of what has to be moved in one direction over the link if the right buffers are
-moved (Belady's) and everything overlaps. The floor is what nobody can beat who moves what kernels
-use: where it is more than the target, the verdict says that this is out of reach.
+Devices hold 95, 90, 80 and 50 % of the live peak; time is simulated; measured from the fourth step
+on. Rows:
+
+tier     spillway with its defaults
+careful  SPILLWAY_OVERLAP=careful, on traces only
+trust    SPILLWAY_OVERLAP=trust
+marked   the program calls spillway_mark_step; only for `shapes`, whose steps differ in their sizes.
+         There `tier` is the same program without marks, and neither is judged.
+belady   model of demand paging that evicts the buffer that is used last
+lru      model of demand paging that evicts the least recently used buffer
+static   model that leaves on the host what does not fit at first
+bound    the longer of the kernels' time and the transfers of `belady` in one direction, if all
+         overlaps
+floor    a lower limit for anybody who migrates what kernels use; above the target, the verdict is
+         "out of reach"
+
+The steps of spillway are timed from the driver's log of launches and copies. The models play the
+same plan at the same costs (spill_model.py).
 """
 import pathlib
 import sys
@@ -26,24 +36,28 @@ TORCH = ["--bf16", "--batch", "4"]  # of gpt2_like.py
 SHARES = (5, 10, 20, 50)  # percent of the live peak that does not fit
 MOST, MUST = 1.15, 20     # times the bound, up to so many percent
 MOVE_WAIT = 5000  # ms, of the clock on the wall: it says nothing of simulated time
-WAYS = {"tier": "on", "careful": "careful", "trust": "trust"}
+# SPILLWAY_OVERLAP, and further arguments of the program
+WAYS = {"tier": ("on",), "careful": ("careful",), "trust": ("trust",)}
+SHAPES_WAYS = {"tier": ("on",), "marked": ("on", "marked")}
+SHAPES_STEPS = 12
 
 
 class Workload:
     """Something that takes steps: what the models work on, and a command for spillway."""
 
-    def __init__(self, name, plan, command, ways=WAYS):
+    def __init__(self, name, plan, command, ways=WAYS, judged=True):
         self.name, self.plan, self.command, self.ways = name, plan, command, ways
+        self.judged = judged
 
     def model(self, who, capacity):
         """The mean step of a model."""
         return spill_model.mean(getattr(spill_model, who)(self.plan, capacity)[1:-1][-MEASURED:])
 
-    def tier(self, memory, overlap):
+    def tier(self, memory, overlap, *arguments):
         """The mean step under spillway, or None when the program failed."""
         with tempfile.TemporaryDirectory() as folder:
             log = pathlib.Path(folder) / "log"
-            run = bench.simulate(self.command, memory, SPILL="auto", OVERLAP=overlap,
+            run = bench.simulate([*self.command, *arguments], memory, SPILL="auto", OVERLAP=overlap,
                                  SIM_TIME="on", SIM_LOG=log, MOVE_WAIT=MOVE_WAIT)
             if not run.ran:
                 print(run.stderr, file=sys.stderr)
@@ -59,6 +73,15 @@ def of_trace(name, folder):
     return Workload(name, [("s",), *plan, ("s",)], [bench.PROGRAMS / "play", STEPS, path])
 
 
+def of_shapes(folder):
+    """No step has the sizes of another: without marks, the steps cannot be detected."""
+    plan = plans.of_shapes(SHAPES_STEPS)
+    path = pathlib.Path(folder) / "shapes"
+    plans.write(plan[1:-1], path)
+    return Workload("shapes", plan, [bench.PROGRAMS / "play", 1, path], SHAPES_WAYS,
+                    judged=False)
+
+
 def of_torch(interpreter, folder):
     """The plan is that of a run without spillway where everything fits."""
     command = [interpreter, bench.HERE / "torch_spill.py", *TORCH, "--steps", STEPS]
@@ -68,7 +91,7 @@ def of_torch(interpreter, folder):
                          SIM_LOG=log)
     if not run.ran:
         sys.exit(run.stderr)
-    ways = {who: overlap for who, overlap in WAYS.items() if who != "careful"}
+    ways = {who: way for who, way in WAYS.items() if who != "careful"}
     return Workload("gpt2_like", plans.of_log(log), command, ways)
 
 
@@ -112,13 +135,14 @@ def measure(table, workload, share):
               out_MiB=mib(models["belady"].out_bytes), step_ms=ms(bound_ns), bound=1.0)
     table.row(**where, who="floor", step_ms=ms(floor_ns), bound=floor_ns / bound_ns)
     print_models(table, where, models, bound_ns)
-    for who, overlap in workload.ways.items():
-        step = workload.tier(capacity, overlap)
+    for who, way in workload.ways.items():
+        step = workload.tier(capacity, *way)
         if step is None:
             table.row(**where, who=who, verdict="MISSED: failed")
         else:
             print_tier(table, where, who, step, bound_ns,
-                       verdict(share, step.ns, bound_ns, floor_ns, models["lru"].ns))
+                       verdict(share, step.ns, bound_ns, floor_ns, models["lru"].ns)
+                       if workload.judged else "")
 
 
 def main():
@@ -127,7 +151,7 @@ def main():
                         link_MiB=10, calls=9, waits=7, step_ms=9, bound=7, link_ms=8, idle_ms=8,
                         calls_ms=8, waits_ms=8, verdict=-7)
     with tempfile.TemporaryDirectory() as folder:
-        workloads = [of_trace(name, folder) for name in traces.NAMES]
+        workloads = [of_shapes(folder), *(of_trace(name, folder) for name in traces.NAMES)]
         if interpreter:
             workloads.append(of_torch(interpreter, folder))
         for workload in workloads:

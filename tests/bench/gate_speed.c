@@ -1,4 +1,4 @@
-/* Nanoseconds that a submission takes longer through the gate: "name number" lines. */
+/* Measures what the submit barrier adds to a submission, in ns. Prints lines "name number". */
 #include "migrate/barrier.h"
 
 #include <stdio.h>
@@ -28,10 +28,10 @@ static double time_passes(void)
 
 int main(void)
 {
-    printf("gate, nothing may be spilled %.3f\n", time_passes());
+    printf("barrier, nothing may be spilled %.3f\n", time_passes());
     spw_migrate_barrier_arm();
-    printf("gate, no pressure %.3f\n", time_passes());
-    atomic_store(&spw_migrate_barrier.fenced, true);
-    printf("gate, kernel without membarrier %.3f\n", time_passes());
+    printf("barrier, no pressure %.3f\n", time_passes());
+    atomic_store(&spw_migrate_barrier.needs_fence, true);
+    printf("barrier, kernel without membarrier %.3f\n", time_passes());
     return 0;
 }

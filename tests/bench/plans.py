@@ -1,12 +1,12 @@
-"""Plans: what steps allocate, free and use, in order, and how long their kernels run.
+"""Plans: the allocations, frees and uses of steps, in order, and how long their kernels run.
 
 A plan is a list of acts: ("a", buffer, bytes), ("f", buffer), ("u", nanoseconds, uses), where uses
 are (buffer, written) pairs of one kernel, and ("s",) where a step begins. The program `play` plays
-one of a single step without the last (its format is in play.c), and the models of spill_model.py
-work on the same list.
+plans (its format is in play.c), and the models of spill_model.py work on the same list.
 """
 import bisect
 import csv
+import random
 
 import spill_log
 import traces
@@ -60,6 +60,30 @@ def kernels(nanoseconds, uses):
     """As many kernels as it takes, one after the other."""
     parts = [uses[at:at + MOST_USES] for at in range(0, len(uses), MOST_USES)]
     return [("u", nanoseconds // len(parts), part) for part in parts]
+
+
+LAYERS, WEIGHT, ACTIVATION = 24, 16 << 20, 8 << 20  # bytes
+FORWARD_NS = 400000
+
+
+def of_shapes(steps, seed=1):
+    """Training with dynamic shapes: weights that stay, and activations whose sizes differ from step
+    to step, like batches padded to their longest sequence. The plan begins and ends with a mark.
+    The weights are allocated in the first step."""
+    draw = random.Random(seed)
+    plan = [("s",), *(("a", layer, WEIGHT) for layer in range(LAYERS))]
+    buffer = LAYERS
+    for _ in range(steps):
+        size = int(ACTIVATION * draw.uniform(0.5, 1)) // 512 * 512
+        for layer in range(LAYERS):
+            plan += [("a", buffer + layer, size),
+                     ("u", FORWARD_NS, [(layer, False), (buffer + layer, True)])]
+        for layer in reversed(range(LAYERS)):
+            plan += [("u", 2 * FORWARD_NS, [(buffer + layer, False), (layer, True)]),
+                     ("f", buffer + layer)]
+        plan.append(("s",))
+        buffer += LAYERS
+    return plan
 
 
 class Blocks:

@@ -1,15 +1,18 @@
 /* Plays a plan of allocations, frees and uses, step by step, on the simulated GPU.
  *
- *     play STEPS PLAN
+ *     play STEPS PLAN [marked]
  *
  * A line of the plan is one of (bench `spill` writes them, plans.py):
  *     a BUFFER BYTES                  allocate
  *     f BUFFER                        free
+ *     s                               a step ends and another begins
  *     u NANOSECONDS WRITTEN BUFFER... a kernel runs so long, reads those buffers, at most 8, and
  *                                     writes those whose bit is set
- * All on one stream, with a wait for it after each step, as for the loss. The kernel spw_touch_step
- * marks where steps begin, and where the last one ends. Exit 1 when a call fails. */
+ * The plan is played STEPS times. All is on one stream, with a wait for it after each step, as for
+ * the loss. The kernel spw_touch_step marks where steps begin, and where the last one ends. With
+ * `marked`, spillway_mark_step is called there too. Exit 1 when a call fails. */
 #include <cuda.h>
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,6 +46,7 @@ struct player {
     CUdeviceptr *addresses;
     uint64_t *bytes;
     CUfunction use, mark;
+    int (*mark_step)(void); /* NULL: steps are not marked */
     CUstream stream;
 };
 
@@ -94,11 +98,14 @@ static bool parse(const char *line, struct act *ret_act)
             act.buffers[i] = (uint32_t)numbers[i + 2];
         }
         break;
+    case 's':
+        act.count = 0;
+        break;
     default:
         return false;
     }
     *ret_act = act;
-    return count >= (act.kind == 'f' ? 1 : 2);
+    return count >= (act.kind == 's' ? 0 : act.kind == 'f' ? 1 : 2);
 }
 
 static bool read_plan(const char *path, struct player *player)
@@ -148,6 +155,10 @@ static void mark(const struct player *player)
     struct touch nothing = {0};
 
     launch(player, player->mark, &nothing);
+    must(cuStreamSynchronize(player->stream), "cuStreamSynchronize");
+    if (player->mark_step != NULL) {
+        (void)player->mark_step();
+    }
 }
 
 static void use(const struct player *player, const struct act *act)
@@ -167,7 +178,9 @@ static void play(struct player *player)
         const struct act *act = &player->acts[i];
         uint32_t buffer = act->buffers[0];
 
-        if (act->kind == 'u') {
+        if (act->kind == 's') {
+            mark(player);
+        } else if (act->kind == 'u') {
             use(player, act);
         } else if (act->kind == 'a') {
             player->bytes[buffer] = act->number;
@@ -184,11 +197,14 @@ int main(int argc, char **argv)
     struct player player = {0};
     CUcontext context = NULL;
     CUmodule module = NULL;
-    unsigned steps = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+    unsigned steps = argc >= 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
 
     if (steps == 0 || !read_plan(argv[2], &player)) {
-        fputs("usage: play STEPS PLAN\n", stderr);
+        fputs("usage: play STEPS PLAN [marked]\n", stderr);
         return 2;
+    }
+    if (argc > 3) {
+        *(void **)&player.mark_step = dlsym(RTLD_DEFAULT, "spillway_mark_step");
     }
     player.addresses = calloc(player.buffers, sizeof(*player.addresses));
     player.bytes = calloc(player.buffers, sizeof(*player.bytes));
@@ -203,7 +219,6 @@ int main(int argc, char **argv)
     for (unsigned step = 0; step < steps; step++) {
         play(&player);
         mark(&player);
-        must(cuStreamSynchronize(player.stream), "cuStreamSynchronize");
     }
     free(player.addresses);
     free(player.bytes);

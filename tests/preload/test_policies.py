@@ -180,7 +180,7 @@ class Placement(Policies):
 
     def test_where_the_host_has_no_chunks(self):
         """Page-locked memory takes whole blocks; a share of one cannot be had."""
-        pinned = ["cannot map memory of the host as its own"]
+        pinned = ["cannot map host memory as its own"]
         lines, result = self.run_rules([("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:8",
                                        SIM_HOST_NUMA="off", allow=pinned)
         self.assertEqual({code for _, code, _ in lines}, {0})

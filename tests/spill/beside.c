@@ -1,4 +1,4 @@
-/* A program whose memory must be moved while a kernel runs, until it submits something later.
+/* A program whose memory must migrate while a kernel runs that ends only by a later submission.
  *
  *     beside nothing   the kernel uses nothing of what is moved
  *     beside half      others behind it use the older half of the blocks
@@ -60,7 +60,7 @@ static void start(void)
     }
 }
 
-/* Needs more than the device has beside the cold blocks. */
+/* Allocates more than the device has room for beside the cold blocks. */
 static void allocate(int count)
 {
     CUdeviceptr hot[HOTS];
@@ -74,7 +74,7 @@ static void allocate(int count)
     }
 }
 
-/* Lets the device pass everything, and calls be made from which that can be seen. */
+/* Waits for the device, and makes calls at which spillway can notice that. */
 static void pass(CUdeviceptr word)
 {
     for (int i = 0; i < PASS; i++) {
@@ -89,7 +89,7 @@ static void nothing(void *cookie)
 {
 }
 
-/* `first` is what tells the kernel of the block. */
+/* `first` is the argument by which the kernel finds the block. */
 static void launch(CUfunction kernel, void *first, int block)
 {
     size_t words = COLD_WORDS;

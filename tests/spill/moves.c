@@ -1,21 +1,21 @@
-/* Programs that use memory while it is moved, or would wait for ever if a move did not give up.
+/* Programs that use memory while it migrates, or that hang unless a migration gives up.
  *
- *     moves writes      kernels count up in cold blocks while others are allocated
+ *     moves writes      kernels increment cold blocks while others are allocated
  *     moves threads     the same from two threads
  *     moves spin        a kernel runs until a later submission lets it go
  *     moves wait        the same by cuStreamWaitValue32
- *     moves callback    a host function waits for a mutex that a thread at the gate holds
+ *     moves callback    a host function waits for a mutex that a thread at the barrier holds
  *     moves copy        a thread is inside a blocking copy
- *     moves capture     memory that a graph names is used by it again and again
+ *     moves capture     a graph uses its memory again and again
  *     moves registered  cold blocks are about to be registered with a network card
  *     moves told        most are, in every way, with the libraries of the folder SPW_TEST_FOLDER
  *     moves told-next   the same, each in the next way: every other block has no granule of its own
  *     moves pin         cold blocks are pinned by the public interface
  *     moves unpin       and let go again
  *     moves priority    half of them, the oldest, have a higher priority
- *     moves peer        kernels of a second device count up in cold blocks of the first
+ *     moves peer        kernels of a second device increment cold blocks of the first
  *     moves peer-spin   one of them runs until a later submission lets it go
- *     moves pointers    what is said of blocks that the device has no room for
+ *     moves pointers    pointer attributes of blocks that are on the host
  *     moves create      the program's own physical memory, more than the device has
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
@@ -85,7 +85,7 @@ static void spin(CUstream stream, const uint32_t *flag)
     spin_by(spin_kernel, stream, flag);
 }
 
-/* Leaves 0 when there is no memory and that may be. */
+/* Leaves 0 when there is no memory and the mode allows that. */
 static void allocate(CUdeviceptr *address, size_t bytes)
 {
     CUresult result = cuMemAllocAsync(address, bytes, main_stream);
@@ -95,7 +95,7 @@ static void allocate(CUdeviceptr *address, size_t bytes)
     }
 }
 
-/* Frees that make what is there old. */
+/* Frees, which make the live blocks old. */
 static void let_age(void)
 {
     for (int i = 0; i < AGE; i++) {
@@ -172,7 +172,7 @@ static void finish(void)
     }
     MUST(cuCtxSynchronize());
     MUST(cuDeviceGetDefaultMemPool(&pool, 0));
-    /* Twice: what failed once must succeed when it is tried again. */
+    /* Twice: a call that failed once must succeed when it is repeated. */
     for (int i = 0; i < 2; i++) {
         MUST(cuMemPoolTrimTo(pool, 0));
     }
@@ -190,7 +190,7 @@ static void write_rounds(int rounds)
         for (int i = 0; i < COLD; i++) {
             add((i + round) % 2 == 0 ? main_stream : side_stream, i);
         }
-        /* Blocks of both streams are added to next round in the other order. */
+        /* In the next round the streams swap their blocks. */
         MUST(cuCtxSynchronize());
         for (int i = 0; i < COLD; i++) {
             add((i + round) % 2 == 0 ? side_stream : main_stream, i);
@@ -227,7 +227,7 @@ static void with_faults(void)
 static _Atomic bool stop;
 static _Atomic int turns;
 
-/* Submits to its own blocks on its own stream without ever waiting for the other thread. */
+/* Submits to its own blocks on its own stream; never waits for the other thread. */
 static void *submit(void *cookie)
 {
     MUST(cuCtxSetCurrent(context));
@@ -243,7 +243,7 @@ static void *submit(void *cookie)
     return NULL;
 }
 
-/* The other thread takes part, however busy the machine is. */
+/* Waits until the other thread has submitted too, however busy the machine is. */
 static void await_turn(void)
 {
     int before = atomic_load(&turns);
@@ -310,7 +310,7 @@ static void with_spin(void)
     spin(side_stream, flag);
     add(side_stream, 0);
     hold_and_allocate();
-    /* The later submission. */
+    /* The submission that ends the kernel. */
     MUST(cuMemsetD32Async((CUdeviceptr)(uintptr_t)flag, 1, 1, main_stream));
 }
 
@@ -334,7 +334,7 @@ static void callback(void *cookie)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Holds the mutex while it submits, and so perhaps waits at the gate. */
+/* Holds the mutex while it submits, and so may wait at the barrier. */
 static void *hold(void *cookie)
 {
     MUST(cuCtxSetCurrent(context));
@@ -388,7 +388,7 @@ static void with_copy(void)
     while (!atomic_load(&copying)) {
         usleep(100);
     }
-    /* Time to be inside; the kernel runs on whether it is or not. */
+    /* Time for the other thread to get inside. */
     usleep(20000);
     hold_and_allocate();
     __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
@@ -491,7 +491,7 @@ static int (*pin)(const void *address, size_t bytes, int on);
 static int (*prioritize)(const void *address, size_t bytes, int priority);
 static int (*mark_step)(void);
 
-/* Whoever is not under spillway has none of these. */
+/* Without spillway these functions are not there. */
 static void find_interface(void)
 {
     *(void **)&pin = dlsym(RTLD_DEFAULT, "spillway_pin");
@@ -537,7 +537,7 @@ static void with_registered(void)
     unsigned on = 1;
 
     for (int i = 0; i < COLD; i++) {
-        /* Whatever a driver answers for mapped memory. */
+        /* Drivers differ in their answer for mapped memory. */
         (void)cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, cold[i] + MIB);
     }
     hold_and_allocate();

@@ -1,10 +1,10 @@
-/* A program that repeats itself, with more memory than the device has: 64 MiB.
+/* A program that repeats its steps, made for a device of 64 MiB, which is too small for it.
  *
  *     periodic STEPS MODE...
  *
- * Takes so many steps in each mode, one after the other. In a step, kernels add to blocks that
+ * Takes STEPS steps in each mode, one mode after the other. In a step, kernels add to blocks that
  * stay, one by one and back again, and beside each to one that comes and goes. All content is
- * checked at the end, and what differs is told. The modes are:
+ * checked at the end, and differences are printed. The modes are:
  *     named      every kernel's arguments name what it adds to
  *     unnamed    others add to further blocks that only a pointer in memory tells of
  *     otherwise  as `named`, in another order
@@ -51,7 +51,7 @@ static int status;
         }                                                                                          \
     } while (0)
 
-/* Each has its own size, by which it is known. */
+/* Each block has its own size, so that the predictor can tell them apart. */
 static size_t bytes_of(int block)
 {
     return LEAST_BYTES + 512 * ((size_t)block + 1);
@@ -93,7 +93,7 @@ static void make_graph(void)
     MUST(cuGraphDestroy(made));
 }
 
-/* By memsets, which nobody looks at. */
+/* By memsets, whose values spillway does not look at. */
 static void fill_table(void)
 {
     for (int i = 0; i < BLOCKS; i++) {

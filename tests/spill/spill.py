@@ -1,5 +1,5 @@
-"""What the tests of spilling have in common. With the argument --long they take all modes, sizes
-and seeds together, otherwise each of them at least once."""
+"""Shared by the tests of spilling. With the argument --long they run all combinations of modes,
+sizes and seeds, otherwise each of them at least once."""
 import os
 import sys
 
@@ -9,7 +9,7 @@ if LONG:
 
 
 def argument(name, default):
-    """The word that follows `name` on the command line, and both are taken from there."""
+    """Takes `name` and the word behind it from the command line. Returns the word."""
     if name not in sys.argv:
         return default
     at = sys.argv.index(name)
@@ -27,4 +27,4 @@ PATIENT = {"MOVE_WAIT": 1000}
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 # Devices that cannot map chunks of the host.
 PINNED = {"SIM_HOST_NUMA": "off"}
-PINNED_LINE = "device 0 cannot map memory of the host as its own: new blocks go to page-locked"
+PINNED_LINE = "device 0 cannot map host memory as its own: new blocks go to page-locked"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails the driver calls that moves make, one after the other: content stays, nothing leaks.
+"""Fails the driver calls of migrations, one after the other: content stays, nothing leaks.
 
 Of a function that is called often only some calls are failed; with the argument --long, all, and
 in each mode of moving, and some in a program that repeats itself.
@@ -20,7 +20,7 @@ NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemReleas
 
 
 def commits(log):
-    """The numbers of the calls of cuMemSetAccess with which moves end: the first after a copy."""
+    """The numbers of the cuMemSetAccess calls that end migrations: the first after a copy."""
     return [before.count(" cuMemSetAccess = ") + 1
             for before in (log[:found.start()] for found in re.finditer(" cuMemcpyAsync = ", log))]
 
@@ -57,7 +57,7 @@ class Faults(faults.Case):
         return len(range(1, calls + 1, step))
 
     def test_refused_for_a_while(self):
-        """What fails several times is asked for until it is granted: nothing is lost."""
+        """Mappings that fail several times are retried until they succeed: nothing is lost."""
         for name in ("cuMemSetAccess", "cuMemMap"):
             log = self.run_moves()[1]
             calls = log.count(f" {name} = ")
@@ -109,7 +109,7 @@ class Closed(Faults):
 
 @unittest.skipUnless(LONG, "only with --long")
 class Trusted(Faults):
-    """Nothing would move beside a device at work if each move were verified."""
+    """Without verification, which would keep migrations from running beside a busy device."""
     MODE = {"OVERLAP": "trust"}
 
 

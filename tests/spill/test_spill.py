@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs whose memory is moved while they use it, and those with which a move must not wait."""
+"""Programs that use memory while it migrates, and those for which a migration must not wait."""
 import os
 import re
 import sys
@@ -15,7 +15,7 @@ THROUGH = harness.ROOT / "tests/spill/through"
 
 
 class Moves(harness.Case):
-    """The program that uses memory while it is moved."""
+    """Programs of `moves` with the default mode."""
     def moves(self, mode, seed=1, **options):
         options = {"SIM_MEMORY": "64MiB", "SIM_SEED": seed, "CHECK": "on", **PATIENT, **options}
         result = self.run_program(MOVES, mode, allow=[SPILL_LINE], **options)
@@ -46,7 +46,7 @@ class Moves(harness.Case):
                     self.assertGreater(device["placed_bytes"], 0)
 
     def test_memory_of_the_program_itself(self):
-        """A cuMemCreate that does not fit gets a chunk of the host, and is in the books."""
+        """A cuMemCreate that does not fit gets a host chunk, and is accounted for."""
         device = self.moves("create")
         self.assertGreater(device["placed_bytes"], 10 * MIB)
         self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
@@ -59,7 +59,7 @@ class Moves(harness.Case):
         self.assertGreater(device["placed_bytes"], 0)
 
     def test_a_peer_uses_the_memory(self):
-        """Its work is waited for, and what was moved is mapped for it as well."""
+        """A migration waits for the peer's work, and maps the new memory for the peer too."""
         for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "trust"}):
             for seed in SEEDS:
                 with self.subTest(seed=seed, **options):
@@ -104,7 +104,7 @@ class Moves(harness.Case):
         self.assertGreater(unmapped, 0)
 
     def test_priority_by_the_program(self):
-        """What has priority stays, although it is oldest."""
+        """Blocks of higher priority stay, although they are oldest."""
         self.check_kept("priority", 7)
 
     def test_memory_that_libraries_are_told_of_stays(self):
@@ -115,7 +115,7 @@ class Moves(harness.Case):
 
     @unittest.skipIf(harness.SANITIZED, "an interpreter without the sanitizer cannot load it")
     def test_program_without_cuda(self):
-        """The interface answers before CUDA is in use, and says so."""
+        """Before CUDA is in use, the functions answer NOT_INITIALIZED."""
         program = ("import ctypes; own = ctypes.CDLL(None)\n"
                    "print(own.spillway_mark_step(), own.spillway_pin(1, 1, 1),"
                    " own.spillway_priority(1, 1, 1), own.spillway_version())")
@@ -124,7 +124,7 @@ class Moves(harness.Case):
 
 
 class Through(harness.Case):
-    """Kernels whose arguments do not name what they write to, although they are trusted."""
+    """Kernels that write through hidden pointers, with OVERLAP=trust."""
     def through(self, way, seed, allow=(), **options):
         result = self.run_program(THROUGH, way, allow=[SPILL_LINE, *allow], SIM_MEMORY="64MiB",
                                   SIM_SEED=seed, OVERLAP="trust", **PATIENT, **options)
@@ -179,9 +179,9 @@ class Beside(harness.Case):
 
 
 class Pinned(harness.Case):
-    """Devices that cannot map chunks of the host: new blocks in page-locked memory, no moves."""
+    """Devices that cannot map host chunks: new blocks are page-locked and never migrate."""
     def test_use(self):
-        """Kernels, graphs, callbacks: whatever is under way, nobody waits for ever."""
+        """No program hangs, whatever is under way: kernels, graphs, callbacks."""
         for mode in ("writes", "threads", "spin", "wait", "callback", "copy", "capture", "faults"):
             with self.subTest(mode):
                 rounds = (6,) if mode == "threads" and not LONG else ()
@@ -195,7 +195,7 @@ class Pinned(harness.Case):
                     self.assertEqual(device[gauge], 0, gauge)
 
     def test_doctor(self):
-        """It says where blocks go and what is missing."""
+        """The user is told where blocks go and what is missing."""
         for options, expected in (({}, "| 0 | host chunks: "),
                                   (PINNED, "| 0 | page-locked memory: new blocks only"),
                                   ({**PINNED, "SIM_FAIL": "cuMemHostAlloc:1+"}, "| nowhere")):

@@ -67,7 +67,7 @@ class Traces(Spill):
         self.check_spill("resnet50", 75, seed=1, steps=1, CHECK="on")
 
     def test_moved(self):
-        """Cold blocks make room for new ones, and content is proven right at each move."""
+        """Cold blocks make room for new ones; content is verified at each migration."""
         for overlap in ("on", "careful", "trust", "off"):
             device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
                                       OVERLAP=overlap, **PATIENT)
@@ -90,7 +90,7 @@ class Told(Spill):
         self.assertEqual(result.device()["host_peak_bytes"], 0)
 
     def test_budget(self):
-        """The host is bounded too, and the line at the end says so."""
+        """Host memory is bounded too, and the summary says so."""
         result = self.spill("resnet50", 75, allow=[OOM_LINE], status=1, HOST_LIMIT="100MiB")
         device = result.device()
         self.assertEqual(device["host_limit_bytes"], 100 * MIB)
@@ -98,7 +98,7 @@ class Told(Spill):
         self.assertGreaterEqual(device["ooms"], 1)
 
     def test_sites_tell_the_tiers(self):
-        """More may be on the host at exit than is live: free memory is there too."""
+        """At exit more bytes may be on the host than are live, since free memory is there too."""
         stats = self.folder / "stats.json"
         self.spill("resnet50", 75, steps=1, seed=1, STATS=stats)
         report = json.loads(stats.read_text())
@@ -125,7 +125,7 @@ class Told(Spill):
         self.assertEqual(result.device()["host_limit_bytes"], 3 * GIB // 2)
 
     def test_without_a_node_of_the_host(self):
-        """A driver that does not say which node is the device's: node 0, as without NUMA."""
+        """A driver that does not report the device's NUMA node: node 0 is used."""
         result = self.spill("resnet50", 75, steps=1, seed=1, SIM_FAIL="cuDeviceGetAttribute:2+",
                             **PATIENT)
         self.assertGreater(result.device()["moves"], 0)
@@ -133,12 +133,12 @@ class Told(Spill):
     def test_driver_without_memory_of_the_host(self):
         result = self.spill("resnet50", 75, status=1, SIM_HOST_NUMA="off",
                             SIM_FAIL="cuMemHostAlloc:2+",
-                            allow=["its memory cannot go on on the host", "out of memory"])
-        self.assertEqual(len([line for line in result.said() if "cannot go on" in line]), 1)
+                            allow=["cannot spill to host memory", "out of memory"])
+        self.assertEqual(len([line for line in result.said() if "cannot spill" in line]), 1)
 
 
 class Pinned(Spill):
-    """Devices that cannot map chunks of the host: new blocks in page-locked memory, no moves."""
+    """Devices that cannot map host chunks: new blocks are page-locked and never migrate."""
     def test_traces(self):
         for options in ({"seed": 1, "steps": 1, "CHECK": "on"}, {"seed": 2, "streams": 4},
                         {"seed": 1, "steps": 1, "way": "sync"}):

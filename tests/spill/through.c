@@ -1,5 +1,5 @@
-/* Kernels that write to memory which their arguments do not name, while it is moved: a thread
- * launches them, and another one needs room again and again.
+/* Kernels that write through pointers that are not among their arguments, while the memory
+ * migrates: one thread launches them, another one allocates again and again.
  *
  *     through none      the address is written to memory by memsets, which nobody looks at
  *     through name      the same, but the kernel's name says that it finds addresses
@@ -245,7 +245,7 @@ static void *submit(void *cookie)
 
     MUST(cuCtxSetCurrent(context));
     for (int turn = 1; !atomic_load(&stop); turn++) {
-        /* The others may go, if it is seen which. */
+        /* The other blocks may migrate, if spillway can tell them apart. */
         for (int i = 0; i < BLOCKS; i += 2) {
             (*write)(i);
         }
@@ -257,7 +257,7 @@ static void *submit(void *cookie)
     return NULL;
 }
 
-/* The other thread takes part, however busy the machine is. */
+/* Waits until the other thread has submitted too, however busy the machine is. */
 static void await_turn(void)
 {
     int before = atomic_load(&turns);
@@ -283,7 +283,7 @@ static void need_room(void)
     CUdeviceptr hot[HOTS];
 
     for (int i = 0; i < HOTS; i++) {
-        /* Never the same again: what goes is not foreseen. */
+        /* Another size each time, so that nothing is predicted. */
         size_t bytes = HOT_BYTES + (size_t)(rand_r(&seed) % 8) * MIB / 2;
 
         MUST(cuMemAllocAsync(&hot[i], bytes, main_stream));

@@ -1,4 +1,4 @@
-/* The gate: who passes, who waits, how long the write side waits, and what is counted. */
+/* The submit barrier: who passes, who waits, how long quiescing waits, and the counts. */
 #include "migrate/barrier.h"
 
 #include <pthread.h>
@@ -22,11 +22,11 @@ static int setup(void **state)
     return 0;
 }
 
-/* As where the kernel lacks the system call. */
+/* As on a kernel without membarrier. */
 static int setup_fenced(void **state)
 {
     setup(state);
-    atomic_store(&spw_migrate_barrier.fenced, true);
+    atomic_store(&spw_migrate_barrier.needs_fence, true);
     return 0;
 }
 
@@ -35,7 +35,7 @@ static void test_unarmed(void **state)
     atomic_store(&spw_migrate_barrier.armed, false);
     spw_migrate_barrier_acquire();
     assert_false(spw_migrate_barrier_inside());
-    /* Armed in between: the call that was under way is not counted, and ends well. */
+    /* A call that was under way when the barrier was armed is not counted. */
     spw_migrate_barrier_arm();
     spw_migrate_barrier_release();
     assert_false(spw_migrate_barrier_inside());
@@ -58,7 +58,7 @@ static void test_counts(void **state)
     assert_int_equal(spw_migrate_barrier_submissions(), before + 1);
 }
 
-/* The thread that closed it may still submit, and one that is inside may close it. */
+/* The thread that closed the barrier may submit, and a thread that is inside may close it. */
 static void test_closer_passes(void **state)
 {
     assert_true(spw_migrate_barrier_quiesce(0));
@@ -75,7 +75,7 @@ static void test_closer_passes(void **state)
 }
 
 struct visitor {
-    _Atomic int stage; /* 1: inside, 2: told to go, 3: gone */
+    _Atomic int stage; /* 1: inside, 2: told to leave, 3: left */
     bool nested;
     unsigned pause_us;
 };
@@ -120,8 +120,8 @@ static void test_somebody_stays(void **state)
     spw_migrate_barrier_resume();
 }
 
-/* What is inside may submit again, or it would never leave. */
-static void *close_gate(void *cookie)
+/* A thread that is inside may submit again, or it would never leave. */
+static void *close_barrier(void *cookie)
 {
     bool *closed = cookie;
 
@@ -138,7 +138,7 @@ static void test_nested_passes_a_closed_gate(void **state)
     pthread_t thread;
 
     spw_migrate_barrier_acquire();
-    assert_int_equal(pthread_create(&thread, NULL, close_gate, &closed), 0);
+    assert_int_equal(pthread_create(&thread, NULL, close_barrier, &closed), 0);
     while (atomic_load(&spw_migrate_barrier.closed) == 0) {
         usleep(100);
     }
@@ -191,7 +191,7 @@ static void *submit_always(void *cookie)
     return NULL;
 }
 
-/* While it is closed nothing happens inside, however hard the others try. */
+/* While the barrier is closed no other thread is inside. */
 static void test_nothing_happens_while_closed(void **state)
 {
     pthread_t threads[THREADS];
@@ -221,7 +221,7 @@ static void test_nothing_happens_while_closed(void **state)
     assert_true(closed > 250);
 }
 
-/* More threads than slots, and slots that are given back. */
+/* More threads than slots; slots are given back. */
 static void test_crowd(void **state)
 {
     static struct visitor visitors[CROWD];
@@ -229,7 +229,7 @@ static void test_crowd(void **state)
 
     memset(visitors, 0, sizeof(visitors));
     for (int i = 0; i < CROWD; i++) {
-        visitors[i].pause_us = 100000; /* there are more threads than processors */
+        visitors[i].pause_us = 100000; /* more threads than processors */
         assert_int_equal(pthread_create(&threads[i], NULL, visit, &visitors[i]), 0);
     }
     for (int i = 0; i < CROWD; i++) {
@@ -258,7 +258,7 @@ static void test_fork(void **state)
     assert_true(spw_migrate_barrier_quiesce(0));
     child = fork();
     if (child == 0) {
-        /* As in the child of a program whose other thread moves memory. */
+        /* As in the child of a program whose other thread was migrating. */
         spw_migrate_barrier_thread.depth = 0;
         spw_migrate_barrier_reset();
         spw_migrate_barrier_acquire();

@@ -1,4 +1,4 @@
-/* How much host memory there is, on machines made of a few files. */
+/* Host memory, on machines made of a few files. */
 #include "migrate/host_memory.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static struct spw_migrate_host_memory ask(void)
     return memory;
 }
 
-/* A machine, and what /proc says of the group of the process. */
+/* A machine, and the control groups of the process according to /proc. */
 static void put_in_group(const char *groups)
 {
     put_machine();
@@ -107,7 +107,7 @@ static void test_unified_group(void **state)
     assert_int_equal(spw_migrate_host_memory_share(&memory), 2 * gib);
 }
 
-/* A container sees its own group as the root, whatever path it is told. */
+/* A container sees its own group as the root, whatever path /proc reports. */
 static void test_path_of_the_host(void **state)
 {
     struct spw_migrate_host_memory memory;

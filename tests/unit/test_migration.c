@@ -1,4 +1,4 @@
-/* Moves beside a device at work: what is exchanged at once, what stays, what is waited for. */
+/* Migrations beside a busy device: what is switched, what stays, what is waited for. */
 #include "migrate/migration.h"
 
 #include "pool_fixture.h"
@@ -7,11 +7,11 @@
 
 enum { DEVICE = 16, HOST = 32, COPIES = FAKE_STREAMS - 1 };
 
-/* Three blocks of two granules each, and two that share one. */
+/* Three blocks of two granules each, and two blocks that share a granule. */
 struct fixture {
     struct pool_fixture pool;
-    struct spw_access_log heat;
-    struct spw_migration mover;
+    struct spw_access_log log;
+    struct spw_migrator migrator;
     uint64_t a, b, c, half, other_half;
 };
 
@@ -30,31 +30,31 @@ static void open_fixture(struct fixture *f)
     f->other_half = pool_alloc(&f->pool, 3 * GRANULE / 2, &stream_a);
     assert_int_equal(f->other_half, f->half + 3 * GRANULE / 2);
     fake_vm_write(&f->pool.vm, f->a, 2 * GRANULE, 100);
-    assert_true(spw_migrate_access_log_open(&f->heat, f->pool.pool, &f->pool.counters));
-    f->mover = (struct spw_migration){.pool = f->pool.pool,
-                                      .counters = &f->pool.counters,
-                                      .granule_bytes = GRANULE,
-                                      .wait_ns = 100000,
-                                      .overlap = true,
-                                      .trust = true,
-                                      .next_skip = 1,
-                                      .heat = &f->heat};
+    assert_true(spw_migrate_access_log_open(&f->log, f->pool.pool, &f->pool.counters));
+    f->migrator = (struct spw_migrator){.pool = f->pool.pool,
+                                        .counters = &f->pool.counters,
+                                        .granule_bytes = GRANULE,
+                                        .wait_ns = 100000,
+                                        .overlap = true,
+                                        .trust = true,
+                                        .next_skip = 1,
+                                        .log = &f->log};
 }
 
 static void close_fixture(struct fixture *f)
 {
     fake_vm_complete(&f->pool.vm);
-    (void)spw_migrate_migration_clear(&f->mover);
-    spw_migrate_access_log_close(&f->heat);
+    (void)spw_migrate_migration_release(&f->migrator);
+    spw_migrate_access_log_close(&f->log);
     assert_int_equal(f->pool.vm.violations, 0);
     pool_close(&f->pool);
 }
 
-/* A call of the program, which the device will not have done for a while. */
+/* Submits a call, which the device completes only later. */
 static void submit(struct fixture *f, uint64_t address)
 {
     spw_migrate_barrier_acquire();
-    spw_migrate_access_log_record(&f->heat, &address, 1, /* kernel */ true);
+    spw_migrate_access_log_record(&f->log, &address, 1, /* kernel */ true);
     spw_migrate_barrier_release();
 }
 
@@ -64,14 +64,14 @@ static void submit_unknown(void)
     spw_migrate_barrier_release();
 }
 
-static struct spw_access_log_moment now(struct fixture *f)
+static struct spw_access_log_snapshot now(struct fixture *f)
 {
-    return spw_migrate_access_log_now(&f->heat, spw_migrate_barrier_submissions());
+    return spw_migrate_access_log_snapshot(&f->log, spw_migrate_barrier_submissions());
 }
 
-/* Begins to move blocks of two granules; its copies are done soon, nothing else is. */
+/* Begins to migrate blocks of two granules. Only its copies are completed. */
 static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, enum spw_tier to,
-                     const struct spw_access_log_moment *since)
+                     const struct spw_access_log_snapshot *since)
 {
     struct spw_move_place places[8];
     const struct spw_move_request wish = {.places = places, .count = 2 * count};
@@ -80,13 +80,13 @@ static void begin_to(struct fixture *f, const uint64_t *blocks, size_t count, en
         places[i] = (struct spw_move_place){
             .block = blocks[i / 2], .granule = blocks[i / 2] + i % 2 * GRANULE, .to = to};
     }
-    assert_int_equal(spw_migrate_migration_begin(&f->mover, &wish, /* foreseen */ true, since),
+    assert_int_equal(spw_migrate_migration_begin(&f->migrator, &wish, /* predicted */ true, since),
                      SPW_OK);
     fake_vm_complete_stream(&f->pool.vm, COPIES);
 }
 
 static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
-                  const struct spw_access_log_moment *since)
+                  const struct spw_access_log_snapshot *since)
 {
     begin_to(f, blocks, count, SPW_TIER_HOST, since);
 }
@@ -94,7 +94,7 @@ static void begin(struct fixture *f, const uint64_t *blocks, size_t count,
 static enum spw_err finish(struct fixture *f)
 {
     uint64_t bytes;
-    enum spw_err err = spw_migrate_migration_finish(&f->mover, 0, &bytes);
+    enum spw_err err = spw_migrate_migration_finish(&f->migrator, 0, &bytes);
 
     pool_check(&f->pool);
     return err;
@@ -105,12 +105,12 @@ static bool is_on_host(struct fixture *f, uint64_t block)
     return fake_vm_on_host(&f->pool.vm, block, 2 * GRANULE) == 2;
 }
 
-static uint64_t at_work(const struct fixture *f)
+static uint64_t device_busy(const struct fixture *f)
 {
     return spw_counter_get(&f->pool.counters.moves_at_work);
 }
 
-static void test_nothing_names_it(void **state)
+static void test_unaccessed_granules_switch(void **state)
 {
     struct fixture f;
 
@@ -121,11 +121,11 @@ static void test_nothing_names_it(void **state)
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
-    assert_int_equal(at_work(&f), 1);
+    assert_int_equal(device_busy(&f), 1);
     close_fixture(&f);
 }
 
-static void test_what_is_named_stays(void **state)
+static void test_accessed_granules_stay(void **state)
 {
     struct fixture f;
     uint64_t blocks[2];
@@ -141,7 +141,7 @@ static void test_what_is_named_stays(void **state)
     close_fixture(&f);
 }
 
-static void test_all_is_named(void **state)
+static void test_all_accessed(void **state)
 {
     struct fixture f;
 
@@ -150,12 +150,12 @@ static void test_all_is_named(void **state)
     submit(&f, f.a);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     close_fixture(&f);
 }
 
-/* The neighbour is on the second granule, too. */
-static void test_neighbour_is_named(void **state)
+/* The neighbouring block lies on the second granule too. */
+static void test_neighbour_is_accessed(void **state)
 {
     struct fixture f;
 
@@ -168,14 +168,13 @@ static void test_neighbour_is_named(void **state)
     close_fixture(&f);
 }
 
-/* What the device still does with a block that was freed counts, and so does an address that means
- * none. */
-static void test_no_block_is_named(void **state)
+/* Work that still uses a freed block counts, and so does an address outside of all blocks. */
+static void test_access_outside_of_blocks(void **state)
 {
     struct fixture f;
 
     open_fixture(&f);
-    spw_migrate_access_log_free(&f.heat, f.a);
+    spw_migrate_access_log_free(&f.log, f.a);
     begin(&f, &f.a, 1, NULL);
     submit(&f, f.a + 512);
     assert_int_equal(finish(&f), SPW_OK);
@@ -193,20 +192,20 @@ static void test_unknown_is_waited_for(void **state)
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
     fake_vm_complete(&f.pool.vm);
-    f.mover.skip = 0;
+    f.migrator.skip = 0;
     f.pool.vm.immediate = true;
     begin(&f, &f.a, 1, NULL);
     submit_unknown();
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     close_fixture(&f);
 }
 
-/* A call of the thread itself is under way, and an unknown one came in between: the numbers add up,
- * and mean nothing. */
-static void test_inside_the_gate(void **state)
+/* A submission of this thread is under way and an unknown one came in between: the counts agree by
+ * chance and must not be trusted. */
+static void test_inside_a_submission(void **state)
 {
     struct fixture f;
 
@@ -214,12 +213,12 @@ static void test_inside_the_gate(void **state)
     begin(&f, &f.a, 1, NULL);
     submit_unknown();
     spw_migrate_barrier_acquire();
-    spw_migrate_access_log_record(&f.heat, &f.b, 1, /* kernel */ true);
+    spw_migrate_access_log_record(&f.log, &f.b, 1, /* kernel */ true);
     f.pool.vm.immediate = true;
     assert_int_equal(finish(&f), SPW_OK);
     spw_migrate_barrier_release();
     assert_true(is_on_host(&f, f.a));
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
     close_fixture(&f);
 }
@@ -229,13 +228,13 @@ static void test_without_trust(void **state)
     struct fixture f;
 
     open_fixture(&f);
-    f.mover.trust = false;
+    f.migrator.trust = false;
     begin(&f, &f.a, 1, NULL);
     submit(&f, f.b);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
-    f.mover.trust = true;
-    f.mover.verify = true;
-    f.mover.skip = 0;
+    f.migrator.trust = true;
+    f.migrator.verify = true;
+    f.migrator.skip = 0;
     begin(&f, &f.a, 1, NULL);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
@@ -244,7 +243,7 @@ static void test_without_trust(void **state)
 
 /* ---- two at once ---- */
 
-static void test_two_at_once(void **state)
+static void test_two_in_flight(void **state)
 {
     struct fixture f;
     uint64_t bytes;
@@ -252,11 +251,11 @@ static void test_two_at_once(void **state)
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
     begin(&f, &f.b, 1, NULL);
-    assert_int_equal(f.mover.under_way, SPW_MOVES);
+    assert_int_equal(f.migrator.in_flight, SPW_MOVES);
     assert_int_equal(spw_migrate_migration_begin(
-                         &f.mover,
+                         &f.migrator,
                          &(struct spw_move_request){.to = SPW_TIER_HOST, .bytes = GRANULE},
-                         /* foreseen */ true, NULL),
+                         /* predicted */ true, NULL),
                      SPW_E_AGAIN);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
@@ -264,15 +263,15 @@ static void test_two_at_once(void **state)
     begin(&f, &f.c, 1, NULL);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.b));
-    assert_int_equal(spw_migrate_migration_finish(&f.mover, 0, &bytes), SPW_OK);
+    assert_int_equal(spw_migrate_migration_finish(&f.migrator, 0, &bytes), SPW_OK);
     assert_int_equal(bytes, 2 * GRANULE);
-    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(f.migrator.in_flight, 0);
     assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
     close_fixture(&f);
 }
 
-/* Each knows what was named since it began itself. */
-static void test_named_since_either_began(void **state)
+/* Each migration counts accesses since its own beginning. */
+static void test_each_counts_its_own_accesses(void **state)
 {
     struct fixture f;
 
@@ -288,8 +287,8 @@ static void test_named_since_either_began(void **state)
     close_fixture(&f);
 }
 
-/* What the program waits for is told while it is on its way, whichever move it is of. */
-static void test_awaited(void **state)
+/* A block is incoming while any migration to the device contains it. */
+static void test_incoming(void **state)
 {
     struct fixture f;
 
@@ -301,39 +300,39 @@ static void test_awaited(void **state)
     begin_to(&f, &f.a, 1, SPW_TIER_DEVICE, NULL);
     begin_to(&f, &f.b, 1, SPW_TIER_DEVICE, NULL);
     assert_int_equal(finish(&f), SPW_OK);
-    assert_false(spw_migrate_access_log_awaits(&f.heat, &f.a, 1));
-    assert_true(spw_migrate_access_log_awaits(&f.heat, &f.b, 1));
+    assert_false(spw_migrate_access_log_is_incoming(&f.log, &f.a, 1));
+    assert_true(spw_migrate_access_log_is_incoming(&f.log, &f.b, 1));
     assert_int_equal(finish(&f), SPW_OK);
-    assert_false(spw_migrate_access_log_awaits(&f.heat, &f.b, 1));
+    assert_false(spw_migrate_access_log_is_incoming(&f.log, &f.b, 1));
     close_fixture(&f);
 }
 
 /* ---- one that waits for the other ---- */
 
-/* Without trust: `b` waits for `a`. */
+/* Without trust: the migration of `b` waits for that of `a`. */
 static void open_with_one_waiting(struct fixture *f)
 {
     open_fixture(f);
-    f->mover.trust = false;
-    f->mover.audit = true;
+    f->migrator.trust = false;
+    f->migrator.audit = true;
     f->pool.vm.immediate = true;
     begin(f, &f->a, 1, NULL);
     begin(f, &f->b, 1, NULL);
 }
 
-/* What is written before the first is exchanged is in the copies of the second. */
+/* A write before the first switch is in the pre-copy of the second migration. */
 static void test_copied_when_the_first_is_exchanged(void **state)
 {
     struct fixture f;
 
     open_with_one_waiting(&f);
-    assert_false(f.mover.flights[1].copied);
+    assert_false(f.migrator.migrations[1].precopied);
     submit(&f, f.b);
     fake_vm_write(&f.pool.vm, f.b, 2 * GRANULE, 300);
     assert_int_equal(finish(&f), SPW_OK);
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1); /* of the first */
     assert_true(is_on_host(&f, f.a));
-    assert_true(f.mover.flights[1].copied);
+    assert_true(f.migrator.migrations[1].precopied);
     assert_int_equal(finish(&f), SPW_OK);
     assert_int_equal(spw_counter_get(&f.pool.counters.second_copies), 1);
     assert_true(is_on_host(&f, f.b));
@@ -342,7 +341,7 @@ static void test_copied_when_the_first_is_exchanged(void **state)
     close_fixture(&f);
 }
 
-/* What is written later is not: it is copied once more. */
+/* A write after the first switch is not: the second is copied again. */
 static void test_written_after_the_first_was_exchanged(void **state)
 {
     struct fixture f;
@@ -357,8 +356,8 @@ static void test_written_after_the_first_was_exchanged(void **state)
     close_fixture(&f);
 }
 
-/* The first is abandoned as the device does not come to rest: the second is copied all the same,
- * behind all that was submitted. */
+/* The first is abandoned because the device stays busy. The second is pre-copied all the same,
+ * behind all submitted work. */
 static void test_copied_when_the_first_is_abandoned(void **state)
 {
     struct fixture f;
@@ -367,8 +366,8 @@ static void test_copied_when_the_first_is_abandoned(void **state)
     f.pool.vm.immediate = false;
     submit(&f, f.c);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
-    assert_true(f.mover.flights[1].copied);
-    assert_int_equal(f.mover.under_way, 1);
+    assert_true(f.migrator.migrations[1].precopied);
+    assert_int_equal(f.migrator.in_flight, 1);
     fake_vm_complete(&f.pool.vm);
     f.pool.vm.immediate = true;
     assert_int_equal(finish(&f), SPW_OK);
@@ -377,7 +376,7 @@ static void test_copied_when_the_first_is_abandoned(void **state)
     close_fixture(&f);
 }
 
-/* Its copies are refused: it is given up, and the first is exchanged. */
+/* The pre-copy of the second fails: it is abandoned, and the first is switched. */
 static void test_copies_refused_when_the_first_is_exchanged(void **state)
 {
     struct fixture f;
@@ -386,9 +385,9 @@ static void test_copies_refused_when_the_first_is_exchanged(void **state)
     f.pool.vm.fail_call = FAKE_COPY;
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
-    assert_int_equal(f.mover.under_way, 0);
+    assert_int_equal(f.migrator.in_flight, 0);
     assert_int_equal(spw_counter_get(&f.pool.counters.abandoned_moves), 1);
-    f.mover.skip = 0;
+    f.migrator.skip = 0;
     begin(&f, &f.b, 1, NULL);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.b));
@@ -397,9 +396,9 @@ static void test_copies_refused_when_the_first_is_exchanged(void **state)
 
 /* ---- since a moment that the device has passed ---- */
 
-static void test_since_a_moment(void **state)
+static void test_since_a_snapshot(void **state)
 {
-    struct spw_access_log_moment then;
+    struct spw_access_log_snapshot then;
     uint64_t blocks[2];
     struct fixture f;
 
@@ -418,9 +417,9 @@ static void test_since_a_moment(void **state)
     close_fixture(&f);
 }
 
-static void test_unknown_since_a_moment(void **state)
+static void test_unknown_since_a_snapshot(void **state)
 {
-    struct spw_access_log_moment then;
+    struct spw_access_log_snapshot then;
     struct fixture f;
 
     open_fixture(&f);
@@ -432,16 +431,16 @@ static void test_unknown_since_a_moment(void **state)
     close_fixture(&f);
 }
 
-/* Another thread's call is noted and not submitted yet at the moment: nobody knows which side of a
- * mark it comes to lie on. */
-static void test_moment_amid_a_call(void **state)
+/* The call of another thread is recorded and not submitted yet at the snapshot, so it may lie on
+ * either side of a mark. */
+static void test_snapshot_within_a_call(void **state)
 {
-    struct spw_access_log_moment then;
+    struct spw_access_log_snapshot then;
     struct fixture f;
 
     open_fixture(&f);
     spw_migrate_barrier_acquire();
-    spw_migrate_access_log_record(&f.heat, &f.a, 1, /* kernel */ true);
+    spw_migrate_access_log_record(&f.log, &f.a, 1, /* kernel */ true);
     then = now(&f);
     spw_migrate_barrier_release();
     begin(&f, &f.a, 1, &then);
@@ -454,9 +453,9 @@ static void test_moment_amid_a_call(void **state)
 
 static void mark(struct fixture *f, struct spw_progress *marks)
 {
-    const struct spw_access_log_moment moment = now(f);
+    const struct spw_access_log_snapshot snapshot = now(f);
 
-    spw_migrate_progress_set(marks, NULL, &moment);
+    spw_migrate_progress_set(marks, NULL, &snapshot);
 }
 
 static void test_marks(void **state)
@@ -466,46 +465,46 @@ static void test_marks(void **state)
 
     open_fixture(&f);
     marks = (struct spw_progress){.pool = f.pool.pool};
-    assert_null(spw_migrate_progress_passed(&marks));
+    assert_null(spw_migrate_progress_completed(&marks));
     submit(&f, f.a);
     mark(&f, &marks);
     submit(&f, f.b);
-    assert_null(spw_migrate_progress_passed(&marks));
+    assert_null(spw_migrate_progress_completed(&marks));
     fake_vm_complete(&f.pool.vm);
     mark(&f, &marks);
-    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, 1);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 1);
     assert_false(spw_migrate_progress_await(&marks, UINT64_MAX, 0));
     assert_true(spw_migrate_progress_await(&marks, 0, 0));
     fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, 2);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, 2);
     assert_true(spw_migrate_progress_await(&marks, UINT64_MAX, 0));
     close_fixture(&f);
 }
 
-/* Those of a stream do not wait for what others do, the copies of a move above all. */
+/* Marks of a stream do not wait for other streams, above all not for spillway's copies. */
 static void test_marks_of_a_stream(void **state)
 {
     struct fixture f;
     struct spw_progress all, pace;
-    struct spw_access_log_moment moment;
+    struct spw_access_log_snapshot snapshot;
 
     open_fixture(&f);
     all = pace = (struct spw_progress){.pool = f.pool.pool};
     submit(&f, f.a);
-    moment = now(&f);
-    spw_migrate_progress_set(&all, NULL, &moment);
-    spw_migrate_progress_set(&pace, &stream_b, &moment);
+    snapshot = now(&f);
+    spw_migrate_progress_set(&all, NULL, &snapshot);
+    spw_migrate_progress_set(&pace, &stream_b, &snapshot);
     fake_vm_complete_stream(&f.pool.vm, stream_b.id);
-    assert_null(spw_migrate_progress_passed(&all));
+    assert_null(spw_migrate_progress_completed(&all));
     assert_false(spw_migrate_progress_await(&all, UINT64_MAX, 0));
-    assert_non_null(spw_migrate_progress_passed(&pace));
+    assert_non_null(spw_migrate_progress_completed(&pace));
     assert_true(spw_migrate_progress_await(&pace, UINT64_MAX, 0));
     fake_vm_complete(&f.pool.vm);
-    assert_non_null(spw_migrate_progress_passed(&all));
+    assert_non_null(spw_migrate_progress_completed(&all));
     close_fixture(&f);
 }
 
-/* None is set that there is no room for, or while a capture is open; the rest stands. */
+/* No mark is set during a capture or when there are too many; the others stay valid. */
 static void test_marks_that_cannot_be_set(void **state)
 {
     struct fixture f;
@@ -523,71 +522,71 @@ static void test_marks_that_cannot_be_set(void **state)
     }
     assert_int_equal(marks.count, SPW_MARKS);
     fake_vm_complete(&f.pool.vm);
-    assert_int_equal(spw_migrate_progress_passed(&marks)->clock, SPW_MARKS);
+    assert_int_equal(spw_migrate_progress_completed(&marks)->clock, SPW_MARKS);
     assert_int_equal(marks.count, 0);
     close_fixture(&f);
 }
 
 /* ---- what is in use all the time ---- */
 
-/* Where it is told to, the device rests, and what is in use moves as well. */
-static void test_rest_for_what_is_used(void **state)
+/* On request the device must idle, and then blocks in use migrate as well. */
+static void test_idle_for_hot_blocks(void **state)
 {
     struct fixture f;
 
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
-    spw_migrate_migration_rest(&f.mover);
+    spw_migrate_migration_require_idle(&f.migrator);
     submit(&f, f.a);
     assert_int_equal(finish(&f), SPW_E_AGAIN);
     assert_false(is_on_host(&f, f.a));
-    f.mover.skip = 0;
+    f.migrator.skip = 0;
     begin(&f, &f.a, 1, NULL);
-    assert_false(f.mover.flights[f.mover.first].rest);
-    spw_migrate_migration_rest(&f.mover);
+    assert_false(f.migrator.migrations[f.migrator.first].require_idle);
+    spw_migrate_migration_require_idle(&f.migrator);
     submit(&f, f.a);
     fake_vm_complete(&f.pool.vm);
     f.pool.vm.immediate = true;
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(is_on_host(&f, f.a));
     assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
-    assert_int_equal(at_work(&f), 0);
+    assert_int_equal(device_busy(&f), 0);
     close_fixture(&f);
 }
 
-/* A step of a program that uses two blocks, which are not alike. */
+/* A step that uses two blocks of different sizes. */
 static void take_step(struct fixture *f)
 {
     submit(f, f->a);
     submit(f, f->half);
 }
 
-/* What was named since the device passed a moment is told, and is planned for when it is wished. */
+/* Blocks used since the completed snapshot are counted as hot, and are planned on request. */
 static void test_hot_on_the_host(void **state)
 {
     struct fixture f;
-    struct spw_access_log_moment passed;
-    struct spw_access_log_wish wish = {.most = 4, .passed = &passed};
+    struct spw_access_log_snapshot completed;
+    struct spw_access_log_goal wish = {.most = 4, .completed = &completed};
     struct spw_access_log_plan plan;
 
     open_fixture(&f);
     begin(&f, &f.a, 1, NULL);
     fake_vm_complete(&f.pool.vm);
     assert_int_equal(finish(&f), SPW_OK);
-    assert_true(spw_migrate_migration_clear(&f.mover));
+    assert_true(spw_migrate_migration_release(&f.migrator));
     for (int i = 0; i < 20; i++) {
         take_step(&f);
     }
-    passed = now(&f);
-    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
+    completed = now(&f);
+    spw_migrate_access_log_plan(&f.log, &wish, &plan);
     assert_int_equal(plan.hot, 0);
     assert_int_equal(plan.count, 2);
     take_step(&f);
-    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
+    spw_migrate_access_log_plan(&f.log, &wish, &plan);
     assert_int_equal(plan.hot, 2);
     assert_int_equal(plan.count, 0);
     wish.hot = true;
-    spw_migrate_access_log_plan(&f.heat, &wish, &plan);
+    spw_migrate_access_log_plan(&f.log, &wish, &plan);
     assert_int_equal(plan.count, 2);
     assert_int_equal(plan.places[0].to, SPW_TIER_DEVICE);
     assert_int_equal(plan.places[0].granule, f.a);
@@ -597,28 +596,28 @@ static void test_hot_on_the_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_names_it),
-        cmocka_unit_test(test_what_is_named_stays),
-        cmocka_unit_test(test_all_is_named),
-        cmocka_unit_test(test_neighbour_is_named),
-        cmocka_unit_test(test_no_block_is_named),
+        cmocka_unit_test(test_unaccessed_granules_switch),
+        cmocka_unit_test(test_accessed_granules_stay),
+        cmocka_unit_test(test_all_accessed),
+        cmocka_unit_test(test_neighbour_is_accessed),
+        cmocka_unit_test(test_access_outside_of_blocks),
         cmocka_unit_test(test_unknown_is_waited_for),
-        cmocka_unit_test(test_inside_the_gate),
+        cmocka_unit_test(test_inside_a_submission),
         cmocka_unit_test(test_without_trust),
-        cmocka_unit_test(test_two_at_once),
-        cmocka_unit_test(test_named_since_either_began),
-        cmocka_unit_test(test_awaited),
+        cmocka_unit_test(test_two_in_flight),
+        cmocka_unit_test(test_each_counts_its_own_accesses),
+        cmocka_unit_test(test_incoming),
         cmocka_unit_test(test_copied_when_the_first_is_exchanged),
         cmocka_unit_test(test_written_after_the_first_was_exchanged),
         cmocka_unit_test(test_copied_when_the_first_is_abandoned),
         cmocka_unit_test(test_copies_refused_when_the_first_is_exchanged),
-        cmocka_unit_test(test_since_a_moment),
-        cmocka_unit_test(test_unknown_since_a_moment),
-        cmocka_unit_test(test_moment_amid_a_call),
+        cmocka_unit_test(test_since_a_snapshot),
+        cmocka_unit_test(test_unknown_since_a_snapshot),
+        cmocka_unit_test(test_snapshot_within_a_call),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_marks_of_a_stream),
         cmocka_unit_test(test_marks_that_cannot_be_set),
-        cmocka_unit_test(test_rest_for_what_is_used),
+        cmocka_unit_test(test_idle_for_hot_blocks),
         cmocka_unit_test(test_hot_on_the_host),
     };
 

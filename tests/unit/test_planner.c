@@ -1,4 +1,4 @@
-/* What should change places: against rules worked out by hand, and against brute force. */
+/* The planner, against rules worked out by hand and against brute force. */
 #include "migrate/planner.h"
 
 #include <setjmp.h>
@@ -19,18 +19,18 @@ static size_t ask(struct spw_planner_granule *granules, size_t count,
                   const struct spw_planner_need *needs, size_t need_count, int64_t room,
                   struct spw_planner_move *moves)
 {
-    const struct spw_planner_question question = {.granules = granules,
-                                                  .granule_count = count,
-                                                  .needs = needs,
-                                                  .need_count = need_count,
-                                                  .room_bytes = room,
-                                                  .granule_bytes = GRANULE,
-                                                  .most = MOST,
-                                                  .fetch = true,
-                                                  .later = 2};
+    const struct spw_planner_input input = {.granules = granules,
+                                            .granule_count = count,
+                                            .needs = needs,
+                                            .need_count = need_count,
+                                            .room_bytes = room,
+                                            .granule_bytes = GRANULE,
+                                            .most = MOST,
+                                            .fetch = true,
+                                            .least_gap = 2};
     uint32_t at;
 
-    return spw_migrate_planner_answer(&question, moves, &at);
+    return spw_migrate_planner_run(&input, moves, &at);
 }
 
 static void test_farthest_goes_for_nearest(void **state)
@@ -54,7 +54,7 @@ static void test_farthest_goes_for_nearest(void **state)
     assert_int_equal(moves[3].index, 3);
 }
 
-/* What is used sooner than that for which it would go stays. */
+/* A granule that is used sooner than the need stays. */
 static void test_no_thrash(void **state)
 {
     struct spw_planner_granule granules[] = {{.index = 0, .next = 50, .end = NEVER},
@@ -96,25 +96,25 @@ static void test_age_where_nothing_is_known(void **state)
                                              {.index = 1, .next = NEVER, .end = NEVER, .age = 300},
                                              {.index = 2, .next = NEVER, .end = NEVER, .age = 200}};
     const struct spw_planner_need need = {0, 3 * GRANULE};
-    const struct spw_planner_question question = {.granules = granules,
-                                                  .granule_count = 3,
-                                                  .needs = &need,
-                                                  .need_count = 1,
-                                                  .granule_bytes = GRANULE,
-                                                  .most = MOST,
-                                                  .least_age = 100};
+    const struct spw_planner_input input = {.granules = granules,
+                                            .granule_count = 3,
+                                            .needs = &need,
+                                            .need_count = 1,
+                                            .granule_bytes = GRANULE,
+                                            .most = MOST,
+                                            .least_age = 100};
     struct spw_planner_move moves[2 * MOST];
     uint32_t at;
 
-    assert_int_equal(spw_migrate_planner_answer(&question, moves, &at), 2);
+    assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 2);
     assert_int_equal(moves[0].index, 1);
     assert_int_equal(moves[1].index, 2);
 }
 
 /* ---- what is freed ---- */
 
-/* What is freed before the need gives its room by itself: to send it away gains nothing. */
-static void test_what_is_freed_in_time_stays(void **state)
+/* A granule freed before the need gives its room by itself, so evicting it gains nothing. */
+static void test_freed_in_time_stays(void **state)
 {
     const struct spw_planner_need needs[] = {{10, -GRANULE}, {20, 2 * GRANULE}};
     struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
@@ -125,7 +125,7 @@ static void test_what_is_freed_in_time_stays(void **state)
     assert_int_equal(moves[0].index, 1);
 }
 
-/* What went for one need and is freed before the next gives its room once only. */
+/* A granule evicted for one need and freed before the next gives its room once only. */
 static void test_room_is_given_once(void **state)
 {
     const struct spw_planner_need needs[] = {{5, GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
@@ -140,8 +140,9 @@ static void test_room_is_given_once(void **state)
     assert_int_equal(moves[2].index, 2);
 }
 
-/* What was fetched and is freed gives its room back: on the host its end would have given none. */
-static void test_what_was_fetched_gives_room(void **state)
+/* A granule that was fetched and is freed gives its room back; freed on the host it would give
+ * none. */
+static void test_fetched_and_freed_gives_room(void **state)
 {
     const struct spw_planner_need needs[] = {{10, 0}, {20, GRANULE}};
     struct spw_planner_granule granules[] = {{.index = 0, .next = 5, .end = 10, .host = true},
@@ -191,7 +192,7 @@ static uint32_t next_use(const int *uses, int at, int page)
     return UINT32_MAX;
 }
 
-/* Fetches one at a time when it is due. */
+/* Fetches one granule at a time when it is due. */
 static int planned(const int *uses)
 {
     unsigned resident = 0;
@@ -200,8 +201,11 @@ static int planned(const int *uses)
     for (int at = 0; at < LENGTH; at++) {
         struct spw_planner_granule granules[PAGES];
         struct spw_planner_move moves[2];
-        struct spw_planner_question question = {
-            .granules = granules, .granule_bytes = GRANULE, .most = 1, .fetch = true, .later = 1};
+        struct spw_planner_input input = {.granules = granules,
+                                          .granule_bytes = GRANULE,
+                                          .most = 1,
+                                          .fetch = true,
+                                          .least_gap = 1};
         uint32_t due;
 
         if (resident >> uses[at] & 1) {
@@ -211,15 +215,15 @@ static int planned(const int *uses)
             bool host = (resident >> page & 1) == 0;
 
             if (!host || page == uses[at]) {
-                granules[question.granule_count++] =
+                granules[input.granule_count++] =
                     (struct spw_planner_granule){.index = (uint32_t)page,
                                                  .next = next_use(uses, at, page),
                                                  .end = NEVER,
                                                  .host = host};
             }
         }
-        question.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
-        for (size_t i = spw_migrate_planner_answer(&question, moves, &due); i > 0; i--) {
+        input.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
+        for (size_t i = spw_migrate_planner_run(&input, moves, &due); i > 0; i--) {
             resident ^= 1u << moves[i - 1].index;
         }
         assert_true(resident >> uses[at] & 1);
@@ -262,30 +266,30 @@ static void test_places(void **state)
     assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 4 * 15), 0);
     assert_int_equal(spw_migrate_block_index_find(&places, base + 32 * GRANULE - 1), 4);
     assert_int_equal(
-        spw_migrate_block_index_touch(&places, base + GRANULE / 4 * 15, base + 4 * GRANULE), 0);
+        spw_migrate_block_index_overlap(&places, base + GRANULE / 4 * 15, base + 4 * GRANULE), 0);
     assert_int_equal(
-        spw_migrate_block_index_touch(&places, base + GRANULE / 4 * 15, base + 5 * GRANULE), 4);
+        spw_migrate_block_index_overlap(&places, base + GRANULE / 4 * 15, base + 5 * GRANULE), 4);
     spw_migrate_block_index_remove(&places, 2);
     assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE), 0);
     assert_int_equal(spw_migrate_block_index_find(&places, base + GRANULE / 2 * 7), 3);
     assert_int_equal(spw_migrate_block_index_find(&places, base), 1);
-    assert_false(spw_migrate_block_index_own(&places, base - 1));
-    assert_false(spw_migrate_block_index_own(&places, base + 32 * GRANULE));
+    assert_false(spw_migrate_block_index_contains(&places, base - 1));
+    assert_false(spw_migrate_block_index_contains(&places, base + 32 * GRANULE));
     spw_migrate_block_index_fini(&places);
 }
 
-/* Which granule goes first of six neighbours, used from 1000 on, and of one that is alone. */
+/* The first victim among six neighbours, used from 1000 on, and one granule that is alone. */
 static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
 {
     struct spw_planner_granule granules[7];
     const struct spw_planner_need need = {.at = 1, .bytes = GRANULE};
-    const struct spw_planner_question question = {.granules = granules,
-                                                  .granule_count = 7,
-                                                  .needs = &need,
-                                                  .need_count = 1,
-                                                  .granule_bytes = GRANULE,
-                                                  .most = MOST,
-                                                  .grain = 10};
+    const struct spw_planner_input input = {.granules = granules,
+                                            .granule_count = 7,
+                                            .needs = &need,
+                                            .need_count = 1,
+                                            .granule_bytes = GRANULE,
+                                            .most = MOST,
+                                            .grain_events = 10};
     struct spw_planner_move moves[2 * MOST];
     uint32_t at;
 
@@ -294,7 +298,7 @@ static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
             (struct spw_planner_granule){.index = 10 + i, .next = 1000 + i * apart, .end = NEVER};
     }
     granules[6] = (struct spw_planner_granule){.index = 20, .next = alone, .end = NEVER};
-    assert_int_equal(spw_migrate_planner_answer(&question, moves, &at), 1);
+    assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 1);
     return moves[0].index;
 }
 
@@ -302,7 +306,7 @@ static void test_neighbours_go_together(void **state)
 {
     assert_int_equal(first_of_seven(0, 1100), 10);
     assert_int_equal(first_of_seven(0, 1500), 20);
-    /* Those that are not used at about the same time do not. */
+    /* Neighbours that are not used at about the same time are no run. */
     assert_int_equal(first_of_seven(30, 1200), 20);
 }
 
@@ -314,9 +318,9 @@ int main(void)
         cmocka_unit_test(test_room_that_comes_and_goes),
         cmocka_unit_test(test_priority_comes_first),
         cmocka_unit_test(test_age_where_nothing_is_known),
-        cmocka_unit_test(test_what_is_freed_in_time_stays),
+        cmocka_unit_test(test_freed_in_time_stays),
         cmocka_unit_test(test_room_is_given_once),
-        cmocka_unit_test(test_what_was_fetched_gives_room),
+        cmocka_unit_test(test_fetched_and_freed_gives_room),
         cmocka_unit_test(test_as_few_as_can_be),
         cmocka_unit_test(test_neighbours_go_together),
         cmocka_unit_test(test_places),

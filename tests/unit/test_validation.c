@@ -1,4 +1,4 @@
-/* Belief in what arguments name: how it is earned, kept, suspended, and lost for ever. */
+/* Write validation: how it is earned, kept, suspended, and ended by a failed audit. */
 #include "migrate/validation.h"
 
 #include <setjmp.h>
@@ -10,179 +10,187 @@
 
 enum { PERIOD = 1000, PER_PERIOD = 10 };
 
-/* An order that is followed, and moves that are evenly spread over it. */
+/* A repetition that is followed, with migrations evenly spread over it. */
 struct run {
-    struct spw_validation evidence;
-    struct spw_predictor_course course;
+    struct spw_validation validation;
+    struct spw_predictor_status status;
 };
 
-static enum spw_validation_worth move(struct run *run)
+static enum spw_recopy_policy move(struct run *run)
 {
-    enum spw_validation_worth worth;
+    enum spw_recopy_policy policy;
 
-    assert_true(spw_migrate_validation_begin(&run->evidence, &run->course));
-    run->course.events += PERIOD / PER_PERIOD;
-    worth = spw_migrate_validation_weigh(&run->evidence, &run->course);
-    assert_int_not_equal(worth, SPW_VALIDATION_NONE);
-    spw_migrate_validation_note(&run->evidence, &run->course,
-                                worth == SPW_VALIDATION_AUDIT ? SPW_VALIDATION_CLEAN
-                                                              : SPW_VALIDATION_BELIEVED);
-    return worth;
+    assert_true(spw_migrate_validation_begin(&run->validation, &run->status));
+    run->status.events += PERIOD / PER_PERIOD;
+    policy = spw_migrate_validation_recopy_policy(&run->validation, &run->status);
+    assert_int_not_equal(policy, SPW_RECOPY_ALWAYS);
+    spw_migrate_validation_record(&run->validation, &run->status,
+                                  policy == SPW_RECOPY_AND_COMPARE ? SPW_PRECOPY_AUDIT_PASSED
+                                                                   : SPW_PRECOPY_RECOPY_SKIPPED);
+    return policy;
 }
 
-/* How many moves were audited, of so many. */
+/* The number of audited ones among so many migrations. */
 static int audits(struct run *run, int moves)
 {
     int audited = 0;
 
     for (int i = 0; i < moves; i++) {
-        audited += move(run) == SPW_VALIDATION_AUDIT;
+        audited += move(run) == SPW_RECOPY_AND_COMPARE;
     }
     return audited;
 }
 
 static struct run begin(void)
 {
-    return (struct run){.course = {.events = 1500, .period = PERIOD, .since = 1500}};
+    return (struct run){.status = {.events = 1500, .period = PERIOD, .stable_since = 1500}};
 }
 
-static void earn(struct run *run)
+static void validate(struct run *run)
 {
     assert_int_equal(audits(run, 2 * PER_PERIOD), 2 * PER_PERIOD - 1);
 }
 
-static void test_two_periods(void **state)
+static void test_skips_after_two_periods(void **state)
 {
     struct run run = begin();
 
     assert_int_equal(audits(&run, 2 * PER_PERIOD - 1), 2 * PER_PERIOD - 1);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
 }
 
-/* However long it is followed, a few moves must have been looked at. */
-static void test_few_moves(void **state)
+/* However long a repetition is followed, some migrations must be audited. */
+static void test_needs_some_audits(void **state)
 {
     struct run run = begin();
 
-    run.course.events += 100 * PERIOD;
+    run.status.events += 100 * PERIOD;
     assert_int_equal(audits(&run, 4), 4);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
 }
 
-static void test_one_in_sixteen(void **state)
+static void test_audits_one_in_sixteen(void **state)
 {
     struct run run = begin();
 
-    earn(&run);
+    validate(&run);
     assert_int_equal(audits(&run, 14), 0);
     assert_int_equal(audits(&run, 1), 1);
     assert_int_equal(audits(&run, 160), 10);
-    assert_int_equal(run.evidence.believed, 1 + 14 + 150);
+    assert_int_equal(run.validation.skipped, 1 + 14 + 150);
 }
 
-static void test_another_order(void **state)
+static void test_another_repetition(void **state)
 {
     struct run run = begin();
 
-    earn(&run);
-    run.course.since = run.course.events;
-    earn(&run);
-    run.course.since = run.course.events;
-    run.course.events += 100 * PERIOD;
+    validate(&run);
+    run.status.stable_since = run.status.events;
+    validate(&run);
+    run.status.stable_since = run.status.events;
+    run.status.events += 100 * PERIOD;
     assert_int_equal(audits(&run, 4), 4);
-    run.course.period = 0;
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
+    run.status.period = 0;
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_ALWAYS);
 }
 
-/* The order changes while a move is under way, or something comes that was never seen. */
-static void test_during_a_move(void **state)
+/* The repetition changes, or a misprediction occurs, while a migration is in flight. */
+static void test_changes_during_a_migration(void **state)
 {
     struct run run = begin();
 
-    earn(&run);
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                     SPW_VALIDATION_BELIEF);
-    run.course.events += 5;
-    run.course.surprise = run.course.events;
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                     SPW_VALIDATION_AUDIT);
-    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_CLEAN);
-    assert_int_equal(move(&run), SPW_VALIDATION_AUDIT);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    run.course.since = ++run.course.events;
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                     SPW_VALIDATION_AUDIT);
+    validate(&run);
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_SKIP);
+    run.status.events += 5;
+    run.status.last_mispredict = run.status.events;
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_AND_COMPARE);
+    spw_migrate_validation_record(&run.validation, &run.status, SPW_PRECOPY_AUDIT_PASSED);
+    assert_int_equal(move(&run), SPW_RECOPY_AND_COMPARE);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    run.status.stable_since = ++run.status.events;
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_AND_COMPARE);
 }
 
-/* What is moved since memory is short was not foreseen. */
-static void test_outside_the_order(void **state)
+/* A migration because of a memory shortage is not predicted. */
+static void test_unpredicted_migration(void **state)
 {
     struct run run = begin();
 
-    earn(&run);
-    assert_true(spw_migrate_validation_begin(&run.evidence, NULL));
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
-    spw_migrate_validation_note(&run.evidence, NULL, SPW_VALIDATION_IN_VAIN);
-    assert_int_equal(move(&run), SPW_VALIDATION_BELIEF);
+    validate(&run);
+    assert_true(spw_migrate_validation_begin(&run.validation, NULL));
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_ALWAYS);
+    spw_migrate_validation_record(&run.validation, NULL, SPW_PRECOPY_WASTED);
+    assert_int_equal(move(&run), SPW_RECOPY_SKIP);
 }
 
-static void test_refuted_for_ever(void **state)
+static void test_failed_audit_is_final(void **state)
 {
     struct run run = begin();
 
-    earn(&run);
-    assert_true(spw_migrate_validation_begin(&run.evidence, &run.course));
-    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_WRONG);
+    validate(&run);
+    assert_true(spw_migrate_validation_begin(&run.validation, &run.status));
+    spw_migrate_validation_record(&run.validation, &run.status, SPW_PRECOPY_AUDIT_FAILED);
     for (int i = 0; i < 10 * PER_PERIOD; i++) {
-        assert_false(spw_migrate_validation_begin(&run.evidence, &run.course));
-        run.course.events += PERIOD / PER_PERIOD;
-        assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course),
-                         SPW_VALIDATION_NONE);
+        assert_false(spw_migrate_validation_begin(&run.validation, &run.status));
+        run.status.events += PERIOD / PER_PERIOD;
+        assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                         SPW_RECOPY_ALWAYS);
     }
-    run.course.since = run.course.events;
-    assert_int_equal(spw_migrate_validation_weigh(&run.evidence, &run.course), SPW_VALIDATION_NONE);
-    /* One that is made in one go may find the program at rest. */
-    assert_true(spw_migrate_validation_begin(&run.evidence, NULL));
+    run.status.stable_since = run.status.events;
+    assert_int_equal(spw_migrate_validation_recopy_policy(&run.validation, &run.status),
+                     SPW_RECOPY_ALWAYS);
+    /* One that runs at once may find nothing submitted meanwhile. */
+    assert_true(spw_migrate_validation_begin(&run.validation, NULL));
 }
 
-/* How many first copies are made, of so many that all turn out to be of no use. */
-static int copies(struct run *run, const struct spw_predictor_course *course, int moves)
+/* The number of pre-copies made in so many migrations, all of which turn out to be wasted. */
+static int copies(struct run *run, const struct spw_predictor_status *status, int moves)
 {
     int made = 0;
 
     for (int i = 0; i < moves; i++) {
-        if (spw_migrate_validation_begin(&run->evidence, course)) {
-            spw_migrate_validation_note(&run->evidence, &run->course, SPW_VALIDATION_IN_VAIN);
+        if (spw_migrate_validation_begin(&run->validation, status)) {
+            spw_migrate_validation_record(&run->validation, &run->status, SPW_PRECOPY_WASTED);
             made++;
         }
     }
     return made;
 }
 
-/* A copy that is always in vain is made now and then only; one kind of move is not the other. */
-static void test_in_vain(void **state)
+/* After wasted pre-copies only a few are made; predicted migrations are counted apart from others.
+ * */
+static void test_wasted_precopies(void **state)
 {
     struct run run = begin();
-    int made = copies(&run, &run.course, 164);
+    int made = copies(&run, &run.status, 164);
 
     assert_true(made >= 4 + 8 && made <= 4 + 11);
     assert_int_equal(copies(&run, NULL, 4), 4);
-    while (!spw_migrate_validation_begin(&run.evidence, &run.course)) {
+    while (!spw_migrate_validation_begin(&run.validation, &run.status)) {
     }
-    spw_migrate_validation_note(&run.evidence, &run.course, SPW_VALIDATION_OF_USE);
+    spw_migrate_validation_record(&run.validation, &run.status, SPW_PRECOPY_USEFUL);
     assert_int_equal(audits(&run, PER_PERIOD), PER_PERIOD);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_periods),      cmocka_unit_test(test_few_moves),
-        cmocka_unit_test(test_one_in_sixteen),   cmocka_unit_test(test_another_order),
-        cmocka_unit_test(test_during_a_move),    cmocka_unit_test(test_outside_the_order),
-        cmocka_unit_test(test_refuted_for_ever), cmocka_unit_test(test_in_vain),
+        cmocka_unit_test(test_skips_after_two_periods),
+        cmocka_unit_test(test_needs_some_audits),
+        cmocka_unit_test(test_audits_one_in_sixteen),
+        cmocka_unit_test(test_another_repetition),
+        cmocka_unit_test(test_changes_during_a_migration),
+        cmocka_unit_test(test_unpredicted_migration),
+        cmocka_unit_test(test_failed_audit_is_final),
+        cmocka_unit_test(test_wasted_precopies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether a kernel writes to nothing but what its arguments name: believed once it was looked at
-for long enough."""
+"""Write validation: second copies are skipped once audits found no write through a pointer that is
+not among a kernel's arguments."""
 import re
 
 from spill import LONG, PATIENT, SEEDS, SPILL_LINE
@@ -10,12 +10,12 @@ PERIODIC = harness.ROOT / "tests/spill/periodic"
 ILLEGAL_ADDRESS = 700
 
 
-class Evidence(harness.Case):
-    """The program of which every step is like the others."""
-    FOUND = r"a kernel wrote to memory that no argument names"
+class Validation(harness.Case):
+    """Runs a program whose steps are all alike."""
+    FOUND = r"a kernel wrote through a pointer that is not among its arguments"
 
     def periodic(self, steps, *modes, allow=(), status=0, **options):
-        """The program checks its content."""
+        """Runs it; it checks its content itself. Returns the device's counters."""
         options = {"SIM_MEMORY": "64MiB", **PATIENT, **options}
         self.result = self.run_program(PERIODIC, steps, *modes, status=status,
                                        allow=[SPILL_LINE, *allow], **options)
@@ -25,8 +25,8 @@ class Evidence(harness.Case):
             self.assertEqual(device[gauge], 0, gauge)
         return device
 
-    def test_earned(self):
-        """From then on what no argument names is copied once, but for one move in sixteen."""
+    def test_second_copies_are_skipped_once_validated(self):
+        """Afterwards migrations are copied once, except one in sixteen, which is audited."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 short = self.periodic(10, "named", SIM_SEED=seed)
@@ -38,9 +38,8 @@ class Evidence(harness.Case):
                 self.assertLessEqual(long["audits"] - short["audits"], 1 + later / 15)
                 self.assertEqual(long["failed_audits"], 0)
 
-    def test_found(self):
-        """A kernel that finds addresses in memory: told once, and nothing is lost, neither then
-        nor later."""
+    def test_write_through_hidden_pointer_is_found(self):
+        """The kernel loads addresses from memory. The user is told once, and no content is lost."""
         kinds = ({"SIM_SEED": 1, "CHECK": "on", "VERIFY": "on"}, {"SIM_SEED": 2},
                  {"SIM_SEED": 3, "SIM_UNMAP": "chunk"})
         for options in kinds if LONG else kinds[:1]:
@@ -48,20 +47,20 @@ class Evidence(harness.Case):
                 device = self.periodic(12, "unnamed", allow=[self.FOUND], **options)
                 lines = [line for line in self.result.said() if re.search(self.FOUND, line)]
                 self.assertEqual(len(lines), 1, self.result.stderr)
-                self.assertRegex(lines[0], r"to the block of 3\.\d+ MiB at 0x\w+ \(.*periodic.*\)\."
-                                           r" Its move lost nothing.*held back$")
+                self.assertRegex(lines[0], r"to the block of 3\.\d+ MiB at 0x\w+ \(.*periodic.*\),"
+                                           r" while .*\. Nothing was lost.*held back$")
                 self.assertEqual((device["failed_audits"], device["believed_moves"]), (1, 0))
                 self.assertGreater(device["moves"], 4)
 
-    def test_others_do_not_look(self):
-        """Being careful loses nothing, trusting does: that is what audits are for."""
+    def test_other_modes_do_not_audit(self):
+        """`careful` loses nothing without audits; `trust` loses content of such a program."""
         for overlap in ("careful", "off"):
             device = self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP=overlap)
             self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
         self.assertTrue(any(self.loses(seed) for seed in range(1, 6)))
 
     def loses(self, seed):
-        """Whether a kernel writes to what is moved just then is chance."""
+        """True when the program lost content: chance decides if a kernel writes at that moment."""
         self.periodic(8, "unnamed", SIM_SEED=seed, OVERLAP="trust", status=None,
                       allow=["does not give back access"])
         if self.result.status == 0:
@@ -69,17 +68,17 @@ class Evidence(harness.Case):
         self.assertRegex(self.result.stdout, f"words wrong|= {ILLEGAL_ADDRESS}$")
         return True
 
-    def test_another_order(self):
-        """What is believed of one order is not of another."""
+    def test_another_repetition_is_validated_anew(self):
+        """Audits of one repetition do not count for another."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 device = self.periodic(10, "named", "otherwise", SIM_SEED=seed)
                 self.assertGreaterEqual(device["audits"], 8)
                 self.assertGreater(device["believed_moves"], 8)
 
-    def test_interrupted(self):
-        """Steps are moved ahead of after a check as before it, however many lie between two: not
-        all of them together are taken for a step."""
+    def test_steps_are_prefetched_after_an_interruption(self):
+        """Checks between steps do not stop prefetching, however many steps lie between them: all
+        these steps together must not be taken for one."""
         whole = self.periodic(24, "named", SIM_SEED=1)
         for steps in (12, 3):
             with self.subTest(steps=steps):
@@ -88,24 +87,24 @@ class Evidence(harness.Case):
                 self.assertGreater(device["prefetches"], whole["prefetches"] * 3 // 4)
                 self.assertGreater(device["believed_moves"], 8)
 
-    def test_another_kernel(self):
-        """Nor is it of kernels that were not launched before."""
+    def test_new_kernel_is_validated_anew(self):
+        """Audits do not count for a kernel that was not launched before."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 device = self.periodic(12, "named", "unnamed", allow=[self.FOUND], SIM_SEED=seed)
                 self.assertGreater(device["believed_moves"], 0)
                 self.assertEqual(device["failed_audits"], 1)
 
-    def test_content_that_is_not_kept(self):
-        """What the simulated GPU has no room for proves nothing, and is no reason to say so."""
+    def test_dropped_content_fails_no_audit(self):
+        """Content that the simulated GPU has no room to keep is not compared."""
         for verify in ("off", "on"):
             device = self.periodic(8, "named", allow=["move no data"], status=1, SIM_SEED=1,
                                    SIM_PAYLOAD="80MiB", VERIFY=verify)
             self.assertGreater(device["moves"], 8)
             self.assertEqual(device["failed_audits"], 0)
 
-    def test_unknown_arguments(self):
-        """Nothing can be found out, and most first copies are not made."""
+    def test_unknown_arguments_stop_precopy(self):
+        """Nothing can be validated, and most pre-copies are left out."""
         device = self.periodic(12, "unknown", SIM_SEED=1)
         self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
         self.assertGreater(device["moves"], 16)

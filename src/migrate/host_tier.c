@@ -1,0 +1,58 @@
+#include "migrate/host_tier.h"
+
+#include "common/log.h"
+#include "common/size.h"
+
+void spw_migrate_host_tier_probe(struct spw_host_tier *host)
+{
+    enum spw_err err;
+
+    if (host->state != SPW_HOST_TIER_UNKNOWN) {
+        return;
+    }
+    err = spw_pool_open_host(host->pool, host->limit_bytes, &host->can_migrate);
+    if (err == SPW_E_AGAIN) {
+        return;
+    }
+    host->state = err == SPW_OK ? SPW_HOST_TIER_OPEN : SPW_HOST_TIER_UNUSABLE;
+    host->pins = err == SPW_OK && spw_pool_uses_pinned(host->pool);
+    host->refused = err;
+}
+
+bool spw_migrate_host_tier_open(struct spw_host_tier *host)
+{
+    spw_migrate_host_tier_probe(host);
+    if (host->state == SPW_HOST_TIER_UNKNOWN || host->needed) {
+        return host->state == SPW_HOST_TIER_OPEN;
+    }
+    host->needed = true;
+    if (host->state == SPW_HOST_TIER_UNUSABLE) {
+        spw_log_always(
+            "device %d is full and cannot spill to host memory (%s): `spillway doctor` says "
+            "what is missing",
+            host->ordinal, spw_err_name(host->refused));
+    } else if (host->pins) {
+        spw_log_always(
+            "device %d cannot map host memory as its own: new blocks go to page-locked host "
+            "memory and stay there; `spillway doctor` says what is missing",
+            host->ordinal);
+    }
+    return host->state == SPW_HOST_TIER_OPEN;
+}
+
+void spw_migrate_host_tier_announce(struct spw_host_tier *host, uint64_t bytes, uint64_t host_bytes,
+                                    bool moved, uint32_t site,
+                                    void (*describe)(uint32_t site, char *text, size_t capacity))
+{
+    char went[SPW_SIZE_TEXT], block[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT], who[256];
+
+    if (atomic_flag_test_and_set(&host->announced)) {
+        return;
+    }
+    describe(site, who, sizeof(who));
+    spw_log_always(
+        "device %d is full: for a block of %s (%s), %s %s on the host now; up to %s of host "
+        "memory may be used",
+        host->ordinal, spw_size_text(bytes, block), who, spw_size_text(host_bytes, went),
+        moved ? "of older blocks are" : "of it are", spw_size_text(host->limit_bytes, most));
+}

@@ -1,0 +1,175 @@
+#include "migrate/prefetch.h"
+
+#include "common/clock.h"
+#include "migrate/tuning.h"
+
+/* Finishes the oldest migration in flight, if any. */
+static void finish(struct spw_prefetch *prefetch)
+{
+    struct spw_migrator *migrator = prefetch->migrator;
+    uint64_t bytes;
+
+    if (migrator->in_flight > 0) {
+        (void)spw_migrate_migration_finish(migrator, prefetch->patience_ns, &bytes);
+        spw_pool_map_ahead(migrator->pool, migrator->device_busy ? SPW_TUNE_BUSY_MAP_AHEAD : 0);
+    }
+}
+
+bool spw_migrate_prefetch_finish_one(struct spw_prefetch *prefetch)
+{
+    finish(prefetch);
+    return spw_migrate_migration_release(prefetch->migrator);
+}
+
+void spw_migrate_prefetch_finish_all(struct spw_prefetch *prefetch)
+{
+    while (prefetch->migrator->in_flight > 0) {
+        finish(prefetch);
+    }
+    (void)spw_migrate_migration_release(prefetch->migrator);
+}
+
+/* Largest number of granules in one migration, each way. */
+static uint64_t batch_granules(const struct spw_migrator *migrator)
+{
+    uint64_t limit = spw_counter_get(&migrator->counters->limit_bytes);
+    uint64_t host = spw_counter_get(&migrator->counters->host_bytes);
+    uint64_t bytes = host / SPW_TUNE_BATCH_HOST_SHARE, most = SPW_MOVE_GRANULES / 2, batch;
+
+    bytes = bytes < limit / SPW_TUNE_BATCH_SMALL_SHARE ? limit / SPW_TUNE_BATCH_SMALL_SHARE : bytes;
+    bytes = bytes > limit / SPW_TUNE_BATCH_SHARE ? limit / SPW_TUNE_BATCH_SHARE : bytes;
+    batch = bytes / migrator->granule_bytes;
+    batch = batch > most ? most : batch;
+    return batch < SPW_TUNE_BATCH_MIN ? SPW_TUNE_BATCH_MIN : batch;
+}
+
+/* False when it could not begin. */
+static bool begin_migration(struct spw_prefetch *prefetch, const struct spw_access_log_plan *plan,
+                            const struct spw_access_log_snapshot *since)
+{
+    const struct spw_move_request wish = {.places = plan->places, .count = plan->count};
+
+    if (spw_migrate_migration_begin(prefetch->migrator, &wish, /* predicted */ true, since) !=
+        SPW_OK) {
+        return false;
+    }
+    spw_counter_add(&prefetch->migrator->counters->prefetches, 1);
+    return true;
+}
+
+static uint64_t lead(const struct spw_prefetch *prefetch)
+{
+    return spw_migrate_throttle_lead(prefetch->throttle, prefetch->period,
+                                     prefetch->migrator->in_flight > 0);
+}
+
+/* A granule on the host that the submitted work uses all the time is never unused while the device
+ * is busy, so without this it would be used over the link for ever. The device must idle for it. */
+static bool start_hot_migration(struct spw_prefetch *prefetch, struct spw_access_log_goal goal)
+{
+    struct spw_access_log_plan plan;
+
+    goal.hot = true;
+    spw_migrate_access_log_plan(prefetch->log, &goal, &plan);
+    if (plan.count == 0 || plan.at >= lead(prefetch) ||
+        !begin_migration(prefetch, &plan, /* since */ NULL)) {
+        return false;
+    }
+    spw_migrate_migration_require_idle(prefetch->migrator);
+    return true;
+}
+
+/* Begins a swap if one is planned that is large enough or urgent. */
+static bool start_predicted_migration(struct spw_prefetch *prefetch)
+{
+    const struct spw_migrator *migrator = prefetch->migrator;
+    uint64_t batch = batch_granules(migrator);
+    uint64_t least = migrator->device_busy ? batch / SPW_TUNE_BUSY_BATCH_SHARE : batch;
+    struct spw_access_log_plan plan;
+    struct spw_access_log_goal goal = {
+        .most = (size_t)batch,
+        .completed = spw_migrate_throttle_completed(prefetch->throttle, prefetch->log)};
+
+    /* Room to fetch into while victims leave. More would be missing to the program. */
+    goal.kept = batch / 2 * migrator->granule_bytes;
+    spw_migrate_access_log_plan(prefetch->log, &goal, &plan);
+    if (plan.hot > 0 && start_hot_migration(prefetch, goal)) {
+        return true;
+    }
+    return plan.count > 0 &&
+           (plan.count >= least || plan.at < prefetch->period / SPW_TUNE_URGENT_SHARE) &&
+           begin_migration(prefetch, &plan, goal.completed);
+}
+
+/* Makes a plan, if anything is predicted. Planning takes the program's time, and more on a device
+ * with more memory, so after a useless plan there is a pause. */
+static void plan_next(struct spw_prefetch *prefetch)
+{
+    uint64_t events, pause, worked;
+
+    if (spw_clock_ns() < prefetch->quiet_until) {
+        return;
+    }
+    worked = spw_clock_worked_ns();
+    if (spw_migrate_access_log_find_period(prefetch->log, &events, &prefetch->period) &&
+        !start_predicted_migration(prefetch)) {
+        prefetch->quiet_until =
+            spw_clock_ns() + (SPW_TUNE_PLAN_TIME_SHARE - 1) * (spw_clock_worked_ns() - worked);
+    }
+    pause = prefetch->period /
+            (prefetch->migrator->device_busy ? SPW_TUNE_PLAN_BUSY_SHARE : SPW_TUNE_PLAN_SHARE);
+    pause = pause > SPW_TUNE_PLAN_MIN_EVENTS ? pause : SPW_TUNE_PLAN_MIN_EVENTS;
+    atomic_store(&prefetch->plan_at, events + pause);
+    atomic_store(&prefetch->calls, 0);
+}
+
+static bool is_plan_due(const struct spw_prefetch *prefetch)
+{
+    return spw_migrate_access_log_events(prefetch->log) >= atomic_load(&prefetch->plan_at);
+}
+
+/* To keep the link busy, the next migration begins when the copies of the first are done, before
+ * its switch. With `trust` and a busy device it begins while the first is still copying. */
+void spw_migrate_prefetch_advance(struct spw_prefetch *prefetch, bool needed,
+                                  const uint64_t *addresses, size_t count)
+{
+    struct spw_migrator *migrator = prefetch->migrator;
+
+    atomic_store(&prefetch->calls, 0);
+    if (migrator->in_flight == 0) {
+        plan_next(prefetch);
+    } else if (needed || spw_migrate_migration_is_copied(migrator)) {
+        if (!migrator->trust) {
+            plan_next(prefetch);
+        }
+        do {
+            finish(prefetch);
+        } while (migrator->in_flight > 0 &&
+                 spw_migrate_access_log_is_incoming(prefetch->log, addresses, count));
+        if (migrator->device_busy) {
+            plan_next(prefetch);
+        }
+    } else if (migrator->device_busy && migrator->in_flight < SPW_MOVES && is_plan_due(prefetch)) {
+        plan_next(prefetch);
+    }
+}
+
+bool spw_migrate_prefetch_is_due(const struct spw_prefetch *prefetch)
+{
+    return atomic_load_explicit(&prefetch->calls, memory_order_relaxed) >= SPW_TUNE_CHECK_INTERVAL;
+}
+
+bool spw_migrate_prefetch_count(struct spw_prefetch *prefetch)
+{
+    return atomic_fetch_add(&prefetch->calls, 1) >= SPW_TUNE_CHECK_INTERVAL;
+}
+
+void spw_migrate_prefetch_before_submit(struct spw_prefetch *prefetch, const uint64_t *addresses,
+                                        size_t count, const struct spw_stream *stream, bool needed)
+{
+    spw_migrate_throttle_submitter(prefetch->throttle, prefetch->log, stream, prefetch->period,
+                                   lead(prefetch), prefetch->migrator->device_busy);
+    if (prefetch->migrator->in_flight > 0 || is_plan_due(prefetch)) {
+        spw_migrate_prefetch_advance(prefetch, needed, addresses, count);
+    }
+}

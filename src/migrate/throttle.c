@@ -1,0 +1,73 @@
+#include "migrate/throttle.h"
+
+#include "migrate/barrier.h"
+#include "migrate/tuning.h"
+
+void spw_migrate_throttle_init(struct spw_throttle *throttle, struct spw_pool *pool,
+                               uint64_t wait_ns, bool trust)
+{
+    throttle->device_marks.pool = throttle->stream_marks.pool = pool;
+    throttle->wait_ns = wait_ns;
+    throttle->trust = trust;
+}
+
+const struct spw_access_log_snapshot *spw_migrate_throttle_completed(struct spw_throttle *throttle,
+                                                                     struct spw_access_log *log)
+{
+    const struct spw_access_log_snapshot *then =
+        throttle->trust ? spw_migrate_progress_completed(&throttle->device_marks) : NULL;
+    struct spw_access_log_snapshot now;
+
+    if (then == NULL) {
+        return NULL;
+    }
+    now = spw_migrate_access_log_snapshot(log, spw_migrate_barrier_submissions());
+    return now.submissions - then->submissions == now.complete - then->complete ? then : NULL;
+}
+
+/* A part of the period, in events. */
+static uint64_t share_of_period(uint64_t period, uint64_t share)
+{
+    uint64_t events = period / share;
+
+    return events < SPW_TUNE_LEAD_MIN_EVENTS ? SPW_TUNE_LEAD_MIN_EVENTS : events;
+}
+
+uint64_t spw_migrate_throttle_lead(const struct spw_throttle *throttle, uint64_t period,
+                                   bool migrating)
+{
+    if (throttle->trust) {
+        return share_of_period(period, SPW_TUNE_LEAD_TRUSTED_SHARE);
+    }
+    return share_of_period(period, migrating ? SPW_TUNE_LEAD_MOVING_SHARE : SPW_TUNE_LEAD_SHARE);
+}
+
+void spw_migrate_throttle_submitter(struct spw_throttle *throttle, struct spw_access_log *log,
+                                    const struct spw_stream *stream, uint64_t period, uint64_t lead,
+                                    bool device_busy)
+{
+    const struct spw_access_log_snapshot now =
+        spw_migrate_access_log_snapshot(log, spw_migrate_barrier_submissions());
+    uint64_t interval =
+        period > 0 ? share_of_period(period, SPW_TUNE_LEAD_MOVING_SHARE) / SPW_TUNE_MARK_SHARE : 0;
+
+    if (now.events - throttle->marked < interval) {
+        return;
+    }
+    if (throttle->trust) {
+        spw_migrate_progress_set(&throttle->device_marks, NULL, &now);
+    }
+    if (stream != NULL) {
+        spw_migrate_progress_set(&throttle->stream_marks, stream, &now);
+    }
+    throttle->marked = now.events;
+    if ((throttle->trust && !device_busy) || period == 0 || now.events < lead) {
+        return;
+    }
+    if (throttle->pause > 0) {
+        throttle->pause--;
+    } else if (!spw_migrate_progress_await(&throttle->stream_marks, now.events - lead,
+                                           throttle->wait_ns)) {
+        throttle->pause = SPW_TUNE_THROTTLE_PAUSE;
+    }
+}

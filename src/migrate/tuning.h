@@ -1,0 +1,8 @@
+/* The tuning constants of tuning.def as SPW_TUNE_name. */
+#pragma once
+
+enum {
+#define SPW_TUNING(name, value, unit, reason) SPW_TUNE_##name = (value),
+#include "migrate/tuning.def"
+#undef SPW_TUNING
+};
