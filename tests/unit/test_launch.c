@@ -1,7 +1,7 @@
-#include "cli/launch.h"
+#include "cli/launch/child.h"
 
-#include "cli/command.h"
-#include "cli/rundir.h"
+#include "cli/console/messages.h"
+#include "cli/launch/run_directory.h"
 #include "stats/stats.h"
 
 #include "child.h"
@@ -14,9 +14,9 @@
 static char folder[] = "/tmp/spillway-launch-XXXXXX";
 static char errors[64];
 
-#define LAUNCH(...) spw_launch("run", (char *[]){__VA_ARGS__, NULL}, NULL)
+#define LAUNCH(...) spw_cli_launch("run", (char *[]){__VA_ARGS__, NULL}, NULL)
 
-/* What an exit code of spw_launch and a complaint are together. */
+/* What an exit code of spw_cli_launch and a complaint are together. */
 static void expect(int code, int expected_code, const char *expected_errors)
 {
     CHECK(code == expected_code);
@@ -51,18 +51,18 @@ static void codes(void)
     expect(LAUNCH("sh", "-c", "exit 7"), 7, "");
     expect(LAUNCH("sh", "-c", "kill -TERM $$"), 128 + SIGTERM, "");
     expect(LAUNCH("sh", "-c", "kill -KILL $$"), 128 + SIGKILL, "");
-    expect(LAUNCH("no-such-command"), SPW_EXIT_NOT_FOUND,
+    expect(LAUNCH("no-such-command"), SPW_CLI_EXIT_NOT_FOUND,
            "spillway: run: no-such-command: command not found\n");
     redirect_errors(errors);
-    expect(LAUNCH("./no-such-file"), SPW_EXIT_NOT_FOUND,
+    expect(LAUNCH("./no-such-file"), SPW_CLI_EXIT_NOT_FOUND,
            "spillway: run: ./no-such-file: no such file\n");
     if (!under_valgrind()) {
         redirect_errors(errors);
-        expect(LAUNCH("./no-interpreter"), SPW_EXIT_CANNOT_START,
+        expect(LAUNCH("./no-interpreter"), SPW_CLI_EXIT_CANNOT_START,
                "spillway: run: ./no-interpreter: cannot be started: its interpreter is missing\n");
     }
     redirect_errors(errors);
-    expect(LAUNCH("./not-executable"), SPW_EXIT_CANNOT_START,
+    expect(LAUNCH("./not-executable"), SPW_CLI_EXIT_CANNOT_START,
            "spillway: run: ./not-executable: cannot be started: Permission denied\n");
     unlink("no-interpreter");
     unlink("not-executable");
@@ -133,7 +133,7 @@ static void finish(bool exits)
     CHECK(chdir(folder) == 0);
     redirect_errors(errors);
     unlink("s.json");
-    CHECK(spw_rundir_create("run"));
+    CHECK(spw_cli_run_directory_create("run"));
     snprintf(run_folder, sizeof(run_folder), "%s", getenv("SPILLWAY_RUN_DIR"));
     CHECK(access(run_folder, W_OK) == 0);
     child = fork();
@@ -142,8 +142,8 @@ static void finish(bool exits)
     }
     waitpid(child, NULL, 0);
     CHECK(exits == (access("s.json", F_OK) == 0));
-    spw_rundir_finish();
-    spw_rundir_remove();
+    spw_cli_run_directory_finish();
+    spw_cli_run_directory_remove();
     CHECK(access(run_folder, F_OK) != 0);
     CHECK(strstr(content("s.json"), "\"allocs\": 3") != NULL);
     text = content(errors);
@@ -177,7 +177,7 @@ static void leave_running(void)
 
     CHECK(chdir(folder) == 0);
     redirect_errors(errors);
-    CHECK(spw_rundir_create("run"));
+    CHECK(spw_cli_run_directory_create("run"));
     CHECK(pipe(ready) == 0);
     child = fork();
     if (child == 0) {
@@ -189,10 +189,10 @@ static void leave_running(void)
         pause();
     }
     CHECK(read(ready[0], &byte, 1) == 1);
-    spw_rundir_finish();
+    spw_cli_run_directory_finish();
     CHECK(access("s.json", F_OK) != 0);
     CHECK(strcmp(content(errors), "") == 0);
-    spw_rundir_remove();
+    spw_cli_run_directory_remove();
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
 }

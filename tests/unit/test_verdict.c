@@ -1,8 +1,8 @@
 /* What the launcher makes of the files in its run folder, with figures that no program has today:
  * memory on the host, and files that are not what they seem. */
-#include "cli/verdict.h"
+#include "cli/reports/verdict.h"
 
-#include "cli/rundir.h"
+#include "cli/launch/run_directory.h"
 #include "sim/record.h"
 #include "stats/stats.h"
 
@@ -66,12 +66,12 @@ static struct spw_stats *some_stats(void)
 
 static const char *verdict(int code)
 {
-    struct spw_fit fit;
+    struct spw_cli_sim_result fit;
 
     redirect_errors(errors);
-    spw_fit_read(&fit);
-    spw_verdict_print(&fit, code);
-    spw_fit_fini(&fit);
+    spw_cli_sim_result_read(&fit);
+    spw_cli_verdict_print(&fit, code);
+    spw_cli_sim_result_fini(&fit);
     return content(errors);
 }
 
@@ -83,7 +83,7 @@ static void on_the_host(void)
     char name[32];
     const char *text;
 
-    CHECK(spw_rundir_create("sim"));
+    CHECK(spw_cli_run_directory_create("sim"));
     snprintf(name, sizeof(name), "sim-%d", (int)getpid());
     write_record(name, &record, sizeof(record));
     (void)some_stats();
@@ -96,7 +96,7 @@ static void on_the_host(void)
         "2 of the simulated libraries, 1 known from the types in the kernel's name, 1 known "
         "from the kernel's code; that of 4 more is known, but their addresses are in structs, "
         "where stale ones are no error\n");
-    spw_rundir_remove();
+    spw_cli_run_directory_remove();
 }
 
 static void test_fits_with_memory_on_the_host(void **state)
@@ -112,7 +112,7 @@ static void latest(void)
     struct spw_stats *stats;
     char name[32];
 
-    CHECK(spw_rundir_create("sim"));
+    CHECK(spw_cli_run_directory_create("sim"));
     snprintf(name, sizeof(name), "sim-%d", (int)getpid());
     record.devices[0].refusals[SIM_RECORD_OTHER] = 1;
     *refusal = (struct sim_record_refusal){.bytes = 3 << 20,
@@ -136,7 +136,7 @@ static void latest(void)
     refusal->overcome = true;
     write_record(name, &record, sizeof(record));
     HAS(verdict(1), "does not fit: allocation 7 on device 0");
-    spw_rundir_remove();
+    spw_cli_run_directory_remove();
 }
 
 static void test_the_latest_refusal_counts(void **state)
@@ -148,14 +148,14 @@ static void strange_files(void)
 {
     struct sim_record record = some_record();
 
-    CHECK(spw_rundir_create("sim"));
+    CHECK(spw_cli_run_directory_create("sim"));
     write_record("sim-1", &record, 100);
     record.version++;
     write_record("sim-2", &record, sizeof(record));
     write_record("unlike", &record, 10);
     HAS(verdict(0), "spillway: verdict: none: no process used a simulated device\n");
     CHECK(strchr(content(errors), '\n') == strrchr(content(errors), '\n'));
-    spw_rundir_remove();
+    spw_cli_run_directory_remove();
     CHECK(access(getenv("SPILLWAY_RUN_DIR"), F_OK) != 0);
 }
 

@@ -1,0 +1,105 @@
+#include "cli/commands/list.h"
+#include "cli/console/messages.h"
+#include "cli/doctor/entry_point_child.h"
+
+#include "common/nearest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help; /* NULL: not for users */
+};
+
+static const struct command commands[] = {
+    {"run", spw_cli_command_run, "run a program on the GPU under the memory pool"},
+    {"sim", spw_cli_command_sim, "run a program on a simulated GPU of any size"},
+    {"options", spw_cli_command_options, "list the options, their defaults and meaning"},
+    {"sites", spw_cli_command_sites, "say which lines of a program held its memory"},
+    {"top", spw_cli_command_top, "watch what a running program holds"},
+    {"policy", spw_cli_command_policy, "check a policy file, or say how it decides"},
+    {"doctor", spw_cli_command_doctor, "say what spillway finds on this machine, and measure it"},
+    {"_entry-point", spw_cli_entry_point_child, NULL},
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+
+static void print_help(FILE *out)
+{
+    fputs("spillway: a GPU memory pool in front of unmodified CUDA programs\n\n"
+          "usage: spillway COMMAND ...\n\n",
+          out);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].help != NULL) {
+            fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+        }
+    }
+    fputs("\n  spillway run -- python train.py                 on this machine's GPU\n"
+          "  spillway sim --memory 24GiB -- python train.py  will it fit in 24 GiB?\n\n"
+          "spillway COMMAND --help says more. The version: spillway --version.\n",
+          out);
+}
+
+static int print_version(void)
+{
+    puts("spillway " SPW_VERSION);
+    return SPW_CLI_EXIT_OK;
+}
+
+static const struct command *find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    const char *names[COMMAND_COUNT];
+    const char *nearest;
+    size_t count = 0;
+
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].help != NULL) {
+            names[count++] = commands[i].name;
+        }
+    }
+    nearest = spw_nearest(name, 0, names, count);
+    fprintf(stderr, "spillway: %s is not a command (%s%s%s)\n", name,
+            nearest != NULL ? "did you mean " : "spillway --help lists them",
+            nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+    return SPW_CLI_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command;
+
+    if (argc < 2) {
+        print_help(stderr);
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        return print_version();
+    }
+    if (spw_cli_is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
+        if (argc < 3 || (command = find(argv[2])) == NULL) {
+            print_help(stdout);
+            return SPW_CLI_EXIT_OK;
+        }
+        return command->run(2, (char *[]){argv[2], "--help", NULL});
+    }
+    command = find(argv[1]);
+    if (command == NULL) {
+        return unknown(argv[1]);
+    }
+    if (argc == 3 && strcmp(argv[2], "--version") == 0) {
+        return print_version();
+    }
+    return command->run(argc - 1, argv + 1);
+}

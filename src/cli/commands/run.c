@@ -1,0 +1,62 @@
+#include "cli/commands/list.h"
+#include "cli/console/messages.h"
+
+#include "cli/launch/driver_check.h"
+#include "cli/launch/flags.h"
+#include "cli/launch/child.h"
+#include "cli/launch/installation.h"
+#include "cli/launch/policy_file.h"
+#include "cli/launch/preload.h"
+#include "cli/launch/run_directory.h"
+
+#include <stdio.h>
+
+static void print_help(void)
+{
+    fputs(
+        "usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
+        "Runs COMMAND on this machine's GPU with spillway's memory pool in front of the driver.\n"
+        "Its exit code is the result: 128+n when it died of signal n, 127 when it was not found,\n"
+        "125 when spillway could not start it, 2 for bad usage.\n\n"
+        "Options (--name VALUE or --name=VALUE; each is the variable SPILLWAY_NAME as well):\n",
+        stdout);
+    spw_cli_flags_print(stdout, false);
+}
+
+int spw_cli_command_run(int argc, char **argv)
+{
+    char library[PATH_MAX];
+    char reason[256];
+    struct spw_cli_flags flags;
+    int code;
+
+    if (!spw_cli_flags_parse(argc, argv, false, &flags)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (flags.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (flags.command == NULL) {
+        spw_cli_complain(argv[0], "no command given (expected spillway run [options] -- COMMAND)");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!spw_cli_policy_prepare(argv[0])) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    if (!spw_cli_driver_check(reason, sizeof(reason))) {
+        spw_cli_complain(argv[0],
+                         "no GPU to run on: %s; spillway sim runs a command on a simulated GPU",
+                         reason);
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    if (!spw_cli_installation_find(argv[0], "libspillway.so", library)) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    spw_cli_preload_add((const char *[]){library}, 1);
+    (void)spw_cli_run_directory_create(argv[0]);
+    code = spw_cli_launch(argv[0], flags.command, NULL);
+    spw_cli_run_directory_finish();
+    spw_cli_run_directory_remove();
+    return code;
+}

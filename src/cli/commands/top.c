@@ -1,0 +1,537 @@
+/* spillway top: what a running process holds, read from the memory that it shares. */
+#include "cli/commands/list.h"
+#include "cli/console/messages.h"
+
+#include "common/size.h"
+#include "common/utf8.h"
+#include "cli/inspect/process.h"
+#include "cli/inspect/call_sites.h"
+#include "callsite/top_sites.h"
+#include "stats/process.h"
+#include "stats/stats.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MILLISECONDS = 1000, SHORT_WAIT = 250, LINE = 512, NARROWEST = 40 };
+
+struct arguments {
+    int pid;
+    bool once;
+    bool json;
+};
+
+/* One look at the process. */
+struct look {
+    uint64_t time_ms;
+    struct spw_counters counters[SPW_STATS_DEVICES];
+};
+
+struct view {
+    const struct arguments *arguments;
+    uint64_t start;         /* of the process, in ticks: tells a recycled pid */
+    int stats_file;         /* of the process, as sites_file; it may change at any time */
+    int sites_file;         /* -1: it keeps none */
+    struct spw_stats stats; /* a copy */
+    struct look before, now;
+};
+
+static volatile sig_atomic_t ended; /* by a signal */
+
+/* ---- looking ---- */
+
+static uint64_t milliseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * MILLISECONDS + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void take(const struct spw_stats *stats, struct look *ret_look)
+{
+    ret_look->time_ms = milliseconds();
+    for (int i = 0; i < SPW_STATS_DEVICES && i < stats->device_count; i++) {
+        const struct spw_counters *from = &stats->devices[i].counters;
+        struct spw_counters *to = &ret_look->counters[i];
+
+#define SPW_COUNTER(name, kind, help) spw_counter_set(&to->name, spw_counter_get(&from->name));
+#include "common/counters.def"
+#undef SPW_COUNTER
+    }
+}
+
+/* The number has not been given to another process meanwhile. */
+static bool is_alive(const struct view *view)
+{
+    uint64_t start;
+    char state;
+
+    return spw_stats_process_start(view->arguments->pid, &start, &state) && start == view->start &&
+           state != 'Z' && state != 'X';
+}
+
+static uint64_t rate(const struct view *view, const _Atomic uint64_t *now,
+                     const _Atomic uint64_t *before)
+{
+    uint64_t time = view->now.time_ms - view->before.time_ms;
+    uint64_t more = spw_counter_get(now) - spw_counter_get(before);
+
+    return time > 0 && spw_counter_get(now) >= spw_counter_get(before) ? more * MILLISECONDS / time
+                                                                       : 0;
+}
+
+#define RATE(view, device, name)                                                                   \
+    rate((view), &(view)->now.counters[device].name, &(view)->before.counters[device].name)
+
+static bool is_used(const struct spw_counters *counters)
+{
+    return spw_counter_get(&counters->live_peak_bytes) > 0 ||
+           spw_counter_get(&counters->passed_allocs) > 0 || spw_counter_get(&counters->ooms) > 0;
+}
+
+/* ---- in words ---- */
+
+/* Lines are cut where the terminal ends, so that a frame has as many as it has. */
+static int width;
+
+static void put(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void put(const char *format, ...)
+{
+    char line[LINE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    if (width > 0 && strlen(line) > (size_t)width) {
+        line[width] = '\0';
+    }
+    spw_utf8_plain(line, /* keep */ "");
+    puts(line);
+}
+
+/* Two figures and what they are. */
+static void put_pair(const char *name, const _Atomic uint64_t *now, const _Atomic uint64_t *peak,
+                     const char *more)
+{
+    char here[SPW_SIZE_TEXT], top[SPW_SIZE_TEXT];
+
+    put("  %-10s %12s   peak %12s%s", name, spw_size_text(spw_counter_get(now), here),
+        spw_size_text(spw_counter_get(peak), top), more);
+}
+
+static void put_figures(const struct view *view, int device)
+{
+    const struct spw_counters *counters = &view->now.counters[device];
+    char limit[SPW_SIZE_TEXT], other[SPW_SIZE_TEXT], more[64];
+
+    put("device %d, limit %s", device,
+        spw_size_text(spw_counter_get(&counters->limit_bytes), limit));
+    put_pair("live", &counters->live_bytes, &counters->live_peak_bytes, "");
+    put_pair("committed", &counters->committed_bytes, &counters->committed_peak_bytes, "");
+    snprintf(more, sizeof(more), "   limit %12s",
+             spw_size_text(spw_counter_get(&counters->host_limit_bytes), limit));
+    put_pair("host", &counters->host_bytes, &counters->host_peak_bytes, more);
+    put("  %-10s %12s   locked by the program, %s passed to the driver", "pinned",
+        spw_size_text(spw_counter_get(&counters->pinned_bytes), limit),
+        spw_size_text(spw_counter_get(&counters->passed_bytes), other));
+    put("  %-10s %12" PRIu64 " allocations, %" PRIu64 " frees, %s to the host, %s back",
+        "per second", RATE(view, device, allocs), RATE(view, device, frees),
+        spw_size_text(RATE(view, device, spilled_bytes), limit),
+        spw_size_text(RATE(view, device, promoted_bytes), other));
+    put("  %-10s %12" PRIu64 " allocations, %" PRIu64 " steals, %" PRIu64 " moves, %" PRIu64
+        " out of memory",
+        "so far", spw_counter_get(&counters->allocs), spw_counter_get(&counters->steals),
+        spw_counter_get(&counters->moves), spw_counter_get(&counters->ooms));
+}
+
+static void put_sites(const struct spw_callsite_shm *share, int device)
+{
+    struct spw_callsite_holding holding;
+    char size[SPW_SIZE_TEXT];
+
+    if (share == NULL || (uint32_t)device >= share->devices) {
+        return;
+    }
+    spw_callsite_holding(&share->charges[device], &holding);
+    put("  held by %" PRIu64 " call site%s%s", holding.sites, holding.sites == 1 ? "" : "s",
+        holding.sites > SPW_CALLSITE_HOLDERS ? ", most by these" : "");
+    for (int i = 0; i < holding.count; i++) {
+        const struct spw_callsite_holder *holder = &holding.holders[i];
+        uint64_t permille = holding.bytes > 0 ? holder->bytes * 1000 / holding.bytes : 0;
+
+        put("  %12s %3" PRIu64 ".%" PRIu64 " %%  %7" PRIu64 " block%s  %s",
+            spw_size_text(holder->bytes, size), permille / 10, permille % 10, holder->blocks,
+            holder->blocks == 1 ? " " : "s", holder->label);
+    }
+}
+
+static void show(const struct view *view, const struct spw_callsite_shm *share)
+{
+    const struct spw_stats *stats = &view->stats;
+    bool any = false;
+
+    put("%s (pid %d), mode %s%s%s", stats->process, view->arguments->pid, stats->mode,
+        stats->policy[0] != '\0' ? ", policy " : "", stats->policy);
+    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+        if (is_used(&view->now.counters[i])) {
+            put("%s", "");
+            put_figures(view, i);
+            put_sites(share, i);
+            any = true;
+        }
+    }
+    if (!any) {
+        put("%s", "no memory of a device is used yet");
+    }
+}
+
+/* ---- JSON ---- */
+
+static void add_sites(cJSON *device, const struct spw_callsite_shm *share, int ordinal)
+{
+    cJSON *rows = cJSON_AddArrayToObject(device, "sites");
+    struct spw_callsite_holding holding;
+
+    if (share == NULL || (uint32_t)ordinal >= share->devices) {
+        return;
+    }
+    spw_callsite_holding(&share->charges[ordinal], &holding);
+    for (int i = 0; i < holding.count; i++) {
+        cJSON *row = cJSON_CreateObject();
+
+        cJSON_AddNumberToObject(row, "id", holding.holders[i].site);
+        cJSON_AddNumberToObject(row, "bytes", (double)holding.holders[i].bytes);
+        cJSON_AddNumberToObject(row, "blocks", (double)holding.holders[i].blocks);
+        cJSON_AddStringToObject(row, "label", holding.holders[i].label);
+        cJSON_AddItemToArray(rows, row);
+    }
+}
+
+static void add_device(cJSON *devices, const struct view *view,
+                       const struct spw_callsite_shm *share, int ordinal)
+{
+    const struct spw_counters *counters = &view->now.counters[ordinal];
+    cJSON *device = cJSON_CreateObject();
+    cJSON *rates;
+
+    cJSON_AddNumberToObject(device, "ordinal", ordinal);
+#define SPW_COUNTER(name, kind, help)                                                              \
+    cJSON_AddNumberToObject(device, #name, (double)spw_counter_get(&counters->name));
+#include "common/counters.def"
+#undef SPW_COUNTER
+    rates = cJSON_AddObjectToObject(device, "per_second");
+    cJSON_AddNumberToObject(rates, "allocs", (double)RATE(view, ordinal, allocs));
+    cJSON_AddNumberToObject(rates, "frees", (double)RATE(view, ordinal, frees));
+    cJSON_AddNumberToObject(rates, "spilled_bytes", (double)RATE(view, ordinal, spilled_bytes));
+    cJSON_AddNumberToObject(rates, "promoted_bytes", (double)RATE(view, ordinal, promoted_bytes));
+    add_sites(device, share, ordinal);
+    cJSON_AddItemToArray(devices, device);
+}
+
+/* One object on one line. */
+static void show_json(const struct view *view, const struct spw_callsite_shm *share)
+{
+    const struct spw_stats *stats = &view->stats;
+    cJSON *root = cJSON_CreateObject();
+    cJSON *devices;
+    char *text;
+
+    cJSON_AddNumberToObject(root, "pid", view->arguments->pid);
+    cJSON_AddStringToObject(root, "process", stats->process);
+    cJSON_AddStringToObject(root, "mode", stats->mode);
+    cJSON_AddStringToObject(root, "policy", stats->policy);
+    devices = cJSON_AddArrayToObject(root, "devices");
+    for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
+        add_device(devices, view, share, i);
+    }
+    text = cJSON_PrintUnformatted(root);
+    if (text != NULL) {
+        spw_utf8_plain(text, /* keep */ "");
+    }
+    puts(text != NULL ? text : "{}");
+    cJSON_free(text);
+    cJSON_Delete(root);
+}
+
+/* ---- when the process is hostile ---- */
+
+enum { PATIENCE_S = 30, MEMORY_MIB = 1024, FRAME_BYTES = 1 << 20 };
+
+/* For when nothing else ends a frame, such as a name that takes ages to be made readable. */
+static struct {
+    bool is_terminal;
+    struct termios before;
+} terminal;
+
+static void restore_terminal(void)
+{
+    if (terminal.is_terminal) {
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal.before);
+    }
+}
+
+static void give_up(int number)
+{
+    static const char text[] =
+        "spillway: top: the memory of the process takes too long to read: it may be damaged\n";
+
+    (void)number;
+    restore_terminal();
+    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    _exit(SPW_CLI_EXIT_FINDINGS);
+}
+
+/* Limits the time of a frame (begun by alarm) and the memory of this process, of which a crafted
+ * name could take all. */
+static void guard(void)
+{
+    const struct sigaction action = {.sa_handler = give_up};
+    static char output[FRAME_BYTES];
+    unsigned long pages = 0;
+    struct rlimit limit;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    /* A frame is written at its end, without the limit: who reads it may be slow. */
+    (void)setvbuf(stdout, output, _IOFBF, sizeof(output));
+    (void)sigaction(SIGALRM, &action, NULL);
+    if (file != NULL && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
+        getrlimit(RLIMIT_DATA, &limit) == 0) {
+        rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)MEMORY_MIB << 20);
+
+        limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+        (void)setrlimit(RLIMIT_DATA, &limit);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+/* ---- frames ---- */
+
+/* False when the statistics cannot be read any more; one line says so. */
+static bool frame(struct view *view)
+{
+    struct spw_callsite_shm *share = NULL;
+
+    (void)alarm(PATIENCE_S);
+    view->before = view->now;
+    if (!spw_stats_read(view->stats_file, &view->stats)) {
+        (void)alarm(0);
+        spw_cli_complain("top", "process %d: its statistics are damaged", view->arguments->pid);
+        return false;
+    }
+    take(&view->stats, &view->now);
+    if (view->sites_file >= 0) {
+        share = spw_cli_call_sites_read(view->sites_file);
+    }
+    if (view->arguments->json) {
+        show_json(view, share);
+    } else {
+        show(view, share);
+    }
+    (void)alarm(0);
+    fflush(stdout);
+    spw_cli_call_sites_close(share);
+    return true;
+}
+
+static void end(int number)
+{
+    ended = number;
+}
+
+/* Waits for the next frame. False when the user has had enough. */
+static bool wait_for(int timeout_ms)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    char key = '\0';
+
+    if (poll(&input, isatty(STDIN_FILENO) != 0 ? 1 : 0, timeout_ms) > 0 &&
+        read(STDIN_FILENO, &key, 1) <= 0) {
+        return false;
+    }
+    return ended == 0 && key != 'q' && key != 'Q';
+}
+
+/* Redraws each second on a terminal; elsewhere, and with --json, one frame follows the other. */
+static bool watch(struct view *view)
+{
+    const struct sigaction action = {.sa_handler = end};
+    bool foreground = isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    struct termios plain;
+    struct winsize size;
+    bool shown;
+
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    terminal.is_terminal = foreground && tcgetattr(STDIN_FILENO, &terminal.before) == 0;
+    if (terminal.is_terminal) {
+        plain = terminal.before;
+        plain.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &plain);
+    }
+    do {
+        if (!view->arguments->json) {
+            width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= NARROWEST
+                        ? size.ws_col
+                        : 0;
+            fputs("\033[H\033[J", stdout);
+        }
+        shown = frame(view);
+    } while (shown && is_alive(view) && wait_for(MILLISECONDS));
+    restore_terminal();
+    if (shown && !is_alive(view)) {
+        fprintf(stderr, "spillway: top: process %d has ended\n", view->arguments->pid);
+    }
+    return shown;
+}
+
+/* ---- the command ---- */
+
+/* Finds the statistics; one line says why there are none. */
+static bool find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
+                 char ret_sites[SPW_CLI_PROCESS_PATH])
+{
+    char below[256];
+
+    switch (spw_cli_process_find(pid, ret_stats, ret_sites)) {
+    case SPW_CLI_FOUND_NO_PROCESS:
+        spw_cli_complain("top", "there is no process %d", pid);
+        return false;
+    case SPW_CLI_FOUND_DENIED:
+        spw_cli_complain(
+            "top",
+            "process %d may not be read: only its user and root may, and not from inside "
+            "another container",
+            pid);
+        return false;
+    case SPW_CLI_FOUND_NOTHING:
+        spw_cli_process_below(pid, below, sizeof(below));
+        spw_cli_complain("top", "process %d runs no spillway, or does not use CUDA yet%s%s%s", pid,
+                         below[0] != '\0' ? " (below it do: " : "", below,
+                         below[0] != '\0' ? ")" : "");
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool open_view(struct view *view)
+{
+    char stats[SPW_CLI_PROCESS_PATH], sites[SPW_CLI_PROCESS_PATH], state;
+    int pid = view->arguments->pid;
+
+    if (!find(pid, stats, sites)) {
+        return false;
+    }
+    view->sites_file = -1;
+    view->stats_file = spw_cli_process_open(pid, stats);
+    if (view->stats_file < 0) {
+        spw_cli_complain("top", "process %d: %s", pid,
+                         errno == EACCES  ? "only its user and root may look"
+                         : errno == EPERM ? "the file of its statistics belongs to another user"
+                                          : "its statistics cannot be opened");
+        return false;
+    }
+    if (!spw_stats_process_start(pid, &view->start, &state) ||
+        !spw_stats_read(view->stats_file, &view->stats)) {
+        spw_cli_complain("top", "process %d: its spillway is of another version", pid);
+        return false;
+    }
+    if (view->stats.pid != spw_cli_process_own_pid(pid)) {
+        spw_cli_complain("top", "process %d: its statistics are those of another process", pid);
+        return false;
+    }
+    if (sites[0] == '\0') {
+        snprintf(sites, sizeof(sites), "%s", view->stats.sites);
+    }
+    if (sites[0] != '\0') {
+        view->sites_file = spw_cli_process_open(pid, sites);
+    }
+    return true;
+}
+
+static void print_help(void)
+{
+    fputs("usage: spillway top PID [--once] [--json]\n\n"
+          "What a running process under spillway holds of each device, and which call sites hold\n"
+          "most of it, each second; q or Ctrl-C ends it. The process is not disturbed.\n\n"
+          "--once  one frame, with the rates of a quarter of a second; so it is as well where\n"
+          "        there is no terminal\n"
+          "--json  a line of JSON for each frame\n",
+          stdout);
+}
+
+static bool parse_arguments(int argc, char **argv, struct arguments *ret_arguments)
+{
+    *ret_arguments = (struct arguments){.pid = 0};
+    for (int i = 1; i < argc; i++) {
+        char *rest;
+        long pid = strtol(argv[i], &rest, 10);
+
+        if (strcmp(argv[i], "--once") == 0) {
+            ret_arguments->once = true;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            ret_arguments->json = true;
+        } else if (argv[i][0] == '-' || ret_arguments->pid != 0) {
+            spw_cli_complain(argv[0], "%s: not expected (spillway top --help says more)", argv[i]);
+            return false;
+        } else if (*rest != '\0' || pid <= 0 || pid > INT_MAX) {
+            spw_cli_complain(argv[0], "%s: expected the number of a process", argv[i]);
+            return false;
+        } else {
+            ret_arguments->pid = (int)pid;
+        }
+    }
+    if (ret_arguments->pid == 0) {
+        spw_cli_complain(argv[0],
+                         "expected the number of a process (spillway top --help says more)");
+    }
+    return ret_arguments->pid != 0;
+}
+
+int spw_cli_command_top(int argc, char **argv)
+{
+    static struct view view;
+    struct arguments arguments;
+    bool opened, shown;
+
+    if (argc > 1 && spw_cli_is_help(argv[1])) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (!parse_arguments(argc, argv, &arguments)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    view.arguments = &arguments;
+    guard();
+    (void)alarm(PATIENCE_S);
+    opened = open_view(&view);
+    (void)alarm(0);
+    if (!opened) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    take(&view.stats, &view.now);
+    if (arguments.once || (!arguments.json && isatty(STDOUT_FILENO) == 0)) {
+        (void)poll(NULL, 0, SHORT_WAIT);
+        shown = frame(&view);
+    } else {
+        shown = watch(&view);
+    }
+    return shown ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}

@@ -1,0 +1,182 @@
+#include "cli/doctor/entry_points.h"
+
+#include "common/options.h"
+#include "cli/doctor/entry_point_child.h"
+#include "cli/launch/installation.h"
+#include "cli/launch/preload.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What a child did: its own words, and what spillway counted. */
+struct trial {
+    char said[128];
+    bool counted;
+    double allocs;
+    double frees;
+    double passed;
+    double missed;
+};
+
+/* The child sees spillway with its defaults: the user's settings are reported elsewhere. */
+static void forget_settings(void)
+{
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        const struct spw_option_row *row = spw_option_row((enum spw_option)i);
+
+        if (row->scope != SPW_SCOPE_SIM) {
+            unsetenv(row->name);
+        }
+    }
+    unsetenv("SPILLWAY_RUN_DIR");
+}
+
+static void be_child(const char *self, const char *library, const char *stats,
+                     enum spw_cli_entry_point door, int out)
+{
+    forget_settings();
+    setenv("SPILLWAY_SUMMARY", "off", 1);
+    setenv("SPILLWAY_STATS", stats, 1);
+    spw_cli_preload_add(&library, 1);
+    dup2(out, STDOUT_FILENO);
+    execl(self, self, "_entry-point", spw_cli_entry_point_word(door), (char *)NULL);
+    _exit(127);
+}
+
+static void read_line(int fd, char *text, size_t capacity)
+{
+    size_t used = 0;
+    ssize_t length;
+
+    while (used + 1 < capacity &&
+           ((length = read(fd, text + used, capacity - 1 - used)) > 0 || errno == EINTR)) {
+        used += length > 0 ? (size_t)length : 0;
+        if (length == 0) {
+            break;
+        }
+    }
+    text[used] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+}
+
+static double count(const cJSON *device, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(device, key);
+
+    return cJSON_IsNumber(value) ? value->valuedouble : 0;
+}
+
+/* Takes the counters of device 0 out of the child's statistics file, and removes the file. */
+static void read_counters(const char *path, struct trial *trial)
+{
+    static char text[256 * 1024];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    const cJSON *device;
+    cJSON *root;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    unlink(path);
+    text[length > 0 ? length : 0] = '\0';
+    root = cJSON_Parse(text);
+    device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"), 0);
+    if (device != NULL) {
+        trial->counted = true;
+        trial->allocs = count(device, "allocs");
+        trial->frees = count(device, "frees");
+        trial->passed = count(device, "passed_allocs");
+        trial->missed = count(device, "runtime_missed");
+    }
+    cJSON_Delete(root);
+}
+
+static bool run_child(const char *self, const char *library, const char *stats,
+                      enum spw_cli_entry_point door, struct trial *trial)
+{
+    int status = 0;
+    int out[2];
+    pid_t pid;
+
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        return false;
+    }
+    pid = fork();
+    if (pid == 0) {
+        be_child(self, library, stats, door, out[1]);
+    }
+    close(out[1]);
+    if (pid > 0) {
+        read_line(out[0], trial->said, sizeof(trial->said));
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+            continue;
+        }
+    }
+    close(out[0]);
+    if (pid > 0 && WIFSIGNALED(status)) {
+        snprintf(trial->said, sizeof(trial->said), "the child died: %s",
+                 strsignal(WTERMSIG(status)));
+    }
+    return pid > 0;
+}
+
+/* Whether the pool served this door; `verdict` says what happened. */
+static bool judge(const struct trial *trial, char *verdict, size_t capacity)
+{
+    bool served = trial->allocs == 1 && trial->frees == 1 && trial->passed == 0;
+
+    if (strcmp(trial->said, "done") != 0) {
+        snprintf(verdict, capacity, "not tried: %s", trial->said);
+        return strcmp(trial->said, "not there") == 0;
+    }
+    if (!trial->counted) {
+        snprintf(verdict, capacity, "NOT SEEN: spillway was not there");
+    } else if (served) {
+        snprintf(verdict, capacity, "served by the pool");
+    } else if (trial->missed > 0) {
+        snprintf(verdict, capacity, "NOT SERVED: the runtime call reached no driver door");
+    } else if (trial->passed > 0) {
+        snprintf(verdict, capacity, "NOT SERVED: passed to the driver");
+    } else {
+        snprintf(verdict, capacity, "NOT SERVED: %.0f allocations and %.0f frees were counted",
+                 trial->allocs, trial->frees);
+    }
+    return served;
+}
+
+bool spw_cli_doctor_entry_points(struct spw_cli_report *report)
+{
+    static const char *const columns[] = {"door", "an allocation is", NULL};
+    char folder[] = "/tmp/spillway-doctor-XXXXXX";
+    char stats[sizeof(folder) + 16];
+    char library[PATH_MAX];
+    char self[PATH_MAX];
+    bool all_served = true;
+
+    if (!spw_cli_installation_find("doctor", "libspillway.so", library) ||
+        !spw_cli_installation_self(self) || mkdtemp(folder) == NULL) {
+        return false;
+    }
+    snprintf(stats, sizeof(stats), "%s/stats", folder);
+    spw_cli_report_table(report, "doors", "Doors", columns);
+    for (int i = 0; i < SPW_CLI_ENTRY_POINT_COUNT; i++) {
+        char verdict[SPW_CLI_REPORT_CELL] = "not tried";
+        struct trial trial = {0};
+
+        if (run_child(self, library, stats, (enum spw_cli_entry_point)i, &trial)) {
+            read_counters(stats, &trial);
+            all_served = judge(&trial, verdict, sizeof(verdict)) && all_served;
+        }
+        spw_cli_report_row(report, "%s\t%s", spw_cli_entry_point_text((enum spw_cli_entry_point)i),
+                           verdict);
+    }
+    rmdir(folder);
+    return all_served;
+}

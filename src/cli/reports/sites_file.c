@@ -1,0 +1,251 @@
+#include "cli/reports/sites_file.h"
+
+#include "cli/console/messages.h"
+#include "cli/inspect/symbols.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the file ---- */
+
+static char *read_all(FILE *file)
+{
+    size_t used = 0, capacity = 1 << 16;
+    char *text = malloc(capacity);
+
+    while (text != NULL) {
+        size_t length = fread(text + used, 1, capacity - used - 1, file);
+        char *larger;
+
+        used += length;
+        text[used] = '\0';
+        if (length == 0) {
+            return text;
+        }
+        if (capacity - used > 1) {
+            continue;
+        }
+        capacity *= 2;
+        larger = realloc(text, capacity);
+        if (larger == NULL) {
+            break;
+        }
+        text = larger;
+    }
+    free(text);
+    return NULL;
+}
+
+/* NULL: it can be read as statistics. */
+static const char *what_is_wrong(const cJSON *json)
+{
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
+    const cJSON *sites = cJSON_GetObjectItemCaseSensitive(json, "sites");
+
+    return json == NULL              ? "it is not JSON, or cut off"
+           : !cJSON_IsObject(json)   ? "it is no object"
+           : !cJSON_IsNumber(schema) ? "it has no \"schema\""
+           : schema->valueint != 1   ? "its \"schema\" is another one, expected 1"
+           : !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "devices"))
+               ? "its \"devices\" are no list"
+           : sites != NULL && !cJSON_IsArray(sites) ? "its \"sites\" are no list"
+                                                    : NULL;
+}
+
+static cJSON *read_json(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    const char *wrong;
+    cJSON *json;
+    char *text;
+
+    if (file == NULL) {
+        spw_cli_complain("sites", "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    text = read_all(file);
+    (void)fclose(file);
+    json = text == NULL ? NULL : cJSON_Parse(text);
+    free(text);
+    wrong = what_is_wrong(json);
+    if (wrong != NULL) {
+        cJSON_Delete(json);
+        spw_cli_complain("sites", "%s: not a statistics file: %s (SPILLWAY_STATS writes one)", path,
+                         wrong);
+        return NULL;
+    }
+    return json;
+}
+
+/* ---- its values; what is missing or of another type is 0 or "" ---- */
+
+static uint64_t number(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsNumber(value) && value->valuedouble > 0 ? (uint64_t)value->valuedouble : 0;
+}
+
+static const char *text(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsString(value) && value->valuestring[0] != '\0' ? value->valuestring : NULL;
+}
+
+static const cJSON *list(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsArray(value) ? value : NULL;
+}
+
+static size_t length_of(const cJSON *array)
+{
+    return array == NULL ? 0 : (size_t)cJSON_GetArraySize(array);
+}
+
+/* ---- frames ---- */
+
+static void load_python(struct spw_cli_sites_entry *entry)
+{
+    const cJSON *frames = list(entry->json, "python"), *frame;
+    size_t count = length_of(frames);
+
+    entry->python = calloc(count + 1, sizeof(entry->python[0]));
+    if (entry->python == NULL) {
+        return;
+    }
+    cJSON_ArrayForEach(frame, frames)
+    {
+        entry->python[entry->facts.python_count++] = (struct spw_python_frame){
+            text(frame, "file"), text(frame, "function"), (uint32_t)number(frame, "line")};
+    }
+    entry->facts.python = entry->python;
+}
+
+static const char *build_of(const cJSON *file, const char *library)
+{
+    const cJSON *module;
+
+    cJSON_ArrayForEach(module, list(file, "modules"))
+    {
+        const char *path = text(module, "path");
+
+        if (path != NULL && strcmp(path, library) == 0) {
+            const char *id = text(module, "build_id");
+
+            return id != NULL ? id : "";
+        }
+    }
+    return "";
+}
+
+/* The function of a frame: as the process named it, else by the file of its library. */
+static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_cli_symbols *names)
+{
+    const char *known = text(frame, "symbol");
+    const char *library = text(frame, "library");
+    uint64_t offset = number(frame, "offset");
+    char *found, *readable;
+
+    if (known != NULL) {
+        return spw_cli_symbols_readable(names, known);
+    }
+    if (library == NULL || offset == 0) {
+        return NULL;
+    }
+    found = spw_cli_symbols_find(names, library, build_of(file, library), offset - 1);
+    if (found == NULL) {
+        return NULL;
+    }
+    readable = spw_cli_symbols_readable(names, found);
+    free(found);
+    return readable;
+}
+
+static void load_native(const cJSON *file, struct spw_cli_sites_entry *entry,
+                        struct spw_cli_symbols *names)
+{
+    const cJSON *frames = list(entry->json, "native"), *frame;
+    size_t count = length_of(frames);
+
+    entry->native = calloc(count + 1, sizeof(entry->native[0]));
+    entry->symbols = calloc(count + 1, sizeof(entry->symbols[0]));
+    if (entry->native == NULL || entry->symbols == NULL) {
+        return;
+    }
+    cJSON_ArrayForEach(frame, frames)
+    {
+        size_t i = entry->facts.native_count++;
+
+        entry->symbols[i] = symbol_of(file, frame, names);
+        entry->native[i] = (struct spw_native_frame){text(frame, "library"), entry->symbols[i]};
+    }
+    entry->facts.native = entry->native;
+}
+
+static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symbols *names,
+                       struct spw_cli_sites_entry *entry)
+{
+    *entry = (struct spw_cli_sites_entry){
+        .json = json,
+        .id = number(json, "id"),
+        .rest = number(json, "sites"),
+        .device = (int)number(json, "device"),
+        .live_bytes = number(json, "live_bytes"),
+        .peak_bytes = number(json, "peak_bytes"),
+        .device_peak_bytes = number(json, "device_peak_bytes"),
+        .allocs = number(json, "allocs"),
+        .frees = number(json, "frees"),
+        .api = text(json, "api"),
+        .facts = {.thread = text(json, "thread"), .node = text(json, "node"), .rank = -1},
+    };
+    load_python(entry);
+    load_native(file, entry, names);
+}
+
+bool spw_cli_sites_file_load(const char *path, struct spw_cli_sites_file *ret_file)
+{
+    struct spw_cli_sites_file file = {.json = read_json(path)};
+    const cJSON *sites = list(file.json, "sites"), *json;
+    struct spw_cli_symbols names = {0};
+
+    if (file.json == NULL) {
+        return false;
+    }
+    file.entries = sites == NULL ? NULL : calloc(length_of(sites) + 1, sizeof(file.entries[0]));
+    if (file.entries == NULL) {
+        spw_cli_complain("sites",
+                         "%s: no call sites in it (SPILLWAY_SITES=off, or the program died)", path);
+        spw_cli_sites_file_free(&file);
+        return false;
+    }
+    cJSON_ArrayForEach(json, sites)
+    {
+        load_entry(file.json, json, &names, &file.entries[file.count++]);
+    }
+    spw_cli_symbols_fini(&names);
+    *ret_file = file;
+    return true;
+}
+
+void spw_cli_sites_file_free(struct spw_cli_sites_file *file)
+{
+    for (size_t i = 0; i < file->count; i++) {
+        struct spw_cli_sites_entry *entry = &file->entries[i];
+
+        for (size_t j = 0; j < entry->facts.native_count; j++) {
+            free(entry->symbols[j]);
+        }
+        free(entry->symbols);
+        free(entry->native);
+        free(entry->python);
+    }
+    free(file->entries);
+    cJSON_Delete(file->json);
+    *file = (struct spw_cli_sites_file){0};
+}
