@@ -2,6 +2,7 @@
 """The command: exit codes, statistics however the program ends, and bad input."""
 import json
 import os
+import re
 import signal
 import sys
 import unittest
@@ -96,6 +97,20 @@ class ExitCodes(Command):
                 self.assertEqual(result.status, 0)
                 self.assertNotEqual(result.stdout, "")
                 self.assertEqual(result.stderr, "")
+
+    def test_help_in_groups(self):
+        """Every option of sim is listed once, with the form of its value."""
+        text = self.command("sim", "--help").stdout
+        titles = re.findall(r"(?m)^(\S.*):$", text)
+        self.assertEqual([title.split(" (")[0] for title in titles],
+                         ["Pool", "Simulated GPU", "Undocumented driver behaviour"])
+        flags = re.findall(r"(?m)^  --([a-z-]+)( \S+)?$", text)
+        listed = self.command("options").stdout
+        table = set(re.findall(r"\| --([a-z-]+) ", listed))
+        self.assertEqual({name for name, _ in flags}, table | {"no-pool", "compare"})
+        self.assertEqual({name for name, value in flags if not value}, {"no-pool", "compare"})
+        self.assertEqual(len(flags), len(table) + 2)
+        self.assertEqual(self.command("options", "--markdown").stdout, listed)
 
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "this machine has a GPU")
     def test_run_without_a_driver(self):

@@ -121,8 +121,13 @@ class Sites(harness.Case):
 
     def test_bad_usage(self):
         for arguments, status, said in (
-                ((self.path,), 2, "not expected"), (("--top",), 2, "--top"),
-                (("--top", "x"), 2, "--top"), (("--what",), 2, "--what: not expected"),
+                ((self.path,), 2, "unexpected argument"),
+                (("--top",), 2, "--top: a value is missing"),
+                (("--top", "x"), 2, "--top=x: not a number of sites"),
+                (("--jsn",), 2, "--jsn is not an option (did you mean --json?)"),
+                (("--ful",), 2, "--ful is not an option (did you mean --full?)"),
+                (("--json=1",), 2, "--json: no value is expected"),
+                (("--", "--json"), 2, "--json: unexpected argument"),
                 ((), 1, "No such file")):
             with self.subTest(arguments):
                 result = self.sites(*arguments, status=status)

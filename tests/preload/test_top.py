@@ -104,7 +104,8 @@ class Top(harness.Case):
         except PermissionError:
             self.assertIn("process 1 may not be read", self.top(1, status=1).stderr)
         for arguments, said in (((), "expected the number"), (("x",), "expected the number"),
-                                (("--what",), "--what: not expected"), (("1", "2"), "2: not")):
+                                (("--what",), "--what is not an option"),
+                                (("1", "2"), "2: unexpected argument")):
             self.assertIn(said, self.top(*arguments, status=2).stderr)
         self.assertTrue(re.match("usage: spillway top PID", self.top("--help").stdout))
 

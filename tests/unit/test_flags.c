@@ -130,6 +130,9 @@ static void be_wrong(void)
             "--memory", "6GiB", "x");
     REFUSED(false, "run: --no-pool is not an option here (it is one of spillway sim)", "run",
             "--no-pool", "x");
+    REFUSED(true, "sim: --no-pool: no value is expected", "sim", "--no-pool=1", "x");
+    REFUSED(true, "sim: --memory: a value is missing", "sim", "--no-pool", "--memory");
+    REFUSED(true, "sim: --mem is not an option (did you mean --memory?)", "sim", "--mem=1");
     REFUSED(true, "sim: --no-pol is not an option (did you mean --no-pool?)", "sim", "--no-pol");
     REFUSED(true, "sim: -m is not an option (options begin with --)", "sim", "-m", "6GiB");
     REFUSED(true, "sim: --memory: a value is missing", "sim", "--memory");

@@ -1,7 +1,7 @@
 #include "cli/commands/list.h"
+#include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 
-#include "common/nearest.h"
 #include "cli/doctor/cuda_api.h"
 #include "cli/doctor/bandwidth.h"
 #include "cli/doctor/concurrency.h"
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct doctor_flags {
+struct settings {
     bool measure;
     bool json;
     bool help;
@@ -26,44 +26,47 @@ struct doctor_flags {
 
 static void print_help(void)
 {
-    fputs(
-        "usage: spillway doctor [--measure] [--json]\n\n"
-        "Says which driver is here, whether every way into it leads through spillway, what the\n"
-        "devices can do (tried, not asked), and what would make spillway stand aside.\n\n"
-        "  --measure   also measure the cost of memory calls, copies and remote reads (a minute)\n"
-        "  --json      one JSON object instead of tables\n\n"
-        "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n"
-        "Ends with 0 when all is well, 1 when something is missing, 2 for bad usage.\n",
-        stdout);
+    fputs("usage: spillway doctor [--measure] [--json]\n\n"
+          "Reports the CUDA driver and the devices, tests the memory calls that spillway needs,\n"
+          "tests that spillway serves every entry point of the driver and the runtime, and lists\n"
+          "settings that disable it.\n\n"
+          "  --measure   also measure memory calls, copies and kernels' reads (about a minute)\n"
+          "  --json      print one JSON object instead of tables\n\n"
+          "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n\n"
+          "The exit code is 0 when all is well, 1 when something is missing, 2 for bad usage.\n",
+          stdout);
 }
 
-static bool parse(int argc, char **argv, struct doctor_flags *ret_flags)
+static bool parse(int argc, char **argv, struct settings *ret_settings)
 {
-    static const char *const names[] = {"--measure", "--json", "--help"};
-    struct doctor_flags flags = {0};
+    enum { MEASURE = 256, JSON };
+    static const struct option options[] = {
+        {"measure", no_argument, NULL, MEASURE},
+        {"json", no_argument, NULL, JSON},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct spw_cli_arguments arguments = {
+        .command = argv[0], .argc = argc, .argv = argv, .options = options};
+    int found;
 
-    for (int i = 1; i < argc; i++) {
-        const char *nearest;
-
-        if (strcmp(argv[i], "--measure") == 0) {
-            flags.measure = true;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            flags.json = true;
-        } else if (spw_cli_is_help(argv[i])) {
-            flags.help = true;
-        } else {
-            nearest = spw_nearest(argv[i], 2, names, sizeof(names) / sizeof(*names));
-            spw_cli_complain(argv[0], "%s is not an option (%s%s%s)", argv[i],
-                             nearest != NULL ? "did you mean " : "expected --measure, --json",
-                             nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+    *ret_settings = (struct settings){0};
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (found == SPW_CLI_ARGUMENT_BAD) {
             return false;
         }
+        if (found == SPW_CLI_ARGUMENT_OPERAND) {
+            spw_cli_arguments_unexpected(&arguments);
+            return false;
+        }
+        ret_settings->measure |= found == MEASURE;
+        ret_settings->json |= found == JSON;
+        ret_settings->help |= found == SPW_CLI_ARGUMENT_HELP;
     }
-    *ret_flags = flags;
     return true;
 }
 
-/* The doctor must see the driver as it is: started under spillway, it starts itself anew. */
+/* Restarts this command without spillway, if it runs under it: the doctor tests the bare driver. */
 static void leave_spillway(char **argv)
 {
     char self[PATH_MAX];
@@ -115,16 +118,16 @@ static void measure(const struct spw_cli_cuda *cuda, struct spw_cli_report *repo
 
 int spw_cli_command_doctor(int argc, char **argv)
 {
-    struct doctor_flags flags;
+    struct settings settings;
     struct spw_cli_report report;
     struct spw_cli_cuda cuda;
     char reason[SPW_CLI_REPORT_CELL];
     bool well;
 
-    if (!parse(argc, argv, &flags)) {
+    if (!parse(argc, argv, &settings)) {
         return SPW_CLI_EXIT_USAGE;
     }
-    if (flags.help) {
+    if (settings.help) {
         print_help();
         return SPW_CLI_EXIT_OK;
     }
@@ -133,13 +136,13 @@ int spw_cli_command_doctor(int argc, char **argv)
         spw_cli_complain(argv[0], "%s; spillway sim runs programs on a simulated GPU", reason);
         return SPW_CLI_EXIT_FINDINGS;
     }
-    spw_cli_report_init(&report, flags.json);
+    spw_cli_report_init(&report, settings.json);
     spw_cli_doctor_driver(&cuda, &report);
     well = spw_cli_doctor_devices(&cuda, &report);
     spw_cli_doctor_spill(&cuda, &report);
     well = spw_cli_doctor_entry_points(&report) && well;
     spw_cli_doctor_disabled(&cuda, &report);
-    if (flags.measure) {
+    if (settings.measure) {
         measure(&cuda, &report);
     }
     spw_cli_report_fini(&report);

@@ -4,23 +4,24 @@
 
 #include "common/nearest.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 struct command {
     const char *name;
     int (*run)(int argc, char **argv);
-    const char *help; /* NULL: not for users */
+    const char *help; /* NULL: internal */
 };
 
 static const struct command commands[] = {
-    {"run", spw_cli_command_run, "run a program on the GPU under the memory pool"},
-    {"sim", spw_cli_command_sim, "run a program on a simulated GPU of any size"},
-    {"options", spw_cli_command_options, "list the options, their defaults and meaning"},
-    {"sites", spw_cli_command_sites, "say which lines of a program held its memory"},
-    {"top", spw_cli_command_top, "watch what a running program holds"},
-    {"policy", spw_cli_command_policy, "check a policy file, or say how it decides"},
-    {"doctor", spw_cli_command_doctor, "say what spillway finds on this machine, and measure it"},
+    {"run", spw_cli_command_run, "run a program on the GPU, its memory managed by spillway"},
+    {"sim", spw_cli_command_sim, "run a program on a simulated GPU of any size: does it fit?"},
+    {"options", spw_cli_command_options, "list the options with defaults and meaning"},
+    {"sites", spw_cli_command_sites, "show which lines of a program held device memory"},
+    {"top", spw_cli_command_top, "watch the memory of a running program"},
+    {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
+    {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},
     {"_entry-point", spw_cli_entry_point_child, NULL},
 };
 
@@ -28,17 +29,19 @@ enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
 
 static void print_help(FILE *out)
 {
-    fputs("spillway: a GPU memory pool in front of unmodified CUDA programs\n\n"
-          "usage: spillway COMMAND ...\n\n",
+    fputs("usage: spillway COMMAND ...\n\n"
+          "A GPU memory pool for unmodified CUDA programs.\n\n"
+          "Commands:\n",
           out);
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (commands[i].help != NULL) {
             fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
         }
     }
-    fputs("\n  spillway run -- python train.py                 on this machine's GPU\n"
+    fputs("\nExamples:\n"
+          "  spillway run -- python train.py                 on this machine's GPU\n"
           "  spillway sim --memory 24GiB -- python train.py  will it fit in 24 GiB?\n\n"
-          "spillway COMMAND --help says more. The version: spillway --version.\n",
+          "spillway COMMAND --help describes a command; spillway --version prints the version.\n",
           out);
 }
 
@@ -76,6 +79,12 @@ static int unknown(const char *name)
     return SPW_CLI_EXIT_USAGE;
 }
 
+static bool is_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0 ||
+           strcmp(argument, "help") == 0;
+}
+
 int main(int argc, char **argv)
 {
     const struct command *command;
@@ -87,7 +96,7 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0) {
         return print_version();
     }
-    if (spw_cli_is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
+    if (is_help(argv[1])) {
         if (argc < 3 || (command = find(argv[2])) == NULL) {
             print_help(stdout);
             return SPW_CLI_EXIT_OK;

@@ -1,9 +1,9 @@
 #include "cli/commands/list.h"
-#include "cli/console/messages.h"
 
+#include "cli/console/messages.h"
+#include "cli/launch/child.h"
 #include "cli/launch/driver_check.h"
 #include "cli/launch/flags.h"
-#include "cli/launch/child.h"
 #include "cli/launch/installation.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
@@ -13,13 +13,13 @@
 
 static void print_help(void)
 {
-    fputs(
-        "usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
-        "Runs COMMAND on this machine's GPU with spillway's memory pool in front of the driver.\n"
-        "Its exit code is the result: 128+n when it died of signal n, 127 when it was not found,\n"
-        "125 when spillway could not start it, 2 for bad usage.\n\n"
-        "Options (--name VALUE or --name=VALUE; each is the variable SPILLWAY_NAME as well):\n",
-        stdout);
+    fputs("usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
+          "Runs COMMAND on this machine's GPU, with its memory managed by spillway.\n\n"
+          "The exit code is that of COMMAND, or 128+n if signal n killed it, 127 if it was not\n"
+          "found, 125 if spillway could not start it, 2 for bad usage.\n\n"
+          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+          "variable, SPILLWAY_NAME; spillway options lists them. [Defaults] are in brackets.\n",
+          stdout);
     spw_cli_flags_print(stdout, false);
 }
 
@@ -45,9 +45,8 @@ int spw_cli_command_run(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     if (!spw_cli_driver_check(reason, sizeof(reason))) {
-        spw_cli_complain(argv[0],
-                         "no GPU to run on: %s; spillway sim runs a command on a simulated GPU",
-                         reason);
+        spw_cli_complain(
+            argv[0], "no usable GPU: %s; spillway sim runs a command on a simulated GPU", reason);
         return SPW_CLI_EXIT_CANNOT_START;
     }
     if (!spw_cli_installation_find(argv[0], "libspillway.so", library)) {

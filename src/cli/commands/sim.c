@@ -38,16 +38,15 @@ static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "lib
 
 static void print_help(void)
 {
-    fputs(
-        "usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
-        "Runs COMMAND on a simulated GPU, under spillway's memory pool: kernels do nothing, so\n"
-        "the numbers it prints mean nothing, but memory behaves exactly as on a GPU of that size.\n"
-        "When it has ended, a verdict says whether it fits and what it took. Exit codes are those\n"
-        "of spillway run; with --compare, of the run under the pool.\n\n"
-        "Options (--name VALUE or --name=VALUE; each is a variable as well, spillway options\n"
-        "lists them). Options that only the simulated GPU has lose their SIM_, but for --sim-log:\n"
-        "--log is the pool's.\n",
-        stdout);
+    fputs("usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
+          "Runs COMMAND on a simulated GPU, with its memory managed by spillway. Most kernels\n"
+          "compute nothing, so ignore the numbers that COMMAND prints; memory is as on a real GPU\n"
+          "of that size. Afterwards a verdict says if COMMAND fits and how much memory it needed.\n"
+          "\n"
+          "The exit code is as for spillway run; with --compare, that of the run with the pool.\n\n"
+          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+          "variable; spillway options lists them. [Defaults] are in brackets.\n",
+          stdout);
     spw_cli_flags_print(stdout, true);
 }
 

@@ -1,4 +1,6 @@
 #include "cli/commands/list.h"
+#include "cli/console/arguments.h"
+#include "cli/console/json.h"
 #include "cli/console/messages.h"
 
 #include "callsite/label.h"
@@ -6,18 +8,19 @@
 #include "common/utf8.h"
 #include "cli/reports/sites_file.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SITE_TEXT = 64 * 1024, TOP = 20, TOP_MOST = 1000000 };
+enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION };
 
-struct arguments {
+struct settings {
     const char *path;
     bool json;
     bool full; /* the text of each site as well */
+    bool help;
     size_t top;
 };
 
@@ -102,7 +105,7 @@ static void site_text(const struct spw_cli_sites_entry *entry, char *ret_text)
 }
 
 static void print_row(const struct spw_cli_sites_entry *entry, uint64_t bytes, uint64_t total,
-                      const struct arguments *arguments)
+                      const struct settings *settings)
 {
     uint64_t permille = total > 0 ? bytes * 1000 / total : 0;
     static char text[SITE_TEXT];
@@ -111,14 +114,14 @@ static void print_row(const struct spw_cli_sites_entry *entry, uint64_t bytes, u
     label_of(entry, label);
     printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
            permille / 10, permille % 10, entry->allocs, label);
-    if (arguments->full && entry->id != 0) {
+    if (settings->full && entry->id != 0) {
         site_text(entry, text);
         printf("%39s%s\n", "", text);
     }
 }
 
 static void print_moment(const struct spw_cli_sites_file *file, int device,
-                         const struct moment *moment, const struct arguments *arguments,
+                         const struct moment *moment, const struct settings *settings,
                          const struct spw_cli_sites_entry **entries)
 {
     uint64_t total = total_of(file, device, moment->weight);
@@ -130,24 +133,17 @@ static void print_moment(const struct spw_cli_sites_file *file, int device,
     if (count > 0) {
         printf("  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs", "site");
     }
-    for (size_t i = 0; i < count && i < arguments->top; i++) {
-        print_row(entries[i], moment->weight(entries[i]), total, arguments);
+    for (size_t i = 0; i < count && i < settings->top; i++) {
+        print_row(entries[i], moment->weight(entries[i]), total, settings);
         shown += moment->weight(entries[i]);
     }
-    if (count > arguments->top) {
+    if (count > settings->top) {
         printf("  %12s  in %zu more (--top %zu shows them)\n", spw_size_text(total - shown, size),
-               count - arguments->top, count);
+               count - settings->top, count);
     }
 }
 
 /* ---- tiers ---- */
-
-static uint64_t figure(const cJSON *device, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(device, key);
-
-    return cJSON_IsNumber(value) && value->valuedouble > 0 ? (uint64_t)value->valuedouble : 0;
-}
 
 static void print_tiers(const cJSON *device, int ordinal)
 {
@@ -156,10 +152,10 @@ static void print_tiers(const cJSON *device, int ordinal)
 
     printf("\ndevice %d by tier, free memory included: device %s at exit, %s at the peak; host %s "
            "at exit, %s at the peak\n",
-           ordinal, spw_size_text(figure(device, "committed_bytes"), device_now),
-           spw_size_text(figure(device, "committed_peak_bytes"), device_peak),
-           spw_size_text(figure(device, "host_bytes"), host_now),
-           spw_size_text(figure(device, "host_peak_bytes"), host_peak));
+           ordinal, spw_size_text(spw_cli_json_number(device, "committed_bytes"), device_now),
+           spw_size_text(spw_cli_json_number(device, "committed_peak_bytes"), device_peak),
+           spw_size_text(spw_cli_json_number(device, "host_bytes"), host_now),
+           spw_size_text(spw_cli_json_number(device, "host_peak_bytes"), host_peak));
 }
 
 /* ---- JSON ---- */
@@ -188,14 +184,13 @@ static cJSON *entry_json(const struct spw_cli_sites_entry *entry, uint64_t bytes
 }
 
 static void add_moments(cJSON *device, const struct spw_cli_sites_file *file, int ordinal,
-                        const struct arguments *arguments,
-                        const struct spw_cli_sites_entry **entries)
+                        const struct settings *settings, const struct spw_cli_sites_entry **entries)
 {
     for (size_t i = 0; i < MOMENTS; i++) {
         size_t count = rank(file, ordinal, moments[i].weight, entries);
         cJSON *rows = cJSON_AddArrayToObject(device, moments[i].key);
 
-        for (size_t j = 0; j < count && j < arguments->top; j++) {
+        for (size_t j = 0; j < count && j < settings->top; j++) {
             cJSON_AddItemToArray(rows, entry_json(entries[j], moments[i].weight(entries[j])));
         }
     }
@@ -205,21 +200,23 @@ static void add_tiers(cJSON *device, const cJSON *figures)
 {
     cJSON *tiers = cJSON_AddObjectToObject(device, "tiers");
 
-    cJSON_AddNumberToObject(
-        tiers, "device_bytes",
-        (double)(figure(figures, "live_bytes") - figure(figures, "host_bytes")));
-    cJSON_AddNumberToObject(tiers, "host_bytes", (double)figure(figures, "host_bytes"));
-    cJSON_AddNumberToObject(tiers, "host_peak_bytes", (double)figure(figures, "host_peak_bytes"));
+    cJSON_AddNumberToObject(tiers, "device_bytes",
+                            (double)(spw_cli_json_number(figures, "live_bytes") -
+                                     spw_cli_json_number(figures, "host_bytes")));
+    cJSON_AddNumberToObject(tiers, "host_bytes",
+                            (double)spw_cli_json_number(figures, "host_bytes"));
+    cJSON_AddNumberToObject(tiers, "host_peak_bytes",
+                            (double)spw_cli_json_number(figures, "host_peak_bytes"));
 }
 
 /* ---- the command ---- */
 
-static void show(const struct spw_cli_sites_file *file, const struct arguments *arguments)
+static void show(const struct spw_cli_sites_file *file, const struct settings *settings)
 {
     const struct spw_cli_sites_entry **entries = calloc(file->count + 1, sizeof(entries[0]));
     const cJSON *devices = cJSON_GetObjectItemCaseSensitive(file->json, "devices"), *figures;
-    cJSON *root = arguments->json ? cJSON_CreateObject() : NULL;
-    cJSON *list = arguments->json ? cJSON_AddArrayToObject(root, "devices") : NULL;
+    cJSON *root = settings->json ? cJSON_CreateObject() : NULL;
+    cJSON *list = settings->json ? cJSON_AddArrayToObject(root, "devices") : NULL;
     int ordinal = 0;
 
     cJSON_ArrayForEach(figures, devices)
@@ -227,32 +224,25 @@ static void show(const struct spw_cli_sites_file *file, const struct arguments *
         if (entries == NULL) {
             break;
         }
-        if (arguments->json) {
+        if (settings->json) {
             cJSON *device = cJSON_CreateObject();
 
             cJSON_AddNumberToObject(device, "ordinal", ordinal);
             cJSON_AddNumberToObject(device, "live_peak_bytes",
-                                    (double)figure(figures, "live_peak_bytes"));
+                                    (double)spw_cli_json_number(figures, "live_peak_bytes"));
             add_tiers(device, figures);
-            add_moments(device, file, ordinal, arguments, entries);
+            add_moments(device, file, ordinal, settings, entries);
             cJSON_AddItemToArray(list, device);
-        } else if (figure(figures, "live_peak_bytes") > 0) {
+        } else if (spw_cli_json_number(figures, "live_peak_bytes") > 0) {
             for (size_t i = 0; i < MOMENTS; i++) {
-                print_moment(file, ordinal, &moments[i], arguments, entries);
+                print_moment(file, ordinal, &moments[i], settings, entries);
             }
             print_tiers(figures, ordinal);
         }
         ordinal++;
     }
-    if (arguments->json) {
-        char *text = cJSON_Print(root);
-
-        if (text != NULL) {
-            spw_utf8_plain(text, /* keep */ "\n\t");
-        }
-        puts(text != NULL ? text : "{}");
-        cJSON_free(text);
-        cJSON_Delete(root);
+    if (settings->json) {
+        spw_cli_json_print(root, /* one_line */ false);
     }
     free(entries);
 }
@@ -260,71 +250,90 @@ static void show(const struct spw_cli_sites_file *file, const struct arguments *
 static void print_help(void)
 {
     fputs("usage: spillway sites STATS [--json] [--top N] [--full]\n\n"
-          "Who held the memory: the call sites in a statistics file (--stats FILE of spillway run\n"
-          "and spillway sim), with what each held when the device held most, and at exit.\n\n"
-          "--json   the same as one JSON object, with every site's whole text (SITE)\n"
-          "--top N  as many sites a table (20)\n"
-          "--full   the text of each site as well, for spillway policy explain --site\n",
+          "Shows which call sites held device memory, at the peak and at exit. STATS is a\n"
+          "statistics file, which spillway run --stats FILE writes (and spillway sim).\n\n"
+          "  --top N  show N sites per table [20]\n"
+          "  --full   show the full text of each site too, as spillway policy explain --site\n"
+          "           takes it\n"
+          "  --json   print one JSON object, with the full text of every site\n",
           stdout);
 }
 
 static bool parse_top(const char *text, size_t *ret_top)
 {
     char *end;
-    unsigned long long value = text == NULL ? 0 : strtoull(text, &end, 10);
+    unsigned long long value = strtoull(text, &end, 10);
 
-    if (text == NULL || *text < '0' || *text > '9' || *end != '\0' || value > TOP_MOST) {
+    if (*text < '0' || *text > '9' || *end != '\0' || value > TOP_MOST) {
         return false;
     }
     *ret_top = (size_t)value;
     return true;
 }
 
-static bool parse_arguments(int argc, char **argv, struct arguments *ret_arguments)
+/* Takes one argument. False, with one line on stderr, when it is not usable. */
+static bool take(const struct spw_cli_arguments *from, int found, struct settings *settings)
 {
-    *ret_arguments = (struct arguments){.top = TOP};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0) {
-            ret_arguments->json = true;
-        } else if (strcmp(argv[i], "--full") == 0) {
-            ret_arguments->full = true;
-        } else if (strcmp(argv[i], "--top") == 0 || strncmp(argv[i], "--top=", 6) == 0) {
-            const char *value = argv[i][5] == '=' ? argv[i] + 6 : argv[++i];
+    if (found == SPW_CLI_ARGUMENT_OPERAND && settings->path != NULL) {
+        spw_cli_arguments_unexpected(from);
+        return false;
+    }
+    if (found == TOP_OPTION && !parse_top(from->value, &settings->top)) {
+        spw_cli_complain(from->command, "--top=%s: not a number of sites (expected 0 to %d)",
+                         from->value, TOP_MOST);
+        return false;
+    }
+    if (found == SPW_CLI_ARGUMENT_OPERAND) {
+        settings->path = from->value;
+    }
+    settings->json |= found == JSON_OPTION;
+    settings->full |= found == FULL_OPTION;
+    settings->help |= found == SPW_CLI_ARGUMENT_HELP;
+    return found != SPW_CLI_ARGUMENT_BAD;
+}
 
-            if (!parse_top(value, &ret_arguments->top)) {
-                spw_cli_complain(argv[0], "--top: expected a number of sites");
-                return false;
-            }
-        } else if (argv[i][0] == '-' || ret_arguments->path != NULL) {
-            spw_cli_complain(argv[0], "%s: not expected (spillway sites --help says more)",
-                             argv[i]);
+static bool parse(int argc, char **argv, struct settings *ret_settings)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, JSON_OPTION},
+        {"top", required_argument, NULL, TOP_OPTION},
+        {"full", no_argument, NULL, FULL_OPTION},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct spw_cli_arguments arguments = {
+        .command = argv[0], .argc = argc, .argv = argv, .options = options};
+    int found;
+
+    *ret_settings = (struct settings){.top = TOP};
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (!take(&arguments, found, ret_settings)) {
             return false;
-        } else {
-            ret_arguments->path = argv[i];
         }
     }
-    if (ret_arguments->path == NULL) {
-        spw_cli_complain(argv[0], "expected a statistics file (spillway sites --help says more)");
+    if (ret_settings->path == NULL && !ret_settings->help) {
+        spw_cli_complain(argv[0], "expected a statistics file (see spillway sites --help)");
+        return false;
     }
-    return ret_arguments->path != NULL;
+    return true;
 }
 
 int spw_cli_command_sites(int argc, char **argv)
 {
-    struct arguments arguments;
+    struct settings settings;
     struct spw_cli_sites_file file;
 
-    if (argc > 1 && spw_cli_is_help(argv[1])) {
+    if (!parse(argc, argv, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
         print_help();
         return SPW_CLI_EXIT_OK;
     }
-    if (!parse_arguments(argc, argv, &arguments)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    if (!spw_cli_sites_file_load(arguments.path, &file)) {
+    if (!spw_cli_sites_file_load(settings.path, &file)) {
         return SPW_CLI_EXIT_FINDINGS;
     }
-    show(&file, &arguments);
+    show(&file, &settings);
     spw_cli_sites_file_free(&file);
     return SPW_CLI_EXIT_OK;
 }

@@ -1,5 +1,7 @@
 /* spillway top: what a running process holds, read from the memory that it shares. */
 #include "cli/commands/list.h"
+#include "cli/console/arguments.h"
+#include "cli/console/json.h"
 #include "cli/console/messages.h"
 
 #include "common/size.h"
@@ -10,7 +12,6 @@
 #include "stats/process.h"
 #include "stats/stats.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -26,11 +27,13 @@
 #include <unistd.h>
 
 enum { MILLISECONDS = 1000, SHORT_WAIT = 250, LINE = 512, NARROWEST = 40 };
+enum { ONCE_OPTION = 256, JSON_OPTION };
 
-struct arguments {
+struct settings {
     int pid;
     bool once;
     bool json;
+    bool help;
 };
 
 /* One look at the process. */
@@ -40,7 +43,7 @@ struct look {
 };
 
 struct view {
-    const struct arguments *arguments;
+    const struct settings *settings;
     uint64_t start;         /* of the process, in ticks: tells a recycled pid */
     int stats_file;         /* of the process, as sites_file; it may change at any time */
     int sites_file;         /* -1: it keeps none */
@@ -79,7 +82,7 @@ static bool is_alive(const struct view *view)
     uint64_t start;
     char state;
 
-    return spw_stats_process_start(view->arguments->pid, &start, &state) && start == view->start &&
+    return spw_stats_process_start(view->settings->pid, &start, &state) && start == view->start &&
            state != 'Z' && state != 'X';
 }
 
@@ -185,7 +188,7 @@ static void show(const struct view *view, const struct spw_callsite_shm *share)
     const struct spw_stats *stats = &view->stats;
     bool any = false;
 
-    put("%s (pid %d), mode %s%s%s", stats->process, view->arguments->pid, stats->mode,
+    put("%s (pid %d), mode %s%s%s", stats->process, view->settings->pid, stats->mode,
         stats->policy[0] != '\0' ? ", policy " : "", stats->policy);
     for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
         if (is_used(&view->now.counters[i])) {
@@ -249,9 +252,8 @@ static void show_json(const struct view *view, const struct spw_callsite_shm *sh
     const struct spw_stats *stats = &view->stats;
     cJSON *root = cJSON_CreateObject();
     cJSON *devices;
-    char *text;
 
-    cJSON_AddNumberToObject(root, "pid", view->arguments->pid);
+    cJSON_AddNumberToObject(root, "pid", view->settings->pid);
     cJSON_AddStringToObject(root, "process", stats->process);
     cJSON_AddStringToObject(root, "mode", stats->mode);
     cJSON_AddStringToObject(root, "policy", stats->policy);
@@ -259,13 +261,7 @@ static void show_json(const struct view *view, const struct spw_callsite_shm *sh
     for (int i = 0; i < stats->device_count && i < SPW_STATS_DEVICES; i++) {
         add_device(devices, view, share, i);
     }
-    text = cJSON_PrintUnformatted(root);
-    if (text != NULL) {
-        spw_utf8_plain(text, /* keep */ "");
-    }
-    puts(text != NULL ? text : "{}");
-    cJSON_free(text);
-    cJSON_Delete(root);
+    spw_cli_json_print(root, /* one_line */ true);
 }
 
 /* ---- when the process is hostile ---- */
@@ -332,14 +328,14 @@ static bool frame(struct view *view)
     view->before = view->now;
     if (!spw_stats_read(view->stats_file, &view->stats)) {
         (void)alarm(0);
-        spw_cli_complain("top", "process %d: its statistics are damaged", view->arguments->pid);
+        spw_cli_complain("top", "process %d: its statistics are damaged", view->settings->pid);
         return false;
     }
     take(&view->stats, &view->now);
     if (view->sites_file >= 0) {
         share = spw_cli_call_sites_read(view->sites_file);
     }
-    if (view->arguments->json) {
+    if (view->settings->json) {
         show_json(view, share);
     } else {
         show(view, share);
@@ -386,7 +382,7 @@ static bool watch(struct view *view)
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &plain);
     }
     do {
-        if (!view->arguments->json) {
+        if (!view->settings->json) {
             width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= NARROWEST
                         ? size.ws_col
                         : 0;
@@ -396,7 +392,7 @@ static bool watch(struct view *view)
     } while (shown && is_alive(view) && wait_for(MILLISECONDS));
     restore_terminal();
     if (shown && !is_alive(view)) {
-        fprintf(stderr, "spillway: top: process %d has ended\n", view->arguments->pid);
+        fprintf(stderr, "spillway: top: process %d has ended\n", view->settings->pid);
     }
     return shown;
 }
@@ -434,7 +430,7 @@ static bool find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
 static bool open_view(struct view *view)
 {
     char stats[SPW_CLI_PROCESS_PATH], sites[SPW_CLI_PROCESS_PATH], state;
-    int pid = view->arguments->pid;
+    int pid = view->settings->pid;
 
     if (!find(pid, stats, sites)) {
         return false;
@@ -469,56 +465,80 @@ static bool open_view(struct view *view)
 static void print_help(void)
 {
     fputs("usage: spillway top PID [--once] [--json]\n\n"
-          "What a running process under spillway holds of each device, and which call sites hold\n"
-          "most of it, each second; q or Ctrl-C ends it. The process is not disturbed.\n\n"
-          "--once  one frame, with the rates of a quarter of a second; so it is as well where\n"
-          "        there is no terminal\n"
-          "--json  a line of JSON for each frame\n",
+          "Shows the memory of a running process under spillway: each device, and the call sites\n"
+          "that hold most. Updates each second until q or Ctrl-C. The process is not disturbed.\n\n"
+          "  --once  show one frame and end; rates are measured over a quarter of a second.\n"
+          "          This is the default when stdout is not a terminal\n"
+          "  --json  print each frame as one line of JSON\n",
           stdout);
 }
 
-static bool parse_arguments(int argc, char **argv, struct arguments *ret_arguments)
+static bool parse_pid(const char *text, int *ret_pid)
 {
-    *ret_arguments = (struct arguments){.pid = 0};
-    for (int i = 1; i < argc; i++) {
-        char *rest;
-        long pid = strtol(argv[i], &rest, 10);
+    char *rest;
+    long pid = strtol(text, &rest, 10);
 
-        if (strcmp(argv[i], "--once") == 0) {
-            ret_arguments->once = true;
-        } else if (strcmp(argv[i], "--json") == 0) {
-            ret_arguments->json = true;
-        } else if (argv[i][0] == '-' || ret_arguments->pid != 0) {
-            spw_cli_complain(argv[0], "%s: not expected (spillway top --help says more)", argv[i]);
+    *ret_pid = (int)pid;
+    return *rest == '\0' && pid > 0 && pid <= INT_MAX;
+}
+
+/* Takes one argument. False, with one line on stderr, when it is not usable. */
+static bool take_argument(const struct spw_cli_arguments *from, int found,
+                          struct settings *settings)
+{
+    if (found == SPW_CLI_ARGUMENT_OPERAND && settings->pid != 0) {
+        spw_cli_arguments_unexpected(from);
+        return false;
+    }
+    if (found == SPW_CLI_ARGUMENT_OPERAND && !parse_pid(from->value, &settings->pid)) {
+        spw_cli_complain(from->command, "%s: expected the number of a process", from->value);
+        return false;
+    }
+    settings->once |= found == ONCE_OPTION;
+    settings->json |= found == JSON_OPTION;
+    settings->help |= found == SPW_CLI_ARGUMENT_HELP;
+    return found != SPW_CLI_ARGUMENT_BAD;
+}
+
+static bool parse(int argc, char **argv, struct settings *ret_settings)
+{
+    static const struct option options[] = {
+        {"once", no_argument, NULL, ONCE_OPTION},
+        {"json", no_argument, NULL, JSON_OPTION},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct spw_cli_arguments arguments = {
+        .command = argv[0], .argc = argc, .argv = argv, .options = options};
+    int found;
+
+    *ret_settings = (struct settings){.pid = 0};
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (!take_argument(&arguments, found, ret_settings)) {
             return false;
-        } else if (*rest != '\0' || pid <= 0 || pid > INT_MAX) {
-            spw_cli_complain(argv[0], "%s: expected the number of a process", argv[i]);
-            return false;
-        } else {
-            ret_arguments->pid = (int)pid;
         }
     }
-    if (ret_arguments->pid == 0) {
-        spw_cli_complain(argv[0],
-                         "expected the number of a process (spillway top --help says more)");
+    if (ret_settings->pid == 0 && !ret_settings->help) {
+        spw_cli_complain(argv[0], "expected the number of a process (see spillway top --help)");
+        return false;
     }
-    return ret_arguments->pid != 0;
+    return true;
 }
 
 int spw_cli_command_top(int argc, char **argv)
 {
     static struct view view;
-    struct arguments arguments;
+    struct settings settings;
     bool opened, shown;
 
-    if (argc > 1 && spw_cli_is_help(argv[1])) {
+    if (!parse(argc, argv, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
         print_help();
         return SPW_CLI_EXIT_OK;
     }
-    if (!parse_arguments(argc, argv, &arguments)) {
-        return SPW_CLI_EXIT_USAGE;
-    }
-    view.arguments = &arguments;
+    view.settings = &settings;
     guard();
     (void)alarm(PATIENCE_S);
     opened = open_view(&view);
@@ -527,7 +547,7 @@ int spw_cli_command_top(int argc, char **argv)
         return SPW_CLI_EXIT_FINDINGS;
     }
     take(&view.stats, &view.now);
-    if (arguments.once || (!arguments.json && isatty(STDOUT_FILENO) == 0)) {
+    if (settings.once || (!settings.json && isatty(STDOUT_FILENO) == 0)) {
         (void)poll(NULL, 0, SHORT_WAIT);
         shown = frame(&view);
     } else {

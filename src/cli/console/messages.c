@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 void spw_cli_complain(const char *command, const char *format, ...)
 {
@@ -13,9 +12,4 @@ void spw_cli_complain(const char *command, const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     fprintf(stderr, "spillway: %s: %s\n", command, text);
-}
-
-bool spw_cli_is_help(const char *argument)
-{
-    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }

@@ -4,8 +4,6 @@
  * because stdout belongs to the program that they start. One thread. */
 #pragma once
 
-#include <stdbool.h>
-
 /* Exit codes of the command. `run` and `sim` pass on those of the program. */
 enum spw_cli_exit {
     SPW_CLI_EXIT_OK = 0,
@@ -19,6 +17,3 @@ enum spw_cli_exit {
 /* Writes one line to stderr: "spillway: <command>: <text>". */
 void spw_cli_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* True for -h and --help. */
-bool spw_cli_is_help(const char *argument);

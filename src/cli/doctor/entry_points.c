@@ -1,13 +1,14 @@
 #include "cli/doctor/entry_points.h"
 
 #include "common/options.h"
+#include "cli/console/json.h"
 #include "cli/doctor/entry_point_child.h"
 #include "cli/launch/installation.h"
 #include "cli/launch/preload.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +19,10 @@
 struct trial {
     char said[128];
     bool counted;
-    double allocs;
-    double frees;
-    double passed;
-    double missed;
+    uint64_t allocs;
+    uint64_t frees;
+    uint64_t passed;
+    uint64_t missed;
 };
 
 /* The child sees spillway with its defaults: the user's settings are reported elsewhere. */
@@ -65,35 +66,21 @@ static void read_line(int fd, char *text, size_t capacity)
     text[strcspn(text, "\n")] = '\0';
 }
 
-static double count(const cJSON *device, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(device, key);
-
-    return cJSON_IsNumber(value) ? value->valuedouble : 0;
-}
-
-/* Takes the counters of device 0 out of the child's statistics file, and removes the file. */
+/* Reads the counters of device 0 from the child's statistics file, and removes the file. */
 static void read_counters(const char *path, struct trial *trial)
 {
-    static char text[256 * 1024];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
     const cJSON *device;
-    cJSON *root;
+    cJSON *root = NULL;
 
-    if (fd >= 0) {
-        close(fd);
-    }
+    (void)spw_cli_json_read(path, &root);
     unlink(path);
-    text[length > 0 ? length : 0] = '\0';
-    root = cJSON_Parse(text);
-    device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"), 0);
+    device = cJSON_GetArrayItem(spw_cli_json_list(root, "devices"), 0);
     if (device != NULL) {
         trial->counted = true;
-        trial->allocs = count(device, "allocs");
-        trial->frees = count(device, "frees");
-        trial->passed = count(device, "passed_allocs");
-        trial->missed = count(device, "runtime_missed");
+        trial->allocs = spw_cli_json_number(device, "allocs");
+        trial->frees = spw_cli_json_number(device, "frees");
+        trial->passed = spw_cli_json_number(device, "passed_allocs");
+        trial->missed = spw_cli_json_number(device, "runtime_missed");
     }
     cJSON_Delete(root);
 }
@@ -145,7 +132,8 @@ static bool judge(const struct trial *trial, char *verdict, size_t capacity)
     } else if (trial->passed > 0) {
         snprintf(verdict, capacity, "NOT SERVED: passed to the driver");
     } else {
-        snprintf(verdict, capacity, "NOT SERVED: %.0f allocations and %.0f frees were counted",
+        snprintf(verdict, capacity,
+                 "NOT SERVED: %" PRIu64 " allocations and %" PRIu64 " frees were counted",
                  trial->allocs, trial->frees);
     }
     return served;

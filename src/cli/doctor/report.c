@@ -1,6 +1,8 @@
 #include "cli/doctor/report.h"
 
-#include <cjson/cJSON.h>
+#include "cli/console/json.h"
+#include "cli/console/markdown.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,19 +11,6 @@
 void spw_cli_report_init(struct spw_cli_report *report, bool json)
 {
     *report = (struct spw_cli_report){.json = json, .root = json ? cJSON_CreateObject() : NULL};
-}
-
-static void print_head(const struct spw_cli_report *report, const char *title)
-{
-    printf("\n## %s\n\n", title);
-    for (int i = 0; i < report->column_count; i++) {
-        printf("| %s ", report->columns[i]);
-    }
-    fputs("|\n", stdout);
-    for (int i = 0; i < report->column_count; i++) {
-        fputs("|---", stdout);
-    }
-    fputs("|\n", stdout);
 }
 
 void spw_cli_report_table(struct spw_cli_report *report, const char *key, const char *title,
@@ -35,7 +24,8 @@ void spw_cli_report_table(struct spw_cli_report *report, const char *key, const 
     if (report->json) {
         report->table = cJSON_AddArrayToObject(report->root, key);
     } else {
-        print_head(report, title);
+        printf("\n## %s\n\n", title);
+        spw_cli_markdown_head(report->columns, (size_t)report->column_count, NULL);
     }
 }
 
@@ -47,10 +37,20 @@ static cJSON *cell_value(const char *cell)
     return *cell != '\0' && *end == '\0' ? cJSON_CreateNumber(number) : cJSON_CreateString(cell);
 }
 
+static void add_to_json(struct spw_cli_report *report, const char *const *cells)
+{
+    cJSON *row = cJSON_CreateObject();
+
+    for (int i = 0; i < report->column_count; i++) {
+        cJSON_AddItemToObject(row, report->columns[i], cell_value(cells[i]));
+    }
+    cJSON_AddItemToArray(report->table, row);
+}
+
 void spw_cli_report_row(struct spw_cli_report *report, const char *format, ...)
 {
     char text[SPW_CLI_REPORT_COLUMNS * SPW_CLI_REPORT_CELL];
-    cJSON *row = report->json ? cJSON_CreateObject() : NULL;
+    const char *cells[SPW_CLI_REPORT_COLUMNS];
     char *rest = text;
     va_list arguments;
 
@@ -58,34 +58,20 @@ void spw_cli_report_row(struct spw_cli_report *report, const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     for (int i = 0; i < report->column_count; i++) {
-        const char *cell = rest != NULL ? strsep(&rest, "\t") : "";
-
-        if (report->json) {
-            cJSON_AddItemToObject(row, report->columns[i], cell_value(cell));
-        } else {
-            printf("| %s ", cell);
-        }
+        cells[i] = rest != NULL ? strsep(&rest, "\t") : "";
     }
     if (report->json) {
-        cJSON_AddItemToArray(report->table, row);
+        add_to_json(report, cells);
     } else {
-        puts("|");
+        spw_cli_markdown_row(cells, (size_t)report->column_count, NULL);
         fflush(stdout);
     }
 }
 
 void spw_cli_report_fini(struct spw_cli_report *report)
 {
-    char *text;
-
-    if (!report->json) {
-        return;
+    if (report->json) {
+        spw_cli_json_print(report->root, /* one_line */ false);
+        report->root = NULL;
     }
-    text = cJSON_Print(report->root);
-    if (text != NULL) {
-        puts(text);
-    }
-    cJSON_free(text);
-    cJSON_Delete(report->root);
-    report->root = NULL;
 }

@@ -1,6 +1,6 @@
 #include "cli/launch/flags.h"
 
-#include "common/nearest.h"
+#include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/launch/gpu_profiles.h"
 
@@ -14,20 +14,33 @@
 #define POOL_PREFIX "SPILLWAY_"
 #define SIM_PREFIX  "SPILLWAY_SIM_"
 
-/* Switches of `sim` alone, which are no variables. */
+/* Flags of `sim` alone that are not variables. */
 enum flag_switch { NO_POOL, COMPARE, SWITCH_COUNT };
 
 static const struct {
     const char *name;
     const char *help;
 } switches[SWITCH_COUNT] = {
-    [NO_POOL] = {"no-pool", "bare: without spillway, the environment left alone"},
-    [COMPARE] = {"compare", "run the command bare and under the pool, several times, and compare"},
+    [NO_POOL] = {"no-pool", "run without spillway, in an otherwise unchanged environment"},
+    [COMPARE] = {"compare", "run the command several times, with and without the pool, and compare "
+                            "the memory that it needs"},
+};
+
+/* `val` of an option, and of a switch, for getopt_long; and the rows of its list. */
+enum {
+    OPTION_VALUE = 256,
+    SWITCH_VALUE = OPTION_VALUE + SPW_OPT_COUNT,
+    ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 2, /* and --help and the last */
+};
+
+struct flag_list {
+    char names[SPW_OPT_COUNT][SPW_CLI_FLAG_NAME];
+    struct option rows[ROW_COUNT];
 };
 
 enum { MOST_DEVICES = 64, MOST_HOST_NODES = 16 }; /* that the simulated driver makes */
 
-/* Whether the pool has an option of the same name as this one of the simulated GPU. */
+/* True when the pool has an option of the same flag as this one of the simulated GPU. */
 static bool collides(const char *sim_name)
 {
     char pool_name[SPW_CLI_FLAG_NAME];
@@ -62,62 +75,24 @@ static bool has_flag(enum spw_option option, bool sim)
            (sim || spw_option_row(option)->scope != SPW_SCOPE_SIM);
 }
 
-/* Looks a flag up; SPW_OPT_COUNT when the launcher does not have it. */
-static enum spw_option find_flag(const char *flag, bool sim)
+static void fill_list(struct flag_list *list, bool sim)
 {
-    for (int i = 0; i < SPW_OPT_COUNT; i++) {
-        char name[SPW_CLI_FLAG_NAME];
+    struct option *row = list->rows;
 
-        if (has_flag((enum spw_option)i, sim) &&
-            strcmp(spw_cli_flag_name((enum spw_option)i, name), flag) == 0) {
-            return (enum spw_option)i;
-        }
-    }
-    return SPW_OPT_COUNT;
-}
-
-/* Looks a switch up, without dashes; SWITCH_COUNT if there is none. */
-static enum flag_switch find_switch(const char *flag)
-{
-    int i = 0;
-
-    while (i < SWITCH_COUNT && strcmp(flag, switches[i].name) != 0) {
-        i++;
-    }
-    return (enum flag_switch)i;
-}
-
-static void complain_unknown(const char *subcommand, const char *flag, bool sim)
-{
-    char names[SPW_OPT_COUNT][SPW_CLI_FLAG_NAME];
-    const char *candidates[SPW_OPT_COUNT + SWITCH_COUNT];
-    const char *nearest;
-    size_t count = 0;
-
-    if (!sim && (find_flag(flag, true) != SPW_OPT_COUNT || find_switch(flag) != SWITCH_COUNT)) {
-        spw_cli_complain(subcommand, "--%s is not an option here (it is one of spillway sim)",
-                         flag);
-        return;
-    }
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
         if (has_flag((enum spw_option)i, sim)) {
-            candidates[count] = spw_cli_flag_name((enum spw_option)i, names[count]);
-            count++;
+            *row++ = (struct option){spw_cli_flag_name((enum spw_option)i, list->names[i]),
+                                     required_argument, NULL, OPTION_VALUE + i};
         }
     }
     for (int i = 0; sim && i < SWITCH_COUNT; i++) {
-        candidates[count++] = switches[i].name;
+        *row++ = (struct option){switches[i].name, no_argument, NULL, SWITCH_VALUE + i};
     }
-    nearest = spw_nearest(flag, 0, candidates, count);
-    if (nearest != NULL) {
-        spw_cli_complain(subcommand, "--%s is not an option (did you mean --%s?)", flag, nearest);
-    } else {
-        spw_cli_complain(subcommand, "--%s is not an option (spillway %s --help lists them)", flag,
-                         subcommand);
-    }
+    *row++ = (struct option)SPW_CLI_HELP_OPTION;
+    *row = (struct option){0};
 }
 
-/* NAME:N[+][:CODE], separated by commas. */
+/* True for NAME:N[+][:CODE], separated by commas. */
 static bool is_fail_list(const char *text)
 {
     const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -178,8 +153,8 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     return true;
 }
 
-/* The value as the variable gets it. A path that the user gave here must not move with a program
- * that changes its folder; a size is handed on in bytes, which every reader understands. */
+/* The value as the variable gets it: a relative path becomes absolute, because the program may
+ * change its folder; a size becomes a number of bytes, which every reader understands. */
 static const char *variable_text(enum spw_option option, const char *text, char *buffer,
                                  size_t capacity)
 {
@@ -203,78 +178,158 @@ static const char *variable_text(enum spw_option option, const char *text, char 
     return text;
 }
 
-/* Takes one flag and its value; returns how many arguments that were, 0 on bad usage. */
-static int take_flag(char **argv, bool sim, struct spw_cli_flags *flags, const char *subcommand)
+/* Sets the variable of one flag. False, with one line on stderr, when the value is not usable. */
+static bool take_option(enum spw_option option, const char *text, const char *command)
 {
-    const char *equals = strchr(argv[0], '=');
-    const char *text = equals != NULL ? equals + 1 : argv[1];
     char complaint[SPW_COMPLAINT_TEXT];
     char buffer[2 * PATH_MAX];
     char flag[SPW_CLI_FLAG_NAME];
-    enum spw_option option;
 
-    snprintf(flag, sizeof(flag), "%.*s", (int)strcspn(argv[0] + 2, "="), argv[0] + 2);
-    option = find_flag(flag, sim);
-    if (option == SPW_OPT_COUNT) {
-        complain_unknown(subcommand, flag, sim);
-        return 0;
-    }
-    if (text == NULL || (equals == NULL && strcmp(text, "--") == 0)) {
-        spw_cli_complain(subcommand, "--%s: a value is missing", flag);
-        return 0;
-    }
     if (!is_usable(option, text, complaint, sizeof(complaint))) {
-        spw_cli_complain(subcommand, "--%s=%s: %s", flag, text, complaint);
-        return 0;
+        spw_cli_complain(command, "--%s=%s: %s", spw_cli_flag_name(option, flag), text, complaint);
+        return false;
     }
     setenv(spw_option_row(option)->name, variable_text(option, text, buffer, sizeof(buffer)), 1);
-    if (spw_option_row(option)->scope != SPW_SCOPE_SIM) {
-        flags->pool_option = option;
-    }
-    return equals != NULL ? 1 : 2;
+    return true;
 }
 
 bool spw_cli_flags_parse(int argc, char **argv, bool sim, struct spw_cli_flags *ret_flags)
 {
-    const char *subcommand = argv[0];
+    static struct flag_list of_run, of_sim;
+    struct spw_cli_arguments arguments = {
+        .command = argv[0],
+        .argc = argc,
+        .argv = argv,
+        .options = sim ? of_sim.rows : of_run.rows,
+        .other_command = "sim",
+        .other_options = sim ? NULL : of_sim.rows,
+        .stops_at_operand = true,
+    };
     struct spw_cli_flags flags = {.pool_option = SPW_OPT_COUNT};
-    int i = 1;
+    int found;
 
-    while (i < argc && argv[i][0] == '-' && strcmp(argv[i], "--") != 0) {
-        int taken = 1;
-
-        if (spw_cli_is_help(argv[i])) {
-            flags.help = true;
-        } else if (strncmp(argv[i], "--", 2) != 0) {
-            spw_cli_complain(subcommand, "%s is not an option (options begin with --)", argv[i]);
-            return false;
-        } else if (sim && find_switch(argv[i] + 2) != SWITCH_COUNT) {
-            flags.no_pool |= find_switch(argv[i] + 2) == NO_POOL;
-            flags.compare |= find_switch(argv[i] + 2) == COMPARE;
-        } else if ((taken = take_flag(argv + i, sim, &flags, subcommand)) == 0) {
+    fill_list(&of_run, false);
+    fill_list(&of_sim, true);
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (found == SPW_CLI_ARGUMENT_BAD) {
             return false;
         }
-        i += taken;
+        if (found >= SWITCH_VALUE) {
+            flags.no_pool |= found == SWITCH_VALUE + NO_POOL;
+            flags.compare |= found == SWITCH_VALUE + COMPARE;
+        } else if (found >= OPTION_VALUE) {
+            enum spw_option option = (enum spw_option)(found - OPTION_VALUE);
+
+            if (!take_option(option, arguments.value, argv[0])) {
+                return false;
+            }
+            if (spw_option_row(option)->scope != SPW_SCOPE_SIM) {
+                flags.pool_option = option;
+            }
+        } else {
+            flags.help = true;
+        }
     }
-    i += i < argc && strcmp(argv[i], "--") == 0;
-    flags.command = i < argc ? argv + i : NULL;
+    flags.command = arguments.next < argc ? argv + arguments.next : NULL;
     *ret_flags = flags;
     return true;
 }
 
+/* ---- help ---- */
+
+/* Groups of flags in the help of `sim`; `run` has the first only. */
+enum group { POOL, SIMULATED, UNDOCUMENTED, GROUP_COUNT };
+
+static const char *const group_titles[GROUP_COUNT] = {
+    [POOL] = "Pool",
+    [SIMULATED] = "Simulated GPU",
+    [UNDOCUMENTED] = "Undocumented driver behaviour (real drivers may differ; test both)",
+};
+
+static enum group group_of(enum spw_option option)
+{
+    switch (option) {
+    case SPW_OPT_SPILLWAY_SIM_UNMAP:
+    case SPW_OPT_SPILLWAY_SIM_SETACCESS:
+    case SPW_OPT_SPILLWAY_SIM_UNMAP_WAITS:
+    case SPW_OPT_SPILLWAY_SIM_FREE_SYNC:
+    case SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM:
+        return UNDOCUMENTED;
+    default:
+        return spw_option_row(option)->scope == SPW_SCOPE_SIM ? SIMULATED : POOL;
+    }
+}
+
+/* The form of an option's value, for help. */
+static const char *value_syntax(enum spw_option option)
+{
+    static const char *const by_type[SPW_TYPE_COUNT_OF_TYPES] = {
+        [SPW_TYPE_SIZE] = "SIZE",
+        [SPW_TYPE_PERCENT] = "PERCENT",
+        [SPW_TYPE_COUNT] = "N",
+        [SPW_TYPE_SWITCH] = "on|off",
+        [SPW_TYPE_TEXT] = "NAME",
+        [SPW_TYPE_PATH] = "FILE",
+        [SPW_TYPE_MODE] = "auto|tensor|segment|observe",
+        [SPW_TYPE_SPILL] = "auto|off",
+        [SPW_TYPE_OVERLAP] = "on|careful|trust|off",
+        [SPW_TYPE_SITES] = "off|native|python|both",
+        [SPW_TYPE_LOG] = "error|info|debug[:FILE]",
+        [SPW_TYPE_PER] = "range|chunk",
+        [SPW_TYPE_SAFETY] = "safe|unsafe",
+    };
+
+    if (option == SPW_OPT_SPILLWAY_POLICY) {
+        return "FILE";
+    }
+    return option == SPW_OPT_SPILLWAY_SIM_FAIL ? "CALL:N,..."
+                                               : by_type[spw_option_row(option)->type];
+}
+
+enum { HELP_COLUMN = 6, HELP_WIDTH = 80 };
+
+/* Prints words on lines of their own, indented. */
+static void print_wrapped(FILE *out, const char *text)
+{
+    int column = 0;
+
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+
+        if (column > 0 && column + 1 + length > HELP_WIDTH) {
+            fputc('\n', out);
+            column = 0;
+        }
+        column += fprintf(out, "%*s%.*s", column > 0 ? 1 : HELP_COLUMN, "", length, text);
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void print_option(FILE *out, enum spw_option option)
+{
+    const struct spw_option_row *row = spw_option_row(option);
+    char name[SPW_CLI_FLAG_NAME];
+    char text[1024];
+
+    snprintf(text, sizeof(text), "%s%s%s%s", row->help, *row->fallback != '\0' ? " [" : "",
+             row->fallback, *row->fallback != '\0' ? "]" : "");
+    fprintf(out, "  --%s %s\n", spw_cli_flag_name(option, name), value_syntax(option));
+    print_wrapped(out, text);
+}
+
 void spw_cli_flags_print(FILE *out, bool sim)
 {
-    for (int i = 0; i < SPW_OPT_COUNT; i++) {
-        const struct spw_option_row *row = spw_option_row((enum spw_option)i);
-        char name[SPW_CLI_FLAG_NAME];
-
-        if (has_flag((enum spw_option)i, sim)) {
-            fprintf(out, "  --%-13s %s%s%s%s\n", spw_cli_flag_name((enum spw_option)i, name),
-                    row->help, *row->fallback != '\0' ? " [" : "", row->fallback,
-                    *row->fallback != '\0' ? "]" : "");
+    for (int group = POOL; group <= (sim ? UNDOCUMENTED : POOL); group++) {
+        fprintf(out, "\n%s:\n", sim ? group_titles[group] : "Options");
+        for (int i = 0; sim && group == SIMULATED && i < SWITCH_COUNT; i++) {
+            fprintf(out, "  --%s\n", switches[i].name);
+            print_wrapped(out, switches[i].help);
         }
-    }
-    for (int i = 0; sim && i < SWITCH_COUNT; i++) {
-        fprintf(out, "  --%-13s %s\n", switches[i].name, switches[i].help);
+        for (int i = 0; i < SPW_OPT_COUNT; i++) {
+            if (has_flag((enum spw_option)i, sim) && (int)group_of((enum spw_option)i) == group) {
+                print_option(out, (enum spw_option)i);
+            }
+        }
     }
 }

@@ -1,43 +1,15 @@
 #include "cli/reports/sites_file.h"
 
+#include "cli/console/json.h"
 #include "cli/console/messages.h"
 #include "cli/inspect/symbols.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the file ---- */
-
-static char *read_all(FILE *file)
-{
-    size_t used = 0, capacity = 1 << 16;
-    char *text = malloc(capacity);
-
-    while (text != NULL) {
-        size_t length = fread(text + used, 1, capacity - used - 1, file);
-        char *larger;
-
-        used += length;
-        text[used] = '\0';
-        if (length == 0) {
-            return text;
-        }
-        if (capacity - used > 1) {
-            continue;
-        }
-        capacity *= 2;
-        larger = realloc(text, capacity);
-        if (larger == NULL) {
-            break;
-        }
-        text = larger;
-    }
-    free(text);
-    return NULL;
-}
 
 /* NULL: it can be read as statistics. */
 static const char *what_is_wrong(const cJSON *json)
@@ -57,50 +29,23 @@ static const char *what_is_wrong(const cJSON *json)
 
 static cJSON *read_json(const char *path)
 {
-    FILE *file = fopen(path, "re");
     const char *wrong;
     cJSON *json;
-    char *text;
 
-    if (file == NULL) {
+    if (!spw_cli_json_read(path, &json)) {
         spw_cli_complain("sites", "%s: %s", path, strerror(errno));
         return NULL;
     }
-    text = read_all(file);
-    (void)fclose(file);
-    json = text == NULL ? NULL : cJSON_Parse(text);
-    free(text);
     wrong = what_is_wrong(json);
     if (wrong != NULL) {
         cJSON_Delete(json);
-        spw_cli_complain("sites", "%s: not a statistics file: %s (SPILLWAY_STATS writes one)", path,
-                         wrong);
+        spw_cli_complain("sites",
+                         "%s: not a statistics file: %s (spillway run --stats FILE writes "
+                         "one)",
+                         path, wrong);
         return NULL;
     }
     return json;
-}
-
-/* ---- its values; what is missing or of another type is 0 or "" ---- */
-
-static uint64_t number(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    return cJSON_IsNumber(value) && value->valuedouble > 0 ? (uint64_t)value->valuedouble : 0;
-}
-
-static const char *text(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    return cJSON_IsString(value) && value->valuestring[0] != '\0' ? value->valuestring : NULL;
-}
-
-static const cJSON *list(const cJSON *object, const char *key)
-{
-    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    return cJSON_IsArray(value) ? value : NULL;
 }
 
 static size_t length_of(const cJSON *array)
@@ -112,7 +57,7 @@ static size_t length_of(const cJSON *array)
 
 static void load_python(struct spw_cli_sites_entry *entry)
 {
-    const cJSON *frames = list(entry->json, "python"), *frame;
+    const cJSON *frames = spw_cli_json_list(entry->json, "python"), *frame;
     size_t count = length_of(frames);
 
     entry->python = calloc(count + 1, sizeof(entry->python[0]));
@@ -122,7 +67,8 @@ static void load_python(struct spw_cli_sites_entry *entry)
     cJSON_ArrayForEach(frame, frames)
     {
         entry->python[entry->facts.python_count++] = (struct spw_python_frame){
-            text(frame, "file"), text(frame, "function"), (uint32_t)number(frame, "line")};
+            spw_cli_json_text(frame, "file"), spw_cli_json_text(frame, "function"),
+            (uint32_t)spw_cli_json_number(frame, "line")};
     }
     entry->facts.python = entry->python;
 }
@@ -131,12 +77,12 @@ static const char *build_of(const cJSON *file, const char *library)
 {
     const cJSON *module;
 
-    cJSON_ArrayForEach(module, list(file, "modules"))
+    cJSON_ArrayForEach(module, spw_cli_json_list(file, "modules"))
     {
-        const char *path = text(module, "path");
+        const char *path = spw_cli_json_text(module, "path");
 
         if (path != NULL && strcmp(path, library) == 0) {
-            const char *id = text(module, "build_id");
+            const char *id = spw_cli_json_text(module, "build_id");
 
             return id != NULL ? id : "";
         }
@@ -147,9 +93,9 @@ static const char *build_of(const cJSON *file, const char *library)
 /* The function of a frame: as the process named it, else by the file of its library. */
 static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_cli_symbols *names)
 {
-    const char *known = text(frame, "symbol");
-    const char *library = text(frame, "library");
-    uint64_t offset = number(frame, "offset");
+    const char *known = spw_cli_json_text(frame, "symbol");
+    const char *library = spw_cli_json_text(frame, "library");
+    uint64_t offset = spw_cli_json_number(frame, "offset");
     char *found, *readable;
 
     if (known != NULL) {
@@ -170,7 +116,7 @@ static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_cli_sym
 static void load_native(const cJSON *file, struct spw_cli_sites_entry *entry,
                         struct spw_cli_symbols *names)
 {
-    const cJSON *frames = list(entry->json, "native"), *frame;
+    const cJSON *frames = spw_cli_json_list(entry->json, "native"), *frame;
     size_t count = length_of(frames);
 
     entry->native = calloc(count + 1, sizeof(entry->native[0]));
@@ -183,7 +129,8 @@ static void load_native(const cJSON *file, struct spw_cli_sites_entry *entry,
         size_t i = entry->facts.native_count++;
 
         entry->symbols[i] = symbol_of(file, frame, names);
-        entry->native[i] = (struct spw_native_frame){text(frame, "library"), entry->symbols[i]};
+        entry->native[i] =
+            (struct spw_native_frame){spw_cli_json_text(frame, "library"), entry->symbols[i]};
     }
     entry->facts.native = entry->native;
 }
@@ -193,16 +140,18 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
 {
     *entry = (struct spw_cli_sites_entry){
         .json = json,
-        .id = number(json, "id"),
-        .rest = number(json, "sites"),
-        .device = (int)number(json, "device"),
-        .live_bytes = number(json, "live_bytes"),
-        .peak_bytes = number(json, "peak_bytes"),
-        .device_peak_bytes = number(json, "device_peak_bytes"),
-        .allocs = number(json, "allocs"),
-        .frees = number(json, "frees"),
-        .api = text(json, "api"),
-        .facts = {.thread = text(json, "thread"), .node = text(json, "node"), .rank = -1},
+        .id = spw_cli_json_number(json, "id"),
+        .rest = spw_cli_json_number(json, "sites"),
+        .device = (int)spw_cli_json_number(json, "device"),
+        .live_bytes = spw_cli_json_number(json, "live_bytes"),
+        .peak_bytes = spw_cli_json_number(json, "peak_bytes"),
+        .device_peak_bytes = spw_cli_json_number(json, "device_peak_bytes"),
+        .allocs = spw_cli_json_number(json, "allocs"),
+        .frees = spw_cli_json_number(json, "frees"),
+        .api = spw_cli_json_text(json, "api"),
+        .facts = {.thread = spw_cli_json_text(json, "thread"),
+                  .node = spw_cli_json_text(json, "node"),
+                  .rank = -1},
     };
     load_python(entry);
     load_native(file, entry, names);
@@ -211,7 +160,7 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
 bool spw_cli_sites_file_load(const char *path, struct spw_cli_sites_file *ret_file)
 {
     struct spw_cli_sites_file file = {.json = read_json(path)};
-    const cJSON *sites = list(file.json, "sites"), *json;
+    const cJSON *sites = spw_cli_json_list(file.json, "sites"), *json;
     struct spw_cli_symbols names = {0};
 
     if (file.json == NULL) {
