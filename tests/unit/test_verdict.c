@@ -90,12 +90,12 @@ static void on_the_host(void)
     text = verdict(0);
     HAS(text, "spillway: verdict: fits with 512 MiB on the host\n");
     HAS(text, "python3 train.py (pid ");
-    HAS(text, "on device 0 (1 GiB): peak live 1.50 GiB, of it PyTorch's tensors at most 512 MiB;");
     HAS(text,
-        "addresses were checked in 4 of 9 launches (44.4 %), whose argument layout is known: "
-        "2 of the simulated libraries, 1 known from the types in the kernel's name, 1 known "
-        "from the kernel's code; that of 4 more is known, but their addresses are in structs, "
-        "where stale ones are no error\n");
+        "on device 0 (1 GiB): peak live 1.50 GiB (PyTorch's tensors: up to 512 MiB); peak device "
+        "memory 1 GiB\n");
+    HAS(text,
+        "44.4 % of kernel launches (4 of 9) were checked for use of freed memory; not checked: "
+        "1 whose arguments are not known, 4 whose addresses are in structs\n");
     spw_cli_run_directory_remove();
 }
 
@@ -128,8 +128,8 @@ static void latest(void)
     spw_counter_set(&stats->devices[0].counters.ooms, 1);
     spw_stats_refuse(&stats->devices[0].refusal, "cudaMalloc", 7, 5 << 20, 0);
     HAS(verdict(1), "does not fit: allocation 7 on device 0, 5 MiB by cudaMalloc (thread ");
-    HAS(verdict(1), "was refused: enough was free, but in pieces that could not be joined");
-    HAS(verdict(0), "2 requests were refused, and the program went on");
+    HAS(verdict(1), "failed: enough memory was free, but in pieces that were too small");
+    HAS(verdict(0), "2 calls failed with out of memory, and the program continued");
     refusal->time_ns = UINT64_MAX;
     write_record(name, &record, sizeof(record));
     HAS(verdict(1), "does not fit: cuLaunchKernel on device 0");

@@ -106,7 +106,7 @@ static void announce(void)
         profile = spw_cli_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
     }
     fprintf(stderr,
-            "spillway: simulated GPU (%s, %s): numbers printed by the program mean nothing, memory "
+            "spillway: simulated GPU (%s, %s): ignore the numbers that the program prints; memory "
             "figures are exact\n",
             profile->id,
             spw_size_text(memory.set ? spw_option_bytes(&memory, profile->memory_bytes)
@@ -122,7 +122,7 @@ static int run_once(const char *subcommand, char **command)
     int code;
 
     if (!spw_cli_run_directory_create(subcommand)) {
-        spw_cli_complain(subcommand, "without that folder there is no verdict either");
+        spw_cli_complain(subcommand, "without that folder there is no verdict");
         return spw_cli_launch(subcommand, command, NULL);
     }
     code = spw_cli_launch(subcommand, command, &started);

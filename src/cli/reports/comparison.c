@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* More memory than any device has, of which every program takes what it wants. */
+/* More memory than any device has, so that a program does not run out of it. */
 static const uint64_t plenty_bytes = UINT64_C(1) << 40;
 static const uint64_t granule_bytes = UINT64_C(2) << 20;
 
@@ -202,7 +202,7 @@ static void show(struct comparison *comparison, struct side *side)
         return;
     }
     if (run(comparison, side->with_pool, plenty_bytes, false, &fit, &code)) {
-        snprintf(label, sizeof(label), "%s, with memory in plenty", side->label);
+        snprintf(label, sizeof(label), "%s, with ample memory", side->label);
         spw_cli_verdict_outcome(&fit, code, label);
         if (spw_cli_sim_result_outcome(&fit, code) == SPW_CLI_SIM_FITS) {
             learn(side, &fit);
@@ -265,17 +265,17 @@ static void say_side(const struct side *side)
     char live[SPW_SIZE_TEXT], used[SPW_SIZE_TEXT], enough[SPW_SIZE_TEXT], small[SPW_SIZE_TEXT];
 
     if (!side->known) {
-        fprintf(stderr, "spillway: %s: no run succeeded, so there are no peaks\n", side->label);
+        fprintf(stderr, "spillway: %s: no run succeeded, so the peaks are not known\n",
+                side->label);
         return;
     }
     fprintf(stderr,
-            "spillway: %s: peak live %s, peak taken from the device %s; the smallest device that "
-            "did: %s (%u tried%s%s%s)\n",
+            "spillway: %s: peak live %s, peak device memory %s; smallest size tried that worked: "
+            "%s; %s%s\n",
             side->label, spw_size_text(side->live_peak_bytes, live),
             spw_size_text(side->used_peak_bytes, used), spw_size_text(side->enough_bytes, enough),
-            side->tries, side->too_small_bytes > 0 ? ", too small: " : "",
             side->too_small_bytes > 0 ? spw_size_text(side->too_small_bytes, small) : "",
-            side->too_small_bytes > 0 ? "" : ", none was too small");
+            side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried");
 }
 
 /* Both searches, and what the comparison comes to. */
@@ -284,8 +284,8 @@ static void conclude(struct comparison *comparison, struct side *bare, struct si
     uint64_t held = pooled->known ? pooled->live_peak_bytes : 0;
 
     fprintf(stderr,
-            "spillway: looking for the smallest device, spilling off: up to %d more runs each, "
-            "their output dropped\n",
+            "spillway: searching for the smallest device that is enough without spilling: up to %d "
+            "more runs each, without their output\n",
             MOST_TRIES);
     if (bare->known) {
         search(comparison, bare, held);

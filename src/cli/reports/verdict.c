@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sentence that grows; what does not fit is left out. */
+/* A line of output that is put together; it is cut at the end of the buffer. */
 struct text {
     char text[1600];
 };
@@ -32,7 +32,7 @@ static void add_size(struct text *text, uint64_t bytes)
     add(text, "%s", spw_size_text(bytes, size));
 }
 
-/* One of the lines below the first. */
+/* Prints one of the lines below the first. */
 static void say(const struct text *text)
 {
     fprintf(stderr, "spillway:   %s\n", text->text);
@@ -40,13 +40,13 @@ static void say(const struct text *text)
 
 /* ---- totals ---- */
 
-static uint64_t refusals(const struct spw_cli_sim_result *fit)
+static uint64_t refusals(const struct spw_cli_sim_result *result)
 {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            count += fit->processes[i].devices[k].refusals;
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            count += result->processes[i].devices[k].refusals;
         }
     }
     return count;
@@ -54,13 +54,13 @@ static uint64_t refusals(const struct spw_cli_sim_result *fit)
 
 /* ---- the first line ---- */
 
-static void add_failure(struct text *text, const struct spw_cli_sim_result *fit)
+static void add_failure(struct text *text, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_process *process;
     const struct spw_cli_sim_refusal *refusal;
     int ordinal;
 
-    refusal = spw_cli_sim_result_failure(fit, &process, &ordinal);
+    refusal = spw_cli_sim_result_failure(result, &process, &ordinal);
     add(text, "does not fit: ");
     if (refusal->number > 0) {
         add(text, "allocation %" PRIu64 " on device %d, ", refusal->number, ordinal);
@@ -72,51 +72,63 @@ static void add_failure(struct text *text, const struct spw_cli_sim_result *fit)
         add(text, "%s",
             refusal->lack == SPW_CLI_SIM_LACK_DEVICE ? " for code or data of its own" : "");
     }
-    add(text, " (thread %s, %d), was refused: ", refusal->thread, refusal->tid);
+    add(text, " (thread %s, %d), failed: ", refusal->thread, refusal->tid);
     if (refusal->lack == SPW_CLI_SIM_LACK_NOTHING) {
-        add(text, "not for want of memory, but by an injected failure or for want of addresses");
+        add(text, "not for lack of memory; the failure was injected (--fail), or the address space "
+                  "was used up");
     } else if (refusal->missing_bytes == 0) {
-        add(text, "enough was free, but in pieces that could not be joined");
+        add(text, "enough memory was free, but in pieces that were too small");
     } else {
         add(text, "%s", refusal->at_least ? "at least " : "");
         add_size(text, refusal->missing_bytes);
-        add(text, " were missing");
+        add(text, " more was needed than ");
         if (refusal->lack == SPW_CLI_SIM_LACK_HOST) {
-            add(text, " of the host memory that may be locked (--host-memory)");
+            add(text, "the host memory that may be locked (--host-memory)");
         } else {
-            add(text, " of ");
+            add(text, "the ");
             add_size(text, process->devices[ordinal].total_bytes);
+            add(text, " that may be used");
         }
     }
 }
 
-static void add_refused(struct text *text, const struct spw_cli_sim_result *fit)
+/* Calls that failed with out of memory while the command succeeded. */
+static void add_refused(struct text *text, const struct spw_cli_sim_result *result)
 {
-    uint64_t count = refusals(fit);
+    uint64_t count = refusals(result);
+    bool repeated = false;
 
-    if (count > 0) {
-        add(text, "; %" PRIu64 " request%s refused, and the program went on", count,
-            count == 1 ? " was" : "s were");
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            repeated |= result->processes[i].devices[k].last.overcome;
+        }
+    }
+    if (count == 1) {
+        add(text, "; one call failed with out of memory%s",
+            repeated ? " and succeeded when it was repeated" : ", and the program continued");
+    } else if (count > 1) {
+        add(text, "; %" PRIu64 " calls failed with out of memory, and the program continued",
+            count);
     }
 }
 
-static void add_outcome(struct text *text, const struct spw_cli_sim_result *fit, int code)
+static void add_outcome(struct text *text, const struct spw_cli_sim_result *result, int code)
 {
-    switch (spw_cli_sim_result_outcome(fit, code)) {
+    switch (spw_cli_sim_result_outcome(result, code)) {
     case SPW_CLI_SIM_UNUSED:
         add(text, "none: no process used a simulated device");
         break;
     case SPW_CLI_SIM_FITS:
         add(text, "fits");
-        if (spw_cli_sim_result_host_peak(fit) > 0) {
+        if (spw_cli_sim_result_host_peak(result) > 0) {
             add(text, " with ");
-            add_size(text, spw_cli_sim_result_host_peak(fit));
+            add_size(text, spw_cli_sim_result_host_peak(result));
             add(text, " on the host");
         }
-        add_refused(text, fit);
+        add_refused(text, result);
         break;
     case SPW_CLI_SIM_DOES_NOT_FIT:
-        add_failure(text, fit);
+        add_failure(text, result);
         break;
     case SPW_CLI_SIM_FAILED:
         add(text, "none: the command failed (exit code %d", code);
@@ -124,17 +136,17 @@ static void add_outcome(struct text *text, const struct spw_cli_sim_result *fit,
             add(text, ", signal %d", code - SPW_CLI_EXIT_SIGNAL);
         }
         add(text, ") without running out of memory");
-        add_refused(text, fit);
+        add_refused(text, result);
         break;
     }
 }
 
-void spw_cli_verdict_outcome(const struct spw_cli_sim_result *fit, int code, const char *label)
+void spw_cli_verdict_outcome(const struct spw_cli_sim_result *result, int code, const char *label)
 {
     struct text text = {""};
 
     add(&text, "%s: ", label);
-    add_outcome(&text, fit, code);
+    add_outcome(&text, result, code);
     fprintf(stderr, "spillway: %s\n", text.text);
 }
 
@@ -150,16 +162,19 @@ static void say_device(const struct spw_cli_sim_process *process, int ordinal)
     add(&text, "): peak live ");
     add_size(&text, device->live_peak_bytes);
     if (!device->pooled) {
-        add(&text, " (with what the program's own allocator keeps)");
+        add(&text, " (with the cache of the program's own allocator)");
     } else if (device->ordered_peak_bytes > 0) {
-        add(&text, ", of it %s at most ", process->tensors ? "PyTorch's tensors" : "on streams");
+        add(&text, " (%s: up to ",
+            process->tensors ? "PyTorch's tensors" : "allocated in stream order");
         add_size(&text, device->ordered_peak_bytes);
+        add(&text, ")");
     }
-    add(&text, "; peak taken from the device ");
+    add(&text, "; peak device memory ");
     add_size(&text, device->used_peak_bytes);
     if (device->own_peak_bytes > 0) {
-        add(&text, ", of it the driver's code, local memory and graphs at most ");
+        add(&text, " (the driver's code, local memory and graphs: up to ");
         add_size(&text, device->own_peak_bytes);
+        add(&text, ")");
     }
     say(&text);
 }
@@ -170,13 +185,13 @@ struct work {
     uint64_t small_reads, bulk_reads, bulk_read_bytes;
 };
 
-static struct work sum_work(const struct spw_cli_sim_result *fit)
+static struct work sum_work(const struct spw_cli_sim_result *result)
 {
     struct work work = {{0}, 0, 0, 0};
 
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &fit->processes[i].devices[k];
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
 
             for (int layout = 0; layout < SPW_CLI_SIM_LAYOUTS; layout++) {
                 work.launches[layout] += device->launches[layout];
@@ -191,38 +206,30 @@ static struct work sum_work(const struct spw_cli_sim_result *fit)
 
 static void say_launches(const struct work *work)
 {
-    static const char *const sources[SPW_CLI_SIM_LAYOUTS] = {
-        [SPW_CLI_SIM_LAYOUT_BUILTIN] = "of the simulated libraries",
-        [SPW_CLI_SIM_LAYOUT_PTX] = "known from PTX",
-        [SPW_CLI_SIM_LAYOUT_NAME] = "known from the types in the kernel's name",
-        [SPW_CLI_SIM_LAYOUT_CODE] = "known from the kernel's code",
-    };
+    uint64_t unknown = work->launches[SPW_CLI_SIM_LAYOUT_UNKNOWN];
     uint64_t structs = work->launches[SPW_CLI_SIM_LAYOUT_STRUCTS];
-    uint64_t checked = 0, all = 0;
+    uint64_t all = 0, checked;
     struct text text = {""};
 
     for (int layout = 0; layout < SPW_CLI_SIM_LAYOUTS; layout++) {
-        checked += sources[layout] != NULL ? work->launches[layout] : 0;
         all += work->launches[layout];
     }
     if (all == 0) {
         return;
     }
+    checked = all - unknown - structs;
     add(&text,
-        "addresses were checked in %" PRIu64 " of %" PRIu64 " launches (%" PRIu64 ".%" PRIu64
-        " %%), whose argument layout is known",
-        checked, all, checked * 100 / all, checked * 1000 / all % 10);
-    for (int layout = 0, listed = 0; layout < SPW_CLI_SIM_LAYOUTS; layout++) {
-        if (sources[layout] != NULL && work->launches[layout] > 0) {
-            add(&text, "%s %" PRIu64 " %s", listed++ == 0 ? ":" : ",", work->launches[layout],
-                sources[layout]);
-        }
+        "%" PRIu64 ".%" PRIu64 " %% of kernel launches (%" PRIu64 " of %" PRIu64
+        ") were checked for use of freed memory",
+        checked * 100 / all, checked * 1000 / all % 10, checked, all);
+    if (unknown + structs > 0) {
+        add(&text, "; not checked: ");
+    }
+    if (unknown > 0) {
+        add(&text, "%" PRIu64 " whose arguments are not known%s", unknown, structs > 0 ? ", " : "");
     }
     if (structs > 0) {
-        add(&text,
-            "; that of %" PRIu64 " more is known, but their addresses are in structs, where stale"
-            " ones are no error",
-            structs);
+        add(&text, "%" PRIu64 " whose addresses are in structs", structs);
     }
     say(&text);
 }
@@ -231,39 +238,41 @@ static void say_reads(const struct work *work)
 {
     struct text text = {""};
 
-    if (work->small_reads + work->bulk_reads == 0) {
-        return;
-    }
-    add(&text, "the host read results that no kernel computed: %" PRIu64 " times 4 KiB or less",
-        work->small_reads);
     if (work->small_reads > 0) {
-        add(&text, " (sizes and conditions that depend on them differ on a real card)");
+        add(&text,
+            "the program read %" PRIu64
+            " GPU result%s of 4 KiB or less, which %s not computed here "
+            "(often 0); if tensor sizes depend on them, memory differs on a real GPU",
+            work->small_reads, work->small_reads == 1 ? "" : "s",
+            work->small_reads == 1 ? "was" : "were");
+        say(&text);
     }
-    add(&text, ", %" PRIu64 " times more", work->bulk_reads);
     if (work->bulk_reads > 0) {
-        add(&text, " (");
+        text.text[0] = '\0';
+        add(&text, "the program read %" PRIu64 " larger GPU result%s (", work->bulk_reads,
+            work->bulk_reads == 1 ? "" : "s");
         add_size(&text, work->bulk_read_bytes);
-        add(&text, " in all)");
+        add(&text, " in total) not computed here");
+        say(&text);
     }
-    say(&text);
 }
 
-/* Every process has devices of its own, as long as the simulator knows no others. */
-void spw_cli_verdict_shared(const struct spw_cli_sim_result *fit)
+/* The simulator gives every process devices of its own. */
+void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
 {
     for (int k = 0; k < SPW_CLI_SIM_DEVICES; k++) {
         struct text text = {""};
         uint64_t bytes = 0;
         unsigned count = 0;
 
-        for (size_t i = 0; i < fit->count; i++) {
-            count += fit->processes[i].devices[k].used;
-            bytes += fit->processes[i].devices[k].used_peak_bytes;
+        for (size_t i = 0; i < result->count; i++) {
+            count += result->processes[i].devices[k].used;
+            bytes += result->processes[i].devices[k].used_peak_bytes;
         }
         if (count > 1) {
             add(&text,
-                "%u processes used device %d, each as if it had it for itself; if they ran at"
-                " the same time, one card must have up to ",
+                "%u processes used device %d, each with a simulated device of its own; if they run "
+                "at the same time, a real GPU needs up to ",
                 count, k);
             add_size(&text, bytes);
             add(&text, " for them");
@@ -274,34 +283,33 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *fit)
 
 void spw_cli_verdict_caution(void)
 {
-    fputs("spillway:   a real card also holds the context, the code of the libraries that are "
-          "simulated here (cuBLAS, cuDNN, ...) and NCCL's buffers: not yet measured on a GPU, and "
-          "not counted\n",
+    fputs("spillway:   a real GPU also holds the CUDA context, the code of cuBLAS, cuDNN and other "
+          "libraries, and NCCL's buffers: these are not counted, and not yet measured on a GPU\n",
           stderr);
 }
 
-void spw_cli_verdict_print(const struct spw_cli_sim_result *fit, int code)
+void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code)
 {
-    struct work work = sum_work(fit);
+    struct work work = sum_work(result);
 
-    spw_cli_verdict_outcome(fit, code, "verdict");
-    if (spw_cli_sim_result_outcome(fit, code) == SPW_CLI_SIM_UNUSED) {
+    spw_cli_verdict_outcome(result, code, "verdict");
+    if (spw_cli_sim_result_outcome(result, code) == SPW_CLI_SIM_UNUSED) {
         return;
     }
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            if (fit->processes[i].devices[k].used) {
-                say_device(&fit->processes[i], k);
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            if (result->processes[i].devices[k].used) {
+                say_device(&result->processes[i], k);
             }
         }
     }
-    if (fit->left_out > 0) {
+    if (result->left_out > 0) {
         struct text more = {""};
 
-        add(&more, "%zu more processes are not counted", fit->left_out);
+        add(&more, "%zu more processes are not counted", result->left_out);
         say(&more);
     }
-    spw_cli_verdict_shared(fit);
+    spw_cli_verdict_shared(result);
     say_launches(&work);
     say_reads(&work);
     spw_cli_verdict_caution();
