@@ -95,9 +95,9 @@ class Top(harness.Case):
         sleeper = subprocess.Popen(["sleep", "100"])
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.send_signal, signal.SIGKILL)
-        self.assertIn("runs no spillway", self.top(sleeper.pid, status=1).stderr)
+        self.assertIn("does not run under spillway", self.top(sleeper.pid, status=1).stderr)
         process, pid = self.start("take")
-        self.assertIn(f"(below it do: {pid})", self.top(process.pid, status=1).stderr)
+        self.assertIn(f"(descendants that do: {pid})", self.top(process.pid, status=1).stderr)
         self.assertIn("there is no process 4194305", self.top(4194305, status=1).stderr)
         try:
             pathlib.Path("/proc/1/maps").read_bytes()

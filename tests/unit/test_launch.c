@@ -16,7 +16,7 @@ static char errors[64];
 
 #define LAUNCH(...) spw_cli_launch("run", (char *[]){__VA_ARGS__, NULL}, NULL)
 
-/* What an exit code of spw_cli_launch and a complaint are together. */
+/* Checks an exit code of spw_cli_launch and the messages. */
 static void expect(int code, int expected_code, const char *expected_errors)
 {
     CHECK(code == expected_code);
@@ -73,7 +73,7 @@ static void test_exit_codes(void **state)
     in_child(codes);
 }
 
-/* The program signals the launcher, waits to be told, and answers in its exit code. */
+/* The program signals this process, waits for the same signal, and exits with 42. */
 static void signals(void)
 {
     static const char *const names[] = {"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
@@ -111,7 +111,7 @@ static void test_ignored_signals_stay_ignored(void **state)
     in_child(ignored);
 }
 
-/* Stands for a program under spillway: dies with one allocation on record. */
+/* A program under spillway that ends with three allocations counted. */
 static void play_program(bool exits)
 {
     struct spw_stats *stats = spw_stats_create();
@@ -168,7 +168,7 @@ static void test_finishes_for_the_dead(void **state)
     in_child(finish_exited);
 }
 
-/* A daemon that outlives the command writes its own, later. */
+/* A process that still runs writes its statistics itself, later. */
 static void leave_running(void)
 {
     int ready[2];

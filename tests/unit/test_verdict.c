@@ -1,5 +1,4 @@
-/* What the launcher makes of the files in its run folder, with figures that no program has today:
- * memory on the host, and files that are not what they seem. */
+/* The verdict on run directories with spilled memory, several failures, and invalid files. */
 #include "cli/reports/verdict.h"
 
 #include "cli/launch/run_directory.h"
@@ -13,7 +12,7 @@
 
 static char errors[] = "/tmp/spillway-verdict-XXXXXX";
 
-/* A file of the run folder with the first `bytes` of a record. */
+/* Writes a file of the run directory: the first `bytes` of a record. */
 static void write_record(const char *name, const struct sim_record *record, size_t bytes)
 {
     char path[4096];
@@ -49,7 +48,7 @@ static struct sim_record some_record(void)
     return record;
 }
 
-/* Statistics of this process, as the pool would leave them. */
+/* Statistics of this process, as the pool leaves them. */
 static struct spw_stats *some_stats(void)
 {
     struct spw_stats *stats = spw_stats_create();
@@ -104,7 +103,7 @@ static void test_fits_with_memory_on_the_host(void **state)
     in_child(on_the_host);
 }
 
-/* The later of what the pool refused and what the driver did is what ended the program. */
+/* The verdict names the later one of a failure of the pool and one of the driver. */
 static void latest(void)
 {
     struct sim_record record = some_record();
@@ -139,12 +138,12 @@ static void latest(void)
     spw_cli_run_directory_remove();
 }
 
-static void test_the_latest_refusal_counts(void **state)
+static void test_the_latest_failure_counts(void **state)
 {
     in_child(latest);
 }
 
-static void strange_files(void)
+static void invalid_files(void)
 {
     struct sim_record record = some_record();
 
@@ -159,9 +158,9 @@ static void strange_files(void)
     CHECK(access(getenv("SPILLWAY_RUN_DIR"), F_OK) != 0);
 }
 
-static void test_strange_files_are_left_out(void **state)
+static void test_invalid_files_are_left_out(void **state)
 {
-    in_child(strange_files);
+    in_child(invalid_files);
 }
 
 static int set_up(void **state)
@@ -183,8 +182,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fits_with_memory_on_the_host),
-        cmocka_unit_test(test_the_latest_refusal_counts),
-        cmocka_unit_test(test_strange_files_are_left_out),
+        cmocka_unit_test(test_the_latest_failure_counts),
+        cmocka_unit_test(test_invalid_files_are_left_out),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -29,7 +29,7 @@ static const char *const libraries[LIBRARY_COUNT] = {
     [RUNTIME] = "sim/libcudart.so.13",
 };
 
-/* The libraries above them, beside the driver; each is there if its header was at build time. */
+/* Simulated libraries in the driver's folder; each was built if its header was found. */
 static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9",
                                     "libcufft.so.12",  "libcusolver.so.12", "libcusparse.so.12",
                                     "libnccl.so.2"};
@@ -50,7 +50,7 @@ static void print_help(void)
     spw_cli_flags_print(stdout, true);
 }
 
-/* The shims in the folder of the simulated driver that are there. */
+/* Finds the simulated libraries that were built. */
 static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX])
 {
     size_t count = 0;
@@ -63,8 +63,9 @@ static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX
     return count;
 }
 
-/* The runtime and the shims are preloaded too: that wins over an RPATH of the program. */
-static bool set_up_libraries(const char *subcommand, bool with_pool)
+/* The runtime and the libraries are preloaded too, which takes precedence over the program's RPATH.
+ */
+static bool set_up_libraries(const char *command, bool with_pool)
 {
     char paths[LIBRARY_COUNT][PATH_MAX];
     char shim_paths[SHIM_COUNT][PATH_MAX];
@@ -76,7 +77,7 @@ static bool set_up_libraries(const char *subcommand, bool with_pool)
     char folder[PATH_MAX];
 
     for (int i = with_pool ? POOL : DRIVER; i < LIBRARY_COUNT; i++) {
-        if (!spw_cli_installation_find(subcommand, libraries[i], paths[i])) {
+        if (!spw_cli_installation_find(command, libraries[i], paths[i])) {
             return false;
         }
         list[count++] = paths[i];
@@ -94,7 +95,7 @@ static bool set_up_libraries(const char *subcommand, bool with_pool)
     return true;
 }
 
-/* What the simulated driver will make of the options: of one that it cannot use, the default. */
+/* Prints the simulated GPU and its memory; for an unusable option the driver uses the default. */
 static void announce(void)
 {
     struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
@@ -114,23 +115,23 @@ static void announce(void)
                           size));
 }
 
-/* Runs the command and says how it came out. */
-static int run_once(const char *subcommand, char **command)
+/* Runs the command and prints the verdict. */
+static int run_once(const char *command, char **arguments)
 {
-    struct spw_cli_sim_result fit;
+    struct spw_cli_sim_result result;
     bool started;
     int code;
 
-    if (!spw_cli_run_directory_create(subcommand)) {
-        spw_cli_complain(subcommand, "without that folder there is no verdict");
-        return spw_cli_launch(subcommand, command, NULL);
+    if (!spw_cli_run_directory_create(command)) {
+        spw_cli_complain(command, "without that folder there is no verdict");
+        return spw_cli_launch(command, arguments, NULL);
     }
-    code = spw_cli_launch(subcommand, command, &started);
+    code = spw_cli_launch(command, arguments, &started);
     spw_cli_run_directory_finish();
     if (started) {
-        spw_cli_sim_result_read(&fit);
-        spw_cli_verdict_print(&fit, code);
-        spw_cli_sim_result_fini(&fit);
+        spw_cli_sim_result_read(&result);
+        spw_cli_verdict_print(&result, code);
+        spw_cli_sim_result_fini(&result);
     }
     spw_cli_run_directory_remove();
     return code;

@@ -24,7 +24,7 @@ struct settings {
     size_t top;
 };
 
-/* ---- what a table is of ---- */
+/* ---- the tables ---- */
 
 typedef uint64_t weight_of(const struct spw_cli_sites_entry *entry);
 
@@ -59,7 +59,7 @@ static uint64_t total_of(const struct spw_cli_sites_file *file, int device, weig
     return total;
 }
 
-/* The entries of a device that hold something, the largest first, what is summed up last. */
+/* The entries of a device that hold memory: the largest first, the sum of the others last. */
 static size_t rank(const struct spw_cli_sites_file *file, int device, weight_of *weight,
                    const struct spw_cli_sites_entry **ret_entries)
 {
@@ -83,7 +83,7 @@ static size_t rank(const struct spw_cli_sites_file *file, int device, weight_of 
     return count;
 }
 
-/* ---- in words ---- */
+/* ---- text ---- */
 
 static void label_of(const struct spw_cli_sites_entry *entry, char ret_label[SPW_CALLSITE_LABEL])
 {

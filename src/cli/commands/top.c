@@ -1,4 +1,3 @@
-/* spillway top: what a running process holds, read from the memory that it shares. */
 #include "cli/commands/list.h"
 #include "cli/console/arguments.h"
 #include "cli/console/json.h"
@@ -36,7 +35,7 @@ struct settings {
     bool help;
 };
 
-/* One look at the process. */
+/* The counters of all devices at one time. */
 struct look {
     uint64_t time_ms;
     struct spw_counters counters[SPW_STATS_DEVICES];
@@ -44,16 +43,16 @@ struct look {
 
 struct view {
     const struct settings *settings;
-    uint64_t start;         /* of the process, in ticks: tells a recycled pid */
-    int stats_file;         /* of the process, as sites_file; it may change at any time */
-    int sites_file;         /* -1: it keeps none */
+    uint64_t start;         /* of the process, in ticks; another one got the pid if it differs */
+    int stats_file;         /* the process may change it at any time, as sites_file */
+    int sites_file;         /* -1: there is none */
     struct spw_stats stats; /* a copy */
     struct look before, now;
 };
 
-static volatile sig_atomic_t ended; /* by a signal */
+static volatile sig_atomic_t ended; /* the number of the signal; 0: none came */
 
-/* ---- looking ---- */
+/* ---- the counters ---- */
 
 static uint64_t milliseconds(void)
 {
@@ -76,7 +75,7 @@ static void take(const struct spw_stats *stats, struct look *ret_look)
     }
 }
 
-/* The number has not been given to another process meanwhile. */
+/* False when the process has ended, even if another one got its pid. */
 static bool is_alive(const struct view *view)
 {
     uint64_t start;
@@ -105,9 +104,9 @@ static bool is_used(const struct spw_counters *counters)
            spw_counter_get(&counters->passed_allocs) > 0 || spw_counter_get(&counters->ooms) > 0;
 }
 
-/* ---- in words ---- */
+/* ---- text ---- */
 
-/* Lines are cut where the terminal ends, so that a frame has as many as it has. */
+/* Columns of the terminal, where lines are cut so that they do not wrap; 0: no limit. */
 static int width;
 
 static void put(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -127,7 +126,7 @@ static void put(const char *format, ...)
     puts(line);
 }
 
-/* Two figures and what they are. */
+/* Prints a current value and its peak. */
 static void put_pair(const char *name, const _Atomic uint64_t *now, const _Atomic uint64_t *peak,
                      const char *more)
 {
@@ -199,7 +198,7 @@ static void show(const struct view *view, const struct spw_callsite_shm *share)
         }
     }
     if (!any) {
-        put("%s", "no memory of a device is used yet");
+        put("%s", "no device memory is used yet");
     }
 }
 
@@ -246,7 +245,7 @@ static void add_device(cJSON *devices, const struct view *view,
     cJSON_AddItemToArray(devices, device);
 }
 
-/* One object on one line. */
+/* Prints a frame as one line of JSON. */
 static void show_json(const struct view *view, const struct spw_callsite_shm *share)
 {
     const struct spw_stats *stats = &view->stats;
@@ -264,11 +263,11 @@ static void show_json(const struct view *view, const struct spw_callsite_shm *sh
     spw_cli_json_print(root, /* one_line */ true);
 }
 
-/* ---- when the process is hostile ---- */
+/* ---- limits, because the process may be hostile ---- */
 
-enum { PATIENCE_S = 30, MEMORY_MIB = 1024, FRAME_BYTES = 1 << 20 };
+enum { FRAME_LIMIT_S = 30, MEMORY_MIB = 1024, FRAME_BYTES = 1 << 20 };
 
-/* For when nothing else ends a frame, such as a name that takes ages to be made readable. */
+/* The terminal's settings, which are restored at the end. */
 static struct {
     bool is_terminal;
     struct termios before;
@@ -292,8 +291,8 @@ static void give_up(int number)
     _exit(SPW_CLI_EXIT_FINDINGS);
 }
 
-/* Limits the time of a frame (begun by alarm) and the memory of this process, of which a crafted
- * name could take all. */
+/* Limits the time of a frame, which alarm starts, and the memory of this process: to demangle a
+ * crafted name can take very long, and any amount of memory. */
 static void guard(void)
 {
     const struct sigaction action = {.sa_handler = give_up};
@@ -302,7 +301,7 @@ static void guard(void)
     struct rlimit limit;
     FILE *file = fopen("/proc/self/statm", "re");
 
-    /* A frame is written at its end, without the limit: who reads it may be slow. */
+    /* Output is buffered and written after the limited time, because its reader may be slow. */
     (void)setvbuf(stdout, output, _IOFBF, sizeof(output));
     (void)sigaction(SIGALRM, &action, NULL);
     if (file != NULL && fscanf(file, "%*u %*u %*u %*u %*u %lu", &pages) == 1 &&
@@ -319,12 +318,12 @@ static void guard(void)
 
 /* ---- frames ---- */
 
-/* False when the statistics cannot be read any more; one line says so. */
+/* Shows one frame. False, with one line on stderr, when the statistics cannot be read any more. */
 static bool frame(struct view *view)
 {
     struct spw_callsite_shm *share = NULL;
 
-    (void)alarm(PATIENCE_S);
+    (void)alarm(FRAME_LIMIT_S);
     view->before = view->now;
     if (!spw_stats_read(view->stats_file, &view->stats)) {
         (void)alarm(0);
@@ -351,7 +350,7 @@ static void end(int number)
     ended = number;
 }
 
-/* Waits for the next frame. False when the user has had enough. */
+/* Waits for the next frame. False when the user ends the command. */
 static bool wait_for(int timeout_ms)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -364,7 +363,8 @@ static bool wait_for(int timeout_ms)
     return ended == 0 && key != 'q' && key != 'Q';
 }
 
-/* Redraws each second on a terminal; elsewhere, and with --json, one frame follows the other. */
+/* Shows a frame each second. With text output, a frame replaces the one before. False on an error.
+ */
 static bool watch(struct view *view)
 {
     const struct sigaction action = {.sa_handler = end};
@@ -399,11 +399,11 @@ static bool watch(struct view *view)
 
 /* ---- the command ---- */
 
-/* Finds the statistics; one line says why there are none. */
+/* Finds the files of the process. False, with one line on stderr, when there are none. */
 static bool find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
                  char ret_sites[SPW_CLI_PROCESS_PATH])
 {
-    char below[256];
+    char descendants[256];
 
     switch (spw_cli_process_find(pid, ret_stats, ret_sites)) {
     case SPW_CLI_FOUND_NO_PROCESS:
@@ -417,10 +417,11 @@ static bool find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
             pid);
         return false;
     case SPW_CLI_FOUND_NOTHING:
-        spw_cli_process_below(pid, below, sizeof(below));
-        spw_cli_complain("top", "process %d runs no spillway, or does not use CUDA yet%s%s%s", pid,
-                         below[0] != '\0' ? " (below it do: " : "", below,
-                         below[0] != '\0' ? ")" : "");
+        spw_cli_process_descendants(pid, descendants, sizeof(descendants));
+        spw_cli_complain("top",
+                         "process %d does not run under spillway, or does not use CUDA yet%s%s%s",
+                         pid, descendants[0] != '\0' ? " (descendants that do: " : "", descendants,
+                         descendants[0] != '\0' ? ")" : "");
         return false;
     default:
         return true;
@@ -446,11 +447,11 @@ static bool open_view(struct view *view)
     }
     if (!spw_stats_process_start(pid, &view->start, &state) ||
         !spw_stats_read(view->stats_file, &view->stats)) {
-        spw_cli_complain("top", "process %d: its spillway is of another version", pid);
+        spw_cli_complain("top", "process %d: it runs another version of spillway", pid);
         return false;
     }
     if (view->stats.pid != spw_cli_process_own_pid(pid)) {
-        spw_cli_complain("top", "process %d: its statistics are those of another process", pid);
+        spw_cli_complain("top", "process %d: its statistics belong to another process", pid);
         return false;
     }
     if (sites[0] == '\0') {
@@ -540,7 +541,7 @@ int spw_cli_command_top(int argc, char **argv)
     }
     view.settings = &settings;
     guard();
-    (void)alarm(PATIENCE_S);
+    (void)alarm(FRAME_LIMIT_S);
     opened = open_view(&view);
     (void)alarm(0);
     if (!opened) {

@@ -10,12 +10,12 @@ enum direction { UP = 1, DOWN = 2, BOTH = UP | DOWN };
 
 struct copies {
     const struct spw_cli_cuda *cuda;
-    void *host[2]; /* [0] is read, [1] is written */
+    void *host[2]; /* [0] is the source, [1] the destination */
     CUdeviceptr block[2];
     CUstream stream[2];
 };
 
-/* A chunk mapped for itself. */
+/* One chunk in a range of its own. */
 struct mapped {
     CUdeviceptr address;
     CUmemGenericAllocationHandle chunk;
@@ -41,7 +41,7 @@ static void copies_fini(struct copies *copies)
     }
 }
 
-/* What is there when it fails is for copies_fini. */
+/* After a failure too, copies_fini frees what was allocated. */
 static CUresult copies_init(struct copies *copies, const struct spw_cli_cuda *cuda)
 {
     CUresult result = CUDA_SUCCESS;

@@ -1,5 +1,3 @@
-/* One thread more than the rest of the command: it ends a spinning kernel after a while, for calls
- * that turn out to wait for it. */
 #include "cli/doctor/concurrency.h"
 
 #include "cli/doctor/timing.h"
@@ -10,19 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPIN_MS = 200, BESIDE_BYTES = 32 << 20 };
+enum { SPIN_MS = 200, WORK_BYTES = 32 << 20 };
 
-/* A kernel that runs until its flag, in page-locked host memory, is raised. */
+/* A kernel that runs until its flag, in page-locked host memory, is 1. */
 struct spinner {
     const struct spw_cli_cuda *cuda;
     CUfunction kernel;
     CUstream stream;
     _Atomic uint32_t *flag;
-    pthread_t raiser;
+    pthread_t setter;
 };
 
-/* What the calls beside the running kernel work on. */
-struct beside {
+/* The memory that the measured calls use. */
+struct work {
     const struct spw_cli_cuda *cuda;
     CUdevice device;
     CUdeviceptr address; /* reserved; mapped to `chunk` when the calls begin */
@@ -31,55 +29,55 @@ struct beside {
     CUdeviceptr block;
 };
 
-static CUresult do_create(struct beside *beside)
+static CUresult do_create(struct work *work)
 {
-    CUmemAllocationProp properties = spw_cli_place_properties(spw_cli_place_device(beside->device));
+    CUmemAllocationProp properties = spw_cli_place_properties(spw_cli_place_device(work->device));
 
-    return beside->cuda->cuMemCreate(&beside->other, BESIDE_BYTES, &properties, 0);
+    return work->cuda->cuMemCreate(&work->other, WORK_BYTES, &properties, 0);
 }
 
-static CUresult do_unmap(struct beside *beside)
+static CUresult do_unmap(struct work *work)
 {
-    return beside->cuda->cuMemUnmap(beside->address, BESIDE_BYTES);
+    return work->cuda->cuMemUnmap(work->address, WORK_BYTES);
 }
 
-static CUresult do_map(struct beside *beside)
+static CUresult do_map(struct work *work)
 {
-    return beside->cuda->cuMemMap(beside->address, BESIDE_BYTES, 0, beside->other, 0);
+    return work->cuda->cuMemMap(work->address, WORK_BYTES, 0, work->other, 0);
 }
 
-static CUresult do_set_access(struct beside *beside)
+static CUresult do_set_access(struct work *work)
 {
-    return spw_cli_cuda_allow(beside->cuda, beside->device, beside->address, BESIDE_BYTES);
+    return spw_cli_cuda_allow(work->cuda, work->device, work->address, WORK_BYTES);
 }
 
-static CUresult do_release(struct beside *beside)
+static CUresult do_release(struct work *work)
 {
-    return beside->cuda->cuMemRelease(beside->chunk);
+    return work->cuda->cuMemRelease(work->chunk);
 }
 
-static CUresult do_alloc(struct beside *beside)
+static CUresult do_alloc(struct work *work)
 {
-    return beside->cuda->cuMemAlloc_v2(&beside->block, BESIDE_BYTES);
+    return work->cuda->cuMemAlloc_v2(&work->block, WORK_BYTES);
 }
 
-static CUresult do_free(struct beside *beside)
+static CUresult do_free(struct work *work)
 {
-    return beside->cuda->cuMemFree_v2(beside->block);
+    return work->cuda->cuMemFree_v2(work->block);
 }
 
-/* In this order: each finds what the one before has left. */
+/* The measured calls, in this order: each uses the result of the one before. */
 static const struct {
     const char *name;
-    CUresult (*call)(struct beside *beside);
-} beside_calls[] = {
+    CUresult (*call)(struct work *work);
+} calls[] = {
     {"cuMemCreate", do_create},   {"cuMemUnmap of an idle range", do_unmap},
     {"cuMemMap", do_map},         {"cuMemSetAccess", do_set_access},
     {"cuMemRelease", do_release}, {"cuMemAlloc", do_alloc},
     {"cuMemFree", do_free},
 };
 
-static void *raise_later(void *argument)
+static void *set_flag_later(void *argument)
 {
     struct spinner *spinner = argument;
 
@@ -97,7 +95,7 @@ static CUresult spinner_launch(struct spinner *spinner)
                                          arguments, NULL);
 }
 
-/* The first launch, with the flag up already, loads the kernel. */
+/* Launches the kernel once with the flag set, so that it is loaded before the measurement. */
 static CUresult spinner_init(struct spinner *spinner, const struct spw_cli_cuda *cuda,
                              CUmodule module)
 {
@@ -147,7 +145,7 @@ static CUresult spinner_start(struct spinner *spinner)
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    if (pthread_create(&spinner->raiser, NULL, raise_later, spinner) != 0) {
+    if (pthread_create(&spinner->setter, NULL, set_flag_later, spinner) != 0) {
         atomic_store(spinner->flag, 1);
         spinner->cuda->cuStreamSynchronize(spinner->stream);
         return CUDA_ERROR_OPERATING_SYSTEM;
@@ -158,73 +156,72 @@ static CUresult spinner_start(struct spinner *spinner)
 
 static void spinner_wait(struct spinner *spinner)
 {
-    pthread_join(spinner->raiser, NULL);
+    pthread_join(spinner->setter, NULL);
     spinner->cuda->cuStreamSynchronize(spinner->stream);
 }
 
-static CUresult beside_init(struct beside *beside, const struct spw_cli_cuda *cuda, CUdevice device)
+static CUresult work_init(struct work *work, const struct spw_cli_cuda *cuda, CUdevice device)
 {
     CUmemAllocationProp properties = spw_cli_place_properties(spw_cli_place_device(device));
     CUresult result;
 
-    *beside = (struct beside){.cuda = cuda, .device = device};
-    result = cuda->cuMemAddressReserve(&beside->address, BESIDE_BYTES, 0, 0, 0);
+    *work = (struct work){.cuda = cuda, .device = device};
+    result = cuda->cuMemAddressReserve(&work->address, WORK_BYTES, 0, 0, 0);
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    result = cuda->cuMemCreate(&beside->chunk, BESIDE_BYTES, &properties, 0);
+    result = cuda->cuMemCreate(&work->chunk, WORK_BYTES, &properties, 0);
     if (result != CUDA_SUCCESS) {
         goto err_reserve;
     }
-    result = cuda->cuMemMap(beside->address, BESIDE_BYTES, 0, beside->chunk, 0);
+    result = cuda->cuMemMap(work->address, WORK_BYTES, 0, work->chunk, 0);
     if (result != CUDA_SUCCESS) {
         goto err_create;
     }
-    result = do_set_access(beside);
+    result = do_set_access(work);
     if (result == CUDA_SUCCESS) {
         return CUDA_SUCCESS;
     }
-    do_unmap(beside);
+    do_unmap(work);
 err_create:
-    cuda->cuMemRelease(beside->chunk);
+    cuda->cuMemRelease(work->chunk);
 err_reserve:
-    cuda->cuMemAddressFree(beside->address, BESIDE_BYTES);
+    cuda->cuMemAddressFree(work->address, WORK_BYTES);
     return result;
 }
 
-/* After all calls `other` is mapped and `chunk` is gone. */
-static void beside_fini(struct beside *beside)
+/* After the calls, `other` is mapped and `chunk` is released. */
+static void work_fini(struct work *work)
 {
-    do_unmap(beside);
-    beside->cuda->cuMemRelease(beside->other);
-    beside->cuda->cuMemAddressFree(beside->address, BESIDE_BYTES);
+    do_unmap(work);
+    work->cuda->cuMemRelease(work->other);
+    work->cuda->cuMemAddressFree(work->address, WORK_BYTES);
 }
 
-/* False when the call failed: the ones after it would find the wrong things. */
-static bool measure_beside_call(struct spinner *spinner, struct beside *beside, size_t i,
-                                struct spw_cli_report *report)
+/* False when the call failed: those after it depend on it. */
+static bool measure_call(struct spinner *spinner, struct work *work, size_t i,
+                         struct spw_cli_report *report)
 {
     CUresult result = spinner_start(spinner);
     bool running;
     double us;
 
     if (result != CUDA_SUCCESS) {
-        spw_cli_report_row(report, "%s\t\tnot measured: %s", beside_calls[i].name,
+        spw_cli_report_row(report, "%s\t\tnot measured: %s", calls[i].name,
                            spw_cli_cuda_error(spinner->cuda, result));
         return false;
     }
     us = spw_cli_now_us();
-    result = beside_calls[i].call(beside);
+    result = calls[i].call(work);
     us = spw_cli_now_us() - us;
     running = atomic_load(spinner->flag) == 0;
     spinner_wait(spinner);
     if (result != CUDA_SUCCESS) {
-        spw_cli_report_row(report, "%s\t%.1f\tfailed: %s", beside_calls[i].name, us,
+        spw_cli_report_row(report, "%s\t%.1f\tfailed: %s", calls[i].name, us,
                            spw_cli_cuda_error(spinner->cuda, result));
         return false;
     }
-    spw_cli_report_row(report, "%s\t%.1f\t%s", beside_calls[i].name, us,
-                       running ? "no: the kernel runs on" : "yes");
+    spw_cli_report_row(report, "%s\t%.1f\t%s", calls[i].name, us, running ? "no" : "yes");
     return true;
 }
 
@@ -233,14 +230,14 @@ void spw_cli_doctor_measure_concurrency(const struct spw_cli_cuda *cuda, CUdevic
 {
     static const char *const columns[] = {"call", "us", "waits for the kernel", NULL};
     struct spinner spinner;
-    struct beside beside;
+    struct work work;
     CUresult result;
 
     spw_cli_report_table(report, "beside_kernel",
-                         "Calls while a kernel runs on another stream (32 MiB)", columns);
+                         "Memory calls while a kernel runs on another stream (32 MiB)", columns);
     result = spinner_init(&spinner, cuda, module);
     if (result == CUDA_SUCCESS) {
-        result = beside_init(&beside, cuda, device);
+        result = work_init(&work, cuda, device);
         if (result != CUDA_SUCCESS) {
             spinner_fini(&spinner);
         }
@@ -249,11 +246,11 @@ void spw_cli_doctor_measure_concurrency(const struct spw_cli_cuda *cuda, CUdevic
         spw_cli_report_row(report, "all\t\tnot measured: %s", spw_cli_cuda_error(cuda, result));
         return;
     }
-    for (size_t i = 0; i < sizeof(beside_calls) / sizeof(*beside_calls); i++) {
-        if (!measure_beside_call(&spinner, &beside, i, report)) {
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        if (!measure_call(&spinner, &work, i, report)) {
             break;
         }
     }
-    beside_fini(&beside);
+    work_fini(&work);
     spinner_fini(&spinner);
 }

@@ -20,7 +20,7 @@ void spw_cli_doctor_driver(const struct spw_cli_cuda *cuda, struct spw_cli_repor
     spw_cli_report_row(report, "library\t%s", map != NULL ? map->l_name : "?");
     spw_cli_report_row(report, "driver API\tCUDA %d.%d", version / 1000, version % 1000 / 10);
     spw_cli_report_row(report, "simulated\t%s",
-                       cuda->simulated ? "yes: times and bandwidths mean nothing" : "no");
+                       cuda->simulated ? "yes (ignore times and bandwidths)" : "no");
     spw_cli_report_row(report, "devices\t%d", count);
 }
 
@@ -90,13 +90,14 @@ static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
     cuda->cuCtxSetCurrent(context);
     if (spw_cli_doctor_probe(cuda, device, spw_cli_place_host(cuda, device), chunks,
                              sizeof(chunks))) {
-        spw_cli_report_row(report, "%d\thost chunks: old blocks move there, and back\tnothing",
-                           ordinal);
+        spw_cli_report_row(report, "%d\thost chunks: blocks move there and back\tnothing", ordinal);
     } else if (spw_cli_doctor_probe_pinned(cuda, pinned, sizeof(pinned))) {
-        spw_cli_report_row(report,
-                           "%d\tpage-locked memory: new blocks only, for good\thost chunks (%s): a "
-                           "driver of CUDA 12.2, not WSL, in a container the capability SYS_NICE",
-                           ordinal, chunks);
+        spw_cli_report_row(
+            report,
+            "%d\tpage-locked memory: new blocks only, which stay there\thost chunks (%s): a "
+            "driver of CUDA 12.2 or later, not WSL, and in containers the capability "
+            "SYS_NICE",
+            ordinal, chunks);
     } else {
         spw_cli_report_row(report, "%d\tnowhere\thost chunks (%s) and page-locked memory (%s)",
                            ordinal, chunks, pinned);
@@ -107,7 +108,7 @@ static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
 
 void spw_cli_doctor_spill(const struct spw_cli_cuda *cuda, struct spw_cli_report *report)
 {
-    static const char *const columns[] = {"device", "what does not fit goes to", "missing", NULL};
+    static const char *const columns[] = {"device", "spills to", "missing", NULL};
     int count = 0;
 
     cuda->cuDeviceGetCount(&count);

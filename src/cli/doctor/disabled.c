@@ -10,18 +10,18 @@
 
 static const char *const pytorch_names[] = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};
 
-struct aside {
+struct findings {
     struct spw_cli_report *report;
     int count;
 };
 
-static void add(struct aside *aside, const char *cause, const char *effect)
+static void add(struct findings *findings, const char *cause, const char *effect)
 {
-    spw_cli_report_row(aside->report, "%s\t%s", cause, effect);
-    aside->count++;
+    spw_cli_report_row(findings->report, "%s\t%s", cause, effect);
+    findings->count++;
 }
 
-static void check_pytorch(struct aside *aside)
+static void check_pytorch(struct findings *findings)
 {
     for (size_t i = 0; i < sizeof(pytorch_names) / sizeof(*pytorch_names); i++) {
         const char *text = getenv(pytorch_names[i]);
@@ -31,14 +31,14 @@ static void check_pytorch(struct aside *aside)
             continue;
         }
         snprintf(cause, sizeof(cause), "%s=%.128s", pytorch_names[i], text);
-        add(aside, cause,
+        add(findings, cause,
             strcasestr(text, "expandable_segments:true") != NULL
-                ? "segment mode: PyTorch maps its own memory, which is counted and limited"
-                : "segment mode: PyTorch keeps its own cache, spillway serves its segments");
+                ? "segment mode: PyTorch maps memory itself; spillway counts and limits it"
+                : "segment mode: PyTorch keeps its cache; spillway serves the cache's segments");
     }
     if (getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") != NULL) {
-        add(aside, "PYTORCH_NO_CUDA_MEMORY_CACHING",
-            "PyTorch allocates every tensor without its stream");
+        add(findings, "PYTORCH_NO_CUDA_MEMORY_CACHING",
+            "PyTorch allocates tensors without naming their stream");
     }
 }
 
@@ -50,9 +50,9 @@ static void add_unknown(const char *name, void *context)
     add(context, complaint, "it is ignored");
 }
 
-static void check_options(struct aside *aside)
+static void check_options(struct findings *findings)
 {
-    spw_options_each_unknown(add_unknown, aside);
+    spw_options_each_unknown(add_unknown, findings);
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
         const char *name = spw_option_row((enum spw_option)i)->name;
         const char *text = spw_environment(name);
@@ -63,23 +63,24 @@ static void check_options(struct aside *aside)
         if (text != NULL && *text != '\0' &&
             !spw_option_parse((enum spw_option)i, text, &value, complaint, sizeof(complaint))) {
             snprintf(cause, sizeof(cause), "%s=%.64s: %.120s", name, text, complaint);
-            add(aside, cause, "the default is used");
+            add(findings, cause, "the default is used");
         }
     }
     if (!spw_option_get(SPW_OPT_SPILLWAY, NULL, 0).on) {
-        add(aside, "SPILLWAY is off", "spillway does nothing");
+        add(findings, "SPILLWAY is off", "spillway does nothing");
     }
     if (spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word == SPW_MODE_OBSERVE) {
-        add(aside, "SPILLWAY_MODE=observe", "everything passes to the driver, only counted");
+        add(findings, "SPILLWAY_MODE=observe",
+            "allocations go to the driver; spillway only counts them");
     }
 }
 
-static void check_machine(const struct spw_cli_cuda *cuda, struct aside *aside)
+static void check_machine(const struct spw_cli_cuda *cuda, struct findings *findings)
 {
     int count = 0;
 
     if (access("/dev/dxg", F_OK) == 0) {
-        add(aside, "WSL", "host chunks and large pinned buffers may be refused");
+        add(findings, "WSL", "chunks of host memory and large page-locked buffers may fail");
     }
     cuda->cuDeviceGetCount(&count);
     for (int i = 0; i < count; i++) {
@@ -89,35 +90,35 @@ static void check_machine(const struct spw_cli_cuda *cuda, struct aside *aside)
         if (cuda->cuDeviceGet(&device, i) == CUDA_SUCCESS &&
             cuda->cuDeviceGetName(name, sizeof(name), device) == CUDA_SUCCESS &&
             strstr(name, " MIG ") != NULL) {
-            add(aside, name, "a MIG slice: its own memory only, no peer access");
+            add(findings, name, "a MIG instance: its own memory only, no peer access");
         }
     }
 }
 
-static void check_neighbours(struct aside *aside)
+static void check_preloaded(struct findings *findings)
 {
     const char *present = getenv("LD_PRELOAD");
     char cause[SPW_CLI_REPORT_CELL];
 
     if (present != NULL && *present != '\0') {
         snprintf(cause, sizeof(cause), "LD_PRELOAD=%.200s", present);
-        add(aside, cause, "another object stands in front as well; they are asked in this order");
+        add(findings, cause, "other libraries are preloaded too; they are searched in this order");
     }
 }
 
 void spw_cli_doctor_disabled(const struct spw_cli_cuda *cuda, struct spw_cli_report *report)
 {
     static const char *const columns[] = {"cause", "effect", NULL};
-    struct aside aside = {.report = report};
+    struct findings findings = {.report = report};
 
-    spw_cli_report_table(report, "stands_aside", "What would make spillway stand aside", columns);
-    check_options(&aside);
-    check_pytorch(&aside);
-    check_machine(cuda, &aside);
+    spw_cli_report_table(report, "disabled", "What disables spillway, or parts of it", columns);
+    check_options(&findings);
+    check_pytorch(&findings);
+    check_machine(cuda, &findings);
     if (!cuda->simulated) {
-        check_neighbours(&aside);
+        check_preloaded(&findings);
     }
-    if (aside.count == 0 && !report->json) {
+    if (findings.count == 0 && !report->json) {
         spw_cli_report_row(report, "nothing\t");
     }
 }

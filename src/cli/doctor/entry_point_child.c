@@ -1,6 +1,3 @@
-/* The child of `spillway doctor`: makes one allocation through one door and frees it, as some
- * program would, and prints "done", or why there is nothing to try. What spillway made of it is in
- * the statistics file. */
 #include "cli/doctor/entry_point_child.h"
 
 #include "cli/console/messages.h"
@@ -12,8 +9,8 @@
 
 enum { BYTES = 1 << 20 };
 
-/* A program that is linked with -lcuda gets the driver's symbols from whoever comes first. This
- * one is not linked: under spillway they are spillway's, otherwise they are not there. */
+/* A program linked with -lcuda gets these symbols from the first library that has them. This one is
+ * not linked with it: under spillway they are spillway's, otherwise they are NULL. */
 __attribute__((weak)) CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
 __attribute__((weak)) CUresult cuMemFree_v2(CUdeviceptr dptr);
 
@@ -39,14 +36,14 @@ static const char *const texts[] = {
 #undef SPW_CLI_ENTRY_POINT
 };
 
-const char *spw_cli_entry_point_word(enum spw_cli_entry_point door)
+const char *spw_cli_entry_point_word(enum spw_cli_entry_point entry_point)
 {
-    return words[door];
+    return words[entry_point];
 }
 
-const char *spw_cli_entry_point_text(enum spw_cli_entry_point door)
+const char *spw_cli_entry_point_text(enum spw_cli_entry_point entry_point)
 {
-    return texts[door];
+    return texts[entry_point];
 }
 
 static int report(const char *text)
@@ -62,7 +59,7 @@ static int done(int allocated, int freed)
     if (allocated == 0 && freed == 0) {
         return report("done");
     }
-    snprintf(text, sizeof(text), "the allocation answers %d, the free %d", allocated, freed);
+    snprintf(text, sizeof(text), "the allocation returned %d, the free %d", allocated, freed);
     return report(text);
 }
 
@@ -73,7 +70,7 @@ static int try_plain(alloc_fn *allocate, free_fn *release)
     CUresult freed = CUDA_SUCCESS;
 
     if (allocate == NULL || release == NULL) {
-        return report("not there");
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
     }
     allocated = allocate(&address, BYTES);
     if (allocated == CUDA_SUCCESS) {
@@ -90,7 +87,7 @@ static int try_ordered(const struct spw_cli_cuda *cuda, alloc_ordered_fn *alloca
     CUresult allocated;
 
     if (allocate == NULL || release == NULL) {
-        return report("not there");
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
     }
     allocated = allocate(&address, BYTES, NULL);
     if (allocated == CUDA_SUCCESS) {
@@ -100,7 +97,7 @@ static int try_ordered(const struct spw_cli_cuda *cuda, alloc_ordered_fn *alloca
     return done((int)allocated, (int)freed);
 }
 
-/* As the first version of the resolver is asked. */
+/* Calls the first version of cuGetProcAddress, as programs built with CUDA 11.3 do. */
 static any_fn *resolve_v1(const struct spw_cli_cuda *cuda, const char *base)
 {
     __typeof__(cuGetProcAddress) *resolver;
@@ -149,7 +146,7 @@ static int try_runtime(bool ordered)
     int freed = 0;
 
     if (library == NULL) {
-        return report("not there");
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
     }
     *(void **)&allocate = dlsym(library, "cudaMalloc");
     *(void **)&release = dlsym(library, "cudaFree");
@@ -157,7 +154,7 @@ static int try_runtime(bool ordered)
     *(void **)&release_ordered = dlsym(library, "cudaFreeAsync");
     if (allocate == NULL || release == NULL || allocate_ordered == NULL ||
         release_ordered == NULL) {
-        return report("not there");
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
     }
     allocated = ordered ? allocate_ordered(&address, BYTES, NULL) : allocate(&address, BYTES);
     if (allocated == 0) {
@@ -166,9 +163,9 @@ static int try_runtime(bool ordered)
     return done(allocated, freed);
 }
 
-static int try_door(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point door)
+static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
 {
-    switch (door) {
+    switch (entry_point) {
     case SPW_CLI_ENTRY_POINT_EXPORTED:
         return try_plain(cuMemAlloc_v2, cuMemFree_v2);
     case SPW_CLI_ENTRY_POINT_DLSYM:
@@ -198,13 +195,13 @@ int spw_cli_entry_point_child(int argc, char **argv)
     char reason[256];
     CUcontext context;
     CUdevice device;
-    int door = 0;
+    int i = 0;
 
-    while (argc == 2 && door < SPW_CLI_ENTRY_POINT_COUNT && strcmp(argv[1], words[door]) != 0) {
-        door++;
+    while (argc == 2 && i < SPW_CLI_ENTRY_POINT_COUNT && strcmp(argv[1], words[i]) != 0) {
+        i++;
     }
-    if (argc != 2 || door == SPW_CLI_ENTRY_POINT_COUNT) {
-        spw_cli_complain(argv[0], "this command is for spillway doctor");
+    if (argc != 2 || i == SPW_CLI_ENTRY_POINT_COUNT) {
+        spw_cli_complain(argv[0], "only spillway doctor uses this command");
         return SPW_CLI_EXIT_USAGE;
     }
     if (!spw_cli_cuda_open(&cuda, reason, sizeof(reason))) {
@@ -213,7 +210,7 @@ int spw_cli_entry_point_child(int argc, char **argv)
     if (cuda.cuDeviceGet(&device, 0) != CUDA_SUCCESS ||
         cuda.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||
         cuda.cuCtxSetCurrent(context) != CUDA_SUCCESS) {
-        return report("device 0 gives no context");
+        return report("device 0 has no context");
     }
-    return try_door(&cuda, (enum spw_cli_entry_point)door);
+    return try_entry_point(&cuda, (enum spw_cli_entry_point)i);
 }

@@ -1,8 +1,9 @@
-/* The ways by which programs reach the driver, as `spillway doctor` tries them. */
+/* The entry points by which programs call the driver and the runtime, and the child process of
+ * `spillway doctor` that tests one of them. No locking. */
 #pragma once
 
-/* Each way once: word for the child's command line, and in words. SPW_CLI_ENTRY_POINT(ID, word,
- * text) */
+/* The entry points: a word for the child's command line, and a description.
+ * SPW_CLI_ENTRY_POINT(ID, word, text) */
 #define SPW_CLI_ENTRY_POINTS                                                                       \
     SPW_CLI_ENTRY_POINT(EXPORTED, "exported", "cuMemAlloc_v2, linked with -lcuda")                 \
     SPW_CLI_ENTRY_POINT(DLSYM, "dlsym", "cuMemAlloc_v2 by dlsym on libcuda.so.1")                  \
@@ -20,10 +21,13 @@ enum spw_cli_entry_point {
         SPW_CLI_ENTRY_POINT_COUNT
 };
 
-/* The word and the text of a door; static storage. */
-const char *spw_cli_entry_point_word(enum spw_cli_entry_point door);
-const char *spw_cli_entry_point_text(enum spw_cli_entry_point door);
+/* The child prints this for an entry point that this machine does not have. */
+#define SPW_CLI_ENTRY_POINT_ABSENT "not there"
 
-/* The child process of the doctor: `spillway _entry-point WORD`. Allocates and frees once through
- * that entry point and prints "done", or why it could not. The result is the exit code. */
+/* The word and the description of an entry point; static storage. */
+const char *spw_cli_entry_point_word(enum spw_cli_entry_point entry_point);
+const char *spw_cli_entry_point_text(enum spw_cli_entry_point entry_point);
+
+/* The child process: `spillway _entry-point WORD`. Allocates and frees once through that entry
+ * point and prints "done", or one line that says why not. The result is the exit code. */
 int spw_cli_entry_point_child(int argc, char **argv);

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a child did: its own words, and what spillway counted. */
+/* The result of a child: the line that it printed, and counters from its statistics file. */
 struct trial {
     char said[128];
     bool counted;
@@ -25,7 +25,7 @@ struct trial {
     uint64_t missed;
 };
 
-/* The child sees spillway with its defaults: the user's settings are reported elsewhere. */
+/* Removes the user's settings: the child tests spillway with its defaults. */
 static void forget_settings(void)
 {
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
@@ -39,14 +39,14 @@ static void forget_settings(void)
 }
 
 static void be_child(const char *self, const char *library, const char *stats,
-                     enum spw_cli_entry_point door, int out)
+                     enum spw_cli_entry_point entry_point, int out)
 {
     forget_settings();
     setenv("SPILLWAY_SUMMARY", "off", 1);
     setenv("SPILLWAY_STATS", stats, 1);
     spw_cli_preload_add(&library, 1);
     dup2(out, STDOUT_FILENO);
-    execl(self, self, "_entry-point", spw_cli_entry_point_word(door), (char *)NULL);
+    execl(self, self, "_entry-point", spw_cli_entry_point_word(entry_point), (char *)NULL);
     _exit(127);
 }
 
@@ -86,7 +86,7 @@ static void read_counters(const char *path, struct trial *trial)
 }
 
 static bool run_child(const char *self, const char *library, const char *stats,
-                      enum spw_cli_entry_point door, struct trial *trial)
+                      enum spw_cli_entry_point entry_point, struct trial *trial)
 {
     int status = 0;
     int out[2];
@@ -97,7 +97,7 @@ static bool run_child(const char *self, const char *library, const char *stats,
     }
     pid = fork();
     if (pid == 0) {
-        be_child(self, library, stats, door, out[1]);
+        be_child(self, library, stats, entry_point, out[1]);
     }
     close(out[1]);
     if (pid > 0) {
@@ -114,21 +114,23 @@ static bool run_child(const char *self, const char *library, const char *stats,
     return pid > 0;
 }
 
-/* Whether the pool served this door; `verdict` says what happened. */
+/* False when the entry point exists and the pool did not serve it. `verdict` gets the result in
+ * words. */
 static bool judge(const struct trial *trial, char *verdict, size_t capacity)
 {
     bool served = trial->allocs == 1 && trial->frees == 1 && trial->passed == 0;
 
     if (strcmp(trial->said, "done") != 0) {
-        snprintf(verdict, capacity, "not tried: %s", trial->said);
-        return strcmp(trial->said, "not there") == 0;
+        snprintf(verdict, capacity, "not tested: %s", trial->said);
+        return strcmp(trial->said, SPW_CLI_ENTRY_POINT_ABSENT) == 0;
     }
     if (!trial->counted) {
-        snprintf(verdict, capacity, "NOT SEEN: spillway was not there");
+        snprintf(verdict, capacity, "NOT SERVED: spillway was not loaded");
     } else if (served) {
         snprintf(verdict, capacity, "served by the pool");
     } else if (trial->missed > 0) {
-        snprintf(verdict, capacity, "NOT SERVED: the runtime call reached no driver door");
+        snprintf(verdict, capacity,
+                 "NOT SERVED: the runtime did not call the driver through spillway");
     } else if (trial->passed > 0) {
         snprintf(verdict, capacity, "NOT SERVED: passed to the driver");
     } else {
@@ -141,7 +143,7 @@ static bool judge(const struct trial *trial, char *verdict, size_t capacity)
 
 bool spw_cli_doctor_entry_points(struct spw_cli_report *report)
 {
-    static const char *const columns[] = {"door", "an allocation is", NULL};
+    static const char *const columns[] = {"entry point", "result", NULL};
     char folder[] = "/tmp/spillway-doctor-XXXXXX";
     char stats[sizeof(folder) + 16];
     char library[PATH_MAX];
@@ -153,9 +155,9 @@ bool spw_cli_doctor_entry_points(struct spw_cli_report *report)
         return false;
     }
     snprintf(stats, sizeof(stats), "%s/stats", folder);
-    spw_cli_report_table(report, "doors", "Doors", columns);
+    spw_cli_report_table(report, "entry_points", "Entry points", columns);
     for (int i = 0; i < SPW_CLI_ENTRY_POINT_COUNT; i++) {
-        char verdict[SPW_CLI_REPORT_CELL] = "not tried";
+        char verdict[SPW_CLI_REPORT_CELL] = "not tested";
         struct trial trial = {0};
 
         if (run_child(self, library, stats, (enum spw_cli_entry_point)i, &trial)) {

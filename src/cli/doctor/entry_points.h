@@ -6,5 +6,5 @@
 #include "cli/doctor/report.h"
 
 /* Allocates and frees through each entry point, each in a child process under spillway, and adds
- * the table "doors" to the report. True when every entry point that exists was served. */
+ * the table "entry_points" to the report. True when every entry point that exists was served. */
 bool spw_cli_doctor_entry_points(struct spw_cli_report *report);

@@ -7,7 +7,7 @@ enum { PINNED_BYTES = 2 << 20 };
 
 enum { PATTERN_BYTES = 4096 };
 
-/* Bytes that no freshly mapped memory holds by chance. */
+/* Fills bytes with a pattern that new memory does not contain by chance. */
 static void fill_pattern(unsigned char *bytes)
 {
     for (int i = 0; i < PATTERN_BYTES; i++) {
@@ -32,7 +32,7 @@ static CUresult use(const struct spw_cli_cuda *cuda, CUdeviceptr address, size_t
     *ret_step = "cuMemcpyDtoH";
     result = cuda->cuMemcpyDtoH_v2(read, last, sizeof(read));
     if (result == CUDA_SUCCESS && memcmp(written, read, sizeof(read)) != 0) {
-        *ret_step = "what was written is not read back";
+        *ret_step = "the content that was read is not what was written";
     } else if (result == CUDA_SUCCESS) {
         *ret_step = NULL;
     }
@@ -95,7 +95,7 @@ bool spw_cli_doctor_probe(const struct spw_cli_cuda *cuda, CUdevice device,
     CUresult result;
 
     if (granule == 0) {
-        snprintf(verdict, capacity, "no: the driver names no granularity");
+        snprintf(verdict, capacity, "no: the driver reports no granularity");
         return false;
     }
     result = try_chunk(cuda, device, place, granule, &step);

@@ -1,5 +1,5 @@
-/* What the doctor says: tables, printed row by row as Markdown, or gathered and printed as one
- * JSON object at the end. */
+/* The doctor's output on stdout: tables, printed row by row as Markdown, or collected and printed
+ * at the end as one JSON object. No locking. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,15 +19,16 @@ struct spw_cli_report {
 /* Begins a report on stdout. */
 void spw_cli_report_init(struct spw_cli_report *report, bool json);
 
-/* Begins a table. `key` names it in JSON, `title` in Markdown; `columns`, static strings, end with
- * NULL and name the members of a row in JSON. */
+/* Begins a table. `key` is its name in JSON, `title` its heading in Markdown. `columns` are static
+ * strings, ended by NULL, at most SPW_CLI_REPORT_COLUMNS; in JSON they name the members of a row.
+ */
 void spw_cli_report_table(struct spw_cli_report *report, const char *key, const char *title,
                           const char *const *columns);
 
-/* Adds a row: as many formatted cells as there are columns, separated by tabs. A cell that reads
- * as a number is one in JSON. */
+/* Adds a row. `format` makes one cell per column, separated by tabs. A cell that is a number
+ * becomes a number in JSON. */
 void spw_cli_report_row(struct spw_cli_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Ends the report and prints what is not printed yet. */
+/* Ends the report; prints the JSON object. */
 void spw_cli_report_fini(struct spw_cli_report *report);

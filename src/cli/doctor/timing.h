@@ -1,4 +1,4 @@
-/* Times of the doctor's measurements. No locking. */
+/* The clock and the statistics of the doctor's measurements. No locking. */
 #pragma once
 
 enum { SPW_CLI_SAMPLES = 16 };

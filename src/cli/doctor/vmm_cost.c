@@ -8,15 +8,15 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* The calls in the life of one chunk. */
+/* The calls that are timed on one chunk. */
 enum step { RESERVE, CREATE, MAP, SET_ACCESS, UNMAP, RELEASE, STEP_COUNT };
 
-/* What is done with many chunks side by side. */
+/* Operations on many chunks in one range. */
 enum batch { MAP_EACH, ACCESS_ONCE, ACCESS_EACH, UNMAP_ONCE, UNMAP_EACH, BATCH_COUNT };
 
 enum { MOST_CHUNKS = 512, BATCH_REPEATS = 7 };
 
-/* Several chunks and the one range they are mapped into, in order. */
+/* Several chunks, mapped next to each other into one range. */
 struct row_of_chunks {
     const struct spw_cli_cuda *cuda;
     CUdevice device;
@@ -114,7 +114,7 @@ static void measure_chunks(const struct spw_cli_cuda *cuda, CUdevice device,
     }
 }
 
-/* Creates as many chunks as there is memory for. */
+/* Creates as many chunks as fit, at most MOST_CHUNKS. */
 static CUresult row_init(struct row_of_chunks *row, const struct spw_cli_cuda *cuda,
                          CUdevice device, struct spw_cli_place place)
 {
@@ -187,13 +187,13 @@ static CUresult unmap_each(const struct row_of_chunks *row, int count)
     return result;
 }
 
-/* What the driver answers when one call is to do it for the whole range. */
+/* Results of the calls that cover the whole range: not every driver allows them. */
 struct at_once {
     CUresult access;
     CUresult unmap;
 };
 
-/* Maps `count` chunks twice: handled once as one range, where that can be, and once one by one. */
+/* Maps `count` chunks twice: for calls on the whole range, and for one call per chunk. */
 static CUresult time_batch(const struct row_of_chunks *row, int count, double us[BATCH_COUNT],
                            struct at_once *at_once)
 {
@@ -229,7 +229,7 @@ static const char *cell(const struct spw_cli_cuda *cuda, CUresult result, double
                         char text[SPW_CLI_REPORT_CELL])
 {
     if (result != CUDA_SUCCESS) {
-        snprintf(text, SPW_CLI_REPORT_CELL, "refused: %s", spw_cli_cuda_error(cuda, result));
+        snprintf(text, SPW_CLI_REPORT_CELL, "fails: %s", spw_cli_cuda_error(cuda, result));
     } else {
         snprintf(text, SPW_CLI_REPORT_CELL, "%.1f", us);
     }

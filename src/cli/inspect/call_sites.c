@@ -8,55 +8,55 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Where a library of the process is in this one. */
-struct place {
-    uintptr_t begin, end; /* in the process */
-    uintptr_t distance;   /* from there to here */
+/* The addresses of a library of the other process, here and there. */
+struct range {
+    uintptr_t begin, end; /* in the other process */
+    uintptr_t distance;   /* to add for this process */
 };
 
 static struct {
-    struct place list[SPW_MODULE_MOST];
+    struct range list[SPW_MODULE_MOST];
     size_t count;
-} places;
+} ranges;
 
-static void place_all(const struct spw_callsite_shm *share)
+static void add_libraries(const struct spw_callsite_shm *share)
 {
     uint32_t count = atomic_load_explicit(&share->module_count, memory_order_acquire);
 
-    places.count = 0;
+    ranges.count = 0;
     for (uint32_t i = 0; i < count && i < SPW_MODULE_MOST; i++) {
         const struct spw_module *module = &share->modules[i];
         uintptr_t distance;
 
-        if (spw_cli_library_place(module, &distance)) {
-            places.list[places.count++] = (struct place){module->begin, module->end, distance};
+        if (spw_cli_libraries_add(module, &distance)) {
+            ranges.list[ranges.count++] = (struct range){module->begin, module->end, distance};
         }
     }
 }
 
-/* To where this process has the code of a return address; 0: nowhere. */
+/* The address in this process of a return address of the other one; 0: unknown. */
 static uint64_t move(uint64_t address, void *context)
 {
-    for (size_t i = places.count; i-- > 0;) {
-        const struct place *place = &places.list[i];
+    for (size_t i = ranges.count; i-- > 0;) {
+        const struct range *range = &ranges.list[i];
 
-        if (address - 1 >= place->begin && address - 1 < place->end) {
-            return address + place->distance;
+        if (address - 1 >= range->begin && address - 1 < range->end) {
+            return address + range->distance;
         }
     }
     return 0;
 }
 
-/* ---- the share ---- */
+/* ---- the shared memory ---- */
 
-/* Reads `bytes` of the file to the place that they have in a share; see offsetof. */
+/* Reads `bytes` at `offset` of the file to the same offset of the copy. */
 static bool read_part(int fd, struct spw_callsite_shm *share, size_t offset, size_t bytes)
 {
     return spw_fd_read_at(fd, (char *)share + offset, bytes, (off_t)offset);
 }
 
-/* Reads the head of a share. The counts are read first: what they count is there by then, and the
- * rest of the head belongs to them or is newer. */
+/* Reads the header. The counts are read first: the process writes the items before it counts them,
+ * so everything that is read later is complete. */
 static bool read_head(int fd, struct spw_callsite_shm *share)
 {
     uint32_t count, modules;
@@ -77,7 +77,7 @@ static bool read_head(int fd, struct spw_callsite_shm *share)
     return true;
 }
 
-/* The end of the last site that is counted, or more. */
+/* An upper bound of the end of the last counted site, in bytes. */
 static size_t sites_end(const struct spw_callsite_shm *share, uint32_t count)
 {
     const size_t largest = sizeof(struct spw_callsite) + SPW_CALLSITE_NATIVE * sizeof(uint64_t) +
@@ -87,7 +87,7 @@ static size_t sites_end(const struct spw_callsite_shm *share, uint32_t count)
     return end < sizeof(share->sites) ? end : sizeof(share->sites);
 }
 
-/* Reads what is used of a share; the rest stays zero. */
+/* Reads the used parts; the rest stays zero. */
 static bool read_share(int fd, struct spw_callsite_shm *share)
 {
     uint32_t numbers;
@@ -132,7 +132,7 @@ struct spw_callsite_shm *spw_cli_call_sites_read(int fd)
         return NULL;
     }
     (void)dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL); /* makes C++ names readable */
-    place_all(share);
+    add_libraries(share);
     if (!spw_callsite_adopt(share, move, NULL)) {
         spw_cli_call_sites_close(share);
         return NULL;

@@ -1,13 +1,13 @@
-/* The call sites of another process, living or dead, as if they were this one's: from its shared
- * memory, and the files of its libraries. One thread, one at a time. */
+/* The call sites of another process, running or ended, from its shared memory and the files of its
+ * libraries. One thread, one process at a time. */
 #pragma once
 
 #include "callsite/shm.h"
 
-/* Reads the file of a process's sites (callsite/shm.h), as it is at this moment, into a copy. From
- * then on what src/callsite tells of sites is that process's, with its charges in the result. NULL
- * when it is no such file. The descriptor stays the caller's. */
+/* Copies the call sites of a process from its file (callsite/shm.h). Until they are closed, the
+ * functions of src/callsite describe the sites of that process; the result holds its charges. NULL
+ * when the file is not valid. The caller keeps the descriptor. */
 struct spw_callsite_shm *spw_cli_call_sites_read(int fd);
 
-/* Takes NULL. The sites are nobody's then. */
+/* Frees the copy; takes NULL. */
 void spw_cli_call_sites_close(struct spw_callsite_shm *share);

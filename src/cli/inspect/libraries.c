@@ -11,14 +11,14 @@
 
 enum { SEGMENTS = 64, PAGE = 4096 };
 
-/* Above all addresses in files, so that the two can be told apart, and of no use in this process:
- * reading them is spw_safe_read's alone. */
+/* Larger than any address inside a file, so that the two differ, and never mapped in this process:
+ * only spw_safe_read reads from there. */
 static const uintptr_t first_address = UINT64_C(1) << 46;
 static const uintptr_t most_bytes = UINT64_C(1) << 36;
 
 struct library {
-    struct spw_module there; /* in the process */
-    struct spw_module here;
+    struct spw_module there; /* with its addresses in the other process */
+    struct spw_module here;  /* with its addresses in this one */
 };
 
 static struct {
@@ -67,7 +67,8 @@ static bool is_inside(const ElfW(Phdr) * segment)
            segment->p_filesz <= current.bytes - segment->p_offset;
 }
 
-/* Tells if the file is the one that the process has loaded, as far as that can be known. */
+/* True when the file has the build id of the library that the process has loaded, or when that has
+ * none. */
 static bool is_same(const struct spw_module *module)
 {
     char notes[4096];
@@ -102,7 +103,7 @@ static bool read_segments(void)
                           (off_t)head.e_phoff);
 }
 
-/* Makes a library's file the current one. False when there is nothing to read in it. */
+/* Opens a library's file as the current one. False when it cannot be used. */
 static bool use(const struct library *library)
 {
     if (current.library == library) {
@@ -132,8 +133,7 @@ static const struct library *library_of(uintptr_t address)
     return NULL;
 }
 
-/* Reads as if the segment were mapped: up to the end of its last page, where the file may go on
- * or end. */
+/* Reads as from a mapped segment: up to the end of its last page, with zeros behind its content. */
 static bool read_segment(const ElfW(Phdr) * segment, uint64_t at, char *to, size_t bytes)
 {
     uint64_t end = segment->p_filesz + (-(segment->p_vaddr + segment->p_filesz) & (PAGE - 1));
@@ -169,7 +169,7 @@ static bool read_library(uintptr_t address, void *ret_bytes, size_t bytes)
     return false;
 }
 
-/* ---- places ---- */
+/* ---- addresses in this process ---- */
 
 static bool is_placed(const struct spw_module *module, uintptr_t *ret_distance)
 {
@@ -187,7 +187,7 @@ static bool is_placed(const struct spw_module *module, uintptr_t *ret_distance)
     return false;
 }
 
-bool spw_cli_library_place(const struct spw_module *module, uintptr_t *ret_distance)
+bool spw_cli_libraries_add(const struct spw_module *module, uintptr_t *ret_distance)
 {
     uintptr_t begin = module->begin & ~(uintptr_t)(PAGE - 1);
     struct library *library = &placed.list[placed.count];

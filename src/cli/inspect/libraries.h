@@ -1,8 +1,8 @@
-/* The files of the libraries of another process, read as if they were loaded in this one. One
- * thread.
+/* The files of another process's libraries, made readable as if they were loaded in this process.
+ * One thread.
  *
- * Nothing is mapped, and nothing is taken from a file without a check against its size: the other
- * process chooses paths and contents, and may change the files at any time. */
+ * The other process chooses the paths and contents and may change them at any time, so files are
+ * not mapped, and every offset is checked against the size of the file. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,8 +10,8 @@
 
 #include "callsite/modules.h"
 
-/* Gives a library of another process a place in this one's list of modules (callsite/modules.h), at
- * addresses that nothing else has. *ret_distance leads from its addresses in the process to those.
- * A library that was placed before keeps its place. From then on spw_safe_read reads from the files
- * of libraries. False when the description makes no sense, or too many were placed. */
-bool spw_cli_library_place(const struct spw_module *module, uintptr_t *ret_distance);
+/* Adds a library of another process to this process's list of modules (callsite/modules.h), at
+ * unused addresses. *ret_distance is their difference to the library's addresses in that process. A
+ * library that was added before keeps its addresses. spw_safe_read then reads those addresses from
+ * the files. False when the description is invalid, or the list is full. */
+bool spw_cli_libraries_add(const struct spw_module *module, uintptr_t *ret_distance);

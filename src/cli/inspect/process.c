@@ -15,8 +15,8 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Memory without a launcher: open descriptors of the process lead there. The last one counts: those
- * before it are of a parent, whose descriptors a child keeps. */
+/* Finds shared memory of a process that was not started by this command: a descriptor of a memfd.
+ * The last one counts, because a child inherits those of its parent. */
 static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PROCESS_PATH])
 {
     char folder[64], link[SPW_CLI_PROCESS_PATH], target[256];
@@ -43,8 +43,8 @@ static bool find_descriptor(int pid, const char *name, char ret_path[SPW_CLI_PRO
     return found;
 }
 
-/* Whether a file that is mapped is the process's statistics in the launcher's folder: its folder
- * is called spillway-XXXXXX, and the file by the pid, or by the pid and a number. */
+/* True when a mapped file is the process's statistics in a run directory: PID or PID.NUMBER, in a
+ * directory called spillway-XXXXXX. */
 static bool is_statistics(const char *path, int pid)
 {
     const char *name = strrchr(path, '/');
@@ -56,8 +56,9 @@ static bool is_statistics(const char *path, int pid)
     return *end == '\0' || (*end == '.' && strspn(end + 1, "0123456789") == strlen(end + 1));
 }
 
-/* The process may see other files than we do: then they are found below its root. */
-static void reach(int pid, const char *path, char ret_path[SPW_CLI_PROCESS_PATH])
+/* Writes the path by which this process can open the file: a process in a container has another
+ * root. */
+static void add_root(int pid, const char *path, char ret_path[SPW_CLI_PROCESS_PATH])
 {
     snprintf(ret_path, SPW_CLI_PROCESS_PATH, "%s", path);
     if (access(path, R_OK) != 0) {
@@ -81,7 +82,7 @@ static enum spw_cli_found find_mapping(int pid, char ret_path[SPW_CLI_PROCESS_PA
 
         line[strcspn(line, "\n")] = '\0';
         if (path != NULL && is_statistics(path, pid)) {
-            reach(pid, path, ret_path);
+            add_root(pid, path, ret_path);
             result = SPW_CLI_FOUND;
         }
     }
@@ -107,9 +108,9 @@ enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_
     return result;
 }
 
-/* ---- whose it is ---- */
+/* ---- ownership ---- */
 
-/* Reads a line of /proc/PID/status, without its name. */
+/* Reads the value of a line of /proc/PID/status. */
 static bool read_status(int pid, const char *name, char *ret_line, size_t capacity)
 {
     char path[64];
@@ -142,7 +143,7 @@ int spw_cli_process_own_pid(int pid)
     return last != NULL ? (int)strtol(last, NULL, 10) : pid;
 }
 
-/* One of the process's users: real, effective, saved, and that of files. */
+/* True when `user` is the real, effective, saved or file system user of the process. */
 static bool is_user(int pid, uid_t user)
 {
     char line[256];
@@ -179,7 +180,7 @@ int spw_cli_process_open(int pid, const char *path)
     return -1;
 }
 
-/* ---- processes below another ---- */
+/* ---- descendants ---- */
 
 static int parent_of(int pid)
 {
@@ -193,7 +194,7 @@ static int parent_of(int pid)
     if (stat == NULL) {
         return 0;
     }
-    /* The name of the program, in parentheses, may hold anything. */
+    /* The program's name, in parentheses, may contain any character. */
     if (fgets(text, sizeof(text), stat) != NULL && (end = strrchr(text, ')')) != NULL) {
         (void)sscanf(end + 1, " %*c %d", &parent);
     }
@@ -201,7 +202,7 @@ static int parent_of(int pid)
     return parent;
 }
 
-static bool is_below(int pid, int ancestor)
+static bool is_descendant(int pid, int ancestor)
 {
     enum { DEEPEST = 64 };
 
@@ -214,7 +215,7 @@ static bool is_below(int pid, int ancestor)
     return false;
 }
 
-void spw_cli_process_below(int pid, char *ret_pids, size_t capacity)
+void spw_cli_process_descendants(int pid, char *ret_pids, size_t capacity)
 {
     char stats[SPW_CLI_PROCESS_PATH], sites[SPW_CLI_PROCESS_PATH];
     DIR *processes = opendir("/proc");
@@ -225,7 +226,7 @@ void spw_cli_process_below(int pid, char *ret_pids, size_t capacity)
     while (processes != NULL && (entry = readdir(processes)) != NULL && used < capacity) {
         int other = (int)strtol(entry->d_name, NULL, 10);
 
-        if (other > 0 && is_below(other, pid) &&
+        if (other > 0 && is_descendant(other, pid) &&
             spw_cli_process_find(other, stats, sites) == SPW_CLI_FOUND) {
             int length =
                 snprintf(ret_pids + used, capacity - used, "%s%d", used > 0 ? ", " : "", other);

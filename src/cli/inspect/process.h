@@ -1,4 +1,5 @@
-/* Finds the shared memory of a running process under spillway, by its pid. One thread. */
+/* Finds the statistics and call sites that a running process under spillway keeps in shared memory.
+ * One thread. */
 #pragma once
 
 #include <limits.h>
@@ -10,23 +11,23 @@ enum { SPW_CLI_PROCESS_PATH = PATH_MAX + 64 };
 enum spw_cli_found {
     SPW_CLI_FOUND,
     SPW_CLI_FOUND_NO_PROCESS, /* no such process */
-    SPW_CLI_FOUND_DENIED,     /* the system does not let us look */
-    SPW_CLI_FOUND_NOTHING,    /* it has no such memory: no spillway, or CUDA is not in use yet */
+    SPW_CLI_FOUND_DENIED,     /* this user may not read it */
+    SPW_CLI_FOUND_NOTHING,    /* it does not run under spillway, or does not use CUDA yet */
 };
 
-/* Paths by which its statistics (spw_stats_open) and its call sites (spw_cli_call_sites_read) can
- * be opened; that of the sites is "" when there are none to be found that way, and what the
- * statistics say counts then. */
+/* Finds the files of a process: its statistics (spw_stats_read) and its call sites
+ * (spw_cli_call_sites_read). *ret_sites is "" when the process keeps no call sites, or when only
+ * its statistics name their path. */
 enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
                                         char ret_sites[SPW_CLI_PROCESS_PATH]);
 
-/* Opens such a path for reading. -1 with errno set: EPERM when the file belongs neither to the
- * process's user nor to root, so that it is another's. */
+/* Opens such a path for reading; the caller closes the descriptor. Returns -1 with errno set: EPERM
+ * when the file belongs neither to the process's user nor to root. */
 int spw_cli_process_open(int pid, const char *path);
 
-/* The number that the process has for itself: another one in a container. 0: it is gone. */
+/* The pid by which the process knows itself, which differs inside a container; 0: it has ended. */
 int spw_cli_process_own_pid(int pid);
 
-/* Writes the pids of processes below `pid` that have such memory, separated by commas; "" when
- * there is none. */
-void spw_cli_process_below(int pid, char *ret_pids, size_t capacity);
+/* Writes the pids of descendants of `pid` that run under spillway, separated by commas; "" when
+ * there are none. */
+void spw_cli_process_descendants(int pid, char *ret_pids, size_t capacity);

@@ -15,7 +15,7 @@
 
 enum { PART_MOST = 1 << 30 };
 
-/* The symbols of a library's file, a copy; `symbols` is NULL when there are none. */
+/* A copy of a library's symbol table; `symbols` is NULL when there is none. */
 struct spw_cli_symbols_file {
     char *path;
     int fd; /* while it is read */
@@ -26,10 +26,10 @@ struct spw_cli_symbols_file {
     size_t text_bytes;
 };
 
-/* ---- reading a file; nothing in it is trusted ---- */
+/* ---- the file, whose content is not trusted ---- */
 
-/* Reads a part of the file into new memory; NULL when the file does not have it. A copy, for the
- * file may become shorter meanwhile. */
+/* Reads a part of the file into new memory; NULL when the file is too short. A mapping would fault
+ * if the file became shorter. */
 static void *part(const struct spw_cli_symbols_file *file, uint64_t offset, uint64_t bytes)
 {
     void *copy;

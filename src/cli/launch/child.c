@@ -9,14 +9,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-enum { PASSED_ON = sizeof(passed_on) / sizeof(*passed_on) };
+enum { FORWARDED = sizeof(forwarded) / sizeof(*forwarded) };
 
-static volatile sig_atomic_t child; /* 0 before it runs and after it was waited for */
+static volatile sig_atomic_t child; /* 0: it does not run */
 
-/* What comes from the terminal has reached the child as well, as long as it is in our group. */
-static void pass_on(int number, siginfo_t *info, void *context)
+/* Signals from the terminal reach the whole process group, so the child already got them. */
+static void forward(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
     bool from_kernel = info->si_code > 0;
@@ -27,16 +27,16 @@ static void pass_on(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* A signal that was ignored when we came (nohup) stays ignored, here and in the child. */
+/* A signal that is already ignored (nohup) stays ignored, here and in the child. */
 static void catch_signals(void)
 {
-    for (int i = 0; i < PASSED_ON; i++) {
+    for (int i = 0; i < FORWARDED; i++) {
         struct sigaction action = {.sa_flags = SA_SIGINFO};
         struct sigaction present;
 
-        action.sa_sigaction = pass_on;
-        if (sigaction(passed_on[i], NULL, &present) == 0 && present.sa_handler != SIG_IGN) {
-            sigaction(passed_on[i], &action, NULL);
+        action.sa_sigaction = forward;
+        if (sigaction(forwarded[i], NULL, &present) == 0 && present.sa_handler != SIG_IGN) {
+            sigaction(forwarded[i], &action, NULL);
         }
     }
 }
@@ -46,19 +46,19 @@ static void block_signals(sigset_t *ret_previous)
     sigset_t set;
 
     sigemptyset(&set);
-    for (int i = 0; i < PASSED_ON; i++) {
-        sigaddset(&set, passed_on[i]);
+    for (int i = 0; i < FORWARDED; i++) {
+        sigaddset(&set, forwarded[i]);
     }
     sigprocmask(SIG_BLOCK, &set, ret_previous);
 }
 
-/* Never returns; tells the parent through `report` when there is no program to execute. */
-static void execute(char **command, int report, const sigset_t *signals)
+/* In the child; never returns. Writes errno to `report` when the program cannot be executed. */
+static void execute(char **arguments, int report, const sigset_t *signals)
 {
     int error;
 
     sigprocmask(SIG_SETMASK, signals, NULL);
-    execvp(command[0], command);
+    execvp(arguments[0], arguments);
     error = errno;
     (void)!write(report, &error, sizeof(error));
     _exit(SPW_CLI_EXIT_NOT_FOUND);
@@ -75,22 +75,22 @@ static int wait_for(pid_t pid)
     return WIFSIGNALED(status) ? SPW_CLI_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* A script whose interpreter is missing is there, but execvp says it is not. */
-static int explain(const char *subcommand, const char *program, int error)
+/* execvp reports ENOENT too when a script exists but its interpreter does not. */
+static int explain(const char *command, const char *program, int error)
 {
     bool has_path = strchr(program, '/') != NULL;
 
     if (error == ENOENT && !(has_path && access(program, F_OK) == 0)) {
-        spw_cli_complain(subcommand, "%s: %s", program,
+        spw_cli_complain(command, "%s: %s", program,
                          has_path ? "no such file" : "command not found");
         return SPW_CLI_EXIT_NOT_FOUND;
     }
-    spw_cli_complain(subcommand, "%s: cannot be started: %s", program,
+    spw_cli_complain(command, "%s: cannot be started: %s", program,
                      error == ENOENT ? "its interpreter is missing" : strerror(error));
     return SPW_CLI_EXIT_CANNOT_START;
 }
 
-int spw_cli_launch(const char *subcommand, char **command, bool *ret_started)
+int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
 {
     sigset_t signals;
     ssize_t length;
@@ -104,17 +104,17 @@ int spw_cli_launch(const char *subcommand, char **command, bool *ret_started)
         *ret_started = false;
     }
     if (pipe2(report, O_CLOEXEC) != 0) {
-        spw_cli_complain(subcommand, "cannot make a pipe: %s", strerror(errno));
+        spw_cli_complain(command, "cannot make a pipe: %s", strerror(errno));
         return SPW_CLI_EXIT_CANNOT_START;
     }
     block_signals(&signals);
     pid = fork();
     if (pid == 0) {
-        execute(command, report[1], &signals);
+        execute(arguments, report[1], &signals);
     }
     close(report[1]);
     if (pid < 0) {
-        spw_cli_complain(subcommand, "cannot start a process: %s", strerror(errno));
+        spw_cli_complain(command, "cannot start a process: %s", strerror(errno));
         close(report[0]);
         return SPW_CLI_EXIT_CANNOT_START;
     }
@@ -130,5 +130,5 @@ int spw_cli_launch(const char *subcommand, char **command, bool *ret_started)
     if (ret_started != NULL) {
         *ret_started = started;
     }
-    return started ? code : explain(subcommand, command[0], error);
+    return started ? code : explain(command, arguments[0], error);
 }

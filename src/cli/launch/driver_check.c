@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Writes why the driver does not work; nothing when it does. */
+/* Writes the reason when the driver does not work, else nothing. */
 static void try_driver(FILE *report)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -39,7 +39,7 @@ static void run_child(int report)
 {
     FILE *stream = fdopen(report, "w");
 
-    setenv("SPILLWAY", "off", 1); /* in case this command runs under spillway itself */
+    setenv("SPILLWAY", "off", 1); /* this command may run under spillway itself */
     if (stream != NULL) {
         try_driver(stream);
         fflush(stream);

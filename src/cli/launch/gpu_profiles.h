@@ -1,4 +1,4 @@
-/* The GPUs that can be simulated, from the simulated driver's own list. Constant; no locking. */
+/* The GPUs that can be simulated, from the simulated driver's list. Constant; no locking. */
 #pragma once
 
 #include <stddef.h>
@@ -9,8 +9,8 @@ struct spw_cli_gpu_profile {
     uint64_t memory_bytes;
 };
 
-/* The one of that id, or NULL. */
+/* The profile with that id, or NULL. */
 const struct spw_cli_gpu_profile *spw_cli_gpu_profile_find(const char *id);
 
-/* Writes what is wrong with an id that is none: which there are, and the nearest. */
+/* Writes a complaint about an unknown id, with all ids and the nearest. */
 void spw_cli_gpu_profile_complain(const char *id, char *complaint, size_t capacity);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Relative to the command's folder: the build folder or a bundle, then an installation. */
+/* Relative to the command's folder: a build folder or a bundle, then an installation. */
 static const char *const folders[] = {".", "../lib", "../lib/spillway", "../" SPW_LIBDIR,
                                       "../" SPW_LIBDIR "/spillway"};
 
@@ -23,7 +23,7 @@ bool spw_cli_installation_self(char ret_path[PATH_MAX])
     return true;
 }
 
-/* The folder is resolved, the file is not: it may be a link whose neighbours count. */
+/* Resolves links in the folder, not in the file: the files beside a link are used too. */
 static bool join(const char *base, const char *folder, const char *name, char ret_path[PATH_MAX])
 {
     char relative[2 * PATH_MAX];
@@ -35,13 +35,13 @@ static bool join(const char *base, const char *folder, const char *name, char re
            access(ret_path, R_OK) == 0;
 }
 
-bool spw_cli_installation_find(const char *subcommand, const char *name, char ret_path[PATH_MAX])
+bool spw_cli_installation_find(const char *command, const char *name, char ret_path[PATH_MAX])
 {
     char self[PATH_MAX];
     const char *folder;
 
     if (!spw_cli_installation_self(self)) {
-        spw_cli_complain(subcommand, "cannot find its own folder: /proc is not there");
+        spw_cli_complain(command, "cannot find its own folder: /proc is not mounted");
         return false;
     }
     folder = dirname(self);
@@ -51,15 +51,15 @@ bool spw_cli_installation_find(const char *subcommand, const char *name, char re
         }
         if (strpbrk(ret_path, ": ") != NULL) {
             spw_cli_complain(
-                subcommand,
-                "%s: the path holds a space or a colon, which LD_PRELOAD cannot carry; "
+                command,
+                "%s: the path contains a space or a colon, which LD_PRELOAD does not allow; "
                 "move spillway to another folder",
                 ret_path);
             return false;
         }
         return true;
     }
-    spw_cli_complain(subcommand, "%s is missing: it was looked for in %s and in ../lib beside it",
-                     name, folder);
+    spw_cli_complain(command, "%s is missing (searched in %s and in ../lib beside it)", name,
+                     folder);
     return false;
 }

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const struct spw_json linked = {.parse = cJSON_ParseWithLengthOpts, .destroy = cJSON_Delete};
+static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
+                                            .destroy = cJSON_Delete};
 
-/* The command's own folder, as the shipped policies are found from it; NULL when it is not known.
- */
+/* The command's folder, from which installed policies are found; NULL when it is not known. */
 static const char *own_folder(char buffer[PATH_MAX])
 {
     return spw_cli_installation_self(buffer) ? dirname(buffer) : NULL;
@@ -30,10 +30,10 @@ static struct spw_policy *load(const char *name, struct spw_policy_complaints *r
 {
     char buffer[PATH_MAX];
 
-    return spw_policy_load(spw_cli_policy_path(name, buffer), &linked, ret_complaints);
+    return spw_policy_load(spw_cli_policy_path(name, buffer), &linked_json, ret_complaints);
 }
 
-/* Without the end of the line. */
+/* Prints one error, without the newline. */
 static void print_complaint(const char *name, const struct spw_policy_complaint *complaint)
 {
     char self[PATH_MAX], buffer[SPW_POLICY_FILE_NAME];
@@ -55,34 +55,33 @@ struct spw_policy *spw_cli_policy_open(const char *name)
         fputc('\n', stderr);
     }
     if (policy == NULL && complaints.count == 0) {
-        fprintf(stderr, "%s:1:1: no memory to read the file\n", name);
+        fprintf(stderr, "%s:1:1: out of memory\n", name);
     }
     spw_policy_complaints_fini(&complaints);
     return policy;
 }
 
-/* One line for the first of the complaints, or, where the file must be good, all of them. */
-static void report_bad(const char *subcommand, const char *name, bool strict,
+/* Prints the first error, or in strict mode all of them. */
+static void report_bad(const char *command, const char *name, bool strict,
                        const struct spw_policy_complaints *complaints)
 {
     for (size_t i = 0; i < complaints->count && (i == 0 || strict); i++) {
-        fprintf(stderr, "spillway: %s: ", subcommand);
+        fprintf(stderr, "spillway: %s: ", command);
         print_complaint(name, &complaints->items[i]);
         fputs(strict ? "\n" : "; ", stderr);
     }
     if (complaints->count == 0) {
-        fprintf(stderr, "spillway: %s: %s:1:1: no memory to read the file%s", subcommand, name,
+        fprintf(stderr, "spillway: %s: %s:1:1: out of memory%s", command, name,
                 strict ? "\n" : "; ");
     }
     if (strict) {
-        spw_cli_complain(subcommand, "policy %s cannot be used, and SPILLWAY_POLICY_STRICT is on",
-                         name);
+        spw_cli_complain(command, "policy %s is not valid, and SPILLWAY_POLICY_STRICT is on", name);
     } else {
-        fprintf(stderr, "the default policy is used (spillway policy check %s says all)\n", name);
+        fprintf(stderr, "the default policy is used (see spillway policy check %s)\n", name);
     }
 }
 
-bool spw_cli_policy_prepare(const char *subcommand)
+bool spw_cli_policy_prepare(const char *command)
 {
     const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
     bool strict = spw_option_get(SPW_OPT_SPILLWAY_POLICY_STRICT, NULL, 0).on;
@@ -98,8 +97,8 @@ bool spw_cli_policy_prepare(const char *subcommand)
     policy = load(name, &complaints);
     start = policy != NULL || !strict;
     if (policy == NULL) {
-        report_bad(subcommand, name, strict, &complaints);
-        /* The program need not repeat it. */
+        report_bad(command, name, strict, &complaints);
+        /* Otherwise the program would report it again. */
         unsetenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name);
     } else {
         if (realpath(spw_cli_policy_path(name, buffer), path) != NULL) {

@@ -1,5 +1,5 @@
-/* Policy files as the command meets them: by path, or by the name of one that ships with spillway;
- * complaints as lines on stderr. */
+/* Policy files, by path or by the name of one that is installed with spillway. Errors are lines on
+ * stderr. One thread. */
 #pragma once
 
 #include <limits.h>
@@ -7,15 +7,15 @@
 
 #include "policy/policy.h"
 
-/* The path of the policy that `name` means: the shipped one of that name, else the name itself. */
+/* The path of a policy: the installed one of that name, else the name itself. */
 const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX]);
 
-/* Loads the policy that `name` means. NULL, with every complaint on stderr as
- * "NAME:LINE:COLUMN: what, expected", when it cannot be used. */
+/* Loads a policy; the caller destroys it. NULL when it is not valid, with every error on stderr as
+ * "NAME:LINE:COLUMN: ERROR, EXPECTED". */
 struct spw_policy *spw_cli_policy_open(const char *name);
 
-/* What `run` and `sim` do with SPILLWAY_POLICY before they start a program: checks the file, says
- * in one line what is wrong with it, and makes its path
- * absolute for the program; a bad one is taken away from it. False when the program must not be
- * started, because SPILLWAY_POLICY_STRICT is on and the file is bad. */
-bool spw_cli_policy_prepare(const char *subcommand);
+/* Checks the file in SPILLWAY_POLICY before `run` or `sim` starts a program, and makes its path
+ * absolute. An invalid file is reported in one line and the variable removed, so that the program
+ * runs with the default policy; with SPILLWAY_POLICY_STRICT the result is false: do not start it.
+ */
+bool spw_cli_policy_prepare(const char *command);

@@ -36,7 +36,7 @@ static void append(FILE *list, const char *path)
     fprintf(list, "%s%s", ftell(list) > 0 ? ":" : "", path);
 }
 
-/* Appends the entries of the present list that `wanted` says, but none of `paths`. */
+/* Appends the sanitizers of the present list, or the other libraries, but none of `paths`. */
 static void append_present(FILE *list, const char *present, bool sanitizers,
                            const char *const *paths, size_t count)
 {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char run_folder[PATH_MAX]; /* "" when there is none */
+static char run_folder[PATH_MAX]; /* "": there is none */
 
 static bool make_folder(const char *parent)
 {
@@ -28,7 +28,7 @@ static bool make_folder(const char *parent)
     return true;
 }
 
-bool spw_cli_run_directory_create(const char *subcommand)
+bool spw_cli_run_directory_create(const char *command)
 {
     const char *temporary = getenv("TMPDIR");
 
@@ -39,14 +39,14 @@ bool spw_cli_run_directory_create(const char *subcommand)
     }
     unsetenv("SPILLWAY_RUN_DIR");
     spw_cli_complain(
-        subcommand,
-        "no folder can be made in /dev/shm or %s (%s): statistics of a program that is "
+        command,
+        "cannot create a folder in /dev/shm or %s (%s): statistics of a program that is "
         "killed will be lost",
         temporary, strerror(errno));
     return false;
 }
 
-/* A zombie is dead; a process that began at another moment has only inherited the number. */
+/* False for a zombie, and for another process that got the same pid later. */
 static bool is_running(const struct spw_stats *stats)
 {
     uint64_t start;
@@ -59,7 +59,7 @@ static bool is_running(const struct spw_stats *stats)
            (state != 'Z' && state != 'X' && start == stats->start);
 }
 
-/* The sites of the process whose statistics are written. */
+/* The call sites of the process whose statistics are being written. */
 static struct spw_callsite_shm *sites;
 
 static void report_sites(struct spw_writer *writer)
@@ -67,7 +67,7 @@ static void report_sites(struct spw_writer *writer)
     spw_callsite_report(writer, sites->charges, (int)sites->devices);
 }
 
-/* Its sites are in the file too, as if it had written it itself. */
+/* Writes the statistics of one process, with its call sites. */
 static void finish(struct spw_stats *stats)
 {
     bool unwritten = atomic_load(&stats->state) == SPW_STATS_RUNNING && stats->path[0] != '\0';

@@ -19,11 +19,11 @@
 static const uint64_t plenty_bytes = UINT64_C(1) << 40;
 static const uint64_t granule_bytes = UINT64_C(2) << 20;
 
-/* The search ends when the smallest device is known to one part in so many, or after so many runs.
- */
+/* The search ends when the smallest size is known to one part in PRECISION, or after MOST_TRIES
+ * runs. */
 enum { PRECISION = 50, MOST_TRIES = 6 };
 
-/* Variables that the runs differ in; given back in the end. */
+/* Variables that differ between the runs. */
 static const char *const variables[] = {
     "LD_PRELOAD",     "LD_LIBRARY_PATH", "SPILLWAY_SIM_MEMORY",
     "SPILLWAY_LIMIT", "SPILLWAY_STATS",  "SPILLWAY_SPILL",
@@ -32,24 +32,24 @@ static const char *const variables[] = {
 enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
 
 struct comparison {
-    const char *subcommand;
-    char **command;
+    const char *command;
+    char **arguments;
     spw_cli_compare_prepare *prepare;
-    char *values[VARIABLES]; /* as the user set them; NULL: not */
-    bool interrupted;        /* a run was ended by the user: no more follow */
+    char *values[VARIABLES]; /* as the user set them; NULL: not set */
+    bool interrupted;        /* the user ended a run: start no more */
 };
 
-/* One way to run the command, and what came of it. */
+/* One way to run the command, and its results. */
 struct side {
     const char *label;
     bool with_pool;
-    int code; /* of the run on the devices asked for */
+    int code; /* of the run with the requested devices */
     bool started;
-    bool known; /* a run succeeded: the peaks below are its */
+    bool known; /* a run succeeded, and the peaks are known */
     uint64_t live_peak_bytes;
     uint64_t used_peak_bytes;
-    uint64_t enough_bytes;    /* the smallest device that did; 0: none */
-    uint64_t too_small_bytes; /* the largest that did not; 0: none */
+    uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
+    uint64_t too_small_bytes; /* the largest size that did not; 0: none */
     unsigned tries;
 };
 
@@ -66,8 +66,8 @@ static void restore_variables(const struct comparison *comparison)
     }
 }
 
-/* On devices of that size, and nothing else that limits it or that a run leaves behind; without the
- * host, or hardly any device would be too small. */
+/* Sets the devices' memory, without other limits, statistics or spilling: with spilling, hardly any
+ * device would be too small. */
 static void set_memory(uint64_t bytes)
 {
     char text[32];
@@ -79,8 +79,8 @@ static void set_memory(uint64_t bytes)
     setenv("SPILLWAY_SPILL", "off", 1);
 }
 
-/* Puts /dev/null in the place of the standard streams, and the streams back. */
-static void silence(int saved[3])
+/* Redirects the standard streams to /dev/null; restore_output undoes it. */
+static void silence_output(int saved[3])
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -93,7 +93,7 @@ static void silence(int saved[3])
     close(null);
 }
 
-static void speak(const int saved[3])
+static void restore_output(const int saved[3])
 {
     for (int i = 0; i < 3; i++) {
         if (saved[i] >= 0) {
@@ -109,46 +109,46 @@ static bool is_interrupt(int code)
            code == SPW_CLI_EXIT_SIGNAL + SIGHUP || code == SPW_CLI_EXIT_SIGNAL + SIGQUIT;
 }
 
-/* Runs the command; `bytes` 0: on the devices asked for. The caller frees *ret_fit. False when it
- * could not be started. */
+/* Runs the command on devices of `bytes`, or of the requested size when that is 0. False when it
+ * could not be started. The caller frees *ret_result in either case. */
 static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, bool silent,
-                struct spw_cli_sim_result *ret_fit, int *ret_code)
+                struct spw_cli_sim_result *ret_result, int *ret_code)
 {
     bool started = false;
     int saved[3];
 
-    *ret_fit = (struct spw_cli_sim_result){0};
+    *ret_result = (struct spw_cli_sim_result){0};
     *ret_code = SPW_CLI_EXIT_CANNOT_START;
     restore_variables(comparison);
     if (bytes > 0) {
         set_memory(bytes);
     }
-    if (!comparison->prepare(comparison->subcommand, with_pool) ||
-        !spw_cli_run_directory_create(comparison->subcommand)) {
+    if (!comparison->prepare(comparison->command, with_pool) ||
+        !spw_cli_run_directory_create(comparison->command)) {
         return false;
     }
     if (silent) {
-        silence(saved);
+        silence_output(saved);
     }
-    *ret_code = spw_cli_launch(comparison->subcommand, comparison->command, &started);
+    *ret_code = spw_cli_launch(comparison->command, comparison->arguments, &started);
     comparison->interrupted |= is_interrupt(*ret_code);
     spw_cli_run_directory_finish();
     if (silent) {
-        speak(saved);
+        restore_output(saved);
     }
-    spw_cli_sim_result_read(ret_fit);
+    spw_cli_sim_result_read(ret_result);
     spw_cli_run_directory_remove();
     return started;
 }
 
 /* ---- the runs that are shown ---- */
 
-static void learn(struct side *side, const struct spw_cli_sim_result *fit)
+static void learn(struct side *side, const struct spw_cli_sim_result *result)
 {
     side->known = true;
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &fit->processes[i].devices[k];
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
 
             if (device->live_peak_bytes > side->live_peak_bytes) {
                 side->live_peak_bytes = device->live_peak_bytes;
@@ -163,52 +163,52 @@ static void learn(struct side *side, const struct spw_cli_sim_result *fit)
     }
 }
 
-/* The largest device that did not do. */
-static void learn_failure(struct side *side, const struct spw_cli_sim_result *fit)
+/* Notes the size of the device that was too small. */
+static void learn_failure(struct side *side, const struct spw_cli_sim_result *result)
 {
     const struct spw_cli_sim_process *process;
     int ordinal;
 
-    if (spw_cli_sim_result_failure(fit, &process, &ordinal) != NULL) {
+    if (spw_cli_sim_result_failure(result, &process, &ordinal) != NULL) {
         side->too_small_bytes = process->devices[ordinal].total_bytes;
     }
 }
 
 static void show(struct comparison *comparison, struct side *side)
 {
-    struct spw_cli_sim_result fit;
+    struct spw_cli_sim_result result;
     enum spw_cli_sim_outcome outcome;
     bool with_host;
     char label[64];
     int code;
 
-    side->started = run(comparison, side->with_pool, 0, false, &fit, &side->code);
+    side->started = run(comparison, side->with_pool, 0, false, &result, &side->code);
     if (!side->started) {
-        spw_cli_sim_result_fini(&fit);
+        spw_cli_sim_result_fini(&result);
         return;
     }
-    spw_cli_verdict_outcome(&fit, side->code, side->label);
-    spw_cli_verdict_shared(&fit);
-    outcome = spw_cli_sim_result_outcome(&fit, side->code);
-    /* With a part on the host, the peaks are not those of a device that has room. */
-    with_host = outcome == SPW_CLI_SIM_FITS && spw_cli_sim_result_host_peak(&fit) > 0;
+    spw_cli_verdict_outcome(&result, side->code, side->label);
+    spw_cli_verdict_shared(&result);
+    outcome = spw_cli_sim_result_outcome(&result, side->code);
+    /* With spilled memory, the peaks are not those of a device that is large enough. */
+    with_host = outcome == SPW_CLI_SIM_FITS && spw_cli_sim_result_host_peak(&result) > 0;
     if (outcome == SPW_CLI_SIM_FITS && !with_host) {
-        learn(side, &fit);
+        learn(side, &result);
     } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT) {
-        learn_failure(side, &fit);
+        learn_failure(side, &result);
     }
-    spw_cli_sim_result_fini(&fit);
+    spw_cli_sim_result_fini(&result);
     if ((outcome != SPW_CLI_SIM_DOES_NOT_FIT && !with_host) || comparison->interrupted) {
         return;
     }
-    if (run(comparison, side->with_pool, plenty_bytes, false, &fit, &code)) {
+    if (run(comparison, side->with_pool, plenty_bytes, false, &result, &code)) {
         snprintf(label, sizeof(label), "%s, with ample memory", side->label);
-        spw_cli_verdict_outcome(&fit, code, label);
-        if (spw_cli_sim_result_outcome(&fit, code) == SPW_CLI_SIM_FITS) {
-            learn(side, &fit);
+        spw_cli_verdict_outcome(&result, code, label);
+        if (spw_cli_sim_result_outcome(&result, code) == SPW_CLI_SIM_FITS) {
+            learn(side, &result);
         }
     }
-    spw_cli_sim_result_fini(&fit);
+    spw_cli_sim_result_fini(&result);
 }
 
 /* ---- the smallest device ---- */
@@ -218,18 +218,18 @@ static uint64_t round_up(uint64_t bytes)
     return (bytes + granule_bytes - 1) / granule_bytes * granule_bytes;
 }
 
-/* Tries one size. False when the run tells nothing, and there is no use in going on. */
+/* Tries one size. False when the run failed for another reason, so that the search must end. */
 static bool try_size(struct comparison *comparison, struct side *side, uint64_t bytes)
 {
     enum spw_cli_sim_outcome outcome = SPW_CLI_SIM_FAILED;
-    struct spw_cli_sim_result fit;
+    struct spw_cli_sim_result result;
     int code;
 
     side->tries++;
-    if (run(comparison, side->with_pool, bytes, true, &fit, &code)) {
-        outcome = spw_cli_sim_result_outcome(&fit, code);
+    if (run(comparison, side->with_pool, bytes, true, &result, &code)) {
+        outcome = spw_cli_sim_result_outcome(&result, code);
     }
-    spw_cli_sim_result_fini(&fit);
+    spw_cli_sim_result_fini(&result);
     if (outcome == SPW_CLI_SIM_FITS) {
         side->enough_bytes = bytes;
     } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT) {
@@ -238,8 +238,8 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
     return outcome == SPW_CLI_SIM_FITS || outcome == SPW_CLI_SIM_DOES_NOT_FIT;
 }
 
-/* Between what the program holds, below which nothing can do, and what it took when it had enough,
- * which is tried first: a program that had less may take less, for caches shrink. */
+/* Searches between the live memory, the lower bound, and the memory used when there was enough. The
+ * latter is tried first: a program with less memory may use less, because caches shrink. */
 static void search(struct comparison *comparison, struct side *side, uint64_t least_bytes)
 {
     uint64_t low = least_bytes > granule_bytes ? round_up(least_bytes) - granule_bytes : 0;
@@ -278,7 +278,7 @@ static void say_side(const struct side *side)
             side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried");
 }
 
-/* Both searches, and what the comparison comes to. */
+/* Runs both searches and prints the results. */
 static void conclude(struct comparison *comparison, struct side *bare, struct side *pooled)
 {
     uint64_t held = pooled->known ? pooled->live_peak_bytes : 0;
@@ -314,10 +314,9 @@ static int compare(struct comparison *comparison)
     return pooled.code;
 }
 
-int spw_cli_compare(const char *subcommand, char **command, spw_cli_compare_prepare *prepare)
+int spw_cli_compare(const char *command, char **arguments, spw_cli_compare_prepare *prepare)
 {
-    struct comparison comparison = {
-        .subcommand = subcommand, .command = command, .prepare = prepare};
+    struct comparison comparison = {.command = command, .arguments = arguments, .prepare = prepare};
     int code;
 
     for (int i = 0; i < VARIABLES; i++) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* "file "a" or "b"" */
+/* Prints: file "a" or "b" */
 static void print_globs(const char *key, const struct spw_policy_globs *globs)
 {
     for (size_t i = 0; i < globs->count; i++) {
@@ -113,7 +113,7 @@ static void print_no_native(const struct spw_policy_list *list,
     }
 }
 
-/* "device is 1, not device 0"; what the site does not say satisfies nothing. */
+/* Prints "device is 1, not "; a fact that the site lacks matches no condition. */
 static void print_fact(const char *key, const char *text)
 {
     if (text != NULL) {
@@ -129,7 +129,7 @@ static const char *number(int64_t value, bool known, char text[32])
     return known ? text : NULL;
 }
 
-/* Why the condition of `row` does not hold. */
+/* Prints why the condition of `row` does not match. */
 static void print_mismatch(const struct spw_policy_row *row, const struct spw_policy_match *match,
                            const struct spw_callsite_facts *site,
                            const struct spw_request_facts *request)

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values that several keys share, as definitions of the schema. */
+/* Definitions of the schema that several keys use. */
 static const struct {
     const char *name;
     const char *schema;
 } values[] = {
     {"value-bytes", "{\"type\":\"integer\",\"minimum\":0,\"maximum\":9007199254740992}"},
-    /* As common/size.c reads them. */
+    /* the syntax of common/size.c */
     {"value-size", "{\"type\":\"string\",\"pattern\":\"^[ \\\\t]*[0-9]+([ \\\\t]*[Bb]?|"
                    "(\\\\.[0-9]+)?[ \\\\t]*[KkMmGgTt]([Ii][Bb])?)[ \\\\t]*$\"}"},
     {"value-percent", "{\"type\":\"string\",\"pattern\":\"^[ \\\\t]*[0-9]+(\\\\.[0-9]+)?[ \\\\t]*%"
@@ -175,7 +175,7 @@ static void print_required(FILE *out, enum spw_policy_object object)
     fputs("]", out);
 }
 
-/* Objects that must say something, and keys that exclude each other (policy/check.c). */
+/* Required combinations of keys, and keys that exclude each other (policy/check.c). */
 static const char *conditions(enum spw_policy_object object)
 {
     switch (object) {
@@ -223,7 +223,7 @@ static void break_line(int depth)
     printf("\n%*s", depth * INDENT, "");
 }
 
-/* JSON that has no blanks, on lines of its own. */
+/* Prints compact JSON with line breaks and indentation. */
 static void print_indented(const char *text)
 {
     bool in_string = false;

@@ -1,9 +1,8 @@
-/* The language of policy files, for machines and for people, from the table that the parser uses.
- */
+/* Reference of the policy language, from the table that the parser uses. No locking. */
 #pragma once
 
-/* Prints the JSON Schema that is policies/policy.schema.json. */
+/* Prints the JSON Schema; policies/policy.schema.json is its output. */
 void spw_cli_policy_print_schema(void);
 
-/* Prints the Markdown tables of the keys that stand in policies/README.md. */
+/* Prints Markdown tables of the keys; policies/README.md contains its output. */
 void spw_cli_policy_print_keys(void);

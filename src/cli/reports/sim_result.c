@@ -37,11 +37,11 @@ static void name_process(const struct sim_record *record, char name[SPW_CLI_SIM_
 
     memcpy(command, record->command, SIM_RECORD_COMMAND);
     bytes = bytes < SIM_RECORD_COMMAND ? bytes : SIM_RECORD_COMMAND;
-    command[bytes] = '\0'; /* the last word may have been cut */
+    command[bytes] = '\0'; /* the last argument may be cut */
     spw_stats_process_name_of(command, bytes, name, SPW_CLI_SIM_NAME);
 }
 
-/* Takes _v2, _ptsz and the like off a function's name. */
+/* Copies a function's name without _v2, _ptsz and the like. */
 static void copy_api(char *api, size_t capacity, const char *exported)
 {
     snprintf(api, capacity, "%s", exported);
@@ -59,7 +59,7 @@ static void copy_api(char *api, size_t capacity, const char *exported)
 
 /* ---- one device ---- */
 
-/* The latest refusal is kept, but one that was overcome only if there is no other. */
+/* Keeps the latest failure; one that succeeded later only if there is no other. */
 static void take_later(struct spw_cli_sim_device *device, const struct spw_cli_sim_refusal *refusal)
 {
     const struct spw_cli_sim_refusal *last = &device->last;
@@ -134,9 +134,9 @@ static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw
     take_later(device, &refusal);
 }
 
-/* What the pool was refused may follow from what the driver below it was refused just before: of a
- * chunk of the program that is all, and where enough was free in the pool, but in pieces, what the
- * device lacked for one granule more is the least that was missing. */
+/* Completes a failure of the pool with that of the driver call just before it, on the same thread.
+ * For a chunk of the program, the driver knows how much was missing. Where the pool had enough free
+ * memory, but fragmented, at least what the driver call lacked was missing. */
 static void complete_refusal(struct spw_cli_sim_device *device,
                              const struct sim_record_device *from)
 {
@@ -161,7 +161,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The pool knows what the program holds; the driver below it sees chunks only. */
+/* Adds the pool's statistics: the driver below it sees chunks only, not allocations. */
 static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
 {
     const struct spw_counters *counters = &from->counters;
@@ -205,13 +205,13 @@ static const struct sim_record *map_record(const char *path)
     return record;
 }
 
-static void add_process(struct spw_cli_sim_result *fit, const struct sim_record *record,
+static void add_process(struct spw_cli_sim_result *result, const struct sim_record *record,
                         const struct spw_stats *stats)
 {
-    struct spw_cli_sim_process *process = &fit->processes[fit->count];
+    struct spw_cli_sim_process *process = &result->processes[result->count];
 
-    if (fit->count == SPW_CLI_SIM_PROCESSES) {
-        fit->left_out++;
+    if (result->count == SPW_CLI_SIM_PROCESSES) {
+        result->left_out++;
         return;
     }
     memset(process, 0, sizeof(*process));
@@ -233,10 +233,10 @@ static void add_process(struct spw_cli_sim_result *fit, const struct sim_record 
         }
         process->used |= device->used;
     }
-    fit->count++;
+    result->count++;
 }
 
-/* A file of the run folder: "sim-PID" is a record, "PID" beside it the pool's statistics. */
+/* Reads one file of the run directory: "sim-PID" is a record, "PID" the pool's statistics. */
 static void read_one(const char *folder, const char *name, void *context)
 {
     static const char prefix[] = "sim-";
@@ -261,64 +261,65 @@ static void read_one(const char *folder, const char *name, void *context)
 
 /* ---- all ---- */
 
-void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_fit)
+void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result)
 {
-    *ret_fit = (struct spw_cli_sim_result){
+    *ret_result = (struct spw_cli_sim_result){
         .processes = calloc(SPW_CLI_SIM_PROCESSES, sizeof(struct spw_cli_sim_process)),
     };
-    if (ret_fit->processes != NULL) {
-        spw_cli_run_directory_each(read_one, ret_fit);
+    if (ret_result->processes != NULL) {
+        spw_cli_run_directory_each(read_one, ret_result);
     }
 }
 
-void spw_cli_sim_result_fini(struct spw_cli_sim_result *fit)
+void spw_cli_sim_result_fini(struct spw_cli_sim_result *result)
 {
-    free(fit->processes);
-    *fit = (struct spw_cli_sim_result){0};
+    free(result->processes);
+    *result = (struct spw_cli_sim_result){0};
 }
 
 const struct spw_cli_sim_refusal *
-spw_cli_sim_result_failure(const struct spw_cli_sim_result *fit,
+spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
                            const struct spw_cli_sim_process **ret_process, int *ret_ordinal)
 {
     const struct spw_cli_sim_refusal *latest = NULL;
 
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            const struct spw_cli_sim_device *device = &fit->processes[i].devices[k];
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
 
             if (device->refusals == 0 || device->last.overcome ||
                 (latest != NULL && latest->time_ns >= device->last.time_ns)) {
                 continue;
             }
             latest = &device->last;
-            *ret_process = &fit->processes[i];
+            *ret_process = &result->processes[i];
             *ret_ordinal = k;
         }
     }
     return latest;
 }
 
-uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *fit)
+uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result)
 {
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < fit->count; i++) {
-        for (int k = 0; k < fit->processes[i].device_count; k++) {
-            bytes += fit->processes[i].devices[k].host_peak_bytes;
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            bytes += result->processes[i].devices[k].host_peak_bytes;
         }
     }
     return bytes;
 }
 
-enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *fit, int code)
+enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *result,
+                                                    int code)
 {
     const struct spw_cli_sim_process *process;
     bool used = false;
     int ordinal;
 
-    for (size_t i = 0; i < fit->count; i++) {
-        used |= fit->processes[i].used;
+    for (size_t i = 0; i < result->count; i++) {
+        used |= result->processes[i].used;
     }
     if (!used) {
         return SPW_CLI_SIM_UNUSED;
@@ -326,6 +327,6 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
     if (code == 0) {
         return SPW_CLI_SIM_FITS;
     }
-    return spw_cli_sim_result_failure(fit, &process, &ordinal) != NULL ? SPW_CLI_SIM_DOES_NOT_FIT
-                                                                       : SPW_CLI_SIM_FAILED;
+    return spw_cli_sim_result_failure(result, &process, &ordinal) != NULL ? SPW_CLI_SIM_DOES_NOT_FIT
+                                                                          : SPW_CLI_SIM_FAILED;
 }

@@ -1,7 +1,6 @@
-/* What the processes of a simulated run did on their devices, put together from the run folder: the
- * records of the simulated driver and, where the pool was in front of it, the pool's statistics.
- *
- * Read when the command has ended. One thread. */
+/* The result of a simulated run, read from the run directory (launch/run_directory.h) after the
+ * command has ended: the simulated driver's records and, where the pool was used, its statistics.
+ * One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +9,7 @@
 
 enum { SPW_CLI_SIM_PROCESSES = 256, SPW_CLI_SIM_DEVICES = 64, SPW_CLI_SIM_NAME = 128 };
 
-/* Where the layout of a launch's arguments was known from. */
+/* Source of the argument layout of a kernel launch. */
 enum spw_cli_sim_layout {
     SPW_CLI_SIM_LAYOUT_UNKNOWN,
     SPW_CLI_SIM_LAYOUT_BUILTIN, /* a kernel of the simulated GPU's own libraries */
@@ -21,77 +20,81 @@ enum spw_cli_sim_layout {
     SPW_CLI_SIM_LAYOUTS,
 };
 
-/* What a request was refused for. */
+/* The memory that a failed call lacked. */
 enum spw_cli_sim_lack {
-    SPW_CLI_SIM_LACK_NOTHING, /* not for want of memory: an injected failure, or no address space */
+    SPW_CLI_SIM_LACK_NOTHING, /* the failure was injected, or there was no address space */
     SPW_CLI_SIM_LACK_DEVICE,
     SPW_CLI_SIM_LACK_HOST,
 };
 
-/* A request that was answered out of memory. */
+/* A call that failed with out of memory. */
 struct spw_cli_sim_refusal {
-    uint64_t number; /* among the allocations asked of the device, from 1; 0: no allocation */
-    uint64_t bytes;  /* asked for */
-    uint64_t missing_bytes; /* with DEVICE, 0: enough was free, but in pieces */
-    bool at_least;          /* the device lacked more than missing_bytes, but not known how much */
-    uint64_t time_ns;
+    uint64_t number;        /* of the allocation on its device, from 1; 0: not an allocation */
+    uint64_t bytes;         /* requested */
+    uint64_t missing_bytes; /* with DEVICE, 0: enough was free, but fragmented */
+    bool at_least;          /* the device lacked missing_bytes or more */
+    uint64_t time_ns;       /* CLOCK_MONOTONIC */
     enum spw_cli_sim_lack lack;
-    bool overcome; /* the same was granted later */
+    bool overcome; /* the same call succeeded later */
     int tid;
-    char api[64]; /* without the suffix of its version */
+    char api[64]; /* the function's name, without _v2 and the like */
     char thread[16];
 };
 
+/* The use of one device by one process. */
 struct spw_cli_sim_device {
     bool used;
-    bool pooled;                 /* the pool served it */
-    uint64_t total_bytes;        /* what may be used at most: with a pool, its limit */
-    uint64_t live_peak_bytes;    /* what the program held at most, in multiples of 512 bytes */
-    uint64_t ordered_peak_bytes; /* pooled: of it what was allocated on streams */
-    uint64_t used_peak_bytes;    /* taken from the device at most */
-    uint64_t own_peak_bytes;     /* of it at most for code, local memory and graphs */
-    uint64_t host_peak_bytes;    /* spilled at most */
-    uint64_t refusals;
+    bool pooled;                 /* by the pool */
+    uint64_t total_bytes;        /* memory that may be used: with the pool, its limit */
+    uint64_t live_peak_bytes;    /* held by the program, in multiples of 512 bytes */
+    uint64_t ordered_peak_bytes; /* pooled: of live memory, allocated in stream order */
+    uint64_t used_peak_bytes;    /* device memory in use */
+    uint64_t own_peak_bytes;     /* of it the driver's code, local memory and graphs */
+    uint64_t host_peak_bytes;    /* spilled to host memory */
+    uint64_t refusals;           /* calls that failed with out of memory */
     uint64_t launches[SPW_CLI_SIM_LAYOUTS];
-    uint64_t small_reads, bulk_reads, bulk_read_bytes;
-    struct spw_cli_sim_refusal last; /* of the refusals */
+    uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results not computed */
+    struct spw_cli_sim_refusal last;                   /* the latest failure */
 };
 
 /* One process that initialised CUDA. */
 struct spw_cli_sim_process {
     int pid;
     char name[SPW_CLI_SIM_NAME];
-    bool used;    /* any device */
-    bool tensors; /* what PyTorch allocates on streams are its tensors, each by itself */
+    bool used;    /* at least one device */
+    bool tensors; /* stream-ordered allocations are PyTorch's tensors (mode "tensor") */
     int device_count;
     struct spw_cli_sim_device devices[SPW_CLI_SIM_DEVICES];
 };
 
 struct spw_cli_sim_result {
     size_t count;
-    size_t left_out; /* processes there was no room for */
+    size_t left_out; /* processes beyond SPW_CLI_SIM_PROCESSES */
     struct spw_cli_sim_process *processes;
 };
 
-/* Reads the run folder (rundir.h). Freed by spw_cli_sim_result_fini, whatever comes out. */
-void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_fit);
-void spw_cli_sim_result_fini(struct spw_cli_sim_result *fit);
+/* Reads the run directory. Always initialises *ret_result; the caller calls
+ * spw_cli_sim_result_fini. */
+void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result);
+void spw_cli_sim_result_fini(struct spw_cli_sim_result *result);
 
-/* The latest refusal that was not overcome, and where; NULL when there is none. */
+/* The latest failure whose call did not succeed later, with its process and device; NULL when there
+ * is none. Valid as long as the result. */
 const struct spw_cli_sim_refusal *
-spw_cli_sim_result_failure(const struct spw_cli_sim_result *fit,
+spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
                            const struct spw_cli_sim_process **ret_process, int *ret_ordinal);
+
+/* The sum of all peaks of memory spilled to the host, in bytes. */
+uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);
 
 /* How a run came out. */
 enum spw_cli_sim_outcome {
     SPW_CLI_SIM_UNUSED,       /* no process used a device */
     SPW_CLI_SIM_FITS,         /* the command succeeded */
-    SPW_CLI_SIM_DOES_NOT_FIT, /* it failed, and a request of it was refused for good */
+    SPW_CLI_SIM_DOES_NOT_FIT, /* it failed, after a call failed with out of memory for good */
     SPW_CLI_SIM_FAILED,       /* it failed for another reason */
 };
 
-/* What the host held at most of all that the program held, in bytes. */
-uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *fit);
-
-/* How the run came out whose command ended with exit code `code`. */
-enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *fit, int code);
+/* The outcome of the run, whose command ended with exit code `code`. */
+enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *result,
+                                                    int code);

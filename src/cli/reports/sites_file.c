@@ -11,8 +11,8 @@
 
 /* ---- the file ---- */
 
-/* NULL: it can be read as statistics. */
-static const char *what_is_wrong(const cJSON *json)
+/* The error of a file that is not a statistics file; NULL: none. */
+static const char *error_of(const cJSON *json)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
     const cJSON *sites = cJSON_GetObjectItemCaseSensitive(json, "sites");
@@ -36,7 +36,7 @@ static cJSON *read_json(const char *path)
         spw_cli_complain("sites", "%s: %s", path, strerror(errno));
         return NULL;
     }
-    wrong = what_is_wrong(json);
+    wrong = error_of(json);
     if (wrong != NULL) {
         cJSON_Delete(json);
         spw_cli_complain("sites",
@@ -90,7 +90,7 @@ static const char *build_of(const cJSON *file, const char *library)
     return "";
 }
 
-/* The function of a frame: as the process named it, else by the file of its library. */
+/* The function of a frame: its name in the file, else from the library's symbol table. */
 static char *symbol_of(const cJSON *file, const cJSON *frame, struct spw_cli_symbols *names)
 {
     const char *known = spw_cli_json_text(frame, "symbol");

@@ -150,7 +150,7 @@ void spw_cli_verdict_outcome(const struct spw_cli_sim_result *result, int code, 
     fprintf(stderr, "spillway: %s\n", text.text);
 }
 
-/* ---- what a process took ---- */
+/* ---- the memory of a process ---- */
 
 static void say_device(const struct spw_cli_sim_process *process, int ordinal)
 {
@@ -179,7 +179,7 @@ static void say_device(const struct spw_cli_sim_process *process, int ordinal)
     say(&text);
 }
 
-/* Figures of all processes and devices. */
+/* Sums over all processes and devices. */
 struct work {
     uint64_t launches[SPW_CLI_SIM_LAYOUTS];
     uint64_t small_reads, bulk_reads, bulk_read_bytes;
