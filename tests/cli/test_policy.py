@@ -262,17 +262,17 @@ class Explain(Case):
             'bytes and at most 2048 bytes or of at least 9999 bytes',
             'rule 5 "e" (policy.json:6) does not match: device is 0, not device 1-2 or 4-',
             'rule 6 "f" (policy.json:7) does not match: nth is 2, not nth 1',
-            "no rule matches: as without a policy"])
+            "no rule matches: the default applies"])
 
     def test_what_is_not_known(self):
         self.assertEqual(self.explain("device:1;nth:1")[1:], [
             'rule 1 "a" (policy.json:2) does not match: the site has no Python frame',
             'rule 2 "b" (policy.json:3) does not match: the site has no native frame',
-            'rule 3 "c" (policy.json:4) does not match: the site does not say its thread, which '
+            'rule 3 "c" (policy.json:4) does not match: the site has no thread, which '
             'must be thread "t" or "u"',
-            'rule 4 "d" (policy.json:5) does not match: the site does not say its size, which must '
+            'rule 4 "d" (policy.json:5) does not match: the site has no size, which must '
             'be size of at least 1024 bytes and at most 2048 bytes or of at least 9999 bytes',
-            'rule 5 "e" (policy.json:6) does not match: the site does not say its rank, which must '
+            'rule 5 "e" (policy.json:6) does not match: the site has no rank, which must '
             'be rank 0',
             'rule 6 "f" (policy.json:7) decides:',
             "    placement: auto",

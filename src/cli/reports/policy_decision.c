@@ -119,7 +119,7 @@ static void print_fact(const char *key, const char *text)
     if (text != NULL) {
         printf("%s is %s, not ", key, text);
     } else {
-        printf("the site does not say its %s, which must be ", key);
+        printf("the site has no %s, which must be ", key);
     }
 }
 
@@ -220,7 +220,7 @@ static void print_action(const struct spw_policy_action *action)
         }
     }
     if (!any) {
-        puts("    no action: as without a policy");
+        puts("    no action: the default applies");
     }
 }
 
@@ -256,5 +256,5 @@ void spw_cli_policy_explain(const char *name, const struct spw_policy *policy,
         print_mismatch(row, &rule->match, site, request);
         putchar('\n');
     }
-    puts("no rule matches: as without a policy");
+    puts("no rule matches: the default applies");
 }

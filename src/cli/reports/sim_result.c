@@ -22,10 +22,10 @@ static_assert((int)SPW_CLI_SIM_LAYOUT_UNKNOWN == (int)SIM_RECORD_LAYOUT_UNKNOWN 
                   (int)SPW_CLI_SIM_LAYOUT_CODE == (int)SIM_RECORD_LAYOUT_CODE &&
                   (int)SPW_CLI_SIM_LAYOUT_STRUCTS == (int)SIM_RECORD_LAYOUT_STRUCTS &&
                   (int)SPW_CLI_SIM_LAYOUTS == (int)SIM_RECORD_LAYOUTS,
-              "the layouts are the record's");
+              "both name the same layouts");
 static_assert((int)SPW_CLI_SIM_LACK_DEVICE == (int)SIM_RECORD_DEVICE &&
                   (int)SPW_CLI_SIM_LACK_HOST == (int)SIM_RECORD_HOST,
-              "so is what was lacking");
+              "both name the same kinds of memory");
 static_assert((int)SPW_CLI_SIM_DEVICES >= (int)SIM_RECORD_DEVICES, "a place for every device");
 
 /* ---- names ---- */

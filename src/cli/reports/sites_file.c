@@ -17,13 +17,13 @@ static const char *error_of(const cJSON *json)
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
     const cJSON *sites = cJSON_GetObjectItemCaseSensitive(json, "sites");
 
-    return json == NULL              ? "it is not JSON, or cut off"
-           : !cJSON_IsObject(json)   ? "it is no object"
-           : !cJSON_IsNumber(schema) ? "it has no \"schema\""
-           : schema->valueint != 1   ? "its \"schema\" is another one, expected 1"
+    return json == NULL              ? "it is not valid JSON, or it is truncated"
+           : !cJSON_IsObject(json)   ? "it is not an object"
+           : !cJSON_IsNumber(schema) ? "\"schema\" is missing"
+           : schema->valueint != 1   ? "\"schema\" is not 1"
            : !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "devices"))
-               ? "its \"devices\" are no list"
-           : sites != NULL && !cJSON_IsArray(sites) ? "its \"sites\" are no list"
+               ? "\"devices\" is not a list"
+           : sites != NULL && !cJSON_IsArray(sites) ? "\"sites\" is not a list"
                                                     : NULL;
 }
 
@@ -169,7 +169,9 @@ bool spw_cli_sites_file_load(const char *path, struct spw_cli_sites_file *ret_fi
     file.entries = sites == NULL ? NULL : calloc(length_of(sites) + 1, sizeof(file.entries[0]));
     if (file.entries == NULL) {
         spw_cli_complain("sites",
-                         "%s: no call sites in it (SPILLWAY_SITES=off, or the program died)", path);
+                         "%s: it has no call sites (SPILLWAY_SITES was off, or the program was "
+                         "killed and not started by spillway run or sim)",
+                         path);
         spw_cli_sites_file_free(&file);
         return false;
     }
