@@ -142,6 +142,40 @@ class ExitCodes(Command):
         self.assertNotIn("libspillway", result.stdout)
 
 
+@unittest.skipIf(harness.SANITIZED, "the doctor's children are preloaded without the sanitizer")
+class Doctor(Command):
+    def doctor(self, *words, status=0, **options):
+        result = self.run_command([COMMAND, "doctor", *words],
+                                  harness.environment(preload=False, **options))
+        self.assertEqual(result.status, status, result.stderr)
+        return result
+
+    def test_tables(self):
+        """The same tables as JSON and as Markdown; every entry point is served."""
+        tables = json.loads(self.doctor("--json").stdout)
+        self.assertEqual(list(tables), ["driver", "devices", "spill", "entry_points", "disabled"])
+        self.assertEqual(len(tables["entry_points"]), 7)
+        for row in tables["entry_points"]:
+            self.assertEqual(row["result"], "served by the pool", row)
+        self.assertEqual(tables["disabled"], [])
+        text = self.doctor().stdout
+        for row in tables["entry_points"]:
+            self.assertIn(f"| {row['entry point']} | {row['result']} |\n", text)
+        self.assertIn("\n## What disables spillway, or parts of it\n", text)
+
+    def test_findings(self):
+        row, = json.loads(self.doctor("--json", MODE="observe").stdout)["disabled"]
+        self.assertEqual(row["cause"], "SPILLWAY_MODE=observe")
+        result = self.doctor(status=1, SIM_FAIL="cuMemMap:1+")
+        self.assertIn("no: cuMemMap: CUDA_ERROR", result.stdout)
+
+    def test_bad_usage(self):
+        for words, said in ((["--mesure"], "did you mean --measure?"),
+                            (["now"], "now: unexpected argument"),
+                            (["--json=1"], "--json: no value is expected")):
+            self.assertIn(said, self.doctor(*words, status=2).stderr)
+
+
 class BadInput(Command):
     """One clear line naming what is wrong; the program goes on with the default."""
     PROGRAM = (PROGRAMS / "door_runtime",)
