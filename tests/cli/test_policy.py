@@ -262,17 +262,17 @@ class Explain(Case):
             'bytes and at most 2048 bytes or of at least 9999 bytes',
             'rule 5 "e" (policy.json:6) does not match: device is 0, not device 1-2 or 4-',
             'rule 6 "f" (policy.json:7) does not match: nth is 2, not nth 1',
-            "no rule matches: as without a policy"])
+            "no rule matches: the default applies"])
 
     def test_what_is_not_known(self):
         self.assertEqual(self.explain("device:1;nth:1")[1:], [
             'rule 1 "a" (policy.json:2) does not match: the site has no Python frame',
             'rule 2 "b" (policy.json:3) does not match: the site has no native frame',
-            'rule 3 "c" (policy.json:4) does not match: the site does not say its thread, which '
+            'rule 3 "c" (policy.json:4) does not match: the site has no thread, which '
             'must be thread "t" or "u"',
-            'rule 4 "d" (policy.json:5) does not match: the site does not say its size, which must '
+            'rule 4 "d" (policy.json:5) does not match: the site has no size, which must '
             'be size of at least 1024 bytes and at most 2048 bytes or of at least 9999 bytes',
-            'rule 5 "e" (policy.json:6) does not match: the site does not say its rank, which must '
+            'rule 5 "e" (policy.json:6) does not match: the site has no rank, which must '
             'be rank 0',
             'rule 6 "f" (policy.json:7) decides:',
             "    placement: auto",
@@ -442,7 +442,7 @@ class Launchers(Case):
         self.assertEqual(self.said(done), [
             'spillway: sim: policy.json:1:16: "rulez" is not a key of the policy, expected one of '
             '$schema, version, comment, rules (did you mean "rules"?); the default policy is used '
-            '(spillway policy check policy.json says all)'])
+            '(see spillway policy check policy.json)'])
 
     def test_bad_and_strict(self):
         self.write('{"version": 1, "rules": [], "x": 2, "y": 3}')
@@ -454,11 +454,11 @@ class Launchers(Case):
             self.assertEqual([line.split(",")[0] for line in self.said(done)], [
                 'spillway: sim: policy.json:1:29: "x" is not a key of the policy',
                 'spillway: sim: policy.json:1:37: "y" is not a key of the policy',
-                "spillway: sim: policy policy.json cannot be used"])
+                "spillway: sim: policy policy.json is not valid"])
         done = run("run", "--policy", "policy.json", "--policy-strict=on", "--", "true",
                    cwd=self.folder)
         self.assertEqual(done.returncode, 125)
-        self.assertIn("cannot be used", done.stderr)
+        self.assertIn("is not valid", done.stderr)
 
     def test_without_the_pool_no_policy(self):
         done = run("sim", "--memory", "1GiB", "--no-pool", "--", "true",

@@ -2,6 +2,7 @@
 """The command: exit codes, statistics however the program ends, and bad input."""
 import json
 import os
+import re
 import signal
 import sys
 import unittest
@@ -97,6 +98,20 @@ class ExitCodes(Command):
                 self.assertNotEqual(result.stdout, "")
                 self.assertEqual(result.stderr, "")
 
+    def test_help_in_groups(self):
+        """Every option of sim is listed once, with the form of its value."""
+        text = self.command("sim", "--help").stdout
+        titles = re.findall(r"(?m)^(\S.*):$", text)
+        self.assertEqual([title.split(" (")[0] for title in titles],
+                         ["Pool", "Simulated GPU", "Undocumented driver behaviour"])
+        flags = re.findall(r"(?m)^  --([a-z-]+)( \S+)?$", text)
+        listed = self.command("options").stdout
+        table = set(re.findall(r"\| --([a-z-]+) ", listed))
+        self.assertEqual({name for name, _ in flags}, table | {"no-pool", "compare"})
+        self.assertEqual({name for name, value in flags if not value}, {"no-pool", "compare"})
+        self.assertEqual(len(flags), len(table) + 2)
+        self.assertEqual(self.command("options", "--markdown").stdout, listed)
+
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "this machine has a GPU")
     def test_run_without_a_driver(self):
         result = self.command("run", "--", "true")
@@ -125,6 +140,40 @@ class ExitCodes(Command):
         """--no-pool leaves the environment alone but for the simulated libraries."""
         result = self.command("sim", "--no-pool", "--", "sh", "-c", "echo $LD_PRELOAD")
         self.assertNotIn("libspillway", result.stdout)
+
+
+@unittest.skipIf(harness.SANITIZED, "the doctor's children are preloaded without the sanitizer")
+class Doctor(Command):
+    def doctor(self, *words, status=0, **options):
+        result = self.run_command([COMMAND, "doctor", *words],
+                                  harness.environment(preload=False, **options))
+        self.assertEqual(result.status, status, result.stderr)
+        return result
+
+    def test_tables(self):
+        """The same tables as JSON and as Markdown; every entry point is served."""
+        tables = json.loads(self.doctor("--json").stdout)
+        self.assertEqual(list(tables), ["driver", "devices", "spill", "entry_points", "disabled"])
+        self.assertEqual(len(tables["entry_points"]), 7)
+        for row in tables["entry_points"]:
+            self.assertEqual(row["result"], "served by the pool", row)
+        self.assertEqual(tables["disabled"], [])
+        text = self.doctor().stdout
+        for row in tables["entry_points"]:
+            self.assertIn(f"| {row['entry point']} | {row['result']} |\n", text)
+        self.assertIn("\n## What disables spillway, or parts of it\n", text)
+
+    def test_findings(self):
+        row, = json.loads(self.doctor("--json", MODE="observe").stdout)["disabled"]
+        self.assertEqual(row["cause"], "SPILLWAY_MODE=observe")
+        result = self.doctor(status=1, SIM_FAIL="cuMemMap:1+")
+        self.assertIn("no: cuMemMap: CUDA_ERROR", result.stdout)
+
+    def test_bad_usage(self):
+        for words, said in ((["--mesure"], "did you mean --measure?"),
+                            (["now"], "now: unexpected argument"),
+                            (["--json=1"], "--json: no value is expected")):
+            self.assertIn(said, self.doctor(*words, status=2).stderr)
 
 
 class BadInput(Command):

@@ -156,7 +156,7 @@ class Hostile(harness.Case):
         self.stats.put(PID, "i", self.real_pid)
         done = self.top()
         self.assertEqual(done.returncode, 1)
-        self.assertIn(b"are those of another process", done.stderr)
+        self.assertIn(b"belong to another process", done.stderr)
 
     def test_another_user(self):
         if os.geteuid() != 0:

@@ -108,7 +108,7 @@ class Sites(harness.Case):
     def test_off(self):
         stats = self.run_sites("take", SITES="off")
         self.assertNotIn("sites", stats)
-        self.assertIn("no call sites in it", self.sites(status=1).stderr)
+        self.assertIn("it has no call sites", self.sites(status=1).stderr)
 
     def test_table(self):
         self.run_sites("take", "peak")
@@ -121,19 +121,25 @@ class Sites(harness.Case):
 
     def test_bad_usage(self):
         for arguments, status, said in (
-                ((self.path,), 2, "not expected"), (("--top",), 2, "--top"),
-                (("--top", "x"), 2, "--top"), (("--what",), 2, "--what: not expected"),
+                ((self.path,), 2, "unexpected argument"),
+                (("--top",), 2, "--top: a value is missing"),
+                (("--top", "x"), 2, "--top=x: not a number of sites"),
+                (("--jsn",), 2, "--jsn is not an option (did you mean --json?)"),
+                (("--ful",), 2, "--ful is not an option (did you mean --full?)"),
+                (("--json=1",), 2, "--json: no value is expected"),
+                (("--", "--json"), 2, "--json: unexpected argument"),
                 ((), 1, "No such file")):
             with self.subTest(arguments):
                 result = self.sites(*arguments, status=status)
                 self.assertIn("spillway: sites: ", result.stderr)
                 self.assertIn(said, result.stderr)
         for text, wrong in (
-                ("", "it is not JSON, or cut off"), ('{"schema": 1, "dev', "or cut off"),
-                ("[]", "it is no object"), ("{}", 'it has no "schema"'),
-                ('{"schema": 2}', 'its "schema" is another one, expected 1'),
-                ('{"schema": 1, "devices": 7}', 'its "devices" are no list'),
-                ('{"schema": 1, "devices": [], "sites": 3}', 'its "sites" are no list')):
+                ("", "it is not valid JSON, or it is truncated"),
+                ('{"schema": 1, "dev', "truncated"),
+                ("[]", "it is not an object"), ("{}", '"schema" is missing'),
+                ('{"schema": 2}', '"schema" is not 1'),
+                ('{"schema": 1, "devices": 7}', '"devices" is not a list'),
+                ('{"schema": 1, "devices": [], "sites": 3}', '"sites" is not a list')):
             with self.subTest(text):
                 self.path.write_text(text)
                 self.assertRegex(self.sites(status=1).stderr,

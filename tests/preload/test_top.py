@@ -95,16 +95,17 @@ class Top(harness.Case):
         sleeper = subprocess.Popen(["sleep", "100"])
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.send_signal, signal.SIGKILL)
-        self.assertIn("runs no spillway", self.top(sleeper.pid, status=1).stderr)
+        self.assertIn("does not run under spillway", self.top(sleeper.pid, status=1).stderr)
         process, pid = self.start("take")
-        self.assertIn(f"(below it do: {pid})", self.top(process.pid, status=1).stderr)
+        self.assertIn(f"(descendants that do: {pid})", self.top(process.pid, status=1).stderr)
         self.assertIn("there is no process 4194305", self.top(4194305, status=1).stderr)
         try:
             pathlib.Path("/proc/1/maps").read_bytes()
         except PermissionError:
             self.assertIn("process 1 may not be read", self.top(1, status=1).stderr)
         for arguments, said in (((), "expected the number"), (("x",), "expected the number"),
-                                (("--what",), "--what: not expected"), (("1", "2"), "2: not")):
+                                (("--what",), "--what is not an option"),
+                                (("1", "2"), "2: unexpected argument")):
             self.assertIn(said, self.top(*arguments, status=2).stderr)
         self.assertTrue(re.match("usage: spillway top PID", self.top("--help").stdout))
 

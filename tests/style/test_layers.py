@@ -23,10 +23,13 @@ BELOW = {
     "cli": "common driver pool callsite policy stats",
     "sim": "common",
 }
+# Folders inside a layer, lowest first: each may include those before it, and every file is in one.
+GROUPS = {"cli": ["console", "inspect", "launch", "reports", "doctor", "commands"]}
 # The launcher reads what the simulated driver has written down in a mapped file, and names the GPUs
 # that can be simulated: the file's layout, a header that needs common alone, and the list are
 # shared.
-EXCEPTIONS = {("src/cli/fit.c", "sim/record.h"), ("src/cli/profile.c", "sim/driver/profiles.def")}
+EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
+              ("src/cli/launch/gpu_profiles.c", "sim/driver/profiles.def")}
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and
@@ -70,6 +73,22 @@ class Layers(unittest.TestCase):
             pattern = r"\bspw_(" + "|".join(sorted(above)) + r")_\w+" if above else r"(?!)"
             found += self.find(pattern, lambda other, path=path: other == path)
         self.assertEqual(found, [])
+
+    def test_includes_inside_a_layer_point_down(self):
+        wrong = []
+        for path in SOURCES:
+            groups = GROUPS.get(tree.layer(path))
+            if groups is None:
+                continue
+            if len(path.parts) < 4 or path.parts[2] not in groups:
+                wrong.append(f"{path} is in none of {groups}")
+                continue
+            above = groups[groups.index(path.parts[2]) + 1:]
+            for name in re.findall(rf'^\s*#\s*include\s+"{tree.layer(path)}/([^"]+)"',
+                                   tree.text(path), re.MULTILINE):
+                if name.split("/")[0] in above:
+                    wrong.append(f"{path} includes {name}")
+        self.assertEqual(wrong, [])
 
     def find(self, pattern, where):
         """Occurrences of a pattern in the code of the files that `where` chooses."""

@@ -46,9 +46,9 @@ class Fit(unittest.TestCase):
         for run in (plain, pooled):
             self.assertEqual(run.status, 0, run.stderr)
             self.assertIn("spillway: verdict: fits\n", self.verdict(run))
-            self.assertRegex(self.verdict(run), r"addresses were checked in \d+ of \d+ launches")
-            self.assertRegex(self.verdict(run), r"read results that no kernel computed: [2-9]\d* ")
-        tensors = self.figure("PyTorch's tensors at most", self.verdict(pooled))
+            self.assertRegex(self.verdict(run), r"% of kernel launches \(\d+ of \d+\) were checked")
+            self.assertRegex(self.verdict(run), r"the program read [2-9]\d* GPU results of 4 KiB")
+        tensors = self.figure("PyTorch's tensors: up to", self.verdict(pooled))
         self.assertAlmostEqual(tensors, pooled.steps["0"][-1]["allocated_peak"],
                                delta=0.01 * UNITS["MiB"])
         self.assertGreaterEqual(tensors, last["requested_peak"] - 0.01 * UNITS["MiB"])
@@ -62,8 +62,8 @@ class Fit(unittest.TestCase):
                 run = self.run_script(*flags, "--memory", memory)
                 self.assertEqual(run.status, 1)
                 self.assertRegex(self.verdict(run), r"does not fit: allocation \d+ on device 0, .* "
-                                                    r"by cu(da)?M\w+ \(thread \w+, \d+\), was ref")
-                self.assertGreater(self.figure("was refused:(?: at least)?", self.verdict(run)), 0)
+                                                    r"by cu(da)?M\w+ \(thread \w+, \d+\), failed")
+                self.assertGreater(self.figure(r"\), failed:(?: at least)?", self.verdict(run)), 0)
 
         run = self.run_script("--memory", memory)
         self.assertEqual(run.status, 0, run.stderr)
@@ -93,8 +93,8 @@ class Fit(unittest.TestCase):
         """Whether an allocation fails first or the code of the next kernel, it is named."""
         run = self.run_script("--spill", "off", "--memory", "100MiB")
         self.assertNotEqual(run.status, 0)
-        self.assertRegex(self.verdict(run), r"does not fit: .* on device 0, .* was refused: .* "
-                                            r"were missing of 100 MiB")
+        self.assertRegex(self.verdict(run), r"does not fit: .* on device 0, .* failed: .* "
+                                            r"more was needed than the 100 MiB")
 
     def test_processes(self):
         """One line for each process of torchrun; torchrun itself and the workers use no device."""
@@ -117,9 +117,9 @@ class Fit(unittest.TestCase):
         for side in ("bare", "under the pool"):
             line = re.search(rf"^spillway: {side}: peak live .*", done.stderr, re.MULTILINE)
             self.assertIsNotNone(line, done.stderr)
-            enough = self.figure("smallest device that did:", line.group())
+            enough = self.figure("smallest size tried that worked:", line.group())
             self.assertGreaterEqual(enough, self.figure("peak live", line.group()))
-            self.assertLessEqual(enough, 1.05 * self.figure("taken from the device", line.group()))
+            self.assertLessEqual(enough, 1.05 * self.figure("peak device memory", line.group()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#include "cli/flags.h"
+#include "cli/launch/flags.h"
 
 #include "child.h"
 
@@ -10,7 +10,7 @@ static char errors[] = "/tmp/spillway-flags-XXXXXX";
 /* Parses the arguments given; complaints go to the file `errors`. */
 #define PARSE(sim, flags, ...) parse_list(sim, flags, (char *[]){__VA_ARGS__, NULL})
 
-static bool parse_list(bool sim, struct spw_flags *flags, char **given)
+static bool parse_list(bool sim, struct spw_cli_flags *flags, char **given)
 {
     static char *arguments[16]; /* flags->command points into it */
     int count = 0;
@@ -21,7 +21,7 @@ static bool parse_list(bool sim, struct spw_flags *flags, char **given)
         count++;
     }
     arguments[count] = NULL;
-    return spw_flags_parse(count, arguments, sim, flags);
+    return spw_cli_flags_parse(count, arguments, sim, flags);
 }
 
 static const char *variable(const char *name)
@@ -33,19 +33,19 @@ static const char *variable(const char *name)
 
 static void names(void)
 {
-    char name[SPW_FLAG_NAME];
+    char name[SPW_CLI_FLAG_NAME];
 
-    CHECK(strcmp(spw_flag_name(SPW_OPT_SPILLWAY, name), "") == 0);
-    CHECK(strcmp(spw_flag_name(SPW_OPT_SPILLWAY_HOST_LIMIT, name), "host-limit") == 0);
-    CHECK(strcmp(spw_flag_name(SPW_OPT_SPILLWAY_LOG, name), "log") == 0);
-    CHECK(strcmp(spw_flag_name(SPW_OPT_SPILLWAY_SIM_LOG, name), "sim-log") == 0);
-    CHECK(strcmp(spw_flag_name(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, name), "host-memory") == 0);
+    CHECK(strcmp(spw_cli_flag_name(SPW_OPT_SPILLWAY, name), "") == 0);
+    CHECK(strcmp(spw_cli_flag_name(SPW_OPT_SPILLWAY_HOST_LIMIT, name), "host-limit") == 0);
+    CHECK(strcmp(spw_cli_flag_name(SPW_OPT_SPILLWAY_LOG, name), "log") == 0);
+    CHECK(strcmp(spw_cli_flag_name(SPW_OPT_SPILLWAY_SIM_LOG, name), "sim-log") == 0);
+    CHECK(strcmp(spw_cli_flag_name(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, name), "host-memory") == 0);
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
         for (int j = 0; j < i; j++) {
-            char other[SPW_FLAG_NAME];
+            char other[SPW_CLI_FLAG_NAME];
 
-            CHECK(strcmp(spw_flag_name((enum spw_option)i, name),
-                         spw_flag_name((enum spw_option)j, other)) != 0);
+            CHECK(strcmp(spw_cli_flag_name((enum spw_option)i, name),
+                         spw_cli_flag_name((enum spw_option)j, other)) != 0);
         }
     }
 }
@@ -57,7 +57,7 @@ static void test_names(void **state)
 
 static void take(void)
 {
-    struct spw_flags flags;
+    struct spw_cli_flags flags;
 
     setenv("SPILLWAY_LIMIT", "1GiB", 1);
     CHECK(PARSE(true, &flags, "sim", "--memory", "6GiB", "--limit=80%", "--no-pool", "--", "a",
@@ -92,7 +92,7 @@ static void test_taken(void **state)
 
 static void make_absolute(void)
 {
-    struct spw_flags flags;
+    struct spw_cli_flags flags;
 
     CHECK(chdir("/usr") == 0);
     CHECK(PARSE(true, &flags, "sim", "--stats", "s-%p.json", "--log", "info:log", "--sim-log=/x",
@@ -112,7 +112,7 @@ static void test_paths_become_absolute(void **state)
 
 static void be_wrong(void)
 {
-    struct spw_flags flags;
+    struct spw_cli_flags flags;
 
 #define REFUSED(sim, expected, ...)                                                                \
     do {                                                                                           \
@@ -130,6 +130,9 @@ static void be_wrong(void)
             "--memory", "6GiB", "x");
     REFUSED(false, "run: --no-pool is not an option here (it is one of spillway sim)", "run",
             "--no-pool", "x");
+    REFUSED(true, "sim: --no-pool: no value is expected", "sim", "--no-pool=1", "x");
+    REFUSED(true, "sim: --memory: a value is missing", "sim", "--no-pool", "--memory");
+    REFUSED(true, "sim: --mem is not an option (did you mean --memory?)", "sim", "--mem=1");
     REFUSED(true, "sim: --no-pol is not an option (did you mean --no-pool?)", "sim", "--no-pol");
     REFUSED(true, "sim: -m is not an option (options begin with --)", "sim", "-m", "6GiB");
     REFUSED(true, "sim: --memory: a value is missing", "sim", "--memory");
@@ -170,7 +173,7 @@ static void fail_lists(void)
     static const char *const good[] = {"cuMemCreate:3", "cuMemCreate:3+", "cuMemMap:1:2",
                                        "a:1+:CUDA_ERROR_NOT_READY,b:2", "a_v2:1,b:2+,c:3:4"};
     static const char *const bad[] = {"a", "a:", ":1", "a:x", "a:1:", "a:1,", "a:1;b:2", "a:1+2"};
-    struct spw_flags flags;
+    struct spw_cli_flags flags;
 
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         CHECK(PARSE(true, &flags, "sim", "--fail", (char *)good[i], "x"));

@@ -1,7 +1,7 @@
-#include "cli/launch.h"
+#include "cli/launch/child.h"
 
-#include "cli/command.h"
-#include "cli/rundir.h"
+#include "cli/console/messages.h"
+#include "cli/launch/run_directory.h"
 #include "stats/exit.h"
 #include "stats/stats.h"
 
@@ -15,9 +15,9 @@
 static char folder[] = "/tmp/spillway-launch-XXXXXX";
 static char errors[64];
 
-#define LAUNCH(...) spw_launch("run", (char *[]){__VA_ARGS__, NULL}, NULL)
+#define LAUNCH(...) spw_cli_launch("run", (char *[]){__VA_ARGS__, NULL}, NULL)
 
-/* What an exit code of spw_launch and a complaint are together. */
+/* Checks an exit code of spw_cli_launch and the messages. */
 static void expect(int code, int expected_code, const char *expected_errors)
 {
     CHECK(code == expected_code);
@@ -52,18 +52,18 @@ static void codes(void)
     expect(LAUNCH("sh", "-c", "exit 7"), 7, "");
     expect(LAUNCH("sh", "-c", "kill -TERM $$"), 128 + SIGTERM, "");
     expect(LAUNCH("sh", "-c", "kill -KILL $$"), 128 + SIGKILL, "");
-    expect(LAUNCH("no-such-command"), SPW_EXIT_NOT_FOUND,
+    expect(LAUNCH("no-such-command"), SPW_CLI_EXIT_NOT_FOUND,
            "spillway: run: no-such-command: command not found\n");
     redirect_errors(errors);
-    expect(LAUNCH("./no-such-file"), SPW_EXIT_NOT_FOUND,
+    expect(LAUNCH("./no-such-file"), SPW_CLI_EXIT_NOT_FOUND,
            "spillway: run: ./no-such-file: no such file\n");
     if (!under_valgrind()) {
         redirect_errors(errors);
-        expect(LAUNCH("./no-interpreter"), SPW_EXIT_CANNOT_START,
+        expect(LAUNCH("./no-interpreter"), SPW_CLI_EXIT_CANNOT_START,
                "spillway: run: ./no-interpreter: cannot be started: its interpreter is missing\n");
     }
     redirect_errors(errors);
-    expect(LAUNCH("./not-executable"), SPW_EXIT_CANNOT_START,
+    expect(LAUNCH("./not-executable"), SPW_CLI_EXIT_CANNOT_START,
            "spillway: run: ./not-executable: cannot be started: Permission denied\n");
     unlink("no-interpreter");
     unlink("not-executable");
@@ -74,7 +74,7 @@ static void test_exit_codes(void **state)
     in_child(codes);
 }
 
-/* The program signals the launcher, waits to be told, and answers in its exit code. */
+/* The program signals this process, waits for the same signal, and exits with 42. */
 static void signals(void)
 {
     static const char *const names[] = {"TERM", "INT", "HUP", "QUIT", "USR1", "USR2"};
@@ -112,7 +112,7 @@ static void test_ignored_signals_stay_ignored(void **state)
     in_child(ignored);
 }
 
-/* Stands for a program under spillway: dies with one allocation on record. */
+/* A program under spillway that ends with three allocations counted. */
 static void play_program(bool exits)
 {
     struct spw_stats *stats = spw_stats_create();
@@ -134,7 +134,7 @@ static void finish(bool exits)
     CHECK(chdir(folder) == 0);
     redirect_errors(errors);
     unlink("s.json");
-    CHECK(spw_rundir_create("run"));
+    CHECK(spw_cli_run_directory_create("run"));
     snprintf(run_folder, sizeof(run_folder), "%s", getenv("SPILLWAY_RUN_DIR"));
     CHECK(access(run_folder, W_OK) == 0);
     child = fork();
@@ -143,8 +143,8 @@ static void finish(bool exits)
     }
     waitpid(child, NULL, 0);
     CHECK(exits == (access("s.json", F_OK) == 0));
-    spw_rundir_finish();
-    spw_rundir_remove();
+    spw_cli_run_directory_finish();
+    spw_cli_run_directory_remove();
     CHECK(access(run_folder, F_OK) != 0);
     CHECK(strstr(content("s.json"), "\"allocs\": 3") != NULL);
     text = content(errors);
@@ -169,7 +169,7 @@ static void test_finishes_for_the_dead(void **state)
     in_child(finish_exited);
 }
 
-/* A daemon that outlives the command writes its own, later. */
+/* A process that still runs writes its statistics itself, later. */
 static void leave_running(void)
 {
     int ready[2];
@@ -178,7 +178,7 @@ static void leave_running(void)
 
     CHECK(chdir(folder) == 0);
     redirect_errors(errors);
-    CHECK(spw_rundir_create("run"));
+    CHECK(spw_cli_run_directory_create("run"));
     CHECK(pipe(ready) == 0);
     child = fork();
     if (child == 0) {
@@ -190,10 +190,10 @@ static void leave_running(void)
         pause();
     }
     CHECK(read(ready[0], &byte, 1) == 1);
-    spw_rundir_finish();
+    spw_cli_run_directory_finish();
     CHECK(access("s.json", F_OK) != 0);
     CHECK(strcmp(content(errors), "") == 0);
-    spw_rundir_remove();
+    spw_cli_run_directory_remove();
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
 }

@@ -1,4 +1,4 @@
-#include "cli/preload.h"
+#include "cli/launch/preload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static const char *add_to(const char *present, size_t count)
     } else {
         unsetenv("LD_PRELOAD");
     }
-    spw_preload_add(ours, count);
+    spw_cli_preload_add(ours, count);
     text = getenv("LD_PRELOAD");
     return text != NULL ? text : "(not set)";
 }
@@ -52,13 +52,13 @@ static void test_not_repeated(void **state)
 static void test_removed(void **state)
 {
     setenv("LD_PRELOAD", "/x.so:/b/libspillway.so:/b/sim/libcuda.so.1", 1);
-    assert_true(spw_preload_remove("libspillway.so"));
+    assert_true(spw_cli_preload_remove("libspillway.so"));
     assert_string_equal(getenv("LD_PRELOAD"), "/x.so:/b/sim/libcuda.so.1");
-    assert_false(spw_preload_remove("libspillway.so"));
+    assert_false(spw_cli_preload_remove("libspillway.so"));
     setenv("LD_PRELOAD", "/b/libspillway.so", 1);
-    assert_true(spw_preload_remove("libspillway.so"));
+    assert_true(spw_cli_preload_remove("libspillway.so"));
     assert_null(getenv("LD_PRELOAD"));
-    assert_false(spw_preload_remove("libspillway.so"));
+    assert_false(spw_cli_preload_remove("libspillway.so"));
 }
 
 int main(void)

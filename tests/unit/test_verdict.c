@@ -1,8 +1,7 @@
-/* What the launcher makes of the files in its run folder, with figures that no program has today:
- * memory on the host, and files that are not what they seem. */
-#include "cli/verdict.h"
+/* The verdict on run directories with spilled memory, several failures, and invalid files. */
+#include "cli/reports/verdict.h"
 
-#include "cli/rundir.h"
+#include "cli/launch/run_directory.h"
 #include "sim/record.h"
 #include "stats/exit.h"
 #include "stats/stats.h"
@@ -14,7 +13,7 @@
 
 static char errors[] = "/tmp/spillway-verdict-XXXXXX";
 
-/* A file of the run folder with the first `bytes` of a record. */
+/* Writes a file of the run directory: the first `bytes` of a record. */
 static void write_record(const char *name, const struct sim_record *record, size_t bytes)
 {
     char path[4096];
@@ -50,7 +49,7 @@ static struct sim_record some_record(void)
     return record;
 }
 
-/* Statistics of this process, as the pool would leave them. */
+/* Statistics of this process, as the pool leaves them. */
 static struct spw_stats *some_stats(void)
 {
     struct spw_stats *stats = spw_stats_create();
@@ -67,12 +66,12 @@ static struct spw_stats *some_stats(void)
 
 static const char *verdict(int code)
 {
-    struct spw_fit fit;
+    struct spw_cli_sim_result fit;
 
     redirect_errors(errors);
-    spw_fit_read(&fit);
-    spw_verdict_print(&fit, code);
-    spw_fit_fini(&fit);
+    spw_cli_sim_result_read(&fit);
+    spw_cli_verdict_print(&fit, code);
+    spw_cli_sim_result_fini(&fit);
     return content(errors);
 }
 
@@ -84,20 +83,20 @@ static void on_the_host(void)
     char name[32];
     const char *text;
 
-    CHECK(spw_rundir_create("sim"));
+    CHECK(spw_cli_run_directory_create("sim"));
     snprintf(name, sizeof(name), "sim-%d", (int)getpid());
     write_record(name, &record, sizeof(record));
     (void)some_stats();
     text = verdict(0);
     HAS(text, "spillway: verdict: fits with 512 MiB on the host\n");
     HAS(text, "python3 train.py (pid ");
-    HAS(text, "on device 0 (1 GiB): peak live 1.50 GiB, of it PyTorch's tensors at most 512 MiB;");
     HAS(text,
-        "addresses were checked in 4 of 9 launches (44.4 %), whose argument layout is known: "
-        "2 of the simulated libraries, 1 known from the types in the kernel's name, 1 known "
-        "from the kernel's code; that of 4 more is known, but their addresses are in structs, "
-        "where stale ones are no error\n");
-    spw_rundir_remove();
+        "on device 0 (1 GiB): peak live 1.50 GiB (PyTorch's tensors: up to 512 MiB); peak device "
+        "memory 1 GiB\n");
+    HAS(text,
+        "44.4 % of kernel launches (4 of 9) were checked for use of freed memory; not checked: "
+        "1 whose arguments are not known, 4 whose addresses are in structs\n");
+    spw_cli_run_directory_remove();
 }
 
 static void test_fits_with_memory_on_the_host(void **state)
@@ -105,7 +104,7 @@ static void test_fits_with_memory_on_the_host(void **state)
     in_child(on_the_host);
 }
 
-/* The later of what the pool refused and what the driver did is what ended the program. */
+/* The verdict names the later one of a failure of the pool and one of the driver. */
 static void latest(void)
 {
     struct sim_record record = some_record();
@@ -113,7 +112,7 @@ static void latest(void)
     struct spw_stats *stats;
     char name[32];
 
-    CHECK(spw_rundir_create("sim"));
+    CHECK(spw_cli_run_directory_create("sim"));
     snprintf(name, sizeof(name), "sim-%d", (int)getpid());
     record.devices[0].refusals[SIM_RECORD_OTHER] = 1;
     *refusal = (struct sim_record_refusal){.bytes = 3 << 20,
@@ -129,40 +128,40 @@ static void latest(void)
     spw_counter_set(&stats->devices[0].counters.ooms, 1);
     spw_stats_refuse(&stats->devices[0].refusal, "cudaMalloc", 7, 5 << 20, 0);
     HAS(verdict(1), "does not fit: allocation 7 on device 0, 5 MiB by cudaMalloc (thread ");
-    HAS(verdict(1), "was refused: enough was free, but in pieces that could not be joined");
-    HAS(verdict(0), "2 requests were refused, and the program went on");
+    HAS(verdict(1), "failed: enough memory was free, but in pieces that were too small");
+    HAS(verdict(0), "2 calls failed with out of memory, and the program continued");
     refusal->time_ns = UINT64_MAX;
     write_record(name, &record, sizeof(record));
     HAS(verdict(1), "does not fit: cuLaunchKernel on device 0");
     refusal->overcome = true;
     write_record(name, &record, sizeof(record));
     HAS(verdict(1), "does not fit: allocation 7 on device 0");
-    spw_rundir_remove();
+    spw_cli_run_directory_remove();
 }
 
-static void test_the_latest_refusal_counts(void **state)
+static void test_the_latest_failure_counts(void **state)
 {
     in_child(latest);
 }
 
-static void strange_files(void)
+static void invalid_files(void)
 {
     struct sim_record record = some_record();
 
-    CHECK(spw_rundir_create("sim"));
+    CHECK(spw_cli_run_directory_create("sim"));
     write_record("sim-1", &record, 100);
     record.version++;
     write_record("sim-2", &record, sizeof(record));
     write_record("unlike", &record, 10);
     HAS(verdict(0), "spillway: verdict: none: no process used a simulated device\n");
     CHECK(strchr(content(errors), '\n') == strrchr(content(errors), '\n'));
-    spw_rundir_remove();
+    spw_cli_run_directory_remove();
     CHECK(access(getenv("SPILLWAY_RUN_DIR"), F_OK) != 0);
 }
 
-static void test_strange_files_are_left_out(void **state)
+static void test_invalid_files_are_left_out(void **state)
 {
-    in_child(strange_files);
+    in_child(invalid_files);
 }
 
 static int set_up(void **state)
@@ -184,8 +183,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fits_with_memory_on_the_host),
-        cmocka_unit_test(test_the_latest_refusal_counts),
-        cmocka_unit_test(test_strange_files_are_left_out),
+        cmocka_unit_test(test_the_latest_failure_counts),
+        cmocka_unit_test(test_invalid_files_are_left_out),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

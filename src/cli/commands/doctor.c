@@ -1,0 +1,150 @@
+#include "cli/commands/list.h"
+#include "cli/console/arguments.h"
+#include "cli/console/messages.h"
+
+#include "cli/doctor/cuda_api.h"
+#include "cli/doctor/bandwidth.h"
+#include "cli/doctor/concurrency.h"
+#include "cli/doctor/devices.h"
+#include "cli/doctor/disabled.h"
+#include "cli/doctor/entry_points.h"
+#include "cli/doctor/vmm_cost.h"
+#include "cli/doctor/kernels.h"
+#include "cli/launch/installation.h"
+#include "cli/launch/preload.h"
+#include "cli/doctor/report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct settings {
+    bool measure;
+    bool json;
+    bool help;
+};
+
+static void print_help(void)
+{
+    fputs("usage: spillway doctor [--measure] [--json]\n\n"
+          "Reports the CUDA driver and the devices, tests the memory calls that spillway needs,\n"
+          "tests that spillway serves every entry point of the driver and the runtime, and lists\n"
+          "settings that disable it.\n\n"
+          "  --measure   also measure memory calls, copies and kernels' reads (about a minute)\n"
+          "  --json      print one JSON object instead of tables\n\n"
+          "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n\n"
+          "The exit code is 0 when all is well, 1 when something is missing, 2 for bad usage.\n",
+          stdout);
+}
+
+static bool parse(int argc, char **argv, struct settings *ret_settings)
+{
+    enum { MEASURE = 256, JSON };
+    static const struct option options[] = {
+        {"measure", no_argument, NULL, MEASURE},
+        {"json", no_argument, NULL, JSON},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct spw_cli_arguments arguments = {
+        .command = argv[0], .argc = argc, .argv = argv, .options = options};
+    int found;
+
+    *ret_settings = (struct settings){0};
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (found == SPW_CLI_ARGUMENT_BAD) {
+            return false;
+        }
+        if (found == SPW_CLI_ARGUMENT_OPERAND) {
+            spw_cli_arguments_unexpected(&arguments);
+            return false;
+        }
+        ret_settings->measure |= found == MEASURE;
+        ret_settings->json |= found == JSON;
+        ret_settings->help |= found == SPW_CLI_ARGUMENT_HELP;
+    }
+    return true;
+}
+
+/* Restarts this command without spillway, if it runs under it: the doctor tests the bare driver. */
+static void leave_spillway(char **argv)
+{
+    char self[PATH_MAX];
+
+    if (spw_cli_preload_remove("libspillway.so") && spw_cli_installation_self(self)) {
+        char *again[8] = {self};
+
+        for (int i = 0; argv[i] != NULL && i < 6; i++) {
+            again[i + 1] = argv[i];
+        }
+        execv(self, again);
+    }
+}
+
+static void measure_kernels(const struct spw_cli_cuda *cuda, CUdevice device,
+                            struct spw_cli_report *report)
+{
+    static const char *const columns[] = {"kernels", NULL};
+    CUmodule module;
+    CUresult result = cuda->cuModuleLoadData(&module, spw_cli_kernels);
+
+    if (result != CUDA_SUCCESS) {
+        spw_cli_report_table(report, "kernels", "With a kernel", columns);
+        spw_cli_report_row(report, "not measured: cuModuleLoadData: %s",
+                           spw_cli_cuda_error(cuda, result));
+        return;
+    }
+    spw_cli_doctor_measure_concurrency(cuda, device, module, report);
+    spw_cli_doctor_measure_reads(cuda, device, module, report);
+    cuda->cuModuleUnload(module);
+}
+
+static void measure(const struct spw_cli_cuda *cuda, struct spw_cli_report *report)
+{
+    CUcontext context;
+    CUdevice device;
+
+    if (cuda->cuDeviceGet(&device, 0) != CUDA_SUCCESS ||
+        cuda->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
+        return;
+    }
+    cuda->cuCtxSetCurrent(context);
+    spw_cli_doctor_measure_vmm(cuda, device, report);
+    spw_cli_doctor_measure_copies(cuda, report);
+    measure_kernels(cuda, device, report);
+    cuda->cuCtxSetCurrent(NULL);
+    cuda->cuDevicePrimaryCtxRelease_v2(device);
+}
+
+int spw_cli_command_doctor(int argc, char **argv)
+{
+    struct settings settings;
+    struct spw_cli_report report;
+    struct spw_cli_cuda cuda;
+    char reason[SPW_CLI_REPORT_CELL];
+    bool well;
+
+    if (!parse(argc, argv, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    leave_spillway(argv);
+    if (!spw_cli_cuda_open(&cuda, reason, sizeof(reason))) {
+        spw_cli_complain(argv[0], "%s; spillway sim runs programs on a simulated GPU", reason);
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    spw_cli_report_init(&report, settings.json);
+    spw_cli_doctor_driver(&cuda, &report);
+    well = spw_cli_doctor_devices(&cuda, &report);
+    spw_cli_doctor_spill(&cuda, &report);
+    well = spw_cli_doctor_entry_points(&report) && well;
+    spw_cli_doctor_disabled(&cuda, &report);
+    if (settings.measure) {
+        measure(&cuda, &report);
+    }
+    spw_cli_report_fini(&report);
+    return well ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}

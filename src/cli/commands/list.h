@@ -1,0 +1,26 @@
+/* The commands of `spillway`, each in a file of its name; main.c calls them by a table.
+ *
+ * argv[0] is the command's name; the result is the exit code (console/messages.h). Each runs on one
+ * thread. */
+#pragma once
+
+/* Runs a program on this machine's GPU under the memory pool. */
+int spw_cli_command_run(int argc, char **argv);
+
+/* Runs a program on a simulated GPU and reports if it fits. */
+int spw_cli_command_sim(int argc, char **argv);
+
+/* Lists the options. */
+int spw_cli_command_options(int argc, char **argv);
+
+/* Checks a policy file, explains its decisions, or describes the language. */
+int spw_cli_command_policy(int argc, char **argv);
+
+/* Shows the call sites in a statistics file. */
+int spw_cli_command_sites(int argc, char **argv);
+
+/* Shows what a running process holds. */
+int spw_cli_command_top(int argc, char **argv);
+
+/* Reports the driver, its devices and the settings of this machine. */
+int spw_cli_command_doctor(int argc, char **argv);

@@ -1,0 +1,114 @@
+#include "cli/commands/list.h"
+#include "cli/console/messages.h"
+#include "cli/doctor/entry_point_child.h"
+
+#include "common/nearest.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help; /* NULL: internal */
+};
+
+static const struct command commands[] = {
+    {"run", spw_cli_command_run, "run a program on the GPU, its memory managed by spillway"},
+    {"sim", spw_cli_command_sim, "run a program on a simulated GPU of any size: does it fit?"},
+    {"options", spw_cli_command_options, "list the options with defaults and meaning"},
+    {"sites", spw_cli_command_sites, "show which lines of a program held device memory"},
+    {"top", spw_cli_command_top, "watch the memory of a running program"},
+    {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
+    {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},
+    {"_entry-point", spw_cli_entry_point_child, NULL},
+};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };
+
+static void print_help(FILE *out)
+{
+    fputs("usage: spillway COMMAND ...\n\n"
+          "A GPU memory pool for unmodified CUDA programs.\n\n"
+          "Commands:\n",
+          out);
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].help != NULL) {
+            fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+        }
+    }
+    fputs("\nExamples:\n"
+          "  spillway run -- python train.py                 on this machine's GPU\n"
+          "  spillway sim --memory 24GiB -- python train.py  will it fit in 24 GiB?\n\n"
+          "spillway COMMAND --help describes a command; spillway --version prints the version.\n",
+          out);
+}
+
+static int print_version(void)
+{
+    puts("spillway " SPW_VERSION);
+    return SPW_CLI_EXIT_OK;
+}
+
+static const struct command *find(const char *name)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    const char *names[COMMAND_COUNT];
+    const char *nearest;
+    size_t count = 0;
+
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].help != NULL) {
+            names[count++] = commands[i].name;
+        }
+    }
+    nearest = spw_nearest(name, 0, names, count);
+    fprintf(stderr, "spillway: %s is not a command (%s%s%s)\n", name,
+            nearest != NULL ? "did you mean " : "spillway --help lists them",
+            nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+    return SPW_CLI_EXIT_USAGE;
+}
+
+static bool is_help(const char *argument)
+{
+    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0 ||
+           strcmp(argument, "help") == 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct command *command;
+
+    if (argc < 2) {
+        print_help(stderr);
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        return print_version();
+    }
+    if (is_help(argv[1])) {
+        if (argc < 3 || (command = find(argv[2])) == NULL) {
+            print_help(stdout);
+            return SPW_CLI_EXIT_OK;
+        }
+        return command->run(2, (char *[]){argv[2], "--help", NULL});
+    }
+    command = find(argv[1]);
+    if (command == NULL) {
+        return unknown(argv[1]);
+    }
+    if (argc == 3 && strcmp(argv[2], "--version") == 0) {
+        return print_version();
+    }
+    return command->run(argc - 1, argv + 1);
+}

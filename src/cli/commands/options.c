@@ -1,0 +1,93 @@
+#include "cli/commands/list.h"
+
+#include "common/options.h"
+#include "cli/console/arguments.h"
+#include "cli/console/markdown.h"
+#include "cli/console/messages.h"
+#include "cli/launch/flags.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum column { VARIABLE, FLAG, FALLBACK, MEANING, COLUMN_COUNT };
+
+struct row {
+    char flag[SPW_CLI_FLAG_NAME + 2];
+    const char *cells[COLUMN_COUNT];
+};
+
+static void fill_row(enum spw_option option, struct row *row)
+{
+    const struct spw_option_row *source = spw_option_row(option);
+    char name[SPW_CLI_FLAG_NAME];
+
+    spw_cli_flag_name(option, name);
+    snprintf(row->flag, sizeof(row->flag), "%s%s", *name != '\0' ? "--" : "", name);
+    row->cells[VARIABLE] = source->name;
+    row->cells[FLAG] = row->flag;
+    row->cells[FALLBACK] = source->fallback;
+    row->cells[MEANING] = source->help;
+}
+
+/* Prints a table whose columns, except the last, are as wide as their widest cell. */
+static void print_table(void)
+{
+    static const char *const columns[COLUMN_COUNT] = {"variable", "flag", "default", "meaning"};
+    struct row rows[SPW_OPT_COUNT];
+    size_t widths[COLUMN_COUNT] = {0};
+
+    for (int column = 0; column < MEANING; column++) {
+        widths[column] = strlen(columns[column]);
+    }
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        fill_row((enum spw_option)i, &rows[i]);
+        for (int column = 0; column < MEANING; column++) {
+            size_t length = strlen(rows[i].cells[column]);
+
+            widths[column] = length > widths[column] ? length : widths[column];
+        }
+    }
+    spw_cli_markdown_head(columns, COLUMN_COUNT, widths);
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        spw_cli_markdown_row(rows[i].cells, COLUMN_COUNT, widths);
+    }
+}
+
+static void print_help(void)
+{
+    fputs("usage: spillway options [--markdown]\n\n"
+          "Lists every option: its environment variable, its flag for spillway run and spillway\n"
+          "sim, its default and its meaning. A flag takes precedence over the variable.\n\n"
+          "  --markdown  print a Markdown table [the default]\n",
+          stdout);
+}
+
+int spw_cli_command_options(int argc, char **argv)
+{
+    enum { MARKDOWN = 256 };
+    static const struct option options[] = {
+        {"markdown", no_argument, NULL, MARKDOWN},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct spw_cli_arguments arguments = {
+        .command = argv[0], .argc = argc, .argv = argv, .options = options};
+    int found;
+
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        switch (found) {
+        case SPW_CLI_ARGUMENT_HELP:
+            print_help();
+            return SPW_CLI_EXIT_OK;
+        case SPW_CLI_ARGUMENT_OPERAND:
+            spw_cli_arguments_unexpected(&arguments);
+            return SPW_CLI_EXIT_USAGE;
+        case SPW_CLI_ARGUMENT_BAD:
+            return SPW_CLI_EXIT_USAGE;
+        default:
+            break;
+        }
+    }
+    print_table();
+    return SPW_CLI_EXIT_OK;
+}

@@ -1,0 +1,61 @@
+#include "cli/commands/list.h"
+
+#include "cli/console/messages.h"
+#include "cli/launch/child.h"
+#include "cli/launch/driver_check.h"
+#include "cli/launch/flags.h"
+#include "cli/launch/installation.h"
+#include "cli/launch/policy_file.h"
+#include "cli/launch/preload.h"
+#include "cli/launch/run_directory.h"
+
+#include <stdio.h>
+
+static void print_help(void)
+{
+    fputs("usage: spillway run [options] -- COMMAND [ARGUMENT ...]\n\n"
+          "Runs COMMAND on this machine's GPU, with its memory managed by spillway.\n\n"
+          "The exit code is that of COMMAND, or 128+n if signal n killed it, 127 if it was not\n"
+          "found, 125 if spillway could not start it, 2 for bad usage.\n\n"
+          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+          "variable, SPILLWAY_NAME; spillway options lists them. [Defaults] are in brackets.\n",
+          stdout);
+    spw_cli_flags_print(stdout, false);
+}
+
+int spw_cli_command_run(int argc, char **argv)
+{
+    char library[PATH_MAX];
+    char reason[256];
+    struct spw_cli_flags flags;
+    int code;
+
+    if (!spw_cli_flags_parse(argc, argv, false, &flags)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (flags.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (flags.command == NULL) {
+        spw_cli_complain(argv[0], "no command given (expected spillway run [options] -- COMMAND)");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!spw_cli_policy_prepare(argv[0])) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    if (!spw_cli_driver_check(reason, sizeof(reason))) {
+        spw_cli_complain(
+            argv[0], "no usable GPU: %s; spillway sim runs a command on a simulated GPU", reason);
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    if (!spw_cli_installation_find(argv[0], "libspillway.so", library)) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    spw_cli_preload_add((const char *[]){library}, 1);
+    (void)spw_cli_run_directory_create(argv[0]);
+    code = spw_cli_launch(argv[0], flags.command, NULL);
+    spw_cli_run_directory_finish();
+    spw_cli_run_directory_remove();
+    return code;
+}

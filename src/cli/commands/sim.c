@@ -1,0 +1,179 @@
+#include "cli/commands/list.h"
+#include "cli/console/messages.h"
+
+#include "common/options.h"
+#include "common/size.h"
+#include "cli/reports/comparison.h"
+#include "cli/reports/sim_result.h"
+#include "cli/launch/flags.h"
+#include "cli/launch/child.h"
+#include "cli/launch/installation.h"
+#include "cli/launch/policy_file.h"
+#include "cli/launch/preload.h"
+#include "cli/launch/gpu_profiles.h"
+#include "cli/launch/run_directory.h"
+#include "cli/reports/verdict.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The libraries in the order in which they are preloaded. */
+enum { POOL, DRIVER, RUNTIME, LIBRARY_COUNT };
+
+static const char *const libraries[LIBRARY_COUNT] = {
+    [POOL] = "libspillway.so",
+    [DRIVER] = "sim/libcuda.so.1",
+    [RUNTIME] = "sim/libcudart.so.13",
+};
+
+/* Simulated libraries in the driver's folder; each was built if its header was found. */
+static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9",
+                                    "libcufft.so.12",  "libcusolver.so.12", "libcusparse.so.12",
+                                    "libnccl.so.2"};
+
+#define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
+
+static void print_help(void)
+{
+    fputs("usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
+          "Runs COMMAND on a simulated GPU, with its memory managed by spillway. Most kernels\n"
+          "compute nothing, so ignore the numbers that COMMAND prints; memory is as on a real GPU\n"
+          "of that size. Afterwards a verdict says if COMMAND fits and how much memory it needed.\n"
+          "\n"
+          "The exit code is as for spillway run; with --compare, that of the run with the pool.\n\n"
+          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+          "variable; spillway options lists them. [Defaults] are in brackets.\n",
+          stdout);
+    spw_cli_flags_print(stdout, true);
+}
+
+/* Finds the simulated libraries that were built. */
+static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < SHIM_COUNT; i++) {
+        int length = snprintf(ret_paths[count], PATH_MAX, "%s/%s", folder, shims[i]);
+
+        count += length < PATH_MAX && access(ret_paths[count], R_OK) == 0;
+    }
+    return count;
+}
+
+/* The runtime and the libraries are preloaded too, which takes precedence over the program's RPATH.
+ */
+static bool set_up_libraries(const char *command, bool with_pool)
+{
+    char paths[LIBRARY_COUNT][PATH_MAX];
+    char shim_paths[SHIM_COUNT][PATH_MAX];
+    const char *list[LIBRARY_COUNT + SHIM_COUNT];
+    size_t count = 0;
+    size_t shim_count;
+    const char *present = getenv("LD_LIBRARY_PATH");
+    char search[3 * PATH_MAX];
+    char folder[PATH_MAX];
+
+    for (int i = with_pool ? POOL : DRIVER; i < LIBRARY_COUNT; i++) {
+        if (!spw_cli_installation_find(command, libraries[i], paths[i])) {
+            return false;
+        }
+        list[count++] = paths[i];
+    }
+    strcpy(folder, paths[DRIVER]);
+    dirname(folder);
+    shim_count = find_shims(folder, shim_paths);
+    for (size_t i = 0; i < shim_count; i++) {
+        list[count++] = shim_paths[i];
+    }
+    spw_cli_preload_add(list, count);
+    snprintf(search, sizeof(search), "%s%s%s", folder, present != NULL ? ":" : "",
+             present != NULL ? present : "");
+    setenv("LD_LIBRARY_PATH", search, 1);
+    return true;
+}
+
+/* Prints the simulated GPU and its memory; for an unusable option the driver uses the default. */
+static void announce(void)
+{
+    struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
+    const struct spw_cli_gpu_profile *profile =
+        spw_cli_gpu_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
+    char size[SPW_SIZE_TEXT];
+
+    if (profile == NULL) {
+        profile = spw_cli_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
+    }
+    fprintf(stderr,
+            "spillway: simulated GPU (%s, %s): ignore the numbers that the program prints; memory "
+            "figures are exact\n",
+            profile->id,
+            spw_size_text(memory.set ? spw_option_bytes(&memory, profile->memory_bytes)
+                                     : profile->memory_bytes,
+                          size));
+}
+
+/* Runs the command and prints the verdict. */
+static int run_once(const char *command, char **arguments)
+{
+    struct spw_cli_sim_result result;
+    bool started;
+    int code;
+
+    if (!spw_cli_run_directory_create(command)) {
+        spw_cli_complain(command, "without that folder there is no verdict");
+        return spw_cli_launch(command, arguments, NULL);
+    }
+    code = spw_cli_launch(command, arguments, &started);
+    spw_cli_run_directory_finish();
+    if (started) {
+        spw_cli_sim_result_read(&result);
+        spw_cli_verdict_print(&result, code);
+        spw_cli_sim_result_fini(&result);
+    }
+    spw_cli_run_directory_remove();
+    return code;
+}
+
+int spw_cli_command_sim(int argc, char **argv)
+{
+    struct spw_cli_flags flags;
+
+    if (!spw_cli_flags_parse(argc, argv, true, &flags)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (flags.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (flags.no_pool && flags.pool_option != SPW_OPT_COUNT) {
+        char name[SPW_CLI_FLAG_NAME];
+
+        spw_cli_complain(argv[0], "--%s is an option of the pool, and --no-pool runs without it",
+                         spw_cli_flag_name(flags.pool_option, name));
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (flags.command == NULL) {
+        spw_cli_complain(argv[0], "no command given (expected spillway sim [options] -- COMMAND)");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (flags.no_pool && flags.compare) {
+        spw_cli_complain(argv[0],
+                         "--compare runs the command under the pool too, and --no-pool forbids it");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!flags.no_pool && !spw_cli_policy_prepare(argv[0])) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    if (flags.compare) {
+        announce();
+        return spw_cli_compare(argv[0], flags.command, set_up_libraries);
+    }
+    if (!set_up_libraries(argv[0], !flags.no_pool)) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    announce();
+    return run_once(argv[0], flags.command);
+}

@@ -1,0 +1,339 @@
+#include "cli/commands/list.h"
+#include "cli/console/arguments.h"
+#include "cli/console/json.h"
+#include "cli/console/messages.h"
+
+#include "callsite/label.h"
+#include "common/size.h"
+#include "common/utf8.h"
+#include "cli/reports/sites_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SITE_TEXT = 64 * 1024, TOP = 20, TOP_MOST = 1000000 };
+enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION };
+
+struct settings {
+    const char *path;
+    bool json;
+    bool full; /* the text of each site as well */
+    bool help;
+    size_t top;
+};
+
+/* ---- the tables ---- */
+
+typedef uint64_t weight_of(const struct spw_cli_sites_entry *entry);
+
+static uint64_t at_peak(const struct spw_cli_sites_entry *entry)
+{
+    return entry->device_peak_bytes;
+}
+
+static uint64_t at_exit(const struct spw_cli_sites_entry *entry)
+{
+    return entry->live_bytes;
+}
+
+static const struct moment {
+    const char *key;
+    const char *title;
+    weight_of *weight;
+} moments[] = {
+    {"at_peak", "at the peak", at_peak},
+    {"at_exit", "at exit", at_exit},
+};
+
+enum { MOMENTS = sizeof(moments) / sizeof(moments[0]) };
+
+static uint64_t total_of(const struct spw_cli_sites_file *file, int device, weight_of *weight)
+{
+    uint64_t total = 0;
+
+    for (size_t i = 0; i < file->count; i++) {
+        total += file->entries[i].device == device ? weight(&file->entries[i]) : 0;
+    }
+    return total;
+}
+
+/* The entries of a device that hold memory: the largest first, the sum of the others last. */
+static size_t rank(const struct spw_cli_sites_file *file, int device, weight_of *weight,
+                   const struct spw_cli_sites_entry **ret_entries)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < file->count; i++) {
+        const struct spw_cli_sites_entry *entry = &file->entries[i];
+        size_t at = count;
+
+        if (entry->device != device || weight(entry) == 0) {
+            continue;
+        }
+        for (; at > 0 && (ret_entries[at - 1]->rest > 0 ||
+                          (entry->rest == 0 && weight(ret_entries[at - 1]) < weight(entry)));
+             at--) {
+            ret_entries[at] = ret_entries[at - 1];
+        }
+        ret_entries[at] = entry;
+        count++;
+    }
+    return count;
+}
+
+/* ---- text ---- */
+
+static void label_of(const struct spw_cli_sites_entry *entry, char ret_label[SPW_CALLSITE_LABEL])
+{
+    if (entry->rest > 0) {
+        snprintf(ret_label, SPW_CALLSITE_LABEL, "%" PRIu64 " other sites", entry->rest);
+    } else if (entry->id == 0) {
+        snprintf(ret_label, SPW_CALLSITE_LABEL, "not known");
+    } else {
+        spw_callsite_label(&entry->facts, ret_label, SPW_CALLSITE_LABEL);
+    }
+    spw_utf8_plain(ret_label, /* keep */ "");
+}
+
+static void site_text(const struct spw_cli_sites_entry *entry, char *ret_text)
+{
+    struct spw_request_facts request = {.device = entry->device, .api = entry->api};
+
+    (void)spw_callsite_print(&entry->facts, &request, ret_text, SITE_TEXT);
+}
+
+static void print_row(const struct spw_cli_sites_entry *entry, uint64_t bytes, uint64_t total,
+                      const struct settings *settings)
+{
+    uint64_t permille = total > 0 ? bytes * 1000 / total : 0;
+    static char text[SITE_TEXT];
+    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+
+    label_of(entry, label);
+    printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
+           permille / 10, permille % 10, entry->allocs, label);
+    if (settings->full && entry->id != 0) {
+        site_text(entry, text);
+        printf("%39s%s\n", "", text);
+    }
+}
+
+static void print_moment(const struct spw_cli_sites_file *file, int device,
+                         const struct moment *moment, const struct settings *settings,
+                         const struct spw_cli_sites_entry **entries)
+{
+    uint64_t total = total_of(file, device, moment->weight);
+    size_t count = rank(file, device, moment->weight, entries);
+    uint64_t shown = 0;
+    char size[SPW_SIZE_TEXT];
+
+    printf("\ndevice %d %s: %s\n", device, moment->title, spw_size_text(total, size));
+    if (count > 0) {
+        printf("  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs", "site");
+    }
+    for (size_t i = 0; i < count && i < settings->top; i++) {
+        print_row(entries[i], moment->weight(entries[i]), total, settings);
+        shown += moment->weight(entries[i]);
+    }
+    if (count > settings->top) {
+        printf("  %12s  in %zu more (--top %zu shows them)\n", spw_size_text(total - shown, size),
+               count - settings->top, count);
+    }
+}
+
+/* ---- tiers ---- */
+
+static void print_tiers(const cJSON *device, int ordinal)
+{
+    char device_now[SPW_SIZE_TEXT], device_peak[SPW_SIZE_TEXT];
+    char host_now[SPW_SIZE_TEXT], host_peak[SPW_SIZE_TEXT];
+
+    printf("\ndevice %d by tier, free memory included: device %s at exit, %s at the peak; host %s "
+           "at exit, %s at the peak\n",
+           ordinal, spw_size_text(spw_cli_json_number(device, "committed_bytes"), device_now),
+           spw_size_text(spw_cli_json_number(device, "committed_peak_bytes"), device_peak),
+           spw_size_text(spw_cli_json_number(device, "host_bytes"), host_now),
+           spw_size_text(spw_cli_json_number(device, "host_peak_bytes"), host_peak));
+}
+
+/* ---- JSON ---- */
+
+static cJSON *entry_json(const struct spw_cli_sites_entry *entry, uint64_t bytes)
+{
+    static char text[SITE_TEXT];
+    cJSON *row = cJSON_CreateObject();
+    char label[SPW_CALLSITE_LABEL];
+
+    label_of(entry, label);
+    if (entry->rest > 0) {
+        cJSON_AddNullToObject(row, "id");
+        cJSON_AddNumberToObject(row, "sites", (double)entry->rest);
+    } else {
+        cJSON_AddNumberToObject(row, "id", (double)entry->id);
+    }
+    cJSON_AddNumberToObject(row, "bytes", (double)bytes);
+    cJSON_AddNumberToObject(row, "peak_bytes", (double)entry->peak_bytes);
+    cJSON_AddNumberToObject(row, "allocs", (double)entry->allocs);
+    cJSON_AddNumberToObject(row, "frees", (double)entry->frees);
+    cJSON_AddStringToObject(row, "label", label);
+    site_text(entry, text);
+    cJSON_AddStringToObject(row, "site", entry->id != 0 ? text : "");
+    return row;
+}
+
+static void add_moments(cJSON *device, const struct spw_cli_sites_file *file, int ordinal,
+                        const struct settings *settings, const struct spw_cli_sites_entry **entries)
+{
+    for (size_t i = 0; i < MOMENTS; i++) {
+        size_t count = rank(file, ordinal, moments[i].weight, entries);
+        cJSON *rows = cJSON_AddArrayToObject(device, moments[i].key);
+
+        for (size_t j = 0; j < count && j < settings->top; j++) {
+            cJSON_AddItemToArray(rows, entry_json(entries[j], moments[i].weight(entries[j])));
+        }
+    }
+}
+
+static void add_tiers(cJSON *device, const cJSON *figures)
+{
+    cJSON *tiers = cJSON_AddObjectToObject(device, "tiers");
+
+    cJSON_AddNumberToObject(tiers, "device_bytes",
+                            (double)(spw_cli_json_number(figures, "live_bytes") -
+                                     spw_cli_json_number(figures, "host_bytes")));
+    cJSON_AddNumberToObject(tiers, "host_bytes",
+                            (double)spw_cli_json_number(figures, "host_bytes"));
+    cJSON_AddNumberToObject(tiers, "host_peak_bytes",
+                            (double)spw_cli_json_number(figures, "host_peak_bytes"));
+}
+
+/* ---- the command ---- */
+
+static void show(const struct spw_cli_sites_file *file, const struct settings *settings)
+{
+    const struct spw_cli_sites_entry **entries = calloc(file->count + 1, sizeof(entries[0]));
+    const cJSON *devices = cJSON_GetObjectItemCaseSensitive(file->json, "devices"), *figures;
+    cJSON *root = settings->json ? cJSON_CreateObject() : NULL;
+    cJSON *list = settings->json ? cJSON_AddArrayToObject(root, "devices") : NULL;
+    int ordinal = 0;
+
+    cJSON_ArrayForEach(figures, devices)
+    {
+        if (entries == NULL) {
+            break;
+        }
+        if (settings->json) {
+            cJSON *device = cJSON_CreateObject();
+
+            cJSON_AddNumberToObject(device, "ordinal", ordinal);
+            cJSON_AddNumberToObject(device, "live_peak_bytes",
+                                    (double)spw_cli_json_number(figures, "live_peak_bytes"));
+            add_tiers(device, figures);
+            add_moments(device, file, ordinal, settings, entries);
+            cJSON_AddItemToArray(list, device);
+        } else if (spw_cli_json_number(figures, "live_peak_bytes") > 0) {
+            for (size_t i = 0; i < MOMENTS; i++) {
+                print_moment(file, ordinal, &moments[i], settings, entries);
+            }
+            print_tiers(figures, ordinal);
+        }
+        ordinal++;
+    }
+    if (settings->json) {
+        spw_cli_json_print(root, /* one_line */ false);
+    }
+    free(entries);
+}
+
+static void print_help(void)
+{
+    fputs("usage: spillway sites STATS [--json] [--top N] [--full]\n\n"
+          "Shows which call sites held device memory, at the peak and at exit. STATS is a\n"
+          "statistics file, which spillway run --stats FILE writes (and spillway sim).\n\n"
+          "  --top N  show N sites per table [20]\n"
+          "  --full   show the full text of each site too, as spillway policy explain --site\n"
+          "           takes it\n"
+          "  --json   print one JSON object, with the full text of every site\n",
+          stdout);
+}
+
+static bool parse_top(const char *text, size_t *ret_top)
+{
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end != '\0' || value > TOP_MOST) {
+        return false;
+    }
+    *ret_top = (size_t)value;
+    return true;
+}
+
+/* Takes one argument. False, with one line on stderr, when it is not usable. */
+static bool take(const struct spw_cli_arguments *from, int found, struct settings *settings)
+{
+    if (found == SPW_CLI_ARGUMENT_OPERAND && settings->path != NULL) {
+        spw_cli_arguments_unexpected(from);
+        return false;
+    }
+    if (found == TOP_OPTION && !parse_top(from->value, &settings->top)) {
+        spw_cli_complain(from->command, "--top=%s: not a number of sites (expected 0 to %d)",
+                         from->value, TOP_MOST);
+        return false;
+    }
+    if (found == SPW_CLI_ARGUMENT_OPERAND) {
+        settings->path = from->value;
+    }
+    settings->json |= found == JSON_OPTION;
+    settings->full |= found == FULL_OPTION;
+    settings->help |= found == SPW_CLI_ARGUMENT_HELP;
+    return found != SPW_CLI_ARGUMENT_BAD;
+}
+
+static bool parse(int argc, char **argv, struct settings *ret_settings)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, JSON_OPTION},
+        {"top", required_argument, NULL, TOP_OPTION},
+        {"full", no_argument, NULL, FULL_OPTION},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct spw_cli_arguments arguments = {
+        .command = argv[0], .argc = argc, .argv = argv, .options = options};
+    int found;
+
+    *ret_settings = (struct settings){.top = TOP};
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (!take(&arguments, found, ret_settings)) {
+            return false;
+        }
+    }
+    if (ret_settings->path == NULL && !ret_settings->help) {
+        spw_cli_complain(argv[0], "expected a statistics file (see spillway sites --help)");
+        return false;
+    }
+    return true;
+}
+
+int spw_cli_command_sites(int argc, char **argv)
+{
+    struct settings settings;
+    struct spw_cli_sites_file file;
+
+    if (!parse(argc, argv, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (!spw_cli_sites_file_load(settings.path, &file)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    show(&file, &settings);
+    spw_cli_sites_file_free(&file);
+    return SPW_CLI_EXIT_OK;
+}

@@ -1,0 +1,45 @@
+/* Command lines, parsed by getopt_long(3), with the error messages of this command.
+ *
+ * Options are written `--name`, `--name VALUE` or `--name=VALUE`; names are not abbreviated. One
+ * command line at a time, because getopt_long keeps its state in globals. */
+#pragma once
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Results of spw_cli_arguments_next, besides the `val` of an option. */
+enum spw_cli_argument {
+    SPW_CLI_ARGUMENT_END = -1,
+    SPW_CLI_ARGUMENT_OPERAND = 1, /* an argument that is not an option */
+    SPW_CLI_ARGUMENT_BAD = '?',   /* bad usage; one line on stderr says what is wrong */
+    SPW_CLI_ARGUMENT_HELP = 'h',  /* -h; give the row of --help the same `val` */
+};
+
+/* The row of --help in a list of options. */
+#define SPW_CLI_HELP_OPTION                                                                        \
+    {                                                                                              \
+        "help", no_argument, NULL, SPW_CLI_ARGUMENT_HELP                                           \
+    }
+
+/* A command line that is being parsed. The caller sets the first group before the first call. */
+struct spw_cli_arguments {
+    const char *command; /* for messages */
+    int argc;
+    char **argv;                        /* parsed from argv[1] */
+    const struct option *options;       /* ends with a row of zeros */
+    const char *other_command;          /* has other_options; NULL: there is none */
+    const struct option *other_options; /* not allowed here, but known: a message says so */
+    bool stops_at_operand;              /* what follows the first operand is not parsed */
+
+    const char *value; /* of the latest option, or the latest operand; NULL: none */
+    int next;          /* index of the first argument that is not parsed yet */
+    bool started, ended;
+};
+
+/* Parses the next argument. Returns the `val` of its option, or an enum spw_cli_argument. With
+ * stops_at_operand there are no operands: the result is END, and argv + next are the rest. */
+int spw_cli_arguments_next(struct spw_cli_arguments *arguments);
+
+/* Writes the line on stderr for an operand too many: `arguments->value`. */
+void spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments);

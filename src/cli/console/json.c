@@ -1,0 +1,87 @@
+#include "cli/console/json.h"
+
+#include "common/utf8.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static char *read_all(FILE *file)
+{
+    size_t used = 0, capacity = 1 << 16;
+    char *text = malloc(capacity);
+
+    while (text != NULL) {
+        size_t length = fread(text + used, 1, capacity - used - 1, file);
+        char *larger;
+
+        used += length;
+        text[used] = '\0';
+        if (length == 0) {
+            return text;
+        }
+        if (capacity - used > 1) {
+            continue;
+        }
+        capacity *= 2;
+        larger = realloc(text, capacity);
+        if (larger == NULL) {
+            break;
+        }
+        text = larger;
+    }
+    free(text);
+    return NULL;
+}
+
+bool spw_cli_json_read(const char *path, cJSON **ret_json)
+{
+    FILE *file = fopen(path, "re");
+    char *text;
+
+    if (file == NULL) {
+        return false;
+    }
+    text = read_all(file);
+    (void)fclose(file);
+    if (text == NULL) {
+        errno = ENOMEM;
+        return false;
+    }
+    *ret_json = cJSON_Parse(text);
+    free(text);
+    return true;
+}
+
+uint64_t spw_cli_json_number(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsNumber(value) && value->valuedouble > 0 ? (uint64_t)value->valuedouble : 0;
+}
+
+const char *spw_cli_json_text(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsString(value) && value->valuestring[0] != '\0' ? value->valuestring : NULL;
+}
+
+const cJSON *spw_cli_json_list(const cJSON *object, const char *key)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    return cJSON_IsArray(value) ? value : NULL;
+}
+
+void spw_cli_json_print(cJSON *json, bool one_line)
+{
+    char *text = one_line ? cJSON_PrintUnformatted(json) : cJSON_Print(json);
+
+    if (text != NULL) {
+        spw_utf8_plain(text, /* keep */ "\n\t");
+    }
+    puts(text != NULL ? text : "{}");
+    cJSON_free(text);
+    cJSON_Delete(json);
+}

@@ -1,0 +1,21 @@
+/* JSON files and JSON output of the command, by cJSON. No locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+/* Reads a file of JSON. False, with errno set, when it cannot be read. *ret_json is NULL when its
+ * content is not JSON; the caller deletes it. */
+bool spw_cli_json_read(const char *path, cJSON **ret_json);
+
+/* The value of a member: 0, NULL or NULL when it is missing or of another type. Numbers are at
+ * least 0; an empty string counts as missing. */
+uint64_t spw_cli_json_number(const cJSON *object, const char *key);
+const char *spw_cli_json_text(const cJSON *object, const char *key);
+const cJSON *spw_cli_json_list(const cJSON *object, const char *key);
+
+/* Prints a value to stdout and deletes it: on several lines, or on one. Control characters and
+ * bytes that are not UTF-8 are printed as '?', because names in it may be hostile. */
+void spw_cli_json_print(cJSON *json, bool one_line);

@@ -1,0 +1,256 @@
+#include "cli/doctor/concurrency.h"
+
+#include "cli/doctor/timing.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SPIN_MS = 200, WORK_BYTES = 32 << 20 };
+
+/* A kernel that runs until its flag, in page-locked host memory, is 1. */
+struct spinner {
+    const struct spw_cli_cuda *cuda;
+    CUfunction kernel;
+    CUstream stream;
+    _Atomic uint32_t *flag;
+    pthread_t setter;
+};
+
+/* The memory that the measured calls use. */
+struct work {
+    const struct spw_cli_cuda *cuda;
+    CUdevice device;
+    CUdeviceptr address; /* reserved; mapped to `chunk` when the calls begin */
+    CUmemGenericAllocationHandle chunk;
+    CUmemGenericAllocationHandle other;
+    CUdeviceptr block;
+};
+
+static CUresult do_create(struct work *work)
+{
+    CUmemAllocationProp properties = spw_cli_place_properties(spw_cli_place_device(work->device));
+
+    return work->cuda->cuMemCreate(&work->other, WORK_BYTES, &properties, 0);
+}
+
+static CUresult do_unmap(struct work *work)
+{
+    return work->cuda->cuMemUnmap(work->address, WORK_BYTES);
+}
+
+static CUresult do_map(struct work *work)
+{
+    return work->cuda->cuMemMap(work->address, WORK_BYTES, 0, work->other, 0);
+}
+
+static CUresult do_set_access(struct work *work)
+{
+    return spw_cli_cuda_allow(work->cuda, work->device, work->address, WORK_BYTES);
+}
+
+static CUresult do_release(struct work *work)
+{
+    return work->cuda->cuMemRelease(work->chunk);
+}
+
+static CUresult do_alloc(struct work *work)
+{
+    return work->cuda->cuMemAlloc_v2(&work->block, WORK_BYTES);
+}
+
+static CUresult do_free(struct work *work)
+{
+    return work->cuda->cuMemFree_v2(work->block);
+}
+
+/* The measured calls, in this order: each uses the result of the one before. */
+static const struct {
+    const char *name;
+    CUresult (*call)(struct work *work);
+} calls[] = {
+    {"cuMemCreate", do_create},   {"cuMemUnmap of an idle range", do_unmap},
+    {"cuMemMap", do_map},         {"cuMemSetAccess", do_set_access},
+    {"cuMemRelease", do_release}, {"cuMemAlloc", do_alloc},
+    {"cuMemFree", do_free},
+};
+
+static void *set_flag_later(void *argument)
+{
+    struct spinner *spinner = argument;
+
+    usleep(SPIN_MS * 1000);
+    atomic_store(spinner->flag, 1);
+    return NULL;
+}
+
+static CUresult spinner_launch(struct spinner *spinner)
+{
+    void *address = (void *)(uintptr_t)spinner->flag;
+    void *arguments[] = {&address};
+
+    return spinner->cuda->cuLaunchKernel(spinner->kernel, 1, 1, 1, 1, 1, 1, 0, spinner->stream,
+                                         arguments, NULL);
+}
+
+/* Launches the kernel once with the flag set, so that it is loaded before the measurement. */
+static CUresult spinner_init(struct spinner *spinner, const struct spw_cli_cuda *cuda,
+                             CUmodule module)
+{
+    void *flag = NULL;
+    CUresult result;
+
+    spinner->cuda = cuda;
+    result = cuda->cuModuleGetFunction(&spinner->kernel, module, "spw_spin");
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = cuda->cuMemHostAlloc(&flag, sizeof(*spinner->flag), CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    spinner->flag = flag;
+    atomic_store(spinner->flag, 1);
+    result = cuda->cuStreamCreate(&spinner->stream, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS) {
+        goto err_alloc;
+    }
+    result = spinner_launch(spinner);
+    if (result == CUDA_SUCCESS) {
+        result = cuda->cuStreamSynchronize(spinner->stream);
+    }
+    if (result == CUDA_SUCCESS) {
+        return CUDA_SUCCESS;
+    }
+    cuda->cuStreamDestroy_v2(spinner->stream);
+err_alloc:
+    cuda->cuMemFreeHost(flag);
+    return result;
+}
+
+static void spinner_fini(struct spinner *spinner)
+{
+    spinner->cuda->cuStreamDestroy_v2(spinner->stream);
+    spinner->cuda->cuMemFreeHost((void *)(uintptr_t)spinner->flag);
+}
+
+static CUresult spinner_start(struct spinner *spinner)
+{
+    CUresult result;
+
+    atomic_store(spinner->flag, 0);
+    result = spinner_launch(spinner);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (pthread_create(&spinner->setter, NULL, set_flag_later, spinner) != 0) {
+        atomic_store(spinner->flag, 1);
+        spinner->cuda->cuStreamSynchronize(spinner->stream);
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    usleep(5000);
+    return CUDA_SUCCESS;
+}
+
+static void spinner_wait(struct spinner *spinner)
+{
+    pthread_join(spinner->setter, NULL);
+    spinner->cuda->cuStreamSynchronize(spinner->stream);
+}
+
+static CUresult work_init(struct work *work, const struct spw_cli_cuda *cuda, CUdevice device)
+{
+    CUmemAllocationProp properties = spw_cli_place_properties(spw_cli_place_device(device));
+    CUresult result;
+
+    *work = (struct work){.cuda = cuda, .device = device};
+    result = cuda->cuMemAddressReserve(&work->address, WORK_BYTES, 0, 0, 0);
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = cuda->cuMemCreate(&work->chunk, WORK_BYTES, &properties, 0);
+    if (result != CUDA_SUCCESS) {
+        goto err_reserve;
+    }
+    result = cuda->cuMemMap(work->address, WORK_BYTES, 0, work->chunk, 0);
+    if (result != CUDA_SUCCESS) {
+        goto err_create;
+    }
+    result = do_set_access(work);
+    if (result == CUDA_SUCCESS) {
+        return CUDA_SUCCESS;
+    }
+    do_unmap(work);
+err_create:
+    cuda->cuMemRelease(work->chunk);
+err_reserve:
+    cuda->cuMemAddressFree(work->address, WORK_BYTES);
+    return result;
+}
+
+/* After the calls, `other` is mapped and `chunk` is released. */
+static void work_fini(struct work *work)
+{
+    do_unmap(work);
+    work->cuda->cuMemRelease(work->other);
+    work->cuda->cuMemAddressFree(work->address, WORK_BYTES);
+}
+
+/* False when the call failed: those after it depend on it. */
+static bool measure_call(struct spinner *spinner, struct work *work, size_t i,
+                         struct spw_cli_report *report)
+{
+    CUresult result = spinner_start(spinner);
+    bool running;
+    double us;
+
+    if (result != CUDA_SUCCESS) {
+        spw_cli_report_row(report, "%s\t\tnot measured: %s", calls[i].name,
+                           spw_cli_cuda_error(spinner->cuda, result));
+        return false;
+    }
+    us = spw_cli_now_us();
+    result = calls[i].call(work);
+    us = spw_cli_now_us() - us;
+    running = atomic_load(spinner->flag) == 0;
+    spinner_wait(spinner);
+    if (result != CUDA_SUCCESS) {
+        spw_cli_report_row(report, "%s\t%.1f\tfailed: %s", calls[i].name, us,
+                           spw_cli_cuda_error(spinner->cuda, result));
+        return false;
+    }
+    spw_cli_report_row(report, "%s\t%.1f\t%s", calls[i].name, us, running ? "no" : "yes");
+    return true;
+}
+
+void spw_cli_doctor_measure_concurrency(const struct spw_cli_cuda *cuda, CUdevice device,
+                                        CUmodule module, struct spw_cli_report *report)
+{
+    static const char *const columns[] = {"call", "us", "waits for the kernel", NULL};
+    struct spinner spinner;
+    struct work work;
+    CUresult result;
+
+    spw_cli_report_table(report, "beside_kernel",
+                         "Memory calls while a kernel runs on another stream (32 MiB)", columns);
+    result = spinner_init(&spinner, cuda, module);
+    if (result == CUDA_SUCCESS) {
+        result = work_init(&work, cuda, device);
+        if (result != CUDA_SUCCESS) {
+            spinner_fini(&spinner);
+        }
+    }
+    if (result != CUDA_SUCCESS) {
+        spw_cli_report_row(report, "all\t\tnot measured: %s", spw_cli_cuda_error(cuda, result));
+        return;
+    }
+    for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        if (!measure_call(&spinner, &work, i, report)) {
+            break;
+        }
+    }
+    work_fini(&work);
+    spinner_fini(&spinner);
+}

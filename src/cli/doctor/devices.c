@@ -1,0 +1,119 @@
+#include "cli/doctor/devices.h"
+
+#include "common/size.h"
+#include "cli/doctor/probe.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+void spw_cli_doctor_driver(const struct spw_cli_cuda *cuda, struct spw_cli_report *report)
+{
+    static const char *const columns[] = {"what", "found", NULL};
+    struct link_map *map = NULL;
+    int version = 0;
+    int count = 0;
+
+    dlinfo(cuda->library, RTLD_DI_LINKMAP, &map);
+    cuda->cuDriverGetVersion(&version);
+    cuda->cuDeviceGetCount(&count);
+    spw_cli_report_table(report, "driver", "Driver", columns);
+    spw_cli_report_row(report, "library\t%s", map != NULL ? map->l_name : "?");
+    spw_cli_report_row(report, "driver API\tCUDA %d.%d", version / 1000, version % 1000 / 10);
+    spw_cli_report_row(report, "simulated\t%s",
+                       cuda->simulated ? "yes (ignore times and bandwidths)" : "no");
+    spw_cli_report_row(report, "devices\t%d", count);
+}
+
+static bool report_device(const struct spw_cli_cuda *cuda, int ordinal,
+                          struct spw_cli_report *report)
+{
+    char name[128] = "?";
+    char vmm[SPW_CLI_REPORT_CELL] = "no context";
+    char host[SPW_CLI_REPORT_CELL] = "no context";
+    char total_text[SPW_SIZE_TEXT];
+    char free_text[SPW_SIZE_TEXT];
+    char granule_text[SPW_SIZE_TEXT];
+    size_t granule = 0;
+    size_t total = 0;
+    size_t free = 0;
+    CUcontext context;
+    CUdevice device;
+    bool works = false;
+
+    if (cuda->cuDeviceGet(&device, ordinal) != CUDA_SUCCESS) {
+        return false;
+    }
+    cuda->cuDeviceGetName(name, sizeof(name), device);
+    if (cuda->cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS) {
+        cuda->cuCtxSetCurrent(context);
+        cuda->cuMemGetInfo_v2(&free, &total);
+        granule = spw_cli_place_granule(cuda, spw_cli_place_device(device));
+        works = spw_cli_doctor_probe(cuda, device, spw_cli_place_device(device), vmm, sizeof(vmm));
+        spw_cli_doctor_probe(cuda, device, spw_cli_place_host(cuda, device), host, sizeof(host));
+        cuda->cuCtxSetCurrent(NULL);
+        cuda->cuDevicePrimaryCtxRelease_v2(device);
+    }
+    spw_cli_report_row(report, "%d\t%s\t%s\t%s\t%s\t%s\t%s", ordinal, name,
+                       spw_size_text(total, total_text), spw_size_text(free, free_text),
+                       spw_size_text(granule, granule_text), vmm, host);
+    return works;
+}
+
+bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_report *report)
+{
+    static const char *const columns[] = {
+        "device", "name", "memory", "free", "granule", "device chunks", "host chunks", NULL,
+    };
+    bool all_work = true;
+    int count = 0;
+
+    cuda->cuDeviceGetCount(&count);
+    spw_cli_report_table(report, "devices", "Devices", columns);
+    for (int i = 0; i < count; i++) {
+        all_work = report_device(cuda, i, report) && all_work;
+    }
+    return all_work;
+}
+
+static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
+                         struct spw_cli_report *report)
+{
+    char chunks[SPW_CLI_REPORT_CELL] = "no context";
+    char pinned[SPW_CLI_REPORT_CELL] = "no context";
+    CUcontext context;
+    CUdevice device;
+
+    if (cuda->cuDeviceGet(&device, ordinal) != CUDA_SUCCESS ||
+        cuda->cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS) {
+        return;
+    }
+    cuda->cuCtxSetCurrent(context);
+    if (spw_cli_doctor_probe(cuda, device, spw_cli_place_host(cuda, device), chunks,
+                             sizeof(chunks))) {
+        spw_cli_report_row(report, "%d\thost chunks: blocks move there and back\tnothing", ordinal);
+    } else if (spw_cli_doctor_probe_pinned(cuda, pinned, sizeof(pinned))) {
+        spw_cli_report_row(
+            report,
+            "%d\tpage-locked memory: new blocks only, which stay there\thost chunks (%s): a "
+            "driver of CUDA 12.2 or later, not WSL, and in containers the capability "
+            "SYS_NICE",
+            ordinal, chunks);
+    } else {
+        spw_cli_report_row(report, "%d\tnowhere\thost chunks (%s) and page-locked memory (%s)",
+                           ordinal, chunks, pinned);
+    }
+    cuda->cuCtxSetCurrent(NULL);
+    cuda->cuDevicePrimaryCtxRelease_v2(device);
+}
+
+void spw_cli_doctor_spill(const struct spw_cli_cuda *cuda, struct spw_cli_report *report)
+{
+    static const char *const columns[] = {"device", "spills to", "missing", NULL};
+    int count = 0;
+
+    cuda->cuDeviceGetCount(&count);
+    spw_cli_report_table(report, "spill", "When a device is full", columns);
+    for (int i = 0; i < count; i++) {
+        report_spill(cuda, i, report);
+    }
+}

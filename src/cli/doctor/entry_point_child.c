@@ -1,0 +1,216 @@
+#include "cli/doctor/entry_point_child.h"
+
+#include "cli/console/messages.h"
+#include "cli/doctor/cuda_api.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BYTES = 1 << 20 };
+
+/* A program linked with -lcuda gets these symbols from the first library that has them. This one is
+ * not linked with it: under spillway they are spillway's, otherwise they are NULL. */
+__attribute__((weak)) CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize);
+__attribute__((weak)) CUresult cuMemFree_v2(CUdeviceptr dptr);
+
+typedef void any_fn(void);
+typedef CUresult alloc_fn(CUdeviceptr *ret_address, size_t bytes);
+typedef CUresult free_fn(CUdeviceptr address);
+typedef CUresult alloc_ordered_fn(CUdeviceptr *ret_address, size_t bytes, CUstream stream);
+typedef CUresult free_ordered_fn(CUdeviceptr address, CUstream stream);
+typedef int runtime_alloc_fn(void **ret_address, size_t bytes);
+typedef int runtime_free_fn(void *address);
+typedef int runtime_alloc_ordered_fn(void **ret_address, size_t bytes, void *stream);
+typedef int runtime_free_ordered_fn(void *address, void *stream);
+
+static const char *const words[] = {
+#define SPW_CLI_ENTRY_POINT(id, word, text) word,
+    SPW_CLI_ENTRY_POINTS
+#undef SPW_CLI_ENTRY_POINT
+};
+
+static const char *const texts[] = {
+#define SPW_CLI_ENTRY_POINT(id, word, text) text,
+    SPW_CLI_ENTRY_POINTS
+#undef SPW_CLI_ENTRY_POINT
+};
+
+const char *spw_cli_entry_point_word(enum spw_cli_entry_point entry_point)
+{
+    return words[entry_point];
+}
+
+const char *spw_cli_entry_point_text(enum spw_cli_entry_point entry_point)
+{
+    return texts[entry_point];
+}
+
+static int report(const char *text)
+{
+    puts(text);
+    return SPW_CLI_EXIT_OK;
+}
+
+static int done(int allocated, int freed)
+{
+    char text[64];
+
+    if (allocated == 0 && freed == 0) {
+        return report("done");
+    }
+    snprintf(text, sizeof(text), "the allocation returned %d, the free %d", allocated, freed);
+    return report(text);
+}
+
+static int try_plain(alloc_fn *allocate, free_fn *release)
+{
+    CUdeviceptr address = 0;
+    CUresult allocated = CUDA_ERROR_NOT_FOUND;
+    CUresult freed = CUDA_SUCCESS;
+
+    if (allocate == NULL || release == NULL) {
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
+    }
+    allocated = allocate(&address, BYTES);
+    if (allocated == CUDA_SUCCESS) {
+        freed = release(address);
+    }
+    return done((int)allocated, (int)freed);
+}
+
+static int try_ordered(const struct spw_cli_cuda *cuda, alloc_ordered_fn *allocate,
+                       free_ordered_fn *release)
+{
+    CUdeviceptr address = 0;
+    CUresult freed = CUDA_SUCCESS;
+    CUresult allocated;
+
+    if (allocate == NULL || release == NULL) {
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
+    }
+    allocated = allocate(&address, BYTES, NULL);
+    if (allocated == CUDA_SUCCESS) {
+        freed = release(address, NULL);
+        cuda->cuCtxSynchronize();
+    }
+    return done((int)allocated, (int)freed);
+}
+
+/* Calls the first version of cuGetProcAddress, as programs built with CUDA 11.3 do. */
+static any_fn *resolve_v1(const struct spw_cli_cuda *cuda, const char *base)
+{
+    __typeof__(cuGetProcAddress) *resolver;
+    any_fn *function = NULL;
+
+    *(void **)&resolver = dlsym(cuda->library, "cuGetProcAddress");
+    if (resolver == NULL || resolver(base, (void **)&function, 11030, 0) != CUDA_SUCCESS) {
+        return NULL;
+    }
+    return function;
+}
+
+static any_fn *resolve_v2(const struct spw_cli_cuda *cuda, const char *base)
+{
+    __typeof__(cuGetProcAddress_v2) *resolver;
+    CUdriverProcAddressQueryResult status;
+    any_fn *function = NULL;
+
+    *(void **)&resolver = dlsym(cuda->library, "cuGetProcAddress_v2");
+    if (resolver == NULL || resolver(base, (void **)&function, 12000, 0, &status) != CUDA_SUCCESS) {
+        return NULL;
+    }
+    return function;
+}
+
+static void *open_runtime(void)
+{
+    static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so"};
+    void *library = NULL;
+
+    for (size_t i = 0; library == NULL && i < sizeof(names) / sizeof(*names); i++) {
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    }
+    return library;
+}
+
+static int try_runtime(bool ordered)
+{
+    void *library = open_runtime();
+    runtime_alloc_ordered_fn *allocate_ordered;
+    runtime_free_ordered_fn *release_ordered;
+    runtime_alloc_fn *allocate;
+    runtime_free_fn *release;
+    void *address = NULL;
+    int allocated;
+    int freed = 0;
+
+    if (library == NULL) {
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
+    }
+    *(void **)&allocate = dlsym(library, "cudaMalloc");
+    *(void **)&release = dlsym(library, "cudaFree");
+    *(void **)&allocate_ordered = dlsym(library, "cudaMallocAsync");
+    *(void **)&release_ordered = dlsym(library, "cudaFreeAsync");
+    if (allocate == NULL || release == NULL || allocate_ordered == NULL ||
+        release_ordered == NULL) {
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
+    }
+    allocated = ordered ? allocate_ordered(&address, BYTES, NULL) : allocate(&address, BYTES);
+    if (allocated == 0) {
+        freed = ordered ? release_ordered(address, NULL) : release(address);
+    }
+    return done(allocated, freed);
+}
+
+static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
+{
+    switch (entry_point) {
+    case SPW_CLI_ENTRY_POINT_EXPORTED:
+        return try_plain(cuMemAlloc_v2, cuMemFree_v2);
+    case SPW_CLI_ENTRY_POINT_DLSYM:
+        return try_plain(cuda->cuMemAlloc_v2, cuda->cuMemFree_v2);
+    case SPW_CLI_ENTRY_POINT_RESOLVER_V1:
+        return try_plain((alloc_fn *)resolve_v1(cuda, "cuMemAlloc"),
+                         (free_fn *)resolve_v1(cuda, "cuMemFree"));
+    case SPW_CLI_ENTRY_POINT_RESOLVER_V2:
+        return try_plain((alloc_fn *)resolve_v2(cuda, "cuMemAlloc"),
+                         (free_fn *)resolve_v2(cuda, "cuMemFree"));
+    case SPW_CLI_ENTRY_POINT_ORDERED:
+        return try_ordered(cuda, (alloc_ordered_fn *)resolve_v2(cuda, "cuMemAllocAsync"),
+                           (free_ordered_fn *)resolve_v2(cuda, "cuMemFreeAsync"));
+    case SPW_CLI_ENTRY_POINT_RUNTIME:
+        return try_runtime(false);
+    case SPW_CLI_ENTRY_POINT_RUNTIME_ORDERED:
+        return try_runtime(true);
+    case SPW_CLI_ENTRY_POINT_COUNT:
+        break;
+    }
+    return SPW_CLI_EXIT_USAGE;
+}
+
+int spw_cli_entry_point_child(int argc, char **argv)
+{
+    struct spw_cli_cuda cuda;
+    char reason[256];
+    CUcontext context;
+    CUdevice device;
+    int i = 0;
+
+    while (argc == 2 && i < SPW_CLI_ENTRY_POINT_COUNT && strcmp(argv[1], words[i]) != 0) {
+        i++;
+    }
+    if (argc != 2 || i == SPW_CLI_ENTRY_POINT_COUNT) {
+        spw_cli_complain(argv[0], "only spillway doctor uses this command");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!spw_cli_cuda_open(&cuda, reason, sizeof(reason))) {
+        return report(reason);
+    }
+    if (cuda.cuDeviceGet(&device, 0) != CUDA_SUCCESS ||
+        cuda.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||
+        cuda.cuCtxSetCurrent(context) != CUDA_SUCCESS) {
+        return report("device 0 has no context");
+    }
+    return try_entry_point(&cuda, (enum spw_cli_entry_point)i);
+}

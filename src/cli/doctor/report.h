@@ -1,0 +1,34 @@
+/* The doctor's output on stdout: tables, printed row by row as Markdown, or collected and printed
+ * at the end as one JSON object. No locking. */
+#pragma once
+
+#include <stdbool.h>
+
+struct cJSON;
+
+enum { SPW_CLI_REPORT_COLUMNS = 8, SPW_CLI_REPORT_CELL = 256 };
+
+struct spw_cli_report {
+    bool json;
+    struct cJSON *root;  /* with json only: owned */
+    struct cJSON *table; /* the one that is being filled */
+    const char *columns[SPW_CLI_REPORT_COLUMNS];
+    int column_count;
+};
+
+/* Begins a report on stdout. */
+void spw_cli_report_init(struct spw_cli_report *report, bool json);
+
+/* Begins a table. `key` is its name in JSON, `title` its heading in Markdown. `columns` are static
+ * strings, ended by NULL, at most SPW_CLI_REPORT_COLUMNS; in JSON they name the members of a row.
+ */
+void spw_cli_report_table(struct spw_cli_report *report, const char *key, const char *title,
+                          const char *const *columns);
+
+/* Adds a row. `format` makes one cell per column, separated by tabs. A cell that is a number
+ * becomes a number in JSON. */
+void spw_cli_report_row(struct spw_cli_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Ends the report; prints the JSON object. */
+void spw_cli_report_fini(struct spw_cli_report *report);

@@ -1,0 +1,13 @@
+/* The call sites of another process, running or ended, from its shared memory and the files of its
+ * libraries. One thread, one process at a time. */
+#pragma once
+
+#include "callsite/shm.h"
+
+/* Copies the call sites of a process from its file (callsite/shm.h). Until they are closed, the
+ * functions of src/callsite describe the sites of that process; the result holds its charges. NULL
+ * when the file is not valid. The caller keeps the descriptor. */
+struct spw_callsite_shm *spw_cli_call_sites_read(int fd);
+
+/* Frees the copy; takes NULL. */
+void spw_cli_call_sites_close(struct spw_callsite_shm *share);

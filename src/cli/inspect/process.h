@@ -1,0 +1,33 @@
+/* Finds the statistics and call sites that a running process under spillway keeps in shared memory.
+ * One thread. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { SPW_CLI_PROCESS_PATH = PATH_MAX + 64 };
+
+enum spw_cli_found {
+    SPW_CLI_FOUND,
+    SPW_CLI_FOUND_NO_PROCESS, /* no such process */
+    SPW_CLI_FOUND_DENIED,     /* this user may not read it */
+    SPW_CLI_FOUND_NOTHING,    /* it does not run under spillway, or does not use CUDA yet */
+};
+
+/* Finds the files of a process: its statistics (spw_stats_read) and its call sites
+ * (spw_cli_call_sites_read). *ret_sites is "" when the process keeps no call sites, or when only
+ * its statistics name their path. */
+enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
+                                        char ret_sites[SPW_CLI_PROCESS_PATH]);
+
+/* Opens such a path for reading; the caller closes the descriptor. Returns -1 with errno set: EPERM
+ * when the file belongs neither to the process's user nor to root. */
+int spw_cli_process_open(int pid, const char *path);
+
+/* The pid by which the process knows itself, which differs inside a container; 0: it has ended. */
+int spw_cli_process_own_pid(int pid);
+
+/* Writes the pids of descendants of `pid` that run under spillway, separated by commas; "" when
+ * there are none. */
+void spw_cli_process_descendants(int pid, char *ret_pids, size_t capacity);

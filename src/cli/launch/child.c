@@ -1,0 +1,134 @@
+#include "cli/launch/child.h"
+
+#include "cli/console/messages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+enum { FORWARDED = sizeof(forwarded) / sizeof(*forwarded) };
+
+static volatile sig_atomic_t child; /* 0: it does not run */
+
+/* Signals from the terminal reach the whole process group, so the child already got them. */
+static void forward(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    bool from_kernel = info->si_code > 0;
+
+    if (child > 0 && !(from_kernel && getpgid(child) == getpgrp())) {
+        kill(child, number);
+    }
+    errno = saved;
+}
+
+/* A signal that is already ignored (nohup) stays ignored, here and in the child. */
+static void catch_signals(void)
+{
+    for (int i = 0; i < FORWARDED; i++) {
+        struct sigaction action = {.sa_flags = SA_SIGINFO};
+        struct sigaction present;
+
+        action.sa_sigaction = forward;
+        if (sigaction(forwarded[i], NULL, &present) == 0 && present.sa_handler != SIG_IGN) {
+            sigaction(forwarded[i], &action, NULL);
+        }
+    }
+}
+
+static void block_signals(sigset_t *ret_previous)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (int i = 0; i < FORWARDED; i++) {
+        sigaddset(&set, forwarded[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, ret_previous);
+}
+
+/* In the child; never returns. Writes errno to `report` when the program cannot be executed. */
+static void execute(char **arguments, int report, const sigset_t *signals)
+{
+    int error;
+
+    sigprocmask(SIG_SETMASK, signals, NULL);
+    execvp(arguments[0], arguments);
+    error = errno;
+    (void)!write(report, &error, sizeof(error));
+    _exit(SPW_CLI_EXIT_NOT_FOUND);
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        continue;
+    }
+    child = 0;
+    return WIFSIGNALED(status) ? SPW_CLI_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* execvp reports ENOENT too when a script exists but its interpreter does not. */
+static int explain(const char *command, const char *program, int error)
+{
+    bool has_path = strchr(program, '/') != NULL;
+
+    if (error == ENOENT && !(has_path && access(program, F_OK) == 0)) {
+        spw_cli_complain(command, "%s: %s", program,
+                         has_path ? "no such file" : "command not found");
+        return SPW_CLI_EXIT_NOT_FOUND;
+    }
+    spw_cli_complain(command, "%s: cannot be started: %s", program,
+                     error == ENOENT ? "its interpreter is missing" : strerror(error));
+    return SPW_CLI_EXIT_CANNOT_START;
+}
+
+int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
+{
+    sigset_t signals;
+    ssize_t length;
+    int report[2];
+    int error = 0;
+    bool started;
+    pid_t pid;
+    int code;
+
+    if (ret_started != NULL) {
+        *ret_started = false;
+    }
+    if (pipe2(report, O_CLOEXEC) != 0) {
+        spw_cli_complain(command, "cannot make a pipe: %s", strerror(errno));
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    block_signals(&signals);
+    pid = fork();
+    if (pid == 0) {
+        execute(arguments, report[1], &signals);
+    }
+    close(report[1]);
+    if (pid < 0) {
+        spw_cli_complain(command, "cannot start a process: %s", strerror(errno));
+        close(report[0]);
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    child = pid;
+    catch_signals();
+    sigprocmask(SIG_SETMASK, &signals, NULL);
+    do {
+        length = read(report[0], &error, sizeof(error));
+    } while (length < 0 && errno == EINTR);
+    close(report[0]);
+    code = wait_for(pid);
+    started = length != (ssize_t)sizeof(error);
+    if (ret_started != NULL) {
+        *ret_started = started;
+    }
+    return started ? code : explain(command, arguments[0], error);
+}

@@ -1,0 +1,322 @@
+#include "cli/launch/flags.h"
+
+#include "cli/console/arguments.h"
+#include "cli/console/messages.h"
+#include "cli/launch/gpu_profiles.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define POOL_PREFIX "SPILLWAY_"
+#define SIM_PREFIX  "SPILLWAY_SIM_"
+
+/* Flags of `sim` alone that are not variables. */
+enum flag_switch { NO_POOL, COMPARE, SWITCH_COUNT };
+
+static const struct {
+    const char *name;
+    const char *help;
+} switches[SWITCH_COUNT] = {
+    [NO_POOL] = {"no-pool", "run without spillway, in an otherwise unchanged environment"},
+    [COMPARE] = {"compare", "run the command several times, with and without the pool, and compare "
+                            "the memory that it needs"},
+};
+
+/* `val` of an option, and of a switch, for getopt_long; and the rows of its list. */
+enum {
+    OPTION_VALUE = 256,
+    SWITCH_VALUE = OPTION_VALUE + SPW_OPT_COUNT,
+    ROW_COUNT = SPW_OPT_COUNT + SWITCH_COUNT + 2, /* and --help and the last */
+};
+
+struct flag_list {
+    char names[SPW_OPT_COUNT][SPW_CLI_FLAG_NAME];
+    struct option rows[ROW_COUNT];
+};
+
+/* True when the pool has an option of the same flag as this one of the simulated GPU. */
+static bool collides(const char *sim_name)
+{
+    char pool_name[SPW_CLI_FLAG_NAME];
+
+    snprintf(pool_name, sizeof(pool_name), POOL_PREFIX "%s", sim_name + strlen(SIM_PREFIX));
+    return spw_option_find(pool_name) != SPW_OPT_COUNT;
+}
+
+const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAME])
+{
+    const struct spw_option_row *row = spw_option_row(option);
+    const char *rest = "";
+    size_t length = 0;
+
+    if (row->scope == SPW_SCOPE_SIM && !collides(row->name)) {
+        rest = row->name + strlen(SIM_PREFIX);
+    } else if (strncmp(row->name, POOL_PREFIX, strlen(POOL_PREFIX)) == 0) {
+        rest = row->name + strlen(POOL_PREFIX);
+    }
+    for (; *rest != '\0' && length + 1 < SPW_CLI_FLAG_NAME; rest++) {
+        name[length++] = *rest == '_' ? '-' : (char)tolower((unsigned char)*rest);
+    }
+    name[length] = '\0';
+    return name;
+}
+
+static bool has_flag(enum spw_option option, bool sim)
+{
+    char name[SPW_CLI_FLAG_NAME];
+
+    return *spw_cli_flag_name(option, name) != '\0' &&
+           (sim || spw_option_row(option)->scope != SPW_SCOPE_SIM);
+}
+
+static void fill_list(struct flag_list *list, bool sim)
+{
+    struct option *row = list->rows;
+
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        if (has_flag((enum spw_option)i, sim)) {
+            *row++ = (struct option){spw_cli_flag_name((enum spw_option)i, list->names[i]),
+                                     required_argument, NULL, OPTION_VALUE + i};
+        }
+    }
+    for (int i = 0; sim && i < SWITCH_COUNT; i++) {
+        *row++ = (struct option){switches[i].name, no_argument, NULL, SWITCH_VALUE + i};
+    }
+    *row++ = (struct option)SPW_CLI_HELP_OPTION;
+    *row = (struct option){0};
+}
+
+/* True for NAME:N[+][:CODE], separated by commas. */
+static bool is_fail_list(const char *text)
+{
+    const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+    for (;; text++) {
+        size_t name = strspn(text, letters);
+        size_t number = text[name] == ':' ? strspn(text + name + 1, "0123456789") : 0;
+
+        if (name == 0 || number == 0) {
+            return false;
+        }
+        text += name + 1 + number;
+        text += *text == '+';
+        if (*text == ':') {
+            size_t code = strspn(text + 1, letters);
+
+            if (code == 0) {
+                return false;
+            }
+            text += 1 + code;
+        }
+        if (*text != ',') {
+            return *text == '\0';
+        }
+    }
+}
+
+static bool is_usable(enum spw_option option, const char *text, char *complaint, size_t capacity)
+{
+    struct spw_option_value value;
+
+    if (!spw_option_parse(option, text, &value, complaint, capacity)) {
+        return false;
+    }
+    if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && spw_cli_gpu_profile_find(text) == NULL) {
+        spw_cli_gpu_profile_complain(text, complaint, capacity);
+        return false;
+    }
+    if (option == SPW_OPT_SPILLWAY_SIM_FAIL && !is_fail_list(text)) {
+        snprintf(complaint, capacity, "not NAME:N[+][:CODE] (expected cuMemCreate:3)");
+        return false;
+    }
+    if (option == SPW_OPT_SPILLWAY_SIM_MEMORY && value.bytes == 0 && value.permille == 0) {
+        snprintf(complaint, capacity, "no memory at all (expected 8GiB, 512MiB, 80%% or bytes)");
+        return false;
+    }
+    return true;
+}
+
+/* The value as the variable gets it: a relative path becomes absolute, because the program may
+ * change its folder; a size becomes a number of bytes, which every reader understands. */
+static const char *variable_text(enum spw_option option, const char *text, char *buffer,
+                                 size_t capacity)
+{
+    const struct spw_option_row *row = spw_option_row(option);
+    const char *path = row->type == SPW_TYPE_PATH ? text : NULL;
+    struct spw_option_value value;
+    char folder[PATH_MAX];
+
+    if (row->type == SPW_TYPE_SIZE && spw_option_parse(option, text, &value, NULL, 0) &&
+        !value.percent) {
+        snprintf(buffer, capacity, "%" PRIu64, value.bytes);
+        return buffer;
+    }
+    if (row->type == SPW_TYPE_LOG && strchr(text, ':') != NULL) {
+        path = strchr(text, ':') + 1;
+    }
+    if (path != NULL && *path != '/' && getcwd(folder, sizeof(folder)) != NULL) {
+        snprintf(buffer, capacity, "%.*s%s/%s", (int)(path - text), text, folder, path);
+        return buffer;
+    }
+    return text;
+}
+
+/* Sets the variable of one flag. False, with one line on stderr, when the value is not usable. */
+static bool take_option(enum spw_option option, const char *text, const char *command)
+{
+    char complaint[SPW_COMPLAINT_TEXT];
+    char buffer[2 * PATH_MAX];
+    char flag[SPW_CLI_FLAG_NAME];
+
+    if (!is_usable(option, text, complaint, sizeof(complaint))) {
+        spw_cli_complain(command, "--%s=%s: %s", spw_cli_flag_name(option, flag), text, complaint);
+        return false;
+    }
+    setenv(spw_option_row(option)->name, variable_text(option, text, buffer, sizeof(buffer)), 1);
+    return true;
+}
+
+bool spw_cli_flags_parse(int argc, char **argv, bool sim, struct spw_cli_flags *ret_flags)
+{
+    static struct flag_list of_run, of_sim;
+    struct spw_cli_arguments arguments = {
+        .command = argv[0],
+        .argc = argc,
+        .argv = argv,
+        .options = sim ? of_sim.rows : of_run.rows,
+        .other_command = "sim",
+        .other_options = sim ? NULL : of_sim.rows,
+        .stops_at_operand = true,
+    };
+    struct spw_cli_flags flags = {.pool_option = SPW_OPT_COUNT};
+    int found;
+
+    fill_list(&of_run, false);
+    fill_list(&of_sim, true);
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (found == SPW_CLI_ARGUMENT_BAD) {
+            return false;
+        }
+        if (found >= SWITCH_VALUE) {
+            flags.no_pool |= found == SWITCH_VALUE + NO_POOL;
+            flags.compare |= found == SWITCH_VALUE + COMPARE;
+        } else if (found >= OPTION_VALUE) {
+            enum spw_option option = (enum spw_option)(found - OPTION_VALUE);
+
+            if (!take_option(option, arguments.value, argv[0])) {
+                return false;
+            }
+            if (spw_option_row(option)->scope != SPW_SCOPE_SIM) {
+                flags.pool_option = option;
+            }
+        } else {
+            flags.help = true;
+        }
+    }
+    flags.command = arguments.next < argc ? argv + arguments.next : NULL;
+    *ret_flags = flags;
+    return true;
+}
+
+/* ---- help ---- */
+
+/* Groups of flags in the help of `sim`; `run` has the first only. */
+enum group { POOL, SIMULATED, UNDOCUMENTED, GROUP_COUNT };
+
+static const char *const group_titles[GROUP_COUNT] = {
+    [POOL] = "Pool",
+    [SIMULATED] = "Simulated GPU",
+    [UNDOCUMENTED] = "Undocumented driver behaviour (real drivers may differ; test both)",
+};
+
+static enum group group_of(enum spw_option option)
+{
+    switch (option) {
+    case SPW_OPT_SPILLWAY_SIM_UNMAP:
+    case SPW_OPT_SPILLWAY_SIM_SETACCESS:
+    case SPW_OPT_SPILLWAY_SIM_UNMAP_WAITS:
+    case SPW_OPT_SPILLWAY_SIM_FREE_SYNC:
+    case SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM:
+        return UNDOCUMENTED;
+    default:
+        return spw_option_row(option)->scope == SPW_SCOPE_SIM ? SIMULATED : POOL;
+    }
+}
+
+/* The form of an option's value, for help. */
+static const char *value_syntax(enum spw_option option)
+{
+    static const char *const by_type[SPW_TYPE_COUNT_OF_TYPES] = {
+        [SPW_TYPE_SIZE] = "SIZE",
+        [SPW_TYPE_PERCENT] = "PERCENT",
+        [SPW_TYPE_COUNT] = "N",
+        [SPW_TYPE_SWITCH] = "on|off",
+        [SPW_TYPE_TEXT] = "NAME",
+        [SPW_TYPE_PATH] = "FILE",
+        [SPW_TYPE_MODE] = "auto|tensor|segment|observe",
+        [SPW_TYPE_SPILL] = "auto|off",
+        [SPW_TYPE_OVERLAP] = "on|careful|trust|off",
+        [SPW_TYPE_SITES] = "off|native|python|both",
+        [SPW_TYPE_LOG] = "error|info|debug[:FILE]",
+        [SPW_TYPE_PER] = "range|chunk",
+        [SPW_TYPE_SAFETY] = "safe|unsafe",
+    };
+
+    if (option == SPW_OPT_SPILLWAY_POLICY) {
+        return "FILE";
+    }
+    return option == SPW_OPT_SPILLWAY_SIM_FAIL ? "CALL:N,..."
+                                               : by_type[spw_option_row(option)->type];
+}
+
+enum { HELP_COLUMN = 6, HELP_WIDTH = 80 };
+
+/* Prints words on lines of their own, indented. */
+static void print_wrapped(FILE *out, const char *text)
+{
+    int column = 0;
+
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+
+        if (column > 0 && column + 1 + length > HELP_WIDTH) {
+            fputc('\n', out);
+            column = 0;
+        }
+        column += fprintf(out, "%*s%.*s", column > 0 ? 1 : HELP_COLUMN, "", length, text);
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void print_option(FILE *out, enum spw_option option)
+{
+    const struct spw_option_row *row = spw_option_row(option);
+    char name[SPW_CLI_FLAG_NAME];
+    char text[1024];
+
+    snprintf(text, sizeof(text), "%s%s%s%s", row->help, *row->fallback != '\0' ? " [" : "",
+             row->fallback, *row->fallback != '\0' ? "]" : "");
+    fprintf(out, "  --%s %s\n", spw_cli_flag_name(option, name), value_syntax(option));
+    print_wrapped(out, text);
+}
+
+void spw_cli_flags_print(FILE *out, bool sim)
+{
+    for (int group = POOL; group <= (sim ? UNDOCUMENTED : POOL); group++) {
+        fprintf(out, "\n%s:\n", sim ? group_titles[group] : "Options");
+        for (int i = 0; sim && group == SIMULATED && i < SWITCH_COUNT; i++) {
+            fprintf(out, "  --%s\n", switches[i].name);
+            print_wrapped(out, switches[i].help);
+        }
+        for (int i = 0; i < SPW_OPT_COUNT; i++) {
+            if (has_flag((enum spw_option)i, sim) && (int)group_of((enum spw_option)i) == group) {
+                print_option(out, (enum spw_option)i);
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/* Flags of `run` and `sim`, made from the table of options (common/options.def).
+ *
+ * An option's flag is its name without SPILLWAY_, in lower case with dashes; options of the
+ * simulated GPU lose their SIM_ too. Where two options would then have one flag (SPILLWAY_LOG and
+ * SPILLWAY_SIM_LOG), that of the simulated GPU keeps its sim-. A flag sets the variable for the
+ * program that is started, so it takes precedence over the variable. One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "common/options.h"
+
+enum { SPW_CLI_FLAG_NAME = 64 };
+
+/* The command line of `run` or `sim`. */
+struct spw_cli_flags {
+    char **command;              /* the program and its arguments; NULL when there is none */
+    enum spw_option pool_option; /* the last flag that was one of the pool's, else SPW_OPT_COUNT */
+    bool no_pool;
+    bool compare;
+    bool help;
+};
+
+/* Parses the arguments behind argv[0], the command's name, up to `--` or the first that is not an
+ * option, and sets the variables. `sim` selects the flags of `sim`, which has more. False, with one
+ * line on stderr, on bad usage. */
+bool spw_cli_flags_parse(int argc, char **argv, bool sim, struct spw_cli_flags *ret_flags);
+
+/* The flag of an option, without dashes; "" for SPILLWAY itself, which has none. */
+const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAME]);
+
+/* Prints the flags for --help, in groups. */
+void spw_cli_flags_print(FILE *out, bool sim);

@@ -1,0 +1,111 @@
+#include "cli/launch/policy_file.h"
+
+#include "common/options.h"
+#include "cli/console/messages.h"
+#include "cli/launch/installation.h"
+#include "policy/find.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
+                                            .destroy = cJSON_Delete};
+
+/* The command's folder, from which installed policies are found; NULL when it is not known. */
+static const char *own_folder(char buffer[PATH_MAX])
+{
+    return spw_cli_installation_self(buffer) ? dirname(buffer) : NULL;
+}
+
+const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX])
+{
+    char self[PATH_MAX];
+
+    return spw_policy_find(name, own_folder(self), buffer);
+}
+
+static struct spw_policy *load(const char *name, struct spw_policy_complaints *ret_complaints)
+{
+    char buffer[PATH_MAX];
+
+    return spw_policy_load(spw_cli_policy_path(name, buffer), &linked_json, ret_complaints);
+}
+
+/* Prints one error, without the newline. */
+static void print_complaint(const char *name, const struct spw_policy_complaint *complaint)
+{
+    char self[PATH_MAX], buffer[SPW_POLICY_FILE_NAME];
+    const char *nearest = spw_policy_nearest(name, own_folder(self), buffer);
+
+    fprintf(stderr, "%s:%zu:%zu: %s", name, complaint->line, complaint->column, complaint->text);
+    if (nearest != NULL) {
+        fprintf(stderr, " (did you mean \"%s\"?)", nearest);
+    }
+}
+
+struct spw_policy *spw_cli_policy_open(const char *name)
+{
+    struct spw_policy_complaints complaints;
+    struct spw_policy *policy = load(name, &complaints);
+
+    for (size_t i = 0; i < complaints.count; i++) {
+        print_complaint(name, &complaints.items[i]);
+        fputc('\n', stderr);
+    }
+    if (policy == NULL && complaints.count == 0) {
+        fprintf(stderr, "%s:1:1: out of memory\n", name);
+    }
+    spw_policy_complaints_fini(&complaints);
+    return policy;
+}
+
+/* Prints the first error, or in strict mode all of them. */
+static void report_bad(const char *command, const char *name, bool strict,
+                       const struct spw_policy_complaints *complaints)
+{
+    for (size_t i = 0; i < complaints->count && (i == 0 || strict); i++) {
+        fprintf(stderr, "spillway: %s: ", command);
+        print_complaint(name, &complaints->items[i]);
+        fputs(strict ? "\n" : "; ", stderr);
+    }
+    if (complaints->count == 0) {
+        fprintf(stderr, "spillway: %s: %s:1:1: out of memory%s", command, name,
+                strict ? "\n" : "; ");
+    }
+    if (strict) {
+        spw_cli_complain(command, "policy %s is not valid, and SPILLWAY_POLICY_STRICT is on", name);
+    } else {
+        fprintf(stderr, "the default policy is used (see spillway policy check %s)\n", name);
+    }
+}
+
+bool spw_cli_policy_prepare(const char *command)
+{
+    const char *name = spw_option_get(SPW_OPT_SPILLWAY_POLICY, NULL, 0).text;
+    bool strict = spw_option_get(SPW_OPT_SPILLWAY_POLICY_STRICT, NULL, 0).on;
+    struct spw_policy_complaints complaints;
+    struct spw_policy *policy;
+    char buffer[PATH_MAX];
+    char path[PATH_MAX];
+    bool start;
+
+    if (name == NULL) {
+        return true;
+    }
+    policy = load(name, &complaints);
+    start = policy != NULL || !strict;
+    if (policy == NULL) {
+        report_bad(command, name, strict, &complaints);
+        /* Otherwise the program would report it again. */
+        unsetenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name);
+    } else {
+        if (realpath(spw_cli_policy_path(name, buffer), path) != NULL) {
+            setenv(spw_option_row(SPW_OPT_SPILLWAY_POLICY)->name, path, 1);
+        }
+    }
+    spw_policy_complaints_fini(&complaints);
+    spw_policy_destroy(policy);
+    return start;
+}

@@ -1,0 +1,21 @@
+/* Policy files, by path or by the name of one that is installed with spillway. Errors are lines on
+ * stderr. One thread. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "policy/policy.h"
+
+/* The path of a policy: the installed one of that name, else the name itself. */
+const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX]);
+
+/* Loads a policy; the caller destroys it. NULL when it is not valid, with every error on stderr as
+ * "NAME:LINE:COLUMN: ERROR, EXPECTED". */
+struct spw_policy *spw_cli_policy_open(const char *name);
+
+/* Checks the file in SPILLWAY_POLICY before `run` or `sim` starts a program, and makes its path
+ * absolute. An invalid file is reported in one line and the variable removed, so that the program
+ * runs with the default policy; with SPILLWAY_POLICY_STRICT the result is false: do not start it.
+ */
+bool spw_cli_policy_prepare(const char *command);

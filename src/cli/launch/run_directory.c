@@ -1,0 +1,143 @@
+#include "cli/launch/run_directory.h"
+
+#include "common/fd.h"
+#include "cli/console/messages.h"
+#include "cli/inspect/call_sites.h"
+#include "callsite/report.h"
+#include "stats/process.h"
+#include "stats/exit.h"
+#include "stats/file.h"
+#include "stats/stats.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char run_folder[PATH_MAX]; /* "": there is none */
+
+static bool make_folder(const char *parent)
+{
+    snprintf(run_folder, sizeof(run_folder), "%s/spillway-XXXXXX", parent);
+    if (mkdtemp(run_folder) == NULL) {
+        run_folder[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+bool spw_cli_run_directory_create(const char *command)
+{
+    const char *temporary = getenv("TMPDIR");
+
+    temporary = temporary != NULL && *temporary == '/' ? temporary : "/tmp";
+    if (make_folder("/dev/shm") || make_folder(temporary)) {
+        setenv("SPILLWAY_RUN_DIR", run_folder, 1);
+        return true;
+    }
+    unsetenv("SPILLWAY_RUN_DIR");
+    spw_cli_complain(
+        command,
+        "cannot create a folder in /dev/shm or %s (%s): statistics of a program that is "
+        "killed will be lost",
+        temporary, strerror(errno));
+    return false;
+}
+
+/* False for a zombie, and for another process that got the same pid later. */
+static bool is_running(const struct spw_stats *stats)
+{
+    uint64_t start;
+    char state;
+
+    if (kill(stats->pid, 0) != 0 && errno == ESRCH) {
+        return false;
+    }
+    return !spw_stats_process_start(stats->pid, &start, &state) ||
+           (state != 'Z' && state != 'X' && start == stats->start);
+}
+
+/* The call sites of the process whose statistics are being written. */
+static struct spw_callsite_shm *sites;
+
+static void report_sites(struct spw_writer *writer)
+{
+    spw_callsite_report(writer, sites->charges, (int)sites->devices);
+}
+
+/* Writes the statistics of one process, with its call sites. */
+static void finish(struct spw_stats *stats)
+{
+    bool unwritten = atomic_load(&stats->state) == SPW_STATS_RUNNING && stats->path[0] != '\0';
+
+    int file = unwritten && stats->sites[0] != '\0' ? spw_fd_open_regular(stats->sites) : -1;
+
+    sites = file >= 0 ? spw_cli_call_sites_read(file) : NULL;
+    spw_stats_extend(sites != NULL ? report_sites : NULL);
+    spw_stats_finish(stats);
+    spw_stats_extend(NULL);
+    spw_cli_call_sites_close(sites);
+    sites = NULL;
+    if (file >= 0) {
+        close(file);
+    }
+}
+
+static void finish_one(const char *folder, const char *name, void *context)
+{
+    char path[PATH_MAX + 256];
+    struct spw_stats *stats;
+
+    (void)context;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    stats = spw_stats_open(path);
+    if (stats != NULL && !is_running(stats)) {
+        finish(stats);
+    }
+    spw_stats_close(stats);
+}
+
+static void unlink_one(const char *folder, const char *name, void *context)
+{
+    char path[PATH_MAX + 256];
+
+    (void)context;
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    unlink(path);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),
+                                void *context)
+{
+    struct dirent **entries = NULL;
+    int count = run_folder[0] != '\0' ? scandir(run_folder, &entries, is_visible, versionsort) : -1;
+
+    for (int i = 0; i < count; i++) {
+        visit(run_folder, entries[i]->d_name, context);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+void spw_cli_run_directory_finish(void)
+{
+    spw_cli_run_directory_each(finish_one, NULL);
+}
+
+void spw_cli_run_directory_remove(void)
+{
+    if (run_folder[0] != '\0') {
+        spw_cli_run_directory_each(unlink_one, NULL);
+        rmdir(run_folder);
+        run_folder[0] = '\0';
+    }
+}

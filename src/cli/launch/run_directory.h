@@ -1,0 +1,22 @@
+/* The run directory: a private directory of `run` and `sim`. Every process of the run that
+ * initialises CUDA keeps its statistics in a file there (stats/stats.h); the simulated driver adds
+ * a record of its devices (sim/record.h). The files outlive a process that is killed. One thread;
+ * one directory at a time. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Creates the directory and sets SPILLWAY_RUN_DIR. False, with one line of `command` on stderr,
+ * when it cannot: the program can run without it, but statistics of killed processes are lost. */
+bool spw_cli_run_directory_create(const char *command);
+
+/* Writes the summary and the statistics file of every process that ended without writing them.
+ * Processes that still run write their own. */
+void spw_cli_run_directory_finish(void);
+
+/* Calls `visit` for each file of the directory, in order of names. */
+void spw_cli_run_directory_each(void (*visit)(const char *folder, const char *name, void *context),
+                                void *context);
+
+/* Removes the directory and its files. */
+void spw_cli_run_directory_remove(void);

@@ -1,0 +1,332 @@
+#include "cli/reports/comparison.h"
+
+#include "common/size.h"
+#include "cli/console/messages.h"
+#include "cli/reports/sim_result.h"
+#include "cli/launch/child.h"
+#include "cli/launch/run_directory.h"
+#include "cli/reports/verdict.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* More memory than any device has, so that a program does not run out of it. */
+static const uint64_t plenty_bytes = UINT64_C(1) << 40;
+static const uint64_t granule_bytes = UINT64_C(2) << 20;
+
+/* The search ends when the smallest size is known to one part in PRECISION, or after MOST_TRIES
+ * runs. */
+enum { PRECISION = 50, MOST_TRIES = 6 };
+
+/* Variables that differ between the runs. */
+static const char *const variables[] = {
+    "LD_PRELOAD",     "LD_LIBRARY_PATH", "SPILLWAY_SIM_MEMORY",
+    "SPILLWAY_LIMIT", "SPILLWAY_STATS",  "SPILLWAY_SPILL",
+};
+
+enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
+
+struct comparison {
+    const char *command;
+    char **arguments;
+    spw_cli_compare_prepare *prepare;
+    char *values[VARIABLES]; /* as the user set them; NULL: not set */
+    bool interrupted;        /* the user ended a run: start no more */
+};
+
+/* One way to run the command, and its results. */
+struct side {
+    const char *label;
+    bool with_pool;
+    int code; /* of the run with the requested devices */
+    bool started;
+    bool known; /* a run succeeded, and the peaks are known */
+    uint64_t live_peak_bytes;
+    uint64_t used_peak_bytes;
+    uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
+    uint64_t too_small_bytes; /* the largest size that did not; 0: none */
+    unsigned tries;
+};
+
+/* ---- one run ---- */
+
+static void restore_variables(const struct comparison *comparison)
+{
+    for (int i = 0; i < VARIABLES; i++) {
+        if (comparison->values[i] != NULL) {
+            setenv(variables[i], comparison->values[i], 1);
+        } else {
+            unsetenv(variables[i]);
+        }
+    }
+}
+
+/* Sets the devices' memory, without other limits, statistics or spilling: with spilling, hardly any
+ * device would be too small. */
+static void set_memory(uint64_t bytes)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%" PRIu64, bytes);
+    setenv("SPILLWAY_SIM_MEMORY", text, 1);
+    unsetenv("SPILLWAY_LIMIT");
+    unsetenv("SPILLWAY_STATS");
+    setenv("SPILLWAY_SPILL", "off", 1);
+}
+
+/* Redirects the standard streams to /dev/null; restore_output undoes it. */
+static void silence_output(int saved[3])
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int i = 0; i < 3; i++) {
+        saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
+        if (null >= 0) {
+            dup2(null, i);
+        }
+    }
+    close(null);
+}
+
+static void restore_output(const int saved[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (saved[i] >= 0) {
+            dup2(saved[i], i);
+            close(saved[i]);
+        }
+    }
+}
+
+static bool is_interrupt(int code)
+{
+    return code == SPW_CLI_EXIT_SIGNAL + SIGINT || code == SPW_CLI_EXIT_SIGNAL + SIGTERM ||
+           code == SPW_CLI_EXIT_SIGNAL + SIGHUP || code == SPW_CLI_EXIT_SIGNAL + SIGQUIT;
+}
+
+/* Runs the command on devices of `bytes`, or of the requested size when that is 0. False when it
+ * could not be started. The caller frees *ret_result in either case. */
+static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, bool silent,
+                struct spw_cli_sim_result *ret_result, int *ret_code)
+{
+    bool started = false;
+    int saved[3];
+
+    *ret_result = (struct spw_cli_sim_result){0};
+    *ret_code = SPW_CLI_EXIT_CANNOT_START;
+    restore_variables(comparison);
+    if (bytes > 0) {
+        set_memory(bytes);
+    }
+    if (!comparison->prepare(comparison->command, with_pool) ||
+        !spw_cli_run_directory_create(comparison->command)) {
+        return false;
+    }
+    if (silent) {
+        silence_output(saved);
+    }
+    *ret_code = spw_cli_launch(comparison->command, comparison->arguments, &started);
+    comparison->interrupted |= is_interrupt(*ret_code);
+    spw_cli_run_directory_finish();
+    if (silent) {
+        restore_output(saved);
+    }
+    spw_cli_sim_result_read(ret_result);
+    spw_cli_run_directory_remove();
+    return started;
+}
+
+/* ---- the runs that are shown ---- */
+
+static void learn(struct side *side, const struct spw_cli_sim_result *result)
+{
+    side->known = true;
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            if (device->live_peak_bytes > side->live_peak_bytes) {
+                side->live_peak_bytes = device->live_peak_bytes;
+            }
+            if (device->used_peak_bytes > side->used_peak_bytes) {
+                side->used_peak_bytes = device->used_peak_bytes;
+            }
+            if (device->total_bytes > side->enough_bytes) {
+                side->enough_bytes = device->total_bytes;
+            }
+        }
+    }
+}
+
+/* Notes the size of the device that was too small. */
+static void learn_failure(struct side *side, const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_process *process;
+    int ordinal;
+
+    if (spw_cli_sim_result_failure(result, &process, &ordinal) != NULL) {
+        side->too_small_bytes = process->devices[ordinal].total_bytes;
+    }
+}
+
+static void show(struct comparison *comparison, struct side *side)
+{
+    struct spw_cli_sim_result result;
+    enum spw_cli_sim_outcome outcome;
+    bool with_host;
+    char label[64];
+    int code;
+
+    side->started = run(comparison, side->with_pool, 0, false, &result, &side->code);
+    if (!side->started) {
+        spw_cli_sim_result_fini(&result);
+        return;
+    }
+    spw_cli_verdict_outcome(&result, side->code, side->label);
+    spw_cli_verdict_shared(&result);
+    outcome = spw_cli_sim_result_outcome(&result, side->code);
+    /* With spilled memory, the peaks are not those of a device that is large enough. */
+    with_host = outcome == SPW_CLI_SIM_FITS && spw_cli_sim_result_host_peak(&result) > 0;
+    if (outcome == SPW_CLI_SIM_FITS && !with_host) {
+        learn(side, &result);
+    } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT) {
+        learn_failure(side, &result);
+    }
+    spw_cli_sim_result_fini(&result);
+    if ((outcome != SPW_CLI_SIM_DOES_NOT_FIT && !with_host) || comparison->interrupted) {
+        return;
+    }
+    if (run(comparison, side->with_pool, plenty_bytes, false, &result, &code)) {
+        snprintf(label, sizeof(label), "%s, with ample memory", side->label);
+        spw_cli_verdict_outcome(&result, code, label);
+        if (spw_cli_sim_result_outcome(&result, code) == SPW_CLI_SIM_FITS) {
+            learn(side, &result);
+        }
+    }
+    spw_cli_sim_result_fini(&result);
+}
+
+/* ---- the smallest device ---- */
+
+static uint64_t round_up(uint64_t bytes)
+{
+    return (bytes + granule_bytes - 1) / granule_bytes * granule_bytes;
+}
+
+/* Tries one size. False when the run failed for another reason, so that the search must end. */
+static bool try_size(struct comparison *comparison, struct side *side, uint64_t bytes)
+{
+    enum spw_cli_sim_outcome outcome = SPW_CLI_SIM_FAILED;
+    struct spw_cli_sim_result result;
+    int code;
+
+    side->tries++;
+    if (run(comparison, side->with_pool, bytes, true, &result, &code)) {
+        outcome = spw_cli_sim_result_outcome(&result, code);
+    }
+    spw_cli_sim_result_fini(&result);
+    if (outcome == SPW_CLI_SIM_FITS) {
+        side->enough_bytes = bytes;
+    } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT) {
+        side->too_small_bytes = bytes;
+    }
+    return outcome == SPW_CLI_SIM_FITS || outcome == SPW_CLI_SIM_DOES_NOT_FIT;
+}
+
+/* Searches between the live memory, the lower bound, and the memory used when there was enough. The
+ * latter is tried first: a program with less memory may use less, because caches shrink. */
+static void search(struct comparison *comparison, struct side *side, uint64_t least_bytes)
+{
+    uint64_t low = least_bytes > granule_bytes ? round_up(least_bytes) - granule_bytes : 0;
+    uint64_t next = round_up(side->used_peak_bytes);
+
+    while (side->tries < MOST_TRIES && next < side->enough_bytes) {
+        uint64_t high;
+
+        if (!try_size(comparison, side, next)) {
+            return;
+        }
+        high = side->enough_bytes;
+        low = side->too_small_bytes > low ? side->too_small_bytes : low;
+        if (high - low <= high / PRECISION || high - low <= granule_bytes) {
+            return;
+        }
+        next = round_up(low + (high - low) / 2);
+    }
+}
+
+static void say_side(const struct side *side)
+{
+    char live[SPW_SIZE_TEXT], used[SPW_SIZE_TEXT], enough[SPW_SIZE_TEXT], small[SPW_SIZE_TEXT];
+
+    if (!side->known) {
+        fprintf(stderr, "spillway: %s: no run succeeded, so the peaks are not known\n",
+                side->label);
+        return;
+    }
+    fprintf(stderr,
+            "spillway: %s: peak live %s, peak device memory %s; smallest size tried that worked: "
+            "%s; %s%s\n",
+            side->label, spw_size_text(side->live_peak_bytes, live),
+            spw_size_text(side->used_peak_bytes, used), spw_size_text(side->enough_bytes, enough),
+            side->too_small_bytes > 0 ? spw_size_text(side->too_small_bytes, small) : "",
+            side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried");
+}
+
+/* Runs both searches and prints the results. */
+static void conclude(struct comparison *comparison, struct side *bare, struct side *pooled)
+{
+    uint64_t held = pooled->known ? pooled->live_peak_bytes : 0;
+
+    fprintf(stderr,
+            "spillway: searching for the smallest device that is enough without spilling: up to %d "
+            "more runs each, without their output\n",
+            MOST_TRIES);
+    if (bare->known) {
+        search(comparison, bare, held);
+    }
+    if (pooled->known && !comparison->interrupted) {
+        search(comparison, pooled, held);
+    }
+    say_side(bare);
+    say_side(pooled);
+    spw_cli_verdict_caution();
+}
+
+static int compare(struct comparison *comparison)
+{
+    struct side bare = {.label = "bare"};
+    struct side pooled = {.label = "under the pool", .with_pool = true};
+
+    show(comparison, &bare);
+    if (!bare.started || comparison->interrupted) {
+        return bare.code;
+    }
+    show(comparison, &pooled);
+    if ((bare.known || pooled.known) && !comparison->interrupted) {
+        conclude(comparison, &bare, &pooled);
+    }
+    return pooled.code;
+}
+
+int spw_cli_compare(const char *command, char **arguments, spw_cli_compare_prepare *prepare)
+{
+    struct comparison comparison = {.command = command, .arguments = arguments, .prepare = prepare};
+    int code;
+
+    for (int i = 0; i < VARIABLES; i++) {
+        const char *value = getenv(variables[i]);
+
+        comparison.values[i] = value != NULL ? strdup(value) : NULL;
+    }
+    code = compare(&comparison);
+    for (int i = 0; i < VARIABLES; i++) {
+        free(comparison.values[i]);
+    }
+    return code;
+}

@@ -1,0 +1,324 @@
+#include "cli/reports/sim_result.h"
+
+#include "cli/launch/run_directory.h"
+#include "sim/record.h"
+#include "stats/process.h"
+#include "stats/stats.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static_assert((int)SPW_CLI_SIM_LACK_DEVICE == (int)SIM_RECORD_DEVICE &&
+                  (int)SPW_CLI_SIM_LACK_HOST == (int)SIM_RECORD_HOST,
+              "both name the same kinds of memory");
+static_assert((int)SPW_DEVICES_MAX >= (int)SIM_RECORD_DEVICES, "a place for every device");
+
+/* ---- names ---- */
+
+static void name_process(const struct sim_record *record, char name[SPW_CLI_SIM_NAME])
+{
+    char command[SIM_RECORD_COMMAND + 1];
+    uint32_t bytes = record->command_bytes;
+
+    memcpy(command, record->command, SIM_RECORD_COMMAND);
+    bytes = bytes < SIM_RECORD_COMMAND ? bytes : SIM_RECORD_COMMAND;
+    command[bytes] = '\0'; /* the last argument may be cut */
+    spw_stats_process_name_of(command, bytes, name, SPW_CLI_SIM_NAME);
+}
+
+/* Copies a function's name without _v2, _ptsz and the like. */
+static void copy_api(char *api, size_t capacity, const char *exported)
+{
+    snprintf(api, capacity, "%s", exported);
+    for (;;) {
+        char *suffix = strrchr(api, '_');
+
+        if (suffix == NULL ||
+            (strcmp(suffix, "_ptsz") != 0 && strcmp(suffix, "_ptds") != 0 &&
+             !(suffix[1] == 'v' && isdigit((unsigned char)suffix[2]) && suffix[3] == '\0'))) {
+            return;
+        }
+        *suffix = '\0';
+    }
+}
+
+/* ---- one device ---- */
+
+/* Keeps the latest failure; one that succeeded later only if there is no other. */
+static void take_later(struct spw_cli_sim_device *device, const struct spw_cli_sim_refusal *refusal)
+{
+    const struct spw_cli_sim_refusal *last = &device->last;
+
+    if (last->time_ns == 0 || (last->overcome && !refusal->overcome) ||
+        (last->overcome == refusal->overcome && refusal->time_ns > last->time_ns)) {
+        device->last = *refusal;
+    }
+}
+
+static void add_simulated_refusal(struct spw_cli_sim_device *device,
+                                  const struct sim_record_device *from, enum sim_record_kind kind)
+{
+    const struct sim_record_refusal *last = &from->last[kind];
+    struct spw_cli_sim_refusal refusal = {
+        .number = last->number,
+        .bytes = last->bytes,
+        .missing_bytes = last->missing_bytes,
+        .time_ns = last->time_ns,
+        .lack = (enum spw_cli_sim_lack)last->lack,
+        .overcome = last->overcome,
+        .tid = last->tid,
+    };
+
+    if (from->refusals[kind] == 0) {
+        return;
+    }
+    copy_api(refusal.api, sizeof(refusal.api), last->api);
+    memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
+    device->refusals += from->refusals[kind];
+    take_later(device, &refusal);
+}
+
+static void add_record(struct spw_cli_sim_device *device, const struct sim_record_device *from)
+{
+    uint64_t launches = 0;
+
+    device->total_bytes = from->total_bytes;
+    device->live_peak_bytes = from->held_peak_bytes;
+    device->used_peak_bytes = from->used_peak_bytes;
+    device->own_peak_bytes = from->own_peak_bytes;
+    for (int i = 0; i < SPW_LAYOUT_COUNT; i++) {
+        device->launches[i] = from->launches[i];
+        launches += from->launches[i];
+    }
+    device->small_reads = from->small_reads;
+    device->bulk_reads = from->bulk_reads;
+    device->bulk_read_bytes = from->bulk_read_bytes;
+    add_simulated_refusal(device, from, SIM_RECORD_OTHER);
+    device->used = from->used_peak_bytes > 0 || launches > 0 || device->refusals > 0 ||
+                   from->refusals[SIM_RECORD_CHUNK] > 0;
+}
+
+static void add_pool_refusal(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
+{
+    const struct spw_stats_refusal *last = &from->refusal;
+    struct spw_cli_sim_refusal refusal = {
+        .number = last->number,
+        .bytes = last->bytes,
+        .missing_bytes = last->missing_bytes,
+        .time_ns = last->time_ns,
+        .lack = SPW_CLI_SIM_LACK_DEVICE,
+        .tid = last->tid,
+    };
+
+    if (atomic_load(&last->count) == 0) {
+        return;
+    }
+    copy_api(refusal.api, sizeof(refusal.api), last->api);
+    memcpy(refusal.thread, last->thread, sizeof(refusal.thread));
+    device->refusals += spw_counter_get(&from->counters.ooms);
+    take_later(device, &refusal);
+}
+
+/* Completes a failure of the pool with that of the driver call just before it, on the same thread.
+ * For a chunk of the program, the driver knows how much was missing. Where the pool had enough free
+ * memory, but fragmented, at least what the driver call lacked was missing. */
+static void complete_refusal(struct spw_cli_sim_device *device,
+                             const struct sim_record_device *from)
+{
+    static const uint64_t moment_ns = 100000000;
+    const struct sim_record_refusal *chunk = &from->last[SIM_RECORD_CHUNK];
+    struct spw_cli_sim_refusal *last = &device->last;
+
+    if (from->refusals[SIM_RECORD_CHUNK] == 0 || last->lack != SPW_CLI_SIM_LACK_DEVICE ||
+        chunk->tid != last->tid || last->time_ns - chunk->time_ns > moment_ns) {
+        return;
+    }
+    if (chunk->bytes == last->bytes && strcmp(last->api, chunk->api) == 0) {
+        last->missing_bytes = chunk->missing_bytes;
+    } else if (last->missing_bytes == 0) {
+        last->missing_bytes = chunk->missing_bytes;
+        last->at_least = true;
+    }
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Adds the pool's statistics: the driver below it sees chunks only, not allocations. */
+static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_device *from)
+{
+    const struct spw_counters *counters = &from->counters;
+    uint64_t limit = spw_counter_get(&counters->limit_bytes);
+
+    if (limit == 0) {
+        return; /* never opened */
+    }
+    device->pooled = true;
+    device->total_bytes = limit < device->total_bytes ? limit : device->total_bytes;
+    device->live_peak_bytes = spw_counter_get(&counters->live_peak_bytes);
+    device->ordered_peak_bytes = larger(spw_counter_get(&counters->async_live_peak_bytes),
+                                        spw_counter_get(&counters->async_live_top_bytes));
+    device->host_peak_bytes = spw_counter_get(&counters->host_peak_bytes);
+    add_pool_refusal(device, from);
+}
+
+/* ---- one process ---- */
+
+static const struct sim_record *map_record(const char *path)
+{
+    const struct sim_record *record = MAP_FAILED;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+
+    if (fd < 0) {
+        return NULL;
+    }
+    if (fstat(fd, &status) == 0 && status.st_size >= (off_t)sizeof(*record)) {
+        record = mmap(NULL, sizeof(*record), PROT_READ, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    if (record == MAP_FAILED) {
+        return NULL;
+    }
+    if (record->magic != SIM_RECORD_MAGIC || record->version != SIM_RECORD_VERSION ||
+        record->bytes != sizeof(*record)) {
+        munmap((void *)record, sizeof(*record));
+        return NULL;
+    }
+    return record;
+}
+
+static void add_process(struct spw_cli_sim_result *result, const struct sim_record *record,
+                        const struct spw_stats *stats)
+{
+    struct spw_cli_sim_process *process = &result->processes[result->count];
+
+    if (result->count == SPW_CLI_SIM_PROCESSES) {
+        result->left_out++;
+        return;
+    }
+    memset(process, 0, sizeof(*process));
+    process->pid = record->pid;
+    process->device_count = record->device_count;
+    name_process(record, process->name);
+    process->tensors = stats != NULL && strcmp(stats->mode, "tensor") == 0;
+    for (int i = 0; i < process->device_count; i++) {
+        struct spw_cli_sim_device *device = &process->devices[i];
+
+        add_record(device, &record->devices[i]);
+        if (stats != NULL) {
+            add_pool(device, &stats->devices[i]);
+        }
+        if (device->pooled) {
+            complete_refusal(device, &record->devices[i]);
+        } else {
+            add_simulated_refusal(device, &record->devices[i], SIM_RECORD_CHUNK);
+        }
+        process->used |= device->used;
+    }
+    result->count++;
+}
+
+/* Reads one file of the run directory: "sim-PID" is a record, "PID" the pool's statistics. */
+static void read_one(const char *folder, const char *name, void *context)
+{
+    static const char prefix[] = "sim-";
+    const struct sim_record *record;
+    struct spw_stats *stats;
+    char path[4096];
+
+    if (strncmp(name, prefix, strlen(prefix)) != 0) {
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    record = map_record(path);
+    if (record == NULL) {
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/%s", folder, name + strlen(prefix));
+    stats = spw_stats_open(path);
+    add_process(context, record, stats);
+    spw_stats_close(stats);
+    munmap((void *)record, sizeof(*record));
+}
+
+/* ---- all ---- */
+
+void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result)
+{
+    *ret_result = (struct spw_cli_sim_result){
+        .processes = calloc(SPW_CLI_SIM_PROCESSES, sizeof(struct spw_cli_sim_process)),
+    };
+    if (ret_result->processes != NULL) {
+        spw_cli_run_directory_each(read_one, ret_result);
+    }
+}
+
+void spw_cli_sim_result_fini(struct spw_cli_sim_result *result)
+{
+    free(result->processes);
+    *result = (struct spw_cli_sim_result){0};
+}
+
+const struct spw_cli_sim_refusal *
+spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
+                           const struct spw_cli_sim_process **ret_process, int *ret_ordinal)
+{
+    const struct spw_cli_sim_refusal *latest = NULL;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            if (device->refusals == 0 || device->last.overcome ||
+                (latest != NULL && latest->time_ns >= device->last.time_ns)) {
+                continue;
+            }
+            latest = &device->last;
+            *ret_process = &result->processes[i];
+            *ret_ordinal = k;
+        }
+    }
+    return latest;
+}
+
+uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            bytes += result->processes[i].devices[k].host_peak_bytes;
+        }
+    }
+    return bytes;
+}
+
+enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *result,
+                                                    int code)
+{
+    const struct spw_cli_sim_process *process;
+    bool used = false;
+    int ordinal;
+
+    for (size_t i = 0; i < result->count; i++) {
+        used |= result->processes[i].used;
+    }
+    if (!used) {
+        return SPW_CLI_SIM_UNUSED;
+    }
+    if (code == 0) {
+        return SPW_CLI_SIM_FITS;
+    }
+    return spw_cli_sim_result_failure(result, &process, &ordinal) != NULL ? SPW_CLI_SIM_DOES_NOT_FIT
+                                                                          : SPW_CLI_SIM_FAILED;
+}

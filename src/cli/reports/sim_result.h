@@ -1,0 +1,92 @@
+/* The result of a simulated run, read from the run directory (launch/run_directory.h) after the
+ * command has ended: the simulated driver's records and, where the pool was used, its statistics.
+ * One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/devices.h"
+#include "common/layout.h"
+
+enum { SPW_CLI_SIM_PROCESSES = 256, SPW_CLI_SIM_NAME = 128 };
+
+/* The memory that a failed call lacked. */
+enum spw_cli_sim_lack {
+    SPW_CLI_SIM_LACK_NOTHING, /* the failure was injected, or there was no address space */
+    SPW_CLI_SIM_LACK_DEVICE,
+    SPW_CLI_SIM_LACK_HOST,
+};
+
+/* A call that failed with out of memory. */
+struct spw_cli_sim_refusal {
+    uint64_t number;        /* of the allocation on its device, from 1; 0: not an allocation */
+    uint64_t bytes;         /* requested */
+    uint64_t missing_bytes; /* with DEVICE, 0: enough was free, but fragmented */
+    bool at_least;          /* the device lacked missing_bytes or more */
+    uint64_t time_ns;       /* CLOCK_MONOTONIC */
+    enum spw_cli_sim_lack lack;
+    bool overcome; /* the same call succeeded later */
+    int tid;
+    char api[64]; /* the function's name, without _v2 and the like */
+    char thread[16];
+};
+
+/* The use of one device by one process. */
+struct spw_cli_sim_device {
+    bool used;
+    bool pooled;                 /* by the pool */
+    uint64_t total_bytes;        /* memory that may be used: with the pool, its limit */
+    uint64_t live_peak_bytes;    /* held by the program, in multiples of 512 bytes */
+    uint64_t ordered_peak_bytes; /* pooled: of live memory, allocated in stream order */
+    uint64_t used_peak_bytes;    /* device memory in use */
+    uint64_t own_peak_bytes;     /* of it the driver's code, local memory and graphs */
+    uint64_t host_peak_bytes;    /* spilled to host memory */
+    uint64_t refusals;           /* calls that failed with out of memory */
+    uint64_t launches[SPW_LAYOUT_COUNT];
+    uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results not computed */
+    struct spw_cli_sim_refusal last;                   /* the latest failure */
+};
+
+/* One process that initialised CUDA. */
+struct spw_cli_sim_process {
+    int pid;
+    char name[SPW_CLI_SIM_NAME];
+    bool used;    /* at least one device */
+    bool tensors; /* stream-ordered allocations are PyTorch's tensors (mode "tensor") */
+    int device_count;
+    struct spw_cli_sim_device devices[SPW_DEVICES_MAX];
+};
+
+struct spw_cli_sim_result {
+    size_t count;
+    size_t left_out; /* processes beyond SPW_CLI_SIM_PROCESSES */
+    struct spw_cli_sim_process *processes;
+};
+
+/* Reads the run directory. Always initialises *ret_result; the caller calls
+ * spw_cli_sim_result_fini. */
+void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result);
+void spw_cli_sim_result_fini(struct spw_cli_sim_result *result);
+
+/* The latest failure whose call did not succeed later, with its process and device; NULL when there
+ * is none. Valid as long as the result. */
+const struct spw_cli_sim_refusal *
+spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
+                           const struct spw_cli_sim_process **ret_process, int *ret_ordinal);
+
+/* The sum of all peaks of memory spilled to the host, in bytes. */
+uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);
+
+/* How a run came out. */
+enum spw_cli_sim_outcome {
+    SPW_CLI_SIM_UNUSED,       /* no process used a device */
+    SPW_CLI_SIM_FITS,         /* the command succeeded */
+    SPW_CLI_SIM_DOES_NOT_FIT, /* it failed, after a call failed with out of memory for good */
+    SPW_CLI_SIM_FAILED,       /* it failed for another reason */
+};
+
+/* The outcome of the run, whose command ended with exit code `code`. */
+enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_result *result,
+                                                    int code);

@@ -1,0 +1,37 @@
+/* The call sites of a statistics file. One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "callsite/text.h"
+
+struct cJSON;
+
+/* One entry of the file: a call site on a device, or the sum of a device's remaining sites. */
+struct spw_cli_sites_entry {
+    const struct cJSON *json;
+    uint64_t id;   /* 0: allocations with an unknown stack */
+    uint64_t rest; /* number of sites in the sum; 0: this is one site */
+    int device;
+    uint64_t live_bytes, peak_bytes, device_peak_bytes, allocs, frees;
+    struct spw_callsite_facts facts; /* with demangled symbols */
+    const char *api;
+    struct spw_python_frame *python;
+    struct spw_native_frame *native;
+    char **symbols; /* names used by `native`; owned */
+};
+
+struct spw_cli_sites_file {
+    struct cJSON *json;
+    struct spw_cli_sites_entry *entries;
+    size_t count;
+};
+
+/* Reads a file and looks up the symbols that it lacks. False, with one line on stderr, when it
+ * cannot be read or has no sites. The caller frees *ret_file. */
+bool spw_cli_sites_file_load(const char *path, struct spw_cli_sites_file *ret_file);
+
+/* Frees what was loaded. */
+void spw_cli_sites_file_free(struct spw_cli_sites_file *file);
