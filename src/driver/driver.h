@@ -51,7 +51,7 @@ struct spw_driver {
 #undef SPW_CALL
 #undef SPW_CALL_HOOKED
     /* There on the project's simulated GPU only, else NULL. The second tells how much content of
-     * memory was dropped for want of room (sim/driver/payload.h). */
+     * memory was dropped for want of room (sim/driver/memory/payload.h). */
     int (*simulated)(void);
     unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
     /* Stream captures open in the process. While there are any, our own calls are relaxed. */

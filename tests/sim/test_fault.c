@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 static char log_path[] = "/tmp/spillway-sim-test-XXXXXX";
 

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <unistd.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 static const char ptx[] = ".version 9.0\n"
                           ".target sm_90\n"

@@ -8,9 +8,9 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include "sim/driver/code.h"
-#include "sim/driver/control.h"
-#include "sim/driver/unpack.h"
+#include "sim/driver/code/code.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/code/unpack.h"
 
 #define SCALE "_Z5scalePfi"
 #define MUL   "_Z3mulIfEvPT_8MetadataILi2EL4Kind3EEPKS0_"

@@ -3,7 +3,7 @@
 #include "check.h"
 
 #include "common/size.h"
-#include "sim/driver/parse.h"
+#include "sim/driver/core/parse.h"
 
 static const char *const texts[] = {
     /* clang-format off */

@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 #define LIMIT (8 * MIB)
 

@@ -1,7 +1,7 @@
 /* Simulated time: timelines worked out by hand, in nanoseconds. Each test begins with a clock of 0
  * on its own streams; what a call costs (costs.def) passes before anything else happens. */
 #include "cases.h"
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 #include "work.h"
 
 #include <fcntl.h>

@@ -25,7 +25,8 @@ BELOW = {
 }
 # The launcher reads what the simulated driver has written down in a mapped file, and names the GPUs
 # that can be simulated: the file's layout, a header without includes, and the list are shared.
-EXCEPTIONS = {("src/cli/fit.c", "sim/record.h"), ("src/cli/profile.c", "sim/driver/profiles.def")}
+EXCEPTIONS = {("src/cli/fit.c", "sim/record.h"),
+              ("src/cli/profile.c", "sim/driver/core/profiles.def")}
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"cli", "sim"}
 SOURCES = tree.matching("src", ".c", ".h", ".def")

@@ -15,7 +15,7 @@
 
 #include <cuda.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 #define EXPORT      __attribute__((visibility("default")))
 #define MAX_DEVICES 64

@@ -1,0 +1,31 @@
+/* What is kept about every call: how often, in the log, and whether it is to fail. Tests reach it
+ * through control.h.
+ *
+ * Locking: the simulator's lock (entry.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/functions.h"
+
+/* Counts a call; the error a fault rule injects into it, or CUDA_SUCCESS. */
+CUresult sim_calls_begin(enum sim_fn fn);
+
+/* Writes the call's line to the log, if there is one. */
+void sim_calls_end(enum sim_fn fn, CUresult result);
+
+/* Whether calls are logged, so that details are worth collecting. */
+bool sim_calls_logged(void);
+
+/* Writes a line of its own to the log, if there is one. */
+void sim_calls_log(const char *line);
+
+/* Adds a detail to the log line of the call in progress on this thread ("va=0x... size=..."). Does
+ * nothing without SPILLWAY_SIM_LOG. */
+void sim_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Writes one line to stderr and to the log, "spillway sim: ...". With `once`, only the first time:
+ * *once is set. */
+void sim_warn_once(bool *once, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,69 @@
+/* Simulated devices: identity, and the memory budgets everything is charged to.
+ *
+ * Locking: the simulator's lock (entry.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda.h>
+
+/* The driver's minimum allocation granularity on today's GPUs (cuda.h leaves it to
+ * cuMemGetAllocationGranularity; 2 MiB is what current GPUs report). */
+#define SIM_GRANULE        ((size_t)2 << 20)
+
+#define SIM_MAX_DEVICES    64
+#define SIM_MAX_HOST_NODES 16
+
+struct sim_work_device; /* owned by the work side */
+
+/* Constants of one public GPU model. */
+struct sim_profile {
+    const char *id;   /* h100-80g */
+    const char *name; /* what cuDeviceGetName answers */
+    size_t memory_mib;
+    int major, minor; /* compute capability */
+    int multiprocessors;
+    int clock_khz, memory_clock_khz, memory_bus_bits;
+    int l2_bytes;
+    int threads_per_multiprocessor, blocks_per_multiprocessor;
+    int shared_per_multiprocessor, shared_per_block_optin;
+    int pci_device; /* 16-bit device id; the vendor is NVIDIA's */
+};
+
+struct sim_device {
+    int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
+    int index;   /* as the machine does */
+    const struct sim_profile *profile;
+    size_t total_bytes; /* what cuMemGetInfo and cuDeviceTotalMem report */
+    size_t used_bytes;  /* charged so far; free = total - used */
+    CUcontext primary;  /* NULL until it was retained once, then always the same */
+    unsigned int primary_refs;
+    unsigned int primary_flags;   /* cuDevicePrimaryCtxSetFlags; survives the context */
+    CUmemoryPool default_pool;    /* created at first use, lives as long as the process */
+    CUmemoryPool current_pool;    /* cuDeviceSetMemPool; NULL: the default one */
+    struct sim_work_device *work; /* the work side's own state, NULL until it sets it */
+};
+
+/* The profile of an id, or NULL; all ids, for messages; the id most like a text, or NULL if none
+ * is. They may be called without the lock. */
+const struct sim_profile *sim_profile_find(const char *id);
+const char *sim_profile_names(void);
+const char *sim_profile_nearest(const char *text);
+
+/* Number of devices that the process sees: SPILLWAY_SIM_DEVICES, less what CUDA_VISIBLE_DEVICES
+ * hides when this is asked first. */
+int sim_device_count(void);
+
+/* The device of an ordinal, or NULL if there is none. */
+struct sim_device *sim_device_get(CUdevice ordinal);
+
+/* The device of that index on the machine, or NULL if the process does not see it. */
+struct sim_device *sim_device_of_index(int index);
+
+/* Whether kernels of `device` may be given access to memory of `owner`. */
+bool sim_device_can_access(const struct sim_device *device, const struct sim_device *owner);
+
+/* The PCI bus that the device is on; domain and device number are 0. The numbers are arbitrary but
+ * always the same. */
+int sim_device_pci_bus(const struct sim_device *device);
