@@ -52,6 +52,8 @@ enum spw_overlap {
     SPW_OVERLAP_OFF,
 };
 enum spw_sites { SPW_SITES_OFF, SPW_SITES_NATIVE, SPW_SITES_PYTHON, SPW_SITES_BOTH };
+enum spw_per { SPW_PER_RANGE, SPW_PER_CHUNK };
+enum spw_safety { SPW_SAFETY_UNSAFE, SPW_SAFETY_SAFE };
 
 enum { SPW_COMPLAINT_TEXT = 512 }; /* enough for every sentence written here; longer ones are cut */
 

@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/limits.h"
+
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 2 };
-enum { SIM_RECORD_DEVICES = 64, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
+enum { SIM_RECORD_DEVICES = SPW_MAX_DEVICES, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
 
 /* Where the layout of a launch's arguments was known from. But for UNKNOWN and STRUCTS, addresses

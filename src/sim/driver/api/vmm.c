@@ -186,14 +186,14 @@ SIM_API(cuMemMap, SIM_HEALTHY,
 }
 
 /* A range that consists of whole mappings of the application; of one if `per` says so. */
-static bool is_mapped_range(CUdeviceptr ptr, size_t size, enum sim_per per)
+static bool is_mapped_range(CUdeviceptr ptr, size_t size, enum spw_per per)
 {
     const struct sim_mapping *first = sim_mapping_find(ptr);
 
     if (size == 0 || ptr + size < ptr || first == NULL || first->kind != SIM_MAPPING_USER) {
         return false;
     }
-    if (per == SIM_PER_CHUNK && first->range.size != size) {
+    if (per == SPW_PER_CHUNK && first->range.size != size) {
         return false;
     }
     return sim_mapping_fills(ptr, ptr + size);
@@ -228,7 +228,7 @@ static CUresult wait_for_devices(uint64_t devices)
  * for queued work, are options. */
 SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
 {
-    enum sim_per per = sim_options()->unmap;
+    enum spw_per per = sim_options()->unmap;
     CUresult result;
 
     sim_note("%#llx size=%zu", (unsigned long long)ptr, size);

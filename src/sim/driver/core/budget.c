@@ -31,7 +31,7 @@ static size_t host_total_bytes(void)
 {
     uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-    return sim_size_of(&sim_options()->host_memory, machine);
+    return spw_option_bytes(&sim_options()->host_memory, machine);
 }
 
 CUresult sim_host_budget_charge(size_t bytes)

@@ -2,20 +2,21 @@
 
 #include <stdlib.h>
 
+#include "common/limits.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/core/visible.h"
 
-static struct sim_device devices[SIM_MAX_DEVICES];  /* by index; profile NULL: not yet set up */
-static struct sim_device *visible[SIM_MAX_DEVICES]; /* by ordinal */
+static struct sim_device devices[SPW_MAX_DEVICES];  /* by index; profile NULL: not yet set up */
+static struct sim_device *visible[SPW_MAX_DEVICES]; /* by ordinal */
 static int visible_count = -1;                      /* -1: not yet decided */
 
 static size_t total_bytes(const struct sim_profile *profile, const struct sim_options *options)
 {
     size_t own = profile->memory_mib << 20;
-    size_t wanted = sim_size_of(&options->memory, own);
+    size_t wanted = spw_option_bytes(&options->memory, own);
 
     return wanted != 0 ? wanted : own;
 }
@@ -40,7 +41,7 @@ static struct sim_device *machine_device(int index)
 
 int sim_device_count(void)
 {
-    int indices[SIM_MAX_DEVICES];
+    int indices[SPW_MAX_DEVICES];
 
     if (visible_count < 0) {
         visible_count = sim_visible_devices(getenv("CUDA_VISIBLE_DEVICES"),

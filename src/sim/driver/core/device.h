@@ -8,28 +8,13 @@
 
 #include <cuda.h>
 
+#include "sim/driver/core/profile.h"
+
 /* The driver's minimum allocation granularity on today's GPUs (cuda.h leaves it to
  * cuMemGetAllocationGranularity; 2 MiB is what current GPUs report). */
-#define SIM_GRANULE        ((size_t)2 << 20)
-
-#define SIM_MAX_DEVICES    64
-#define SIM_MAX_HOST_NODES 16
+#define SIM_GRANULE ((size_t)2 << 20)
 
 struct sim_work_device; /* owned by the work side */
-
-/* Constants of one public GPU model. */
-struct sim_profile {
-    const char *id;   /* h100-80g */
-    const char *name; /* what cuDeviceGetName answers */
-    size_t memory_mib;
-    int major, minor; /* compute capability */
-    int multiprocessors;
-    int clock_khz, memory_clock_khz, memory_bus_bits;
-    int l2_bytes;
-    int threads_per_multiprocessor, blocks_per_multiprocessor;
-    int shared_per_multiprocessor, shared_per_block_optin;
-    int pci_device; /* 16-bit device id; the vendor is NVIDIA's */
-};
 
 struct sim_device {
     int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
@@ -44,12 +29,6 @@ struct sim_device {
     CUmemoryPool current_pool;    /* cuDeviceSetMemPool; NULL: the default one */
     struct sim_work_device *work; /* the work side's own state, NULL until it sets it */
 };
-
-/* The profile of an id, or NULL; all ids, for messages; the id most like a text, or NULL if none
- * is. They may be called without the lock. */
-const struct sim_profile *sim_profile_find(const char *id);
-const char *sim_profile_names(void);
-const char *sim_profile_nearest(const char *text);
 
 /* Number of devices that the process sees: SPILLWAY_SIM_DEVICES, less what CUDA_VISIBLE_DEVICES
  * hides when this is asked first. */

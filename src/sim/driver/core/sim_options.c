@@ -2,188 +2,115 @@
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
 
-#include "sim/driver/core/device.h"
+#include "common/limits.h"
+#include "sim/driver/core/profile.h"
 
-/* The defaults. */
-static struct sim_options options = {
-    .profile = "h100-80g",
-    .devices = 1,
-    .host_memory = {.bytes = UINT64_C(64) << 30},
-    .host_nodes = 1,
-    .unmap = SIM_PER_RANGE,
-    .set_access = SIM_PER_RANGE,
-    .free_syncs = true,
-    .host_numa = true,
-    .peers = true,
-    .host_map = true,
-    .payload = {.permille = 250},
-};
-
+static struct sim_options options;
 static pthread_once_t options_once = PTHREAD_ONCE_INIT;
 
-static void complain(const char *name, const char *value, const char *expected)
+/* The value that the table has for an option which is not set. */
+static struct spw_option_value fallback_of(enum spw_option option)
 {
-    fprintf(stderr, "spillway sim: %s=%s: expected %s; using the default\n", name, value, expected);
+    const char *text = spw_option_row(option)->fallback;
+    struct spw_option_value value = {0};
+
+    if (text[0] != '\0') {
+        (void)spw_option_parse(option, text, &value, NULL, 0);
+    }
+    return value;
 }
 
-/* A variable that is set and not empty, else NULL. */
-static const char *given(const char *name)
+/* Reports a value that the option's type allows and the simulator does not; returns the default. */
+static struct spw_option_value refuse(enum spw_option option, const char *expected)
 {
-    const char *value = getenv(name);
+    const char *name = spw_option_row(option)->name;
 
-    return value != NULL && value[0] != '\0' ? value : NULL;
+    fprintf(stderr, "spillway sim: %s=%.128s: expected %s; using the default\n", name,
+            spw_environment(name), expected);
+    return fallback_of(option);
 }
 
-/* A size in bytes; a share of something is none here. */
-static void read_size(const char *name, size_t *value)
+static struct spw_option_value get(enum spw_option option)
 {
-    const char *text = given(name);
-    struct sim_size size;
+    char complaint[SPW_COMPLAINT_TEXT];
+    struct spw_option_value value = spw_option_get(option, complaint, sizeof(complaint));
 
-    if (text == NULL) {
-        return;
+    if (complaint[0] != '\0') {
+        fprintf(stderr, "spillway sim: %s\n", complaint);
     }
-    if (sim_parse_size(text, &size) && size.permille == 0) {
-        *value = size.bytes;
-    } else {
-        complain(name, text, "a size such as 8GiB, 1.5GiB, 512MiB or bytes");
-    }
+    return value;
 }
 
-/* A size that may be a share of `whole`. */
-static void read_share(const char *name, const char *whole, bool zero_is_valid,
-                       struct sim_size *value)
+static unsigned int get_count(enum spw_option option, unsigned int most)
 {
-    const char *text = given(name);
-    struct sim_size size;
-    char expected[96];
-
-    if (text == NULL) {
-        return;
-    }
-    if (sim_parse_size(text, &size) && (zero_is_valid || size.permille != 0 || size.bytes != 0)) {
-        *value = size;
-    } else {
-        snprintf(expected, sizeof(expected),
-                 "a size such as 8GiB, 512MiB, bytes, or a percentage of %s", whole);
-        complain(name, text, expected);
-    }
-}
-
-static void read_count(const char *name, unsigned int *value, unsigned int least, unsigned int most)
-{
-    const char *text = given(name);
-    uint64_t number;
+    struct spw_option_value value = get(option);
     char expected[64];
 
-    if (text == NULL) {
-        return;
+    if (value.bytes < 1 || value.bytes > most) {
+        snprintf(expected, sizeof(expected), "a whole number from 1 to %u", most);
+        value = refuse(option, expected);
     }
-    if (sim_parse_number(text, &number) && number >= least && number <= most) {
-        *value = (unsigned int)number;
-        return;
-    }
-    snprintf(expected, sizeof(expected), "a whole number from %u to %u", least, most);
-    complain(name, text, expected);
+    return (unsigned int)value.bytes;
 }
 
-static void read_number(const char *name, uint64_t *value)
+static const char *get_profile(void)
 {
-    const char *text = given(name);
-
-    if (text != NULL && !sim_parse_number(text, value)) {
-        complain(name, text, "a whole number");
-    }
-}
-
-/* One of two words; `value` becomes true for the first. */
-static void read_choice(const char *name, const char *yes, const char *no, bool *value)
-{
-    const char *text = given(name);
-    char expected[64];
-
-    if (text == NULL) {
-        return;
-    }
-    if (strcasecmp(text, yes) == 0) {
-        *value = true;
-    } else if (strcasecmp(text, no) == 0) {
-        *value = false;
-    } else {
-        snprintf(expected, sizeof(expected), "%s or %s", yes, no);
-        complain(name, text, expected);
-    }
-}
-
-static void read_switch(const char *name, bool *value)
-{
-    static const char *const words[][2] = {
-        {"on", "off"}, {"1", "0"}, {"yes", "no"}, {"true", "false"}};
-    const char *text = given(name);
-
-    if (text == NULL) {
-        return;
-    }
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strcasecmp(text, words[i][0]) == 0 || strcasecmp(text, words[i][1]) == 0) {
-            *value = strcasecmp(text, words[i][0]) == 0;
-            return;
-        }
-    }
-    complain(name, text, "on or off");
-}
-
-static void read_per(const char *name, enum sim_per *value)
-{
-    bool range = *value == SIM_PER_RANGE;
-
-    read_choice(name, "range", "chunk", &range);
-    *value = range ? SIM_PER_RANGE : SIM_PER_CHUNK;
-}
-
-static void read_profile(const char *name)
-{
-    const char *text = given(name);
+    enum spw_option option = SPW_OPT_SPILLWAY_SIM_PROFILE;
+    const char *text = get(option).text;
     const char *nearest;
     char expected[256];
 
-    if (text == NULL || sim_profile_find(text) != NULL) {
-        options.profile = text != NULL ? text : options.profile;
-        return;
+    if (sim_profile_find(text) != NULL) {
+        return text;
     }
     nearest = sim_profile_nearest(text);
     snprintf(expected, sizeof(expected), "%s%s%s%s", sim_profile_names(),
              nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
              nearest != NULL ? "?)" : "");
-    complain(name, text, expected);
+    return refuse(option, expected).text;
+}
+
+static struct spw_option_value get_memory(void)
+{
+    enum spw_option option = SPW_OPT_SPILLWAY_SIM_MEMORY;
+    struct spw_option_value value = get(option);
+
+    return value.set && value.bytes == 0 && value.permille == 0 ? refuse(option, "more than 0")
+                                                                : value;
+}
+
+static uint64_t get_bytes(enum spw_option option)
+{
+    struct spw_option_value value = get(option);
+
+    return value.percent ? refuse(option, "a size in bytes, such as 8GiB").bytes : value.bytes;
 }
 
 static void read_environment(void)
 {
-    read_profile("SPILLWAY_SIM_PROFILE");
-    read_share("SPILLWAY_SIM_MEMORY", "the profile's", false, &options.memory);
-    read_count("SPILLWAY_SIM_DEVICES", &options.devices, 1, SIM_MAX_DEVICES);
-    read_share("SPILLWAY_SIM_HOST_MEMORY", "the machine's memory", true, &options.host_memory);
-    read_count("SPILLWAY_SIM_HOST_NODES", &options.host_nodes, 1, SIM_MAX_HOST_NODES);
-    read_number("SPILLWAY_SIM_SEED", &options.seed);
-    read_switch("SPILLWAY_SIM_TIME", &options.time);
-    options.log_path = given("SPILLWAY_SIM_LOG");
-    options.fail = given("SPILLWAY_SIM_FAIL");
-    read_per("SPILLWAY_SIM_UNMAP", &options.unmap);
-    read_per("SPILLWAY_SIM_SETACCESS", &options.set_access);
-    read_switch("SPILLWAY_SIM_UNMAP_WAITS", &options.unmap_waits);
-    read_switch("SPILLWAY_SIM_FREE_SYNC", &options.free_syncs);
-    read_choice("SPILLWAY_SIM_CAPTURE_VMM", "unsafe", "safe", &options.vmm_unsafe);
-    read_switch("SPILLWAY_SIM_HOST_NUMA", &options.host_numa);
-    read_switch("SPILLWAY_SIM_PEERS", &options.peers);
-    read_switch("SPILLWAY_SIM_HOST_MAP", &options.host_map);
-    read_size("SPILLWAY_SIM_VA_MAX", &options.va_max_bytes);
-    read_number("SPILLWAY_SIM_MAP_MAX", &options.map_max);
-    read_share("SPILLWAY_SIM_PAYLOAD", "the host's available memory", true, &options.payload);
+    options = (struct sim_options){
+        .profile = get_profile(),
+        .memory = get_memory(),
+        .devices = get_count(SPW_OPT_SPILLWAY_SIM_DEVICES, SPW_MAX_DEVICES),
+        .host_memory = get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY),
+        .host_nodes = get_count(SPW_OPT_SPILLWAY_SIM_HOST_NODES, SPW_MAX_HOST_NODES),
+        .seed = get(SPW_OPT_SPILLWAY_SIM_SEED).bytes,
+        .time = get(SPW_OPT_SPILLWAY_SIM_TIME).on,
+        .log_path = get(SPW_OPT_SPILLWAY_SIM_LOG).text,
+        .fail = get(SPW_OPT_SPILLWAY_SIM_FAIL).text,
+        .unmap = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_UNMAP).word,
+        .set_access = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_SETACCESS).word,
+        .unmap_waits = get(SPW_OPT_SPILLWAY_SIM_UNMAP_WAITS).on,
+        .free_syncs = get(SPW_OPT_SPILLWAY_SIM_FREE_SYNC).on,
+        .vmm_unsafe = get(SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM).word == SPW_SAFETY_UNSAFE,
+        .host_numa = get(SPW_OPT_SPILLWAY_SIM_HOST_NUMA).on,
+        .peers = get(SPW_OPT_SPILLWAY_SIM_PEERS).on,
+        .host_map = get(SPW_OPT_SPILLWAY_SIM_HOST_MAP).on,
+        .va_max_bytes = get_bytes(SPW_OPT_SPILLWAY_SIM_VA_MAX),
+        .map_max = get(SPW_OPT_SPILLWAY_SIM_MAP_MAX).bytes,
+        .payload = get(SPW_OPT_SPILLWAY_SIM_PAYLOAD),
+    };
 }
 
 const struct sim_options *sim_options(void)

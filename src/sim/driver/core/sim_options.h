@@ -1,49 +1,49 @@
-/* Options of the simulated driver: the SPILLWAY_SIM_* variables, read once at the first call.
+/* Options of the simulated driver: the SPILLWAY_SIM_* variables of common/options.def, which has
+ * their defaults.
  *
- * A value that cannot be used gives one line on stderr and the default. Read-only afterwards, so it
- * may be used with or without the simulator's lock. */
+ * They are read once, at the first use. A value that cannot be used is reported in one line on
+ * stderr and the default is taken. Constant afterwards, so no lock is needed. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/driver/core/parse.h"
+#include "common/options.h"
 
-enum sim_per {
-    SIM_PER_RANGE, /* one call may cover several adjacent whole mappings */
-    SIM_PER_CHUNK, /* exactly one mapping per call */
-};
-
+/* Sizes that are kept as struct spw_option_value may be shares: spw_option_bytes() resolves them.
+ */
 struct sim_options {
-    struct sim_size memory;      /* SPILLWAY_SIM_MEMORY, per device, or a share of the profile's; 0:
-                                  * the profile's */
-    const char *profile;         /* SPILLWAY_SIM_PROFILE */
-    unsigned int devices;        /* SPILLWAY_SIM_DEVICES */
-    struct sim_size host_memory; /* SPILLWAY_SIM_HOST_MEMORY: page-locked and host-located memory,
-                                  * or a share of the machine's */
-    unsigned int host_nodes;     /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, ids 0.. */
-    uint64_t seed;               /* SPILLWAY_SIM_SEED */
-    bool time;                   /* SPILLWAY_SIM_TIME: calls and work take time, see timing.h */
-    const char *log_path;        /* SPILLWAY_SIM_LOG, NULL: no log */
-    const char *fail;            /* SPILLWAY_SIM_FAIL, NULL: no injected faults */
-    enum sim_per unmap;          /* SPILLWAY_SIM_UNMAP=range|chunk */
-    enum sim_per set_access;     /* SPILLWAY_SIM_SETACCESS=range|chunk */
-    bool unmap_waits;        /* SPILLWAY_SIM_UNMAP_WAITS: cuMemUnmap waits for the work queued */
-    bool free_syncs;         /* SPILLWAY_SIM_FREE_SYNC: cuMemFree waits for the work queued */
-    bool vmm_unsafe;         /* SPILLWAY_SIM_CAPTURE_VMM=unsafe|safe: VMM calls break another
-                              * thread's global-mode capture, as cuMemAlloc does */
-    bool host_numa;          /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
-    bool peers;              /* SPILLWAY_SIM_PEERS: devices can access each other */
-    bool host_map;           /* SPILLWAY_SIM_HOST_MAP: accessible mappings are really mapped into
-                              * the process; off: host access to device memory always faults */
-    size_t va_max_bytes;     /* SPILLWAY_SIM_VA_MAX: most address space really reserved, beyond
-                              * it mappings are in the tables only; 0: no limit of ours */
-    uint64_t map_max;        /* SPILLWAY_SIM_MAP_MAX: kernel mappings to use at most; 0: from
-                              * vm.max_map_count, less a reserve for the program */
-    struct sim_size payload; /* SPILLWAY_SIM_PAYLOAD: most host memory for the content of simulated
-                              * memory, or a share of what the host has available */
+    struct spw_option_value memory; /* SPILLWAY_SIM_MEMORY of each device, or a share of what the
+                                     * profile says; 0: that */
+    const char *profile;            /* SPILLWAY_SIM_PROFILE */
+    unsigned int devices;           /* SPILLWAY_SIM_DEVICES */
+    struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
+                                          * host-located memory, or a share of the machine's */
+    unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
+    uint64_t seed;                       /* SPILLWAY_SIM_SEED */
+    bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time, timing.h */
+    const char *log_path;                /* SPILLWAY_SIM_LOG; NULL: no log */
+    const char *fail;                    /* SPILLWAY_SIM_FAIL; NULL: no injected failures */
+    enum spw_per unmap;                  /* SPILLWAY_SIM_UNMAP: RANGE, one call may cover several
+                                          * adjacent whole mappings; CHUNK, exactly one */
+    enum spw_per set_access;             /* SPILLWAY_SIM_SETACCESS */
+    bool unmap_waits;      /* SPILLWAY_SIM_UNMAP_WAITS: cuMemUnmap waits for queued work */
+    bool free_syncs;       /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
+    bool vmm_unsafe;       /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
+                            * thread's global-mode capture, as cuMemAlloc does */
+    bool host_numa;        /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
+    bool peers;            /* SPILLWAY_SIM_PEERS: devices can access each other */
+    bool host_map;         /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
+                            * the process; off: host access always faults */
+    uint64_t va_max_bytes; /* SPILLWAY_SIM_VA_MAX: limit of the address space that is
+                            * reserved in the process; mappings beyond it are in the
+                            * tables only; 0: none */
+    uint64_t map_max;      /* SPILLWAY_SIM_MAP_MAX: limit of kernel mappings; 0: from
+                            * vm.max_map_count, less a reserve for the program */
+    struct spw_option_value payload; /* SPILLWAY_SIM_PAYLOAD: limit of host memory for the content
+                                      * of simulated memory, or a share of what is available */
 };
 
-/* The options, read from the environment at the first use. Never NULL. */
+/* The options. Never NULL. Needs no lock. */
 const struct sim_options *sim_options(void);

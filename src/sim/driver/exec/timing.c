@@ -1,5 +1,6 @@
 #include "sim/driver/exec/timing.h"
 
+#include "common/limits.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/exec/copy.h"
@@ -17,7 +18,7 @@
 enum direction { TO_DEVICE, FROM_DEVICE, DIRECTIONS };
 
 /* When each copy engine of each device is free. */
-static uint64_t engines[SIM_MAX_DEVICES][DIRECTIONS];
+static uint64_t engines[SPW_MAX_DEVICES][DIRECTIONS];
 
 static const struct cost {
     uint32_t ns;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/limits.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/graph/stream_capture.h"
@@ -22,7 +23,7 @@ struct graph_memory {
 };
 
 static struct graph_memory *memories; /* all that exist */
-static struct sim_graph_usage usages[SIM_MAX_DEVICES];
+static struct sim_graph_usage usages[SPW_MAX_DEVICES];
 
 static void usage_add(cuuint64_t *current, cuuint64_t *high, size_t size)
 {

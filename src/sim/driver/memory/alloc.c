@@ -2,13 +2,14 @@
 
 #include <sys/mman.h>
 
+#include "common/limits.h"
 #include "sim/driver/core/budget.h"
 #include "sim/driver/core/heap.h"
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/memory/content.h"
 #include "sim/driver/memory/region.h"
 
-static struct sim_heap slabs[SIM_MAX_DEVICES];
+static struct sim_heap slabs[SPW_MAX_DEVICES];
 
 static CUresult take_from_slabs(struct sim_device *device, size_t span, uint64_t *ret_address)
 {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/limits.h"
 #include "sim/driver/core/device.h"
 
 /* The file is as long as tmpfs allows with room to spare: only offsets, not bytes, are used up. */
@@ -41,8 +42,8 @@ struct sim_backing {
 
 static struct sim_backing *backings;
 
-static struct sim_backing *device_backings[SIM_MAX_DEVICES];
-static struct sim_backing *host_backings[SIM_MAX_HOST_NODES];
+static struct sim_backing *device_backings[SPW_MAX_DEVICES];
+static struct sim_backing *host_backings[SPW_MAX_HOST_NODES];
 
 static struct sim_backing *wrap_file(int fd, unsigned int window_count)
 {

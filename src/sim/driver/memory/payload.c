@@ -78,7 +78,7 @@ static uint64_t limit(void)
     static uint64_t bytes = UINT64_MAX; /* not yet known */
 
     if (bytes == UINT64_MAX) {
-        bytes = sim_size_of(&sim_options()->payload, host_available());
+        bytes = spw_option_bytes(&sim_options()->payload, host_available());
     }
     return bytes;
 }

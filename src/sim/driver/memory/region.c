@@ -1,5 +1,6 @@
 #include "sim/driver/memory/region.h"
 
+#include "common/limits.h"
 #include "sim/driver/core/heap.h"
 
 /* Arenas are larger than the device so that addresses are not reused at once and are not used up by
@@ -8,7 +9,7 @@
 #define ARENA_LEAST ((size_t)16 << 30)
 #define ARENA_MOST  ((size_t)4 << 40)
 
-static struct sim_heap arenas[SIM_MAX_DEVICES];
+static struct sim_heap arenas[SPW_MAX_DEVICES];
 
 static CUresult grow(struct sim_device *device, size_t least)
 {
