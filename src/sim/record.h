@@ -1,4 +1,4 @@
-/* What a process did on its simulated devices, told to the command that launched it.
+/* The record that a process on simulated devices leaves for the command that launched it.
  *
  * The simulated driver keeps it in a file of the folder that the launcher names in
  * SPILLWAY_RUN_DIR, called "sim-" and the pid, mapped and shared, so that it outlives a process
@@ -17,8 +17,8 @@ enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 2 };
 enum { SIM_RECORD_DEVICES = SPW_MAX_DEVICES, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
 
-/* Where the layout of a launch's arguments was known from. But for UNKNOWN and STRUCTS, addresses
- * in them were checked. */
+/* Source of the layout of a launch's arguments. Addresses in them were checked, but for UNKNOWN and
+ * STRUCTS. */
 enum sim_record_layout {
     SIM_RECORD_LAYOUT_UNKNOWN,
     SIM_RECORD_LAYOUT_BUILTIN, /* a kernel of the simulator's own, or of its libraries */
@@ -29,7 +29,7 @@ enum sim_record_layout {
     SIM_RECORD_LAYOUTS,
 };
 
-/* What a request was refused for. */
+/* The memory that was lacking when a request was refused. */
 enum sim_record_lack {
     SIM_RECORD_NOTHING, /* none of the below: an injected failure, or no address space */
     SIM_RECORD_DEVICE,  /* memory of the device */

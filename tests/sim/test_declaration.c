@@ -124,7 +124,7 @@ struct place {
     size_t offset, size;
 };
 
-/* What the driver tells of a kernel's parameters: these, and that there are no more. */
+/* The driver reports these parameters of a kernel, and no more. */
 static void check_places(const struct work *work, const char *name, const struct place *expected,
                          size_t count)
 {
@@ -188,7 +188,7 @@ static void test_buffer(void **state)
     FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* What PTX declares counts, not what the name says. */
+/* Declarations of PTX count, not the types in the name. */
 static void test_ptx(void **state)
 {
     static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"

@@ -107,7 +107,7 @@ static void check_all(CUmodule module)
     check_unknown(module, "not_there");
 }
 
-/* What is in memory may be gone when the first kernel is asked for. */
+/* An image in memory may be gone when the first kernel is looked up. */
 static void test_modules(void **state)
 {
     const char *names[] = {"cubin", "plain", "zstd", "lz4"};
@@ -225,7 +225,7 @@ static void test_others(void **state)
     }
 }
 
-/* What comes of it does not matter. */
+/* The result does not matter. */
 static void read_damaged(unsigned char *data, size_t size)
 {
     struct sim_cubin cubin;

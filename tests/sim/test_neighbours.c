@@ -1,5 +1,5 @@
-/* What cannot work is said in one line: programs that bring the wrong PyTorch, and variables with
- * names and numbers that there are not. */
+/* One line is printed for programs that bring an unsuitable PyTorch or CUDA runtime, and for
+ * unknown profiles and counts. */
 #include "cases.h"
 
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
 #include "sim/driver/core/context.h"
 #include "sim/driver/api/entry.h"
 
-/* What a function says of an address: device memory, or memory of any kind. */
+/* The kind of an address, as the function's name says: device memory, or memory of any kind. */
 enum { DEVICE = false, ANY = true };
 
 static CUresult linear(bool ptsz, CUstream hStream, struct sim_copy copy, enum sim_copy_mode mode)

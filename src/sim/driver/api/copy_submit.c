@@ -22,7 +22,7 @@ static bool is_read_by_host(const struct sim_copy *copy)
     return is_device_side(&copy->src) && !is_device_side(&copy->dst);
 }
 
-/* Whether the call returns only when the copy is done. Asynchronous copies wait for nothing but a
+/* True if the call returns only when the copy is done. Asynchronous copies wait for nothing but a
  * pageable destination; synchronous ones do not wait within device memory, nor for the second half
  * of a copy from pageable memory, which is staged. */
 static bool must_wait(const struct sim_copy *copy, enum sim_copy_mode mode)

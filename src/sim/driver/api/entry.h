@@ -25,7 +25,7 @@
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/functions.h" /* generated: enum sim_fn, one SIM_FN_<name> per function */
 
-/* What a function requires before its body runs. */
+/* Requirements of a function, checked before its body runs. */
 enum sim_need {
     SIM_NOTHING,     /* runs before cuInit too; takes no scheduler step */
     SIM_INITIALIZED, /* cuInit was called, else CUDA_ERROR_NOT_INITIALIZED */
@@ -71,14 +71,14 @@ CUresult sim_unmodelled(enum sim_fn fn);
         return sim_leave(SIM_FN_##export_name, result);                                            \
     }
 
-/* A function that takes a stream, and its _ptsz twin. The body sees `bool ptsz`. */
+/* A function that takes a stream, and its _ptsz variant. The body sees `bool ptsz`. */
 #define SIM_API_PTSZ(name, need, params, args)                                                     \
     static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
     SIM_TWIN_ENTRY(name, name##_body, false, need, params, args)                                   \
     SIM_TWIN_ENTRY(name##_ptsz, name##_body, true, need, params, args)                             \
     static CUresult name##_body(bool ptsz, SIM_ARGS params)
 
-/* A function on the default stream, and its _ptds twin. The body sees `bool ptsz`. */
+/* A function on the default stream, and its _ptds variant. The body sees `bool ptsz`. */
 #define SIM_API_PTDS(name, need, params, args)                                                     \
     static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
     SIM_TWIN_ENTRY(name, name##_body, false, need, params, args)                                   \

@@ -1,4 +1,4 @@
-/* What can be asked and set of functions and kernels. */
+/* Attributes of functions and kernels. */
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/module.h"
 

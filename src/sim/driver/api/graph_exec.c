@@ -504,7 +504,7 @@ SIM_API(cuGraphNodeGetEnabled, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-/* Whether the dependencies of two nodes are at the same places of their graphs. */
+/* True if the dependencies of two nodes are at the same places of their graphs. */
 static bool has_same_edges(const struct sim_node *a, const struct sim_node *b)
 {
     if (a->after_count != b->after_count) {

@@ -240,7 +240,7 @@ SIM_API(cuGraphNodeSetParams, SIM_HEALTHY, (CUgraphNode hNode, CUgraphNodeParams
     return node == NULL ? CUDA_ERROR_INVALID_VALUE : sim_node_set_params(node, nodeParams);
 }
 
-/* What all the functions below share: the place of a new node. */
+/* The place of a new node, common to all functions below. */
 #define PLACE_PARAMS                                                                               \
     CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,                     \
         size_t numDependencies

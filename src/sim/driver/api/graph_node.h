@@ -1,6 +1,6 @@
 /* Graph nodes from and to the parameters of cuda.h.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <cuda.h>

@@ -12,7 +12,7 @@
 #include "sim/driver/api/primary.h"
 #include "sim/driver/exec/stream.h"
 
-/* What the driver keeps in the padding of a resource. */
+/* Data that the driver keeps in the padding of a resource. */
 struct origin {
     int device;
     unsigned long long split; /* which split it came from; 0: a whole device's */

@@ -44,7 +44,7 @@ static CUresult load(CUlibrary *ret_library, const void *code, size_t size, bool
     return CUDA_SUCCESS;
 }
 
-/* Whether the caller says that the code stays where it is until the library is unloaded. */
+/* True if the caller promises that the code stays in place until the library is unloaded. */
 static bool is_kept(const CUlibraryOption *options, unsigned int count)
 {
     for (unsigned int i = 0; options != NULL && i < count; i++) {

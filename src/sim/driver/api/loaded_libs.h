@@ -1,4 +1,5 @@
-/* What else the process has loaded: what cannot work with the simulated GPU is said in one line.
+/* Other libraries that the process has loaded: warns in one line about those that cannot work with
+ * the simulated GPU.
  *
  * Locking: none; must be called without the simulator's lock, which is never to be held while the
  * dynamic linker's is taken. */

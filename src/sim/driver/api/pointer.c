@@ -7,7 +7,7 @@
 #include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/space.h"
 
-/* What is at an address. Block and mapping are both set for blocks of device memory. */
+/* Objects at an address. Block and mapping are both set for blocks of device memory. */
 struct place {
     uint64_t address;
     const struct sim_block *block;
@@ -133,7 +133,7 @@ static uint64_t range_size(const struct place *place)
     return place->block != NULL ? place->block->size : place->reservation->range.size;
 }
 
-/* What can be said of reserved addresses, mapped or not. */
+/* Attributes of reserved addresses, mapped or not. */
 static bool get_of_range(void *data, CUpointer_attribute attribute, const struct place *place)
 {
     switch (attribute) {

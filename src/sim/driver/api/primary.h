@@ -1,6 +1,6 @@
 /* Primary contexts: one for each device, alive while somebody retains it.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <cuda.h>

@@ -23,7 +23,7 @@ static bool is_granular(uint64_t value)
     return (value & (SIM_GRANULE - 1)) == 0;
 }
 
-/* Whether VMM functions count as unsafe during capture is not documented. PyTorch's expandable
+/* It is not documented if VMM functions count as unsafe during capture. PyTorch's expandable
  * segments call them while they capture in the global mode, without leaving it. */
 static CUresult check_capture(void)
 {
@@ -96,7 +96,7 @@ static CUresult check_properties(const CUmemAllocationProp *prop)
         prop->win32HandleMetaData != NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    /* What CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_* report. */
+    /* The handle types that CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_* report. */
     if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
         prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -224,8 +224,8 @@ static CUresult wait_for_devices(uint64_t devices)
     return result;
 }
 
-/* cuda.h: not part of a mapping. Whether one call may take several mappings, and whether it waits
- * for queued work, are options. */
+/* cuda.h: not part of a mapping. Options decide if one call may take several mappings, and if it
+ * waits for queued work. */
 SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
 {
     enum spw_per per = sim_options()->unmap;
@@ -265,7 +265,7 @@ static bool is_access(CUmemAccess_flags flags)
            flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 }
 
-/* Whether the access may be granted on every mapping of the range. cuda.h: host access to device
+/* True if the access may be granted on every mapping of the range. cuda.h: host access to device
  * memory is not. */
 static CUresult check_access(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc)
 {

@@ -1,9 +1,9 @@
-/* The code of an image as far as kernels' parameters go.
+/* The parameters of the kernels of an image, read from its code.
  *
- * That of a fat binary is looked at when the first kernel is asked for: one of its cubins is
- * unpacked, the layouts of all its kernels are noted, and the rest is given back.
+ * A fat binary is read when the first kernel is looked up: one of its cubins is unpacked, the
+ * layouts of all its kernels are noted, and the rest is given back.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,12 +14,12 @@
 
 struct sim_code;
 
-/* That of a fat binary, for devices of an architecture; `size` as in sim_fatbin_choose(). Unless
- * it is `kept` until the code is freed, what is needed of it is copied. NULL when there is nothing
- * to read, or host memory is out. */
+/* The code of a fat binary, for devices of an architecture; `size` as in sim_fatbin_choose().
+ * Unless it is `kept` until the code is freed, what is needed of it is copied. NULL when there is
+ * nothing to read, or host memory is out. */
 struct sim_code *sim_code_of_fatbin(const void *data, size_t size, unsigned int arch, bool kept);
 
-/* That of a cubin, which is read at once. NULL when host memory is out. */
+/* The code of a cubin, which is read at once. NULL when host memory is out. */
 struct sim_code *sim_code_of_cubin(const struct sim_cubin *cubin);
 
 /* The parameters of a kernel in their order; they stay where they are until the code is freed.

@@ -1,6 +1,6 @@
 /* Cubins: the ELF files that GPU code comes in.
  *
- * Nothing that a file says is believed before it was compared with the size of the file.
+ * Offsets and sizes in a file are checked against the size of the file before they are used.
  *
  * Locking: none; needs no lock. */
 #pragma once

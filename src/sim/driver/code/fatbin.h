@@ -2,11 +2,11 @@
  * architecture.
  *
  * A container is a head and entries one behind the other, each with a head of its own, of 64 bytes
- * or more, and padded to a multiple of 8 bytes. What stands where was found in public projects that
- * read them, and compared with what nvcc 13.0 writes; of NVIDIA's documents only a header of the
- * toolkit (fatbinary_section.h) names the wrapper around them.
+ * or more, and padded to a multiple of 8 bytes. The layout is taken from public projects that read
+ * such containers and was compared with the output of nvcc 13.0. NVIDIA documents only the wrapper
+ * around them (fatbinary_section.h of the toolkit).
  *
- * Nothing that a container says is believed before it was compared with its size.
+ * Offsets and sizes in a container are checked against its size before they are used.
  *
  * Locking: none; needs no lock. */
 #pragma once
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a program of nvcc holds in place of its fat binary, and the way to it. */
+/* The wrapper that a program built by nvcc holds: it points to the fat binary. */
 #define SIM_FATBIN_WRAPPER_MAGIC 0x466243b1U
 
 struct sim_fatbin_wrapper {

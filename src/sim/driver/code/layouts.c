@@ -5,8 +5,8 @@
 
 #define PREFIX ".nv.info."
 
-/* What the first byte of a record says of its value: it is up to two bytes in the record's head, or
- * as many as are said there behind it. */
+/* The first byte of a record is the format of its value: up to two bytes in the record's head, or
+ * bytes behind the head, whose number the head has. */
 enum format { FORMAT_NONE = 1, FORMAT_BYTE = 2, FORMAT_HALF = 3, FORMAT_SIZED = 4 };
 
 /* The second byte. Parameters of more than 4 KiB in all have the later form. */

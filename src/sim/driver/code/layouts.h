@@ -1,9 +1,9 @@
 /* The parameters of the kernels of a cubin, by their names.
  *
  * A cubin has a section ".nv.info.NAME" for each kernel: records of a format, an attribute and a
- * value. Those of the attribute KPARAM_INFO say of one parameter each where it is in the parameter
- * buffer and how large. What they are was found in public projects that read cubins, and compared
- * with what nvcc 13.0 writes; NVIDIA documents it nowhere.
+ * value. A record with the attribute KPARAM_INFO has the offset and size of one parameter in the
+ * parameter buffer. The format is taken from public projects that read cubins and was compared with
+ * the output of nvcc 13.0; NVIDIA does not document it.
  *
  * Locking: none; needs no lock. */
 #pragma once

@@ -1,7 +1,7 @@
-/* What is kept about every call: how often, in the log, and whether it is to fail. Tests reach it
- * through control.h.
+/* Counts of calls, the log of calls (SPILLWAY_SIM_LOG), and injected failures (SPILLWAY_SIM_FAIL).
+ * Tests use them through control.h.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,13 +10,13 @@
 
 #include "sim/driver/core/functions.h"
 
-/* Counts a call; the error a fault rule injects into it, or CUDA_SUCCESS. */
+/* Counts a call. Returns the error that SPILLWAY_SIM_FAIL injects into it, or CUDA_SUCCESS. */
 CUresult sim_calls_begin(enum sim_fn fn);
 
 /* Writes the call's line to the log, if there is one. */
 void sim_calls_end(enum sim_fn fn, CUresult result);
 
-/* Whether calls are logged, so that details are worth collecting. */
+/* True if calls are logged; callers then collect details. */
 bool sim_calls_logged(void);
 
 /* Writes a line of its own to the log, if there is one. */

@@ -1,10 +1,11 @@
-/* Contexts: the per-thread stack, creation and end, sticky errors.
+/* Contexts: their state, the stack of each thread, sticky errors. api/lifetime.h creates and ends
+ * them.
  *
  * A context's memory is kept after it is destroyed, because handles and thread stacks may still
  * name it (cuda.h: such a thread gets CUDA_ERROR_CONTEXT_IS_DESTROYED). The primary context of a
  * device is always the same object, alive or not.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -41,17 +42,18 @@ CUcontext sim_ctx_current(void);
  * CUDA_ERROR_CONTEXT_IS_DESTROYED, or its sticky error. */
 CUresult sim_ctx_require(CUcontext *ret_ctx);
 
-/* Whether `ctx` is the handle of a live context that is not ending (NULL is not). */
+/* True if `ctx` is the handle of a live context that is not ending. NULL is not. */
 bool sim_ctx_is_live(CUcontext ctx);
 
-/* Makes `code` the sticky error of the context (the first one stays): what a fault on a real device
- * does. Queued work of the context is the work side's to drop. */
+/* Makes `code` the sticky error of the context, unless it has one, as a fault on a real device
+ * does. The scheduler drops the context's queued work. */
 void sim_ctx_fail(CUcontext ctx, CUresult code);
 
-/* The same for every live context on a device that `devices` (a bit per ordinal) names. */
+/* Makes `code` the sticky error of every live context on the devices of a set, a bit per
+ * ordinal. */
 void sim_ctx_fail_devices(uint64_t devices, CUresult code);
 
-/* Whether a live context on `device` has enabled access to memory of `owner`. */
+/* True if a live context on `device` has enabled access to memory of `owner`. */
 bool sim_ctx_peers_enabled(const struct sim_device *device, const struct sim_device *owner);
 
 /* A new context of the device that is not live yet; it is never freed. NULL when host memory is

@@ -1,17 +1,18 @@
-/* What the simulated driver exports beside the cu* functions, for tests and for spillway itself.
+/* Functions that the simulated driver exports beside the cu* functions, for tests and for spillway
+ * itself.
  *
  * Thread-safe; callable before cuInit; they take the simulator's lock themselves. */
 #pragma once
 
-/* Its presence says that this is the simulated driver; the value is the version of this interface.
- */
+/* Returns the version of this interface. A driver that exports this function is the simulated
+ * one. */
 int spillway_sim_version(void);
 
 /* The host's virtual clock in nanoseconds, with SPILLWAY_SIM_TIME; else 0. */
 unsigned long long spillway_sim_time(void);
 
-/* From the simulated runtime: the program has a block of so many bytes at this address, or, with 0,
- * no longer. With SPILLWAY_SIM_TIME; else nothing comes of it. */
+/* Called by the simulated runtime: the program has a block of `bytes` at `address`, or with 0 has
+ * it no longer. Ignored without SPILLWAY_SIM_TIME. */
 void spillway_sim_block(unsigned long long address, unsigned long long bytes);
 
 /* Calls of the function of that exported name so far; 0 for an unknown name. */
@@ -24,10 +25,11 @@ void spillway_sim_reset_calls(void);
  * from now on. NULL or "" for none. 0, or -1 if a rule is malformed (named on stderr, left out). */
 int spillway_sim_fail(const char *rules);
 
-/* Kernel launches so far; if asked, in how many addresses were checked. */
+/* Number of kernel launches so far; *ret_checked, if not NULL: of those whose addresses were
+ * checked. */
 unsigned long long spillway_sim_launches(unsigned long long *ret_checked);
 
-/* Launches by where the layout of their arguments was known from. */
+/* Numbers of launches, by the source of the layout of their arguments. */
 struct spillway_sim_layouts {
     unsigned long long unknown;
     unsigned long long builtin; /* built-in kernels, and what the libraries above the runtime
@@ -38,11 +40,11 @@ struct spillway_sim_layouts {
     unsigned long long structs; /* likewise, but there are only structs, which are not checked */
 };
 
-/* The same by where the layout was known from. */
+/* Launches so far, by the source of the layout of their arguments. */
 void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches);
 
-/* Host memory that the content of simulated memory takes now; if asked, the bytes of copies and
- * fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
+/* Bytes of host memory that the content of simulated memory takes now; *ret_dropped, if not NULL:
+ * bytes of copies and fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
 unsigned long long spillway_sim_payload(unsigned long long *ret_dropped);
 
 /* A device as the machine's monitoring shows it, whether this process may see it or not

@@ -1,6 +1,6 @@
-/* Simulated devices: identity, and the memory budgets everything is charged to.
+/* Simulated devices: which there are and their state. Memory is charged to them through budget.h.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct sim_device *sim_device_get(CUdevice ordinal);
 /* The device of that index on the machine, or NULL if the process does not see it. */
 struct sim_device *sim_device_of_index(int index);
 
-/* Whether kernels of `device` may be given access to memory of `owner`. */
+/* True if kernels of `device` may be given access to memory of `owner`. */
 bool sim_device_can_access(const struct sim_device *device, const struct sim_device *owner);
 
 /* The PCI bus that the device is on; domain and device number are 0. The numbers are arbitrary but

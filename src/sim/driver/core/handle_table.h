@@ -4,7 +4,7 @@
  * looked up safely. The slot destroyed last is given out first: a program that keeps using a dead
  * handle soon talks to somebody else's object, as happens with a real driver.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 enum sim_handle_kind {

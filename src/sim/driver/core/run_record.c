@@ -16,7 +16,7 @@
 
 #define MOST_IMAGES 16 /* a process may execute one program after the other */
 
-/* What is known of the call in progress. */
+/* Facts about the call in progress. */
 struct call {
     int asked_of; /* ordinal, or NOBODY or THE_HOST */
     size_t asked_bytes;
@@ -186,8 +186,8 @@ static void note_refusal(enum sim_fn fn)
     prctl(PR_GET_NAME, refusal->thread);
 }
 
-/* Whether the call in progress, which succeeds, is what was refused before: as much memory or, of a
- * call that does not say how much it needs, the next one on the same thread. */
+/* True if the call in progress, which succeeds, repeats the refused one: it asks for as much memory
+ * or, if its size is not known, is the next such call of the same thread. */
 static bool overcomes(const struct sim_record_refusal *refusal, enum sim_fn fn)
 {
     if (refusal->overcome || strcmp(refusal->api, sim_fn_names[fn]) != 0) {

@@ -1,8 +1,9 @@
-/* Keeps the record (record.h) from which the launcher tells whether a program fits.
+/* Writes the record (sim/record.h) from which the launcher tells whether a program fits.
  *
- * Before cuInit and without a launcher it is kept in private memory, so that nothing here fails.
+ * Before cuInit, and without a launcher, the record is in private memory, so no function here
+ * fails.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,10 +19,11 @@
 /* CUDA was initialised: begins the record the launcher reads. */
 void sim_run_record_start(void);
 
-/* In a child after fork: the parent's record is not ours. */
+/* To be called in a child after fork: lets go of the parent's record. */
 void sim_run_record_forget(void);
 
-/* Around every call; what is said in between on the same thread is about this call. */
+/* Begin and end of a call. The functions below, called in between on the same thread, tell about
+ * it. */
 void sim_run_record_begin(void);
 void sim_run_record_end(enum sim_fn fn, CUresult result);
 
@@ -37,7 +39,7 @@ void sim_run_record_used(const struct sim_device *device, int64_t own);
 /* The program holds so many bytes more, or less. */
 void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 
-/* A kernel was launched: how its arguments were known, and whether it computes anything. */
+/* A kernel was launched. `computes`: it wrote results. */
 void sim_run_record_launched(const struct sim_device *device, enum sim_record_layout layout,
                              bool computes);
 

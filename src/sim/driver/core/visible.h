@@ -2,9 +2,9 @@
  *
  * As the CUDA programming guide describes it: indices, or UUIDs (GPU-a0737069-..., or enough of one
  * to tell the device from the others), separated by commas; the list ends before the first entry
- * that is no device. What it leaves open is as PyTorch expects it of the driver: an index is the
- * number an entry begins with, indices and UUIDs do not mix, and a device that is named twice
- * makes the list empty. No locking, no allocation. */
+ * that is no device. Where the guide is silent, this follows what PyTorch expects of the driver: an
+ * index is the number an entry begins with, indices and UUIDs do not mix, and a device that is
+ * named twice makes the list empty. No locking, no allocation. */
 #pragma once
 
 #include <stddef.h>

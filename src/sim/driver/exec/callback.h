@@ -1,7 +1,7 @@
 /* The thread that calls the program back: host functions, stream callbacks, destructors of user
  * objects. It runs them one after the other, without the simulator's lock.
  *
- * Locking: the simulator's lock (entry.h) is held, unless said otherwise. */
+ * Locking: the simulator's lock (core/lock.h) is held, unless said otherwise. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,11 +20,11 @@ struct sim_call *sim_callback_post(CUhostFn fn, void *data);
 struct sim_call *sim_callback_post_stream(CUstreamCallback fn, CUstream stream, CUresult status,
                                           void *data);
 
-/* Whether it has returned; drops a reference. */
+/* True if the call has returned; drops a reference. */
 bool sim_call_is_done(const struct sim_call *call);
 void sim_call_unref(struct sim_call *call);
 
-/* Whether calls are on their way. */
+/* True if calls are queued or running. */
 bool sim_callback_is_pending(void);
 
 /* Gives calls on their way a moment to return, so that short ones do so at a fixed place in the

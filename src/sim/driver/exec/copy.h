@@ -1,6 +1,6 @@
 /* Copies, of one to three dimensions, between device, host and managed memory.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>

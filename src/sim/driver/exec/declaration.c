@@ -43,8 +43,7 @@ static bool is(const struct text *text, const char *word)
     return text->length == strlen(word) && begins_with(text, word);
 }
 
-/* What stands between the last pair of parentheses; false if the declaration does not end with
- * one. */
+/* The text between the last pair of parentheses. False if the declaration does not end with one. */
 static bool find_params(const char *declaration, struct text *ret_params)
 {
     const char *end = declaration + strlen(declaration);

@@ -1,11 +1,11 @@
-/* What the name of a C++ kernel says of its parameters.
+/* The parameters of a C++ kernel, read from its name.
  *
  * By the C++ ABI the names of kernels contain the types of all parameters. So pointers and arrays
  * of them can be told from other words, which not even the code does (layouts.h), and be looked at
  * where they are given; of any other struct or class not even the size is known. Names are turned
  * into text by the C++ library that the program has loaded; without it they tell nothing.
  *
- * Locking: the simulator's lock (entry.h) is held, unless said otherwise. */
+ * Locking: the simulator's lock (core/lock.h) is held, unless said otherwise. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct sim_declared {
 /* Finds the C++ library. Without the lock. */
 void sim_declaration_start(void);
 
-/* Whether a name is one of C++, so that it has types in it. */
+/* True if a name is a mangled C++ name, which has types in it. */
 bool sim_declaration_has_types(const char *name);
 
 /* All parameters of a kernel in their order, to be freed by the caller. False if the name tells

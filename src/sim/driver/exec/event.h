@@ -2,7 +2,7 @@
  *
  * Recording makes a new record, so that what waits for an earlier one is not affected.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,7 +48,8 @@ CUresult sim_event_record(struct sim_event *event, struct sim_stream *stream);
 CUresult sim_event_record_after(struct sim_event *event, struct sim_stream *stream,
                                 const struct sim_fences *after);
 
-/* Whether it was ever recorded; whether what it stands for is complete (yes if it never was). */
+/* True if the event was ever recorded; true if the work it stands for is complete, or there is
+ * none. */
 bool sim_event_is_recorded(const struct sim_event *event);
 bool sim_event_is_done(const struct sim_event *event);
 

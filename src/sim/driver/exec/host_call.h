@@ -1,6 +1,6 @@
 /* Host functions as operations.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <cuda.h>

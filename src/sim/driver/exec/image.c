@@ -84,7 +84,7 @@ static void place_declared(struct sim_kernel_info *info)
     }
 }
 
-/* Whether what the name says fits the places that the code tells. */
+/* True if the parameters in the name fit the places in the code. */
 static bool name_agrees(const struct sim_kernel_info *info, const struct sim_param_place *places,
                         size_t count)
 {
@@ -97,7 +97,7 @@ static bool name_agrees(const struct sim_kernel_info *info, const struct sim_par
     return info->declared_count == count;
 }
 
-/* Whether there are words in which addresses may be, but none that is known to be one. */
+/* True if some words may hold addresses, but none is known to. */
 static bool is_structs_only(const struct sim_kernel_info *info)
 {
     bool any = false;
@@ -236,7 +236,7 @@ const struct sim_global *sim_image_global(const struct sim_image *image, const c
     return global;
 }
 
-/* Whether the data begin with these bytes. Stops at the first difference: short data of another
+/* True if the data begin with these bytes. Stops at the first difference: short data of another
  * kind are not read beyond their end. */
 static bool begins_with(const void *data, const void *magic, size_t size)
 {

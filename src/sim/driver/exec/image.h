@@ -1,9 +1,9 @@
-/* Module images: what loading one takes, and the names in it.
+/* Module images: the memory that loading one takes, and the names in it.
  *
  * Known formats are PTX text, cubins (ELF) and fat binaries; of others only what the caller says is
  * known, and any name is accepted.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,8 +55,8 @@ CUresult sim_image_read_file(const char *path, void **ret_data, size_t *ret_size
 struct sim_image *sim_image_ref(struct sim_image *image);
 void sim_image_unref(struct sim_image *image);
 
-/* What is known of the kernel of that name; any name that is not empty exists. NULL otherwise, or
- * when host memory is out. */
+/* Facts about the kernel of that name. Every name that is not empty exists. NULL for an empty one,
+ * or when host memory is out. */
 const struct sim_kernel_info *sim_image_kernel(struct sim_image *image, const char *name);
 
 /* The declared global variable of that name, or NULL. */

@@ -1,10 +1,10 @@
-/* What is known of a kernel, and the kernels that have real effects.
+/* Facts about kernels, and the built-in kernels, which have real effects.
  *
- * Images are never parsed for instructions: a kernel does nothing, unless it has the name of a
- * built-in one. What PTX says in its declarations is known (PTX ISA: parameters, local and shared
- * memory), and what a cubin says of parameters (layouts.h).
+ * Instructions are never read: a kernel does nothing, unless it has the name of a built-in one.
+ * Declarations of PTX are read (PTX ISA: parameters, local and shared memory), and the parameters
+ * that a cubin lists (layouts.h).
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,11 +39,11 @@ struct sim_builtin {
 /* The built-in kernel of that name, or NULL. */
 const struct sim_builtin *sim_builtin_find(const char *name);
 
-/* Whether it writes what a kernel of that name would: not the one that libraries are stood for by,
- * nor no built-in at all (NULL). */
+/* True if the built-in writes results as a real kernel of its name would. False for NULL (no
+ * built-in) and for the one that stands for the kernels of libraries. */
 bool sim_builtin_computes(const struct sim_builtin *builtin);
 
-/* What is known of one kernel. */
+/* Facts about one kernel. */
 struct sim_kernel_info {
     char *name;
     const struct sim_builtin *builtin; /* NULL: does nothing */

@@ -17,7 +17,7 @@
 #define MAX_GRID_X        2147483647U
 #define MAX_GRID_YZ       65535
 
-/* What a thread of a kernel is taken to use behind an address of which nothing is known. */
+/* Bytes that a thread of a kernel is assumed to use behind an address whose block is not known. */
 #define BYTES_A_THREAD 16
 
 struct launch_op {
@@ -228,8 +228,8 @@ static CUresult name_pointers(struct launch_op *self, const void *words, size_t 
     return CUDA_SUCCESS;
 }
 
-/* What words inside a struct point to. Any of them may be a number, or left over from something
- * else, so that they count for simulated time only. */
+/* Words inside a struct that may be addresses. Any of them may be a number or stale, so they count
+ * for simulated time only. */
 static CUresult guess_pointers(struct launch_op *self, const unsigned char *param, size_t size)
 {
     for (size_t at = 0; at + sizeof(CUdeviceptr) <= size; at += sizeof(CUdeviceptr)) {
@@ -255,7 +255,7 @@ static size_t words_of(const struct sim_kernel_info *info, size_t index)
     return index < info->declared_count ? info->declared[index].words : info->params[index].is_word;
 }
 
-/* Whether a parameter is a struct, as far as is known. */
+/* True if a parameter is known to be a struct. */
 static bool may_be_struct(const struct sim_kernel_info *info, size_t index)
 {
     return info->params_known && words_of(info, index) == 0 &&

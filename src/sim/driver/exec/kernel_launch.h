@@ -1,6 +1,6 @@
 /* Kernel launches as operations.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,15 +11,15 @@
 #include "sim/driver/exec/op.h"
 
 /* The operation of a launch of params->func (a CUfunction, or a CUkernel passed as one), or else of
- * params->kern, on the device of `ctx`. What is known of the parameters is copied; of a kernel
- * whose parameters are not known they are not touched. Charges the device for local memory.
- * CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
- * CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, CUDA_ERROR_OUT_OF_MEMORY. */
+ * params->kern, on the device of `ctx`. Known parameters are copied; unknown ones are not touched.
+ * Charges the device for local memory. CUDA_ERROR_INVALID_HANDLE, CUDA_ERROR_INVALID_VALUE,
+ * CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_launch_op_new(const CUDA_KERNEL_NODE_PARAMS *params, CUcontext ctx, bool cooperative,
                            struct sim_op **ret_op);
 
-/* What such an operation was made from; kernelParams points into the operation, and is NULL for
- * unknown parameters. */
+/* The parameters that such an operation was made from. kernelParams points into the operation; NULL
+ * if the kernel's parameters are not known. */
 const CUDA_KERNEL_NODE_PARAMS *sim_launch_of_op(const struct sim_op *op);
 
 /* How the layout of its arguments was known. */

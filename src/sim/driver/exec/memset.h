@@ -1,6 +1,6 @@
 /* Memsets as operations.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <cuda.h>
@@ -13,5 +13,5 @@
 CUresult sim_memset_op_new(const CUDA_MEMSET_NODE_PARAMS *params, int device,
                            struct sim_op **ret_op);
 
-/* What such an operation was made from. */
+/* The parameters that such an operation was made from. */
 const CUDA_MEMSET_NODE_PARAMS *sim_memset_of_op(const struct sim_op *op);

@@ -13,7 +13,7 @@
 /* The shared memory a block gets without cuFuncSetAttribute. */
 #define SHARED_PER_BLOCK 49152
 
-/* What a compiler would choose for an ordinary kernel. */
+/* A compiler would choose about as many for an ordinary kernel. */
 #define REGISTERS_PER_THREAD 32
 
 void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_device *device,

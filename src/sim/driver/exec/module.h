@@ -2,7 +2,7 @@
  *
  * A library is loaded once and becomes a module in each context that uses it.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>

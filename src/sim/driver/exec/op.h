@@ -5,7 +5,7 @@
  * construction and executable graphs share it by reference. Each kind is a struct that begins with
  * `struct sim_op`, in the file of its concept.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct sim_item;
 struct sim_op;
 struct sim_stream;
 
-/* What running an operation came to. */
+/* Result of running an operation. */
 enum sim_outcome {
     SIM_DONE,
     SIM_BLOCKED, /* waits for something that is not in its stream; to be tried again */
@@ -84,14 +84,15 @@ CUresult sim_op_add_span(struct sim_op *op, struct sim_span span);
 /* Adds a reach, once for each address. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_op_add_reach(struct sim_op *op, struct sim_reach reach);
 
-/* Whether all memory it names is valid now: CUDA_SUCCESS or CUDA_ERROR_ILLEGAL_ADDRESS. */
+/* CUDA_SUCCESS if all memory that the operation names is valid now, else
+ * CUDA_ERROR_ILLEGAL_ADDRESS. */
 CUresult sim_op_check(const struct sim_op *op);
 
 /* The end of making an operation, whose spans were added with `result`: a span that is not valid
  * now is CUDA_ERROR_INVALID_VALUE, and after any error the operation is given up. */
 CUresult sim_op_seal(struct sim_op *op, CUresult result, struct sim_op **ret_op);
 
-/* Whether it names part of [address, address + size). */
+/* True if the operation names part of [address, address + size). */
 bool sim_op_uses(const struct sim_op *op, CUdeviceptr address, size_t size);
 
 /* The aligned word of 4 or 8 bytes that an operation waits for. Page-locked memory may be written

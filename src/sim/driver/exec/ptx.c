@@ -206,7 +206,7 @@ static CUresult read_params(struct reader *reader, struct sim_kernel_info *info)
     return CUDA_SUCCESS;
 }
 
-/* What stands between the parameters of an entry and its body. */
+/* The directives between the parameters of an entry and its body. */
 static void read_directives(struct reader *reader, struct sim_kernel_info *info)
 {
     while (!at_end(reader) && !is(reader, "{") && !is(reader, ";")) {

@@ -10,9 +10,9 @@
 
 struct sim_image;
 
-/* Whether the text is PTX: its first directive is .version. Reads no further than it has to. */
+/* True if the text is PTX: its first directive is .version. Reads no further than necessary. */
 bool sim_ptx_is_ptx(const char *text);
 
-/* Adds what the text declares to the image. What it does not understand is skipped.
+/* Adds the declarations of the text to the image. Unknown directives are skipped.
  * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_ptx_read(const char *text, struct sim_image *image);

@@ -283,7 +283,7 @@ void sim_schedule_expect(const struct sim_fence *fence)
     }
 }
 
-/* What becomes due on the way runs at its time, so that what it holds up begins then. */
+/* Items that become due on the way run at their time, so that items waiting for them begin then. */
 void sim_schedule_step(uint64_t ns)
 {
     uint64_t target = sim_clock_now() + ns;
@@ -302,7 +302,7 @@ void sim_schedule_step(uint64_t ns)
     (void)run();
 }
 
-/* What an item given to the stream now waits for by the rules of the legacy stream, and by
+/* Adds the fences that a new item of the stream waits for by the rules of the legacy stream, and by
  * cuCtxWaitEvent. */
 static CUresult add_implicit_fences(struct sim_stream *stream, struct sim_fences *fences)
 {
@@ -448,7 +448,7 @@ void sim_schedule_drop_context(CUcontext ctx)
         }
         wait_round();
     }
-    /* What is left waits for something that no longer comes. */
+    /* The items that are left wait for something that cannot happen any more. */
     while ((stream = first_active_of(ctx)) != NULL) {
         while (stream->first != NULL) {
             const struct sim_op_class *class = stream->first->op->class;

@@ -9,7 +9,7 @@
  * single-threaded program seed and call sequence fix the order in which everything happens; host
  * functions, which run on a thread, are given a moment to return at the next call (callback.h).
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,7 +48,7 @@ struct sim_item {
     void *state;              /* the operation's own, see struct sim_op_class */
 };
 
-/* Whether its point was reached. */
+/* True if the point was reached. */
 bool sim_fence_is_done(const struct sim_fence *fence);
 
 /* Adds everything submitted to the stream so far, up to item `number`; nothing if that is complete.
@@ -56,7 +56,7 @@ bool sim_fence_is_done(const struct sim_fence *fence);
 CUresult sim_fences_add(struct sim_fences *fences, struct sim_stream *stream, uint64_t number);
 CUresult sim_fences_add_all(struct sim_fences *fences, const struct sim_fences *more);
 
-/* Drops what is complete; whether nothing is left. */
+/* Drops complete fences; true if none is left. */
 bool sim_fences_prune(struct sim_fences *fences);
 void sim_fences_fini(struct sim_fences *fences);
 

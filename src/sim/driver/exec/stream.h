@@ -4,7 +4,7 @@
  * by reference. Its position in time is two numbers: how many items were submitted, and how many
  * are complete.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -94,10 +94,10 @@ void sim_stream_retire(struct sim_stream *stream);
  * its last item is complete. */
 void sim_stream_settle(struct sim_stream *stream);
 
-/* Whether the legacy stream and this one wait for each other. */
+/* True if the legacy stream and this one wait for each other. */
 bool sim_stream_is_blocking(const struct sim_stream *stream);
 
-/* Whether work is pending; for a legacy stream also work of the blocking streams it waits for. */
+/* True if work is pending; for a legacy stream, also if work of the blocking streams is. */
 bool sim_stream_is_busy(const struct sim_stream *stream);
 
 /* The device its work runs on. */

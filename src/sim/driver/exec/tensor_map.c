@@ -1,6 +1,6 @@
 #include "sim/driver/exec/tensor_map.h"
 
-/* What a map holds of its address: no word that is one. */
+/* The address as a map holds it, in a form that is not an address. */
 #define SEALED(address) ((cuuint64_t)(address)*0x9e3779b97f4a7c15u ^ 0xa5a5a5a5a5a5a5a5u)
 #define INVERSE         0xf1de83e19937733du /* of the factor */
 

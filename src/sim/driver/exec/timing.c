@@ -65,7 +65,7 @@ static void add_use(struct sim_traffic *traffic, CUdeviceptr address, size_t siz
     *(write ? &traffic->out_bytes : &traffic->in_bytes) += host_bytes;
 }
 
-/* What the operation moves according to the memory that it names, or is taken to use. */
+/* The traffic of an operation by the memory that it names, or is assumed to use. */
 static struct sim_traffic traffic_of(const struct sim_op *op)
 {
     struct sim_traffic traffic = {0};

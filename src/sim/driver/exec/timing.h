@@ -1,4 +1,4 @@
-/* How long things take: the cost model of SPILLWAY_SIM_TIME.
+/* The cost model of SPILLWAY_SIM_TIME: how long calls and work take.
  *
  * Off, every call takes a step of one microsecond and work takes none. On, a call takes the host
  * what costs.def says, and work takes the device:
@@ -11,12 +11,12 @@
  *   fills      as kernels, without the least
  *   the rest   nothing
  * A kernel whose arguments are addresses without extents is taken to read all that follows in their
- * blocks, as far as these are known (extent.h), else 16 bytes a thread; of the words in structs,
- * those count that are addresses in blocks. Kernels of different streams do not slow each other
- * down, nor do copies slow kernels that use the link. The rates are published measurements on
+ * blocks, as far as these are known (program_block.h), else 16 bytes a thread; of the words in
+ * structs, those count that are addresses in blocks. Kernels of different streams do not slow each
+ * other down, nor do copies slow kernels that use the link. The rates are published measurements on
  * PCIe 5 x16 and of an H200's memory.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,13 +43,14 @@ struct sim_timing {
     struct sim_traffic traffic;
 };
 
-/* What a call takes the host, in nanoseconds. */
+/* The time that a call takes on the host, in nanoseconds. */
 uint64_t sim_timing_of_call(enum sim_fn fn);
 
-/* Whether a call says nothing about what its thread does, see costs.def. */
+/* True if a call costs nothing and so does not end a polling loop, see costs.def. */
 bool sim_timing_is_free(enum sim_fn fn);
 
-/* Host memory is pinned as a chunk of it is created: what that takes the host beside the call. */
+/* The time that creating a chunk of page-locked host memory takes beside the call, in
+ * nanoseconds. */
 uint64_t sim_timing_of_pinning(uint64_t bytes);
 
 /* The operation is ready at `now`: takes the engines that it needs from the time when they are

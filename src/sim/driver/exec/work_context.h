@@ -1,6 +1,6 @@
-/* What the work side keeps for each context: its streams, events, modules and local memory.
+/* The work of a context: its streams, events, modules and local memory.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Graphs: nodes that hold operations, and the edges between them.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -72,7 +72,7 @@ CUresult sim_node_undepend(struct sim_node *node, struct sim_node *on);
 /* Replaces the operation of the node by another of the same kind. */
 void sim_node_set_op(struct sim_node *node, struct sim_op *op);
 
-/* Whether all of `nodes` are among what `from` depends on, directly or not, or among `from`. */
+/* True if each of `nodes` is in `from`, or a node in `from` depends on it, directly or not. */
 bool sim_graph_reaches(struct sim_node *const *from, size_t from_count,
                        struct sim_node *const *nodes, size_t count);
 

@@ -4,7 +4,7 @@
  * graph nor an executable graph made from it is left, and it is not live from a launch; its address
  * stays the same in between. A real driver takes it at the first launch or upload.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,21 +24,21 @@ CUresult sim_graph_alloc_op_new(struct sim_device *device, size_t size, struct s
  * allocation node, or has a free node already. */
 CUresult sim_graph_free_op_new(CUdeviceptr address, struct sim_op **ret_op);
 
-/* Whether the operation is one of these. */
+/* True if the operation is that of an allocation or free node. */
 bool sim_op_is_graph_memory(const struct sim_op *op);
 
-/* Address and size of what it allocates or frees. */
+/* Address and size of the memory that it allocates or frees. */
 CUdeviceptr sim_graph_memory_address(const struct sim_op *op);
 size_t sim_graph_memory_size(const struct sim_op *op);
 
-/* Whether an allocation of the graph is live from an earlier launch. */
+/* True if an allocation of the graph is live from an earlier launch. */
 bool sim_graph_has_live_memory(const struct sim_graph *graph);
 
 /* Frees what is live of the graph's allocations: CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.
  */
 void sim_graph_free_live_memory(const struct sim_graph *graph);
 
-/* Whether the graph has allocation or free nodes. */
+/* True if the graph has allocation or free nodes. */
 bool sim_graph_has_memory_nodes(const struct sim_graph *graph);
 
 /* Frees an allocation of a graph that is live from a launch: cuMemFree or cuMemFreeAsync of an

@@ -179,7 +179,7 @@ CUresult sim_capture_begin(struct sim_stream *stream, struct sim_graph *graph,
     return CUDA_SUCCESS;
 }
 
-/* Whether every stream that joined was joined back. */
+/* True if every stream that joined was joined back. */
 static bool is_joined(const struct sim_capture *capture)
 {
     const struct sim_stream *origin = capture->origin;
@@ -351,7 +351,7 @@ CUresult sim_capture_forbids_context(CUcontext ctx)
     return result;
 }
 
-/* Whether the capture stops the calling thread from potentially unsafe calls. */
+/* True if the capture forbids potentially unsafe calls to the calling thread. */
 static bool prohibits(const struct sim_capture *capture)
 {
     if (capture->thread == sim_thread_id()) {

@@ -1,9 +1,10 @@
 /* Stream capture: work given to a capturing stream becomes nodes of a graph instead of running.
  *
  * A capture begins in one stream; streams that wait for its events join it, and must be joined back
- * before it ends. What cuda.h forbids during a capture invalidates it: then it only can be ended.
+ * before it ends. A call that cuda.h forbids during a capture invalidates it: then it can only be
+ * ended.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -42,16 +43,16 @@ CUresult sim_capture_set_tail(struct sim_stream *stream, struct sim_node *const 
 CUresult sim_capture_extend_tail(struct sim_stream *stream, struct sim_node *const *nodes,
                                  size_t count);
 
-/* Whether the stream may be given work now: CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for a legacy stream
- * while a stream that it synchronises with is capturing (which invalidates that capture), or
+/* CUDA_SUCCESS if the stream may be given work now; CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for a legacy
+ * stream while a stream that it synchronises with is capturing (which invalidates that capture), or
  * CUDA_ERROR_STREAM_CAPTURE_INVALIDATED. */
 CUresult sim_capture_admit(struct sim_stream *stream);
 
-/* Whether the stream may be asked or waited for now. A capturing stream may not: the capture is
- * invalidated. Includes sim_capture_unsafe(). */
+/* CUDA_SUCCESS if the stream may be queried or waited for now. A capturing stream may not: its
+ * capture is invalidated. Includes sim_capture_unsafe(). */
 CUresult sim_capture_forbids_sync(struct sim_stream *stream);
 
-/* The same for an event. */
+/* CUDA_SUCCESS if the event may be queried or waited for; otherwise as above. */
 CUresult sim_capture_forbids_event(struct sim_event *event);
 
 /* Invalidates the capture of a stream, or the one an event was recorded in, and returns

@@ -1,6 +1,6 @@
 /* Giving work to a stream: it is queued, or, while the stream is capturing, becomes a graph node.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <cuda.h>
@@ -12,8 +12,8 @@
  * CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow it. */
 CUresult sim_submit(struct sim_stream *stream, struct sim_op *op);
 
-/* The same, but the caller's reference goes with it, whatever the result; NULL means that making
- * the operation ran out of host memory. */
+/* As sim_submit(), but takes over the caller's reference, whatever the result. `op` may be NULL,
+ * when making it ran out of host memory: CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_submit_new(struct sim_stream *stream, struct sim_op *op);
 
 /* Waits until all that was submitted to the stream so far is complete, for the legacy stream also

@@ -1,6 +1,6 @@
 /* User objects: a destructor of the program, called when nobody refers to the object any more.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <cuda.h>
@@ -21,6 +21,6 @@ void sim_user_object_release(struct sim_user_object *object, unsigned int count)
 CUresult sim_graph_own_object(struct sim_graph *graph, struct sim_user_object *object,
                               unsigned int count);
 
-/* The same, but takes over references of the caller. */
+/* As sim_graph_own_object(), but takes over references of the caller. */
 CUresult sim_graph_adopt_object(struct sim_graph *graph, struct sim_user_object *object,
                                 unsigned int count);

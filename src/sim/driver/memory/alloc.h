@@ -4,7 +4,7 @@
  * from slabs of one granule, as the real driver packs small allocations into 2 MiB pages. A slab is
  * given back when it is empty.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "sim/driver/memory/block.h"
 #include "sim/driver/core/device.h"
 
-/* What addresses and sizes of blocks are multiples of. */
+/* Addresses and sizes of blocks are multiples of this. */
 #define SIM_BLOCK_ALIGN ((size_t)512)
 
 static inline size_t sim_block_round(size_t size)
@@ -46,6 +46,6 @@ void sim_alloc_destroy_ipc(struct sim_block *block);
 CUresult sim_mem_driver_alloc(struct sim_device *device, size_t size, CUdeviceptr *ret_address);
 void sim_mem_driver_free(CUdeviceptr address);
 
-/* All of a context's own memory goes: cuMemAlloc, cuMemAllocHost, cuMemAllocManaged and their like
- * (cuda.h, cuCtxDestroy; memory of cuMemCreate and of pools stays). */
+/* Frees the memory that goes with a context (cuda.h, cuCtxDestroy): blocks of cuMemAlloc,
+ * cuMemAllocHost, cuMemAllocManaged and their like. Memory of cuMemCreate and of pools stays. */
 void sim_mem_ctx_release(CUcontext ctx);

@@ -164,7 +164,8 @@ void sim_extent_place(struct sim_extent *extent, struct sim_backing *backing, ui
 
 static void punch(const struct sim_backing *backing, uint64_t offset, uint64_t size)
 {
-    /* Where it is refused the content merely stays committed; extents are zeroed when placed. */
+    /* If the system refuses, the content stays committed; extents are zeroed when they are
+     * placed. */
     (void)fallocate(backing->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
                     (off_t)size);
 }

@@ -1,11 +1,11 @@
-/* Where the content of simulated memory lives: one huge sparse memfd per device and host node.
+/* The content of simulated memory: one huge sparse memfd per device and host node.
  *
  * Nothing is committed until it is written: untouched memory reads as zeros from a hole, and
  * freeing or zeroing punches a hole again. Content is read by pread and written through windows,
  * mappings of pieces of the file, so it does not matter whether the chunk is mapped in the process;
  * where no window can be mapped, by pwrite.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,7 +45,7 @@ bool sim_extent_isolate(struct sim_extent *extent, const void *label, size_t lab
  * `fd` stays the caller's. False if it is no such file. */
 bool sim_extent_adopt(struct sim_extent *extent, int fd, void *ret_label, size_t label_size);
 
-/* A new descriptor of an isolated extent's file, or -1; whether `fd` is one. */
+/* A new descriptor of an isolated extent's file, or -1. The second is true if `fd` is one. */
 int sim_extent_export(const struct sim_extent *extent);
 bool sim_extent_is_fd(const struct sim_extent *extent, int fd);
 

@@ -1,10 +1,10 @@
-/* Blocks: what the allocating functions hand out, by address.
+/* Blocks: the allocations that the allocating functions have returned, by address.
  *
  * Blocks of cuMemAlloc, of pools and of the driver itself lie in regions (region.h); managed and
  * page-locked host memory is ordinary memory of the process. Mappings of the application (cuMemMap)
  * are not blocks.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -65,5 +65,5 @@ void sim_block_shrink(struct sim_block *block, uint64_t bytes);
 struct sim_block *sim_block_find(uint64_t address);
 struct sim_block *sim_block_from(uint64_t address);
 
-/* Whether the kind is memory of the process rather than of a region. */
+/* True if the block is memory of the process and not of a region. */
 bool sim_block_is_host(const struct sim_block *block);

@@ -8,7 +8,7 @@
 
 #define LABEL_MAGIC UINT64_C(0x676e6c6c69707373)
 
-/* What an exported file says about itself. */
+/* The label of an exported file. */
 struct label {
     uint64_t magic;
     int32_t location_type;

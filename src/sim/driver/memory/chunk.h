@@ -3,7 +3,7 @@
  * A chunk lives while a handle reference or a mapping is left (cuda.h, cuMemRelease). Memory of
  * cuMemAlloc and of pools is chunks too, without handles.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,7 +39,8 @@ unsigned long long sim_buffer_id(void);
 CUresult sim_chunk_create(const CUmemAllocationProp *prop, size_t size, bool with_handle,
                           struct sim_chunk **ret_chunk);
 
-/* The same for device memory of the driver's own: no handle. */
+/* A new chunk of device memory for the driver itself, without a handle.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_chunk_create_on(struct sim_device *device, size_t size, struct sim_chunk **ret_chunk);
 
 /* The chunk behind a descriptor that this driver exported, here or in another process, with one

@@ -1,4 +1,4 @@
-/* The content of simulated memory, and whether a range is valid (memory.h). */
+/* The content of simulated memory, and checks of ranges. */
 #include "sim/driver/memory/content.h"
 
 #include <string.h>
@@ -204,7 +204,7 @@ void sim_mem_discard(CUdeviceptr address, size_t size)
     }
 }
 
-/* Whether data may be written; if not, the destination, device memory, was cleared. */
+/* True if data may be written. If not, the destination, device memory, was cleared. */
 static bool admit(CUdeviceptr dst, size_t size)
 {
     if (sim_space_find(dst) == NULL || sim_payload_admits(dst, size)) {
@@ -235,8 +235,8 @@ void sim_mem_write(CUdeviceptr dst, const void *src, size_t size)
     }
 }
 
-/* Whether host memory of that address is the simulator's own mapping, private and anonymous, all
- * of [address, address + size). */
+/* True if all of [address, address + size) is host memory that the simulator has mapped itself,
+ * private and anonymous. */
 static bool is_own_host(const char *address, size_t size)
 {
     const struct sim_block *block = sim_block_find((uintptr_t)address);
@@ -259,8 +259,8 @@ static void zero_own_host(char *address, size_t size)
     memset(last, 0, (size_t)(address + size - last));
 }
 
-/* What no kernel has computed takes no memory on its way to the host either: a page-locked block
- * that tensors are moved out to stays as empty as they are. */
+/* Memory that no kernel has written takes no host memory, also when it is copied to the host: the
+ * page-locked destination stays as empty as the source. */
 static void read_to_host(char *dst, const struct piece *src, size_t size)
 {
     uint64_t at = src->at;

@@ -1,11 +1,11 @@
-/* Simulated memory as the work side sees it: is a range valid, and its content.
+/* Simulated memory by address: checks of ranges, and reading and writing content.
  *
  * Every address handed out by the simulator is inside one of its reservations, page-locked host
  * memory or managed memory; every other address is pageable host memory of the program. The content
  * functions work on mapped memory wherever it is kept, also when the process itself may not touch
  * the address (no access set yet, or a mapping that is in the tables only).
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ enum sim_mem_kind {
     SIM_MEM_MANAGED,  /* cuMemAllocManaged */
 };
 
-/* What kind of address it is, decided by its first byte. */
+/* The kind of memory that an address is in. */
 enum sim_mem_kind sim_mem_kind(CUdeviceptr address);
 
 /* Short for sim_mem_kind() == SIM_MEM_DEVICE. */
@@ -39,9 +39,9 @@ int sim_mem_device(CUdeviceptr address);
  * pageable memory does not: where a call allows it, ask sim_mem_kind() first. size 0 is valid. */
 CUresult sim_mem_check(CUdeviceptr address, size_t size, int device, bool write);
 
-/* How much of a range is in the memory of a device, and how much on the host: chunks at a host
- * location, page-locked memory. Nothing
- * counts from the first address on that holds nothing; managed memory is a device's. */
+/* The bytes of a range that are in the memory of a device, and those on the host: chunks at a host
+ * location, page-locked memory. Managed memory counts as a device's. Counting stops at the first
+ * address that holds nothing. */
 void sim_mem_locate(CUdeviceptr address, size_t size, uint64_t *ret_device_bytes,
                     uint64_t *ret_host_bytes);
 

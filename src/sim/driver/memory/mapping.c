@@ -69,7 +69,7 @@ bool sim_mapping_fills(uint64_t start, uint64_t end)
     return sim_range_end(&mapping->range) == end;
 }
 
-/* Whether the kernel sees the two neighbours as one mapping. */
+/* True if the two neighbours are one mapping in the kernel. */
 static bool merge(const struct sim_mapping *below, const struct sim_mapping *above)
 {
     return below->prot == above->prot && below->reservation == above->reservation &&
@@ -77,8 +77,8 @@ static bool merge(const struct sim_mapping *below, const struct sim_mapping *abo
            sim_range_end(&below->chunk->extent.range) == above->chunk->extent.range.start;
 }
 
-/* What one mapping adds to the number of kernel mappings: itself, unless it continues the one
- * below, and the unmapped rest of the reservation that begins behind it. */
+/* The number of kernel mappings that one mapping adds: one for itself, unless it continues the one
+ * below, and one for the unmapped rest of the reservation behind it. */
 static size_t cost_of(const struct sim_mapping *mapping)
 {
     const struct sim_mapping *below, *above;

@@ -6,7 +6,7 @@
  * kernel because their file offsets are neighbours. Near the kernel's limit on mappings, further
  * ones stay in the table only, which is said once.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -53,15 +53,15 @@ struct sim_mapping *sim_mapping_find(uint64_t address);
 struct sim_mapping *sim_mapping_from(uint64_t address);
 struct sim_mapping *sim_mapping_next(const struct sim_mapping *mapping);
 
-/* Whether mappings cover [start, end) completely and none sticks out of it. */
+/* True if mappings cover [start, end) completely and none sticks out of it. */
 bool sim_mapping_fills(uint64_t start, uint64_t end);
 
 /* Makes the kernel's mappings of [start, end) agree with the access in the table. */
 void sim_mapping_apply(uint64_t start, uint64_t end);
 
-/* The same for all mappings of a chunk whose backing has moved. */
+/* Makes the kernel's mappings of a chunk anew, after its backing has moved. */
 void sim_mapping_refresh(struct sim_chunk *chunk);
 
-/* Whether kernels on `device` may read, or write, the mapping. */
+/* True if kernels on `device` may read the mapping, or with `write` may write it. */
 bool sim_mapping_allows(const struct sim_mapping *mapping, const struct sim_device *device,
                         bool write);

@@ -7,7 +7,7 @@
 #include "sim/driver/memory/content.h"
 #include "sim/driver/memory/region.h"
 
-/* What pools of current drivers are seen to reserve at a time; cuda.h leaves it open. */
+/* Pools of current drivers reserve this much at a time, by observation; cuda.h leaves it open. */
 #define SEGMENT_BYTES ((size_t)32 << 20)
 
 /* A free that its stream has not reached yet. */

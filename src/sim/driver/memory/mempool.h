@@ -4,7 +4,7 @@
  * on a stream may be handed out again on that stream at once, and on any other when the free has
  * been executed; until then it stays valid for the work queued before.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,7 +48,7 @@ CUmemoryPool sim_mempool_create(struct sim_device *device, const CUmemPoolProps 
 /* Takes the pool out of use; its memory goes when nothing of it is used any more. */
 void sim_mempool_destroy(CUmemoryPool pool);
 
-/* Whether it is the handle of a pool that is not destroyed. */
+/* True if `pool` is the handle of a pool that is not destroyed. */
 bool sim_mempool_is_live(CUmemoryPool pool);
 
 /* A block for use on a stream, which is named by its id. CUDA_ERROR_OUT_OF_MEMORY; queued frees may

@@ -39,8 +39,8 @@ static uint64_t read_field(const char *path, const char *field)
     return found;
 }
 
-/* What the process's memory group has left, if there is one (cgroups 2: a file of the group; its
- * parents are left to the figure of the machine). */
+/* Bytes that the process's control group (version 2) may still use; UINT64_MAX if it has no limit.
+ * Its parents are not looked at. */
 static uint64_t group_available(void)
 {
     FILE *file = fopen("/proc/self/cgroup", "re");

@@ -1,11 +1,11 @@
-/* How much host memory the content of simulated memory may take (SPILLWAY_SIM_PAYLOAD).
+/* The limit on host memory for the content of simulated memory (SPILLWAY_SIM_PAYLOAD).
  *
- * Kernels do nothing, so nearly all content came by copies from the host. When it takes as much as
- * is allowed, copies and fills of 1 MiB and more move no data: what they would have written reads
- * as zeros. Smaller ones always do, so flags, losses and sizes stay right; and what is read back
- * from the device is never left out. What the host writes into mapped memory itself is counted too.
+ * Kernels compute nothing, so nearly all content comes from copies from the host. At the limit,
+ * copies and fills of 1 MiB and more move no data: their destination reads as zeros. Smaller ones
+ * always move data, so flags, losses and sizes stay right, and copies to the host are never
+ * skipped. Data that the host writes directly into mapped memory count too.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +13,6 @@
 
 #include <cuda.h>
 
-/* Whether the data of a copy or fill of `size` bytes to `dst` have room. If not, that is counted,
- * said once, and the destination should be zeroed instead. */
+/* True if there is room for the data of a copy or fill of `size` bytes to `dst`. If not, this
+ * counts the bytes and warns once, and the caller should zero the destination instead. */
 bool sim_payload_admits(CUdeviceptr dst, size_t size);

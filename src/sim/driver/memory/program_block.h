@@ -2,7 +2,7 @@
  * by cudaMalloc() and the like. The driver itself may know chunks only, from which something in
  * front of it cuts the blocks. Kept when time is simulated, for what kernels use.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,5 +13,5 @@
 /* The bytes from an address in a block to the end of that block; 0: it is in none. */
 size_t sim_program_block_rest(CUdeviceptr address);
 
-/* Whether any block was ever told. */
+/* True if the runtime has ever told of a block. */
 bool sim_program_block_any(void);

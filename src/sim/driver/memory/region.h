@@ -1,10 +1,10 @@
 /* Regions: mapped device memory of the driver's own, in whole granules.
  *
- * What cuMemAlloc and memory pools cut their blocks from. Addresses come from arenas, large
+ * cuMemAlloc and memory pools cut their blocks from regions. Addresses come from arenas, large
  * reservations per device; each region is one chunk in one mapping, so that everything said of
  * mappings holds for it too.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stddef.h>

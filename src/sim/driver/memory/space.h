@@ -5,7 +5,7 @@
  * address space; SPILLWAY_SIM_VA_MAX does on request), the addresses are made up above what a
  * process can have: everything works but access by the process itself, which faults in any case.
  *
- * Locking: the simulator's lock (entry.h) is held. */
+ * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
 
 #include <stdbool.h>
