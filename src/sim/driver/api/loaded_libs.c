@@ -53,7 +53,7 @@ void sim_loaded_libs_check(enum sim_fn fn)
     static _Atomic(bool) looked, said;
     char path[FILENAME_MAX];
 
-    /* A runtime's first look-up comes before its cuInit, and may be all that comes. */
+    /* A runtime looks up functions before it calls cuInit, and may stop there. */
     if (fn == SIM_FN_cuGetProcAddress || fn == SIM_FN_cuGetProcAddress_v2) {
         if (atomic_exchange(&looked, true)) {
             return;
@@ -68,11 +68,10 @@ void sim_loaded_libs_check(enum sim_fn fn)
     if (dl_iterate_phdr(find_foreign_runtime, path) == 0 || atomic_exchange(&said, true)) {
         return;
     }
-    fprintf(
-        stderr,
-        "spillway sim: the program brings %s, of CUDA %d, which works with NVIDIA's driver only: "
-        "needed is a program (a PyTorch) built for CUDA %d\n",
-        path, runtime_version(path), CUDA_MAJOR);
+    fprintf(stderr,
+            "spillway sim: the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
+            "driver; use a program (a PyTorch) built for CUDA %d\n",
+            path, runtime_version(path), CUDA_MAJOR);
 }
 
 struct torch {
@@ -97,7 +96,7 @@ __attribute__((constructor)) static void note_process(void)
     own_pid = getpid();
 }
 
-/* A PyTorch that knows no GPU runs to its end, on the host, and nothing would tell why. */
+/* A PyTorch without CUDA runs to its end on the host; without this line the user would not know. */
 __attribute__((destructor)) static void look_back(void)
 {
     struct torch torch = {.cpu = ""};
@@ -110,7 +109,7 @@ __attribute__((destructor)) static void look_back(void)
         fprintf(
             stderr,
             "spillway sim: this PyTorch is built without CUDA (%s, and no libtorch_cuda.so), so "
-            "the simulated GPU was not used: needed is a PyTorch built for CUDA %d\n",
+            "the simulated GPU was not used; use a PyTorch built for CUDA %d\n",
             torch.cpu, CUDA_MAJOR);
     }
 }

@@ -92,7 +92,8 @@ void sim_work_check_unused(uint64_t start, uint64_t size, uint64_t devices, cons
     if (!sim_schedule_uses(start, (size_t)size)) {
         return;
     }
-    sim_warn_once(&said, "%s of %#llx while queued work uses it: an illegal address from now on",
+    sim_warn_once(&said,
+                  "%s of %#llx while queued work uses it: the work fails with an illegal address",
                   function, (unsigned long long)start);
     sim_ctx_fail_devices(devices, CUDA_ERROR_ILLEGAL_ADDRESS);
 }

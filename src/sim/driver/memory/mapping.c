@@ -160,8 +160,8 @@ static void apply_run(const struct sim_mapping *first, uint64_t end, int prot, b
     if (prot != 0 && ((after > before && kernel_used - before + after > kernel_limit()) ||
                       !kernel_map(start, end, prot, &first->chunk->extent))) {
         sim_warn_once(&said,
-                      "%zu of the kernel's mappings are in use; further memory is mapped in the "
-                      "simulator's tables only (vm.max_map_count)",
+                      "%zu kernel mappings are in use (vm.max_map_count): the host cannot access "
+                      "simulated memory that is mapped from now on",
                       kernel_used);
         set_prot(start, end, 0);
         after = cost_around(start, end);

@@ -98,8 +98,9 @@ bool sim_payload_admits(CUdeviceptr dst, size_t size)
     dropped_bytes += size;
     sim_warn_once(
         &said,
-        "the content of simulated memory takes %llu MiB of host memory, SPILLWAY_SIM_PAYLOAD "
-        "allows %llu MiB: copies of 1 MiB and more for which there is no room move no data",
+        "the content of simulated memory takes %llu MiB of host memory and SPILLWAY_SIM_PAYLOAD "
+        "allows %llu MiB: copies of 1 MiB and more for which there is no room move no data, their "
+        "destination reads as zeros",
         (unsigned long long)used >> 20, (unsigned long long)limit() >> 20);
     return false;
 }

@@ -8,7 +8,7 @@ static void load(const char *name)
 {
     char path[4096];
 
-    snprintf(path, sizeof(path), "%s/%s", getenv("NEIGHBOURS"), name);
+    snprintf(path, sizeof(path), "%s/%s", getenv("LOADED_LIBS"), name);
     assert_non_null(dlopen(path, RTLD_NOW));
 }
 
@@ -122,15 +122,15 @@ static void check(const char *name, const char *setting, int code, const char *f
 static void test_runtime_of_another_cuda(void **state)
 {
     check("initialise", UNCHANGED, 0, NULL, NULL);
-    check("old_runtime", UNCHANGED, 0, "neighbours/libcudart.so.12, of CUDA 12",
+    check("old_runtime", UNCHANGED, 0, "loaded_libs/libcudart.so.12, of CUDA 12",
           "built for CUDA 13");
-    check("old_runtime_looks_up", UNCHANGED, 0, "neighbours/libcudart.so.12", "built for CUDA 13");
+    check("old_runtime_looks_up", UNCHANGED, 0, "loaded_libs/libcudart.so.12", "built for CUDA 13");
 }
 
 static void test_torch_without_cuda(void **state)
 {
     check("nothing", UNCHANGED, 0, NULL, NULL);
-    check("cpu_torch", UNCHANGED, 0, "neighbours/libtorch_cpu.so", "built for CUDA 13");
+    check("cpu_torch", UNCHANGED, 0, "loaded_libs/libtorch_cpu.so", "built for CUDA 13");
     check("cpu_torch_beside_cuda", UNCHANGED, 0, NULL, NULL);
     check("cuda_torch", UNCHANGED, 0, NULL, NULL);
 }
