@@ -36,7 +36,7 @@ static int log_fd = -1;
 static unsigned long long log_lines;
 static bool started;
 
-/* The details of the call in progress on this thread; a body may let go of the lock, so they cannot
+/* The details of the call in progress on this thread; a body may release the lock, so they cannot
  * be shared. */
 static _Thread_local char note_text[768];
 

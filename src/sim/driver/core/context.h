@@ -16,14 +16,14 @@
 
 #include "sim/driver/core/device.h"
 
-struct sim_work_context; /* owned by the work side: streams, events, modules of a context */
+struct sim_work_context; /* exec/work_context.h: streams, events, modules of a context */
 
 struct CUctx_st {
     struct CUctx_st *next; /* list of all contexts there ever were */
     unsigned long long id; /* cuCtxGetId: never used twice */
     struct sim_device *device;
     bool live;
-    bool ending; /* sim_ctx_end() is at work and may have let go of the lock */
+    bool ending; /* sim_ctx_end() has begun and may have released the lock */
     bool is_primary;
     unsigned int refs;  /* cuCtxAttach; not of primary contexts */
     unsigned int flags; /* CUctx_flags */

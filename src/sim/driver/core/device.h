@@ -14,8 +14,6 @@
  * cuMemGetAllocationGranularity; 2 MiB is what current GPUs report). */
 #define SIM_GRANULE ((size_t)2 << 20)
 
-struct sim_work_device; /* owned by the work side */
-
 struct sim_device {
     int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
     int index;   /* as the machine does */
@@ -24,10 +22,9 @@ struct sim_device {
     size_t used_bytes;  /* charged so far; free = total - used */
     CUcontext primary;  /* NULL until it was retained once, then always the same */
     unsigned int primary_refs;
-    unsigned int primary_flags;   /* cuDevicePrimaryCtxSetFlags; survives the context */
-    CUmemoryPool default_pool;    /* created at first use, lives as long as the process */
-    CUmemoryPool current_pool;    /* cuDeviceSetMemPool; NULL: the default one */
-    struct sim_work_device *work; /* the work side's own state, NULL until it sets it */
+    unsigned int primary_flags; /* cuDevicePrimaryCtxSetFlags; survives the context */
+    CUmemoryPool default_pool;  /* created at first use, lives as long as the process */
+    CUmemoryPool current_pool;  /* cuDeviceSetMemPool; NULL: the default one */
 };
 
 /* Number of devices that the process sees: SPILLWAY_SIM_DEVICES, less what CUDA_VISIBLE_DEVICES
