@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/devices.h"
+#include "common/limits.h"
 #include "pool/accounts.h"
 #include "callsite/modules.h"
 #include "callsite/strings.h"

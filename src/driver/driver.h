@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/devices.h"
+#include "common/limits.h"
 #include "driver/cuda_api.h"
 
 /* The rows of functions.def, in their order. */
@@ -37,8 +37,8 @@ struct spw_driver {
 #define SPW_CALL(symbol) __typeof__(symbol) *symbol;
 #include "driver/calls.def"
     /* Functions of the simulated GPU; NULL on a real one. The first returns its version, the second
-     * the bytes of memory content that it keeps and those that it dropped (sim/driver/payload.h).
-     */
+     * the bytes of memory content that it keeps and those that it dropped
+     * (sim/driver/memory/payload.h). */
     int (*simulated)(void);
     unsigned long long (*simulated_payload)(unsigned long long *ret_dropped);
     /* Number of stream captures in progress. While there are any, our own calls are made in relaxed

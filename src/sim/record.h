@@ -1,4 +1,4 @@
-/* What a process did on its simulated devices, told to the command that launched it.
+/* The record that a process on simulated devices leaves for the command that launched it.
  *
  * The simulated driver keeps it in a file of the folder that the launcher names in
  * SPILLWAY_RUN_DIR, called "sim-" and the pid, mapped and shared, so that it outlives a process
@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 #include "common/layout.h"
+#include "common/limits.h"
 
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 2 };
-enum { SIM_RECORD_DEVICES = 64, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
+enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
 
-/* What a request was refused for. */
+/* The memory that was lacking when a request was refused. */
 enum sim_record_lack {
     SIM_RECORD_NOTHING, /* none of the below: an injected failure, or no address space */
     SIM_RECORD_DEVICE,  /* memory of the device */

@@ -1,9 +1,9 @@
 """What steps take by other ways of living with less memory, on plans (plans.py).
 
-The costs are those of the simulated time (src/sim/driver/timing.h, costs.def). Demand paging brings
-in what a kernel uses just before it runs and evicts what its policy says, and the device waits
-meanwhile; eviction always writes back. Static placement leaves on the host what does not fit when
-it is allocated, and kernels use it over the link.
+The costs are those of the simulated time (src/sim/driver/exec/timing.h, costs.def). Demand paging
+brings in what a kernel uses just before it runs and evicts what its policy says, and the device
+waits meanwhile; eviction always writes back. Static placement leaves on the host what does not
+fit when it is allocated, and kernels use it over the link.
 """
 import collections
 import dataclasses

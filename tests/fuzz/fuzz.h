@@ -1,4 +1,4 @@
-/* What the fuzz targets share: each defines LLVMFuzzerTestOneInput, which libFuzzer calls with
+/* Common to the fuzz targets: each defines LLVMFuzzerTestOneInput, which libFuzzer calls with
  * inputs that it makes, and replay.c with those that were kept. */
 #pragma once
 

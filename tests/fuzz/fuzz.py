@@ -16,8 +16,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HERE = SOURCE / "tests/fuzz"
 # What each target is made of, besides fuzz_TARGET.c, and what it links.
 TARGETS = {
-    "fatbin": (["src/sim/driver/code.c", "src/sim/driver/cubin.c", "src/sim/driver/fatbin.c",
-                "src/sim/driver/layouts.c", "src/sim/driver/unpack.c"], []),
+    "fatbin": (["src/sim/driver/code/*.c"], []),
     "policy": (["src/policy/*.c", "src/common/nearest.c", "src/common/size.c",
                 "src/callsite/text.c"], ["-lcjson"]),
     "site_frames": (["src/callsite/layout.c", "src/callsite/line.c", "src/callsite/modules.c",

@@ -2,8 +2,8 @@
  * kernel's parameters can be read, too. */
 #include "fuzz.h"
 
-#include "sim/driver/code.h"
-#include "sim/driver/unpack.h"
+#include "sim/driver/code/code.h"
+#include "sim/driver/code/unpack.h"
 
 static void look(struct sim_code *code, const char *name)
 {

@@ -1,5 +1,5 @@
 /* Any bytes as a policy file: read or refused, with complaints in order and on one line each, and
- * then asked about sites. What the scan accepts, cJSON must read alike. */
+ * then asked about sites. cJSON must read every text that the scan accepts, and alike. */
 #include "policy/policy.h"
 
 #include <stdio.h>

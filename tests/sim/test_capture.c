@@ -154,7 +154,7 @@ static void test_conflicting_calls(void **state)
     assert_int_equal(mode, RELAXED);
 }
 
-/* What cuda.h calls potentially unsafe. */
+/* Calls that cuda.h names potentially unsafe. */
 static CUresult unsafe_call(void)
 {
     CUdeviceptr address = 0;

@@ -4,8 +4,8 @@
 #include <dlfcn.h>
 
 #include "common/demangle.h"
-#include "sim/driver/control.h"
-#include "sim/driver/declaration.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/exec/declaration.h"
 
 /* "1:1 3:2": one word in parameter 1, two in parameter 3; "?" when the name says nothing. */
 static const char *addresses(const char *name)
@@ -125,7 +125,7 @@ struct place {
     size_t offset, size;
 };
 
-/* What the driver tells of a kernel's parameters: these, and that there are no more. */
+/* The driver reports these parameters of a kernel, and no more. */
 static void check_places(const struct work *work, const char *name, const struct place *expected,
                          size_t count)
 {
@@ -189,7 +189,7 @@ static void test_buffer(void **state)
     FAILS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* What PTX declares counts, not what the name says. */
+/* Declarations of PTX count, not the types in the name. */
 static void test_ptx(void **state)
 {
     static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"

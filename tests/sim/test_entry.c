@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 static void *exported(const char *name)
 {

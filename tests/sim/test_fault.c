@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 static char log_path[] = "/tmp/spillway-sim-test-XXXXXX";
 
@@ -169,7 +169,7 @@ static void expect_complaint(const char *setting)
 
     assert_int_equal(run_case("defaults", errors, sizeof(errors), setting, NULL), 0);
     assert_non_null(strstr(errors, setting));
-    assert_non_null(strstr(errors, "expected"));
+    assert_non_null(strstr(errors, "; using the default"));
     assert_ptr_equal(strchr(errors, '\n'), errors + strlen(errors) - 1); /* one line */
 }
 

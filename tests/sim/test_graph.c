@@ -68,7 +68,7 @@ static void test_captured_graph_runs(void **state)
     FAILS(cuGraphLaunch(exec, stream), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* What a node names is checked again each time it runs. */
+/* Memory that a node names is checked again each time it runs. */
 static void test_memory_gone_before_the_launch(void **state)
 {
     const struct work *work = *state;

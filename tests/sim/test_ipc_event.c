@@ -46,7 +46,7 @@ static void submit_work(CUdeviceptr address)
     }
 }
 
-/* What was recorded before the event was shared, or is recorded later, is complete at once. */
+/* A record of a shared event is complete at once, made before or after it was shared. */
 static void test_share(void **state)
 {
     char text[2 * sizeof(CUipcEventHandle) + 8] = "HANDLE=", errors[4096];

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <unistd.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 static const char ptx[] = ".version 9.0\n"
                           ".target sm_90\n"
@@ -98,7 +98,7 @@ static void test_builtin_kernels(void **state)
     assert_int_equal(word_at(bad, stream), 10000);
 }
 
-/* What is no device, page-locked or managed memory is out of a kernel's reach. */
+/* Kernels reach only device, page-locked and managed memory. */
 static void test_wild_pointer(void **state)
 {
     const struct work *work = *state;
@@ -189,7 +189,7 @@ static void test_bad_address_is_sticky(void **state)
     FAILS(launch_fill(work, NULL, words, 4, 1), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* What a launch names is checked when it is submitted, long before it runs. */
+/* Memory that a launch names is checked when it is submitted, long before it runs. */
 static void test_bad_address_behind_other_work(void **state)
 {
     const struct work *work = *state;

@@ -8,9 +8,9 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include "sim/driver/code.h"
-#include "sim/driver/control.h"
-#include "sim/driver/unpack.h"
+#include "sim/driver/code/code.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/code/unpack.h"
 
 #define SCALE "_Z5scalePfi"
 #define MUL   "_Z3mulIfEvPT_8MetadataILi2EL4Kind3EEPKS0_"
@@ -107,7 +107,7 @@ static void check_all(CUmodule module)
     check_unknown(module, "not_there");
 }
 
-/* What is in memory may be gone when the first kernel is asked for. */
+/* An image in memory may be gone when the first kernel is looked up. */
 static void test_modules(void **state)
 {
     const char *names[] = {"cubin", "plain", "zstd", "lz4"};
@@ -225,7 +225,7 @@ static void test_others(void **state)
     }
 }
 
-/* What comes of it does not matter. */
+/* The result does not matter. */
 static void read_damaged(unsigned char *data, size_t size)
 {
     struct sim_cubin cubin;

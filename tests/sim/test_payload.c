@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 
 #define LIMIT (8 * MIB)
 
@@ -120,7 +120,7 @@ static void test_pinned_memory_is_given_back(void **state)
     assert_true(private_bytes() < before + size / 4);
 }
 
-/* What was never computed takes no memory when it is moved to the host and back. */
+/* Memory that was never written takes no host memory when it is moved to the host and back. */
 static void test_emptiness_travels(void **state)
 {
     const size_t size = 64 * MIB;
@@ -173,7 +173,7 @@ static int leave_out(void)
     assert_int_equal(byte_at(second + LIMIT - 1), 0);
     assert_int_equal(content(), LIMIT);
 
-    /* What is there can be read back, and there is room again when it is gone. */
+    /* Content can be read back, and there is room again once it is freed. */
     memset(pattern, 0, LIMIT);
     OK(cuMemcpyDtoH(pattern, first, LIMIT));
     assert_int_equal(pattern[0], 1);

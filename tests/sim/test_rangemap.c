@@ -1,6 +1,6 @@
 /* The range map and the heap of addresses against plain models. */
-#include "sim/driver/heap.h"
-#include "sim/driver/rangemap.h"
+#include "sim/driver/core/heap.h"
+#include "sim/driver/core/rangemap.h"
 
 #include <string.h>
 

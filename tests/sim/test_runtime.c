@@ -13,7 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The twins for per-thread default streams, which the header declares under the plain name only. */
+/* The variants for per-thread default streams, which the header declares under the plain name only.
+ */
 cudaError_t cudaMemcpyAsync_ptsz(void *target, const void *source, size_t size,
                                  enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemset_ptds(void *address, int value, size_t size);

@@ -371,7 +371,7 @@ static void test_built_graph(void **state)
     __cudaUnregisterFatBinary(fatbin);
 }
 
-/* What a kernel of one address takes the device with simulated time, in nanoseconds. */
+/* The simulated time of a kernel with one address, in nanoseconds. */
 static unsigned int duration_of(cudaKernel_t kernel, void *address)
 {
     void *params[] = {&address};

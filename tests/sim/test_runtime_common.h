@@ -1,4 +1,4 @@
-/* What the tests of the simulated runtime share.
+/* Common to the tests of the simulated runtime.
  *
  * Locking: none; each case runs in a process of its own. */
 #pragma once
@@ -16,7 +16,7 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
-/* What compiled code calls; NVIDIA declares it for C++ only. */
+/* Called by compiled code; NVIDIA declares it for C++ only. */
 void **__cudaRegisterFatBinary(void *image);
 void __cudaRegisterFatBinaryEnd(void **fatbin);
 void __cudaUnregisterFatBinary(void **fatbin);
@@ -41,7 +41,7 @@ void *driver_symbol(const char *name);
 /* How often the simulated driver's function of that exported name was called in this process. */
 unsigned long long calls(const char *name);
 
-/* Whether the primary context of a device exists, asked of the driver. */
+/* True if the primary context of a device exists, by the driver. */
 bool primary_is_active(int ordinal);
 
 /* Runs each case in a child, or the one named `only` if it is not NULL; returns how many failed.

@@ -48,7 +48,7 @@ static void expect(bool right, const char *what)
     }
 }
 
-/* What the compiler wrote of a kernel's parameters. */
+/* The parameters of a kernel as the compiler wrote them. */
 static void check_params()
 {
     static const size_t places[][2] = {{0, 1}, {8, sizeof(Numbers)}, {8 + sizeof(Numbers), 2},

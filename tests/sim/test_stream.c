@@ -291,7 +291,7 @@ static void test_unmapping_memory_in_use_is_sticky(void **state)
     FAILS(cuMemsetD32Async(va, 0, 1, NULL), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
-/* The same, but the work has run: that is allowed. */
+/* Freeing memory after the work that used it has run is allowed. */
 static void test_unmapping_memory_after_use(void **state)
 {
     const struct work *work = *state;
@@ -405,7 +405,7 @@ static void short_function(void *unused)
     usleep(500);
 }
 
-/* What the processes below do: work on four streams, some of it ordered by events, with a result
+/* The work of the processes below: on four streams, some of it ordered by events, with a result
  * that does not depend on the seed. */
 static int scenario(void)
 {

@@ -1,14 +1,14 @@
 /* Simulated time: timelines worked out by hand, in nanoseconds. Each test begins with a clock of 0
  * on its own streams; what a call costs (costs.def) passes before anything else happens. */
 #include "cases.h"
-#include "sim/driver/control.h"
+#include "sim/driver/core/control.h"
 #include "work.h"
 
 #include <fcntl.h>
 
 enum { LAUNCH = 3000, RECORD = 2000, ASK = 1000, MS = 1000000 };
 
-/* What a copy takes over the link in a millisecond. */
+/* Bytes that a copy moves over the link in a millisecond. */
 #define LINK_MS ((size_t)50000000)
 
 /* The parameters of spw_touch_NAME. */
@@ -222,7 +222,7 @@ static void test_questions_in_passing(void **state)
     assert_int_equal(now(), LAUNCH + RECORD + 100 * (2 * ASK + 200));
 }
 
-/* What only a later call lets go on is not waited for by asking. */
+/* Polling does not wait for work that only a later call can release. */
 static void test_asking_in_vain(void **state)
 {
     const struct work *work = *state;
@@ -366,8 +366,8 @@ static int run_short(void)
     return end_work(&state);
 }
 
-/* A kernel of one address, and a struct of words of which all but two point to memory. What one of
- * them points to is unmapped before the kernel runs: perhaps it was not meant. */
+/* A kernel of one address, and a struct of words of which all but two point to memory. The memory
+ * of one of them is unmapped before the kernel runs: the word may have been no address. */
 static int run_struct(void)
 {
     static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"

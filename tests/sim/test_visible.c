@@ -1,8 +1,8 @@
 /* CUDA_VISIBLE_DEVICES: the list by itself, and what a program sees. */
 #include "cases.h"
 
-#include "sim/driver/control.h"
-#include "sim/driver/visible.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/core/visible.h"
 
 #define COUNT     4
 #define SHARED_FD 100

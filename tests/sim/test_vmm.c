@@ -18,7 +18,7 @@ static void jump_out(int number)
     siglongjmp(on_fault, 1);
 }
 
-/* Whether the process can read, and write, a byte. */
+/* True if the process can read, or with `write` write, a byte. */
 static bool can_touch(CUdeviceptr address, bool write)
 {
     struct sigaction action = {.sa_handler = jump_out}, old_segv, old_bus;

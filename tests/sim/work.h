@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-/* What each test starts with. */
+/* The state that each test starts with. */
 struct work {
     CUcontext ctx;
     CUmodule module;

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Includes point one way, and each layer keeps to what it may do."""
+"""Layers use each other in one direction only, and each layer keeps to what it may do."""
+import pathlib
 import re
 import unittest
 
+import modules
 import tree
 
 # What each layer may include, besides itself and include/spillway.h. All that the rows of a layer
@@ -29,7 +31,24 @@ GROUPS = {"cli": ["console", "inspect", "launch", "reports", "doctor", "commands
 # that can be simulated: the file's layout, a header that needs common alone, and the list are
 # shared.
 EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
-              ("src/cli/launch/gpu_profiles.c", "sim/driver/profiles.def")}
+              ("src/cli/launch/gpu_profiles.c", "sim/driver/core/profiles.def")}
+# The same for the folders of the simulated driver.
+SIM_DRIVER = pathlib.Path("src/sim/driver")
+SIM_BELOW = {
+    "core": "",
+    "code": "",
+    "memory": "core code",
+    "exec": "core code memory",
+    "graph": "core code memory exec",
+    "api": "core code memory exec graph",
+}
+# The parts of the simulator, which are libraries of their own: of the driver, the others may
+# include only the header of the functions that it exports beside CUDA's.
+SIM_PARTS = ("driver", "runtime", "libs")
+SIM_SHARED = {"sim/driver/core/control.h", "sim/record.h"}
+# Folders whose modules do not use each other in a circle (modules.py).
+WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "migrate", "backend",
+                  "track", "serve", "intercept")
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and
@@ -49,7 +68,7 @@ class Layers(unittest.TestCase):
         wrong = []
         for path in SOURCES:
             allowed = set(BELOW[tree.layer(path)].split()) | {tree.layer(path)}
-            for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', tree.text(path), re.MULTILINE):
+            for name in modules.included(path):
                 if name == "spillway.h" or (str(path), name) in EXCEPTIONS:
                     continue
                 if "/" not in name or name.split("/")[0] not in allowed:
@@ -89,6 +108,32 @@ class Layers(unittest.TestCase):
                 if name.split("/")[0] in above:
                     wrong.append(f"{path} includes {name}")
         self.assertEqual(wrong, [])
+
+    def test_folders_of_the_simulated_driver(self):
+        """By includes and, where there is a build, by symbols."""
+        paths = [path for path in tree.matching("src", ".c", ".h")
+                 if path.is_relative_to(SIM_DRIVER)]
+        self.assertEqual({path.parent.name for path in paths}, set(SIM_BELOW))
+        self.assertEqual(modules.against_order(SIM_DRIVER, SIM_BELOW, modules.uses(paths)), [])
+
+    def test_parts_of_the_simulator(self):
+        wrong = []
+        for path in tree.matching("src", ".c", ".h"):
+            part = path.parts[2] if tree.layer(path) == "sim" else None
+            for name in modules.included(path) if part in SIM_PARTS else ():
+                if name.startswith("sim/") and name not in SIM_SHARED \
+                        and not name.startswith(f"sim/{part}/"):
+                    wrong.append(f"{path} includes {name}")
+        self.assertEqual(wrong, [])
+
+    def test_modules_use_each_other_in_one_direction(self):
+        for layer in WITHOUT_CYCLES:
+            with self.subTest(layer=layer):
+                paths = [path for path in tree.matching("src", ".c", ".h")
+                         if tree.layer(path) == layer]
+                edges = modules.uses(paths)
+                self.assertEqual([modules.describe(component, edges)
+                                  for component in modules.cycles(edges)], [])
 
     def find(self, pattern, where):
         """Occurrences of a pattern in the code of the files that `where` chooses."""

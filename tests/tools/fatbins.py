@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Small cubins and fat binaries as nvcc writes them, for tests; see src/sim/driver/fatbin.h and
-layouts.h.
+"""Small cubins and fat binaries as nvcc writes them, for tests; see src/sim/driver/code/fatbin.h
+and layouts.h.
 
     fatbins.py FOLDER     writes those of tests/sim/test_layouts.c
     fatbins.py --corpus   prints those that tests/fuzz begins with, as lines of its corpus

@@ -54,7 +54,7 @@ def figures():
 
 
 class Layouts(ctypes.Structure):
-    """struct spillway_sim_layouts of src/sim/driver/control.h."""
+    """struct spillway_sim_layouts of src/sim/driver/core/control.h."""
     _fields_ = [(name, ctypes.c_ulonglong) for name in (
         "unknown", "builtin", "ptx", "name", "code", "structs")]
 

@@ -7,7 +7,7 @@
 
 #define SIM_PROFILE(id, name, memory_mib, ...) {id, (uint64_t)(memory_mib) << 20},
 static const struct spw_cli_gpu_profile profiles[] = {
-#include "sim/driver/profiles.def"
+#include "sim/driver/core/profiles.def"
 };
 #undef SIM_PROFILE
 

@@ -4,10 +4,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "common/limits.h"
 #include "sim/runtime/driver.h"
 #include "sim/runtime/error.h"
 
-enum { MAX_DEVICES = 64, NO_DEVICE = -1 };
+enum { NO_DEVICE = -1 };
 
 struct simrt_device {
     CUdevice handle;
@@ -16,8 +17,8 @@ struct simrt_device {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct simrt_device devices[MAX_DEVICES]; /* under lock, but for handle */
-static int device_count;                         /* written once, by init_once() */
+static struct simrt_device devices[SPW_DEVICES_MAX]; /* under lock, but for handle */
+static int device_count;                             /* written once, by init_once() */
 static _Atomic(int) default_device;
 static _Atomic(unsigned int) resets; /* of any device */
 
@@ -45,7 +46,7 @@ static cudaError_t find_devices(void)
     if (count == 0) {
         return cudaErrorNoDevice;
     }
-    count = count < MAX_DEVICES ? count : MAX_DEVICES;
+    count = count < SPW_DEVICES_MAX ? count : SPW_DEVICES_MAX;
     for (int i = 0; i < count; i++) {
         result = simrt_driver.cuDeviceGet(&devices[i].handle, i);
         if (result != CUDA_SUCCESS) {

@@ -10,7 +10,7 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
-/* spillway_sim_block() of sim/driver/control.h. */
+/* spillway_sim_block() of sim/driver/core/control.h. */
 typedef void simrt_tell_block(unsigned long long address, unsigned long long bytes);
 
 /* One pointer per row of driver.def. Pairs are indexed by `bool ptsz`: false is the function whose

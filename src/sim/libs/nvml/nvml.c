@@ -15,17 +15,17 @@
 
 #include <cuda.h>
 
-#include "sim/driver/control.h"
+#include "common/limits.h"
+#include "sim/driver/core/control.h"
 
-#define EXPORT      __attribute__((visibility("default")))
-#define MAX_DEVICES 64
+#define EXPORT __attribute__((visibility("default")))
 
 struct nvmlDevice_st {
     unsigned int index;
     struct spillway_sim_device facts;
 };
 
-static struct nvmlDevice_st devices[MAX_DEVICES];
+static struct nvmlDevice_st devices[SPW_DEVICES_MAX];
 static unsigned int device_count;
 static int (*ask)(int ordinal, struct spillway_sim_device *ret_device);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -37,7 +37,7 @@ static void load(void)
     if (driver != NULL) {
         *(void **)&ask = dlsym(driver, "spillway_sim_device");
     }
-    while (ask != NULL && device_count < MAX_DEVICES &&
+    while (ask != NULL && device_count < SPW_DEVICES_MAX &&
            ask((int)device_count, &devices[device_count].facts) == 0) {
         devices[device_count].index = device_count;
         device_count++;

@@ -1,0 +1,155 @@
+/* Exported functions that copy one row of bytes. */
+#include "sim/driver/api/copy_submit.h"
+
+#include "sim/driver/core/context.h"
+#include "sim/driver/api/entry.h"
+
+/* The kind of an address, as the function's name says: device memory, or memory of any kind. */
+enum { DEVICE = false, ANY = true };
+
+static CUresult linear(bool ptsz, CUstream hStream, struct sim_copy copy, enum sim_copy_mode mode)
+{
+    struct sim_stream *stream;
+    CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
+
+    sim_note("dst=%#llx src=%#llx size=%zu", (unsigned long long)copy.dst.address,
+             (unsigned long long)copy.src.address, copy.width);
+    return result == CUDA_SUCCESS ? sim_copy_submit(stream, &copy, mode) : result;
+}
+
+SIM_API_PTDS(cuMemcpy, SIM_CONTEXT, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount),
+             (dst, src, ByteCount))
+{
+    return linear(ptsz, NULL, sim_copy_linear(dst, src, ByteCount, ANY, ANY), SIM_COPY_SYNC);
+}
+
+SIM_API_PTSZ(cuMemcpyAsync, SIM_CONTEXT,
+             (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream),
+             (dst, src, ByteCount, hStream))
+{
+    return linear(ptsz, hStream, sim_copy_linear(dst, src, ByteCount, ANY, ANY), SIM_COPY_ASYNC);
+}
+
+SIM_API_PTDS(cuMemcpyHtoD_v2, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount),
+             (dstDevice, srcHost, ByteCount))
+{
+    return linear(ptsz, NULL,
+                  sim_copy_linear(dstDevice, (CUdeviceptr)srcHost, ByteCount, DEVICE, ANY),
+                  SIM_COPY_SYNC);
+}
+
+SIM_API_PTDS(cuMemcpyDtoH_v2, SIM_CONTEXT, (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount),
+             (dstHost, srcDevice, ByteCount))
+{
+    return linear(ptsz, NULL,
+                  sim_copy_linear((CUdeviceptr)dstHost, srcDevice, ByteCount, ANY, DEVICE),
+                  SIM_COPY_SYNC);
+}
+
+SIM_API_PTDS(cuMemcpyDtoD_v2, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount),
+             (dstDevice, srcDevice, ByteCount))
+{
+    return linear(ptsz, NULL, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
+                  SIM_COPY_SYNC);
+}
+
+SIM_API_PTSZ(cuMemcpyHtoDAsync_v2, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream),
+             (dstDevice, srcHost, ByteCount, hStream))
+{
+    return linear(ptsz, hStream,
+                  sim_copy_linear(dstDevice, (CUdeviceptr)srcHost, ByteCount, DEVICE, ANY),
+                  SIM_COPY_ASYNC);
+}
+
+SIM_API_PTSZ(cuMemcpyDtoHAsync_v2, SIM_CONTEXT,
+             (void *dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+             (dstHost, srcDevice, ByteCount, hStream))
+{
+    return linear(ptsz, hStream,
+                  sim_copy_linear((CUdeviceptr)dstHost, srcDevice, ByteCount, ANY, DEVICE),
+                  SIM_COPY_ASYNC);
+}
+
+SIM_API_PTSZ(cuMemcpyDtoDAsync_v2, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream),
+             (dstDevice, srcDevice, ByteCount, hStream))
+{
+    return linear(ptsz, hStream, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
+                  SIM_COPY_ASYNC);
+}
+
+static CUresult peer(bool ptsz, CUstream hStream, struct sim_copy copy, CUcontext dst_ctx,
+                     CUcontext src_ctx, enum sim_copy_mode mode)
+{
+    if (!sim_ctx_is_live(dst_ctx) || !sim_ctx_is_live(src_ctx)) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return linear(ptsz, hStream, copy, mode);
+}
+
+SIM_API_PTDS(cuMemcpyPeer, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+              CUcontext srcContext, size_t ByteCount),
+             (dstDevice, dstContext, srcDevice, srcContext, ByteCount))
+{
+    return peer(ptsz, NULL, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
+                dstContext, srcContext, SIM_COPY_SYNC);
+}
+
+SIM_API_PTSZ(cuMemcpyPeerAsync, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
+              CUcontext srcContext, size_t ByteCount, CUstream hStream),
+             (dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
+{
+    return peer(ptsz, hStream, sim_copy_linear(dstDevice, srcDevice, ByteCount, DEVICE, DEVICE),
+                dstContext, srcContext, SIM_COPY_ASYNC);
+}
+
+/* Each copy is an operation of its own; the index of the first that is refused is told by the first
+ * version of the function. The attributes are hints. */
+static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *dsts, const CUdeviceptr *srcs,
+                      const size_t *sizes, size_t count, size_t *ret_failed)
+{
+    if (dsts == NULL || srcs == NULL || sizes == NULL || count == 0 || (hStream == NULL && !ptsz) ||
+        hStream == CU_STREAM_LEGACY) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        CUresult result = linear(
+            ptsz, hStream, sim_copy_linear(dsts[i], srcs[i], sizes[i], ANY, ANY), SIM_COPY_ASYNC);
+
+        if (result != CUDA_SUCCESS) {
+            if (ret_failed != NULL) {
+                *ret_failed = i;
+            }
+            return result;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_API_PTSZ(cuMemcpyBatchAsync, SIM_CONTEXT,
+             (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+              CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx,
+              CUstream hStream),
+             (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream))
+{
+    if (attrs == NULL || attrsIdxs == NULL || numAttrs == 0 || numAttrs > count) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return batch(ptsz, hStream, dsts, srcs, sizes, count, failIdx);
+}
+
+SIM_API_PTSZ(cuMemcpyBatchAsync_v2, SIM_CONTEXT,
+             (CUdeviceptr * dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+              CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream),
+             (dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
+{
+    if (attrs == NULL || attrsIdxs == NULL || numAttrs == 0 || numAttrs > count) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return batch(ptsz, hStream, dsts, srcs, sizes, count, NULL);
+}

@@ -1,0 +1,17 @@
+/* Giving copies to streams, with the waiting that cuda.h asks of each kind.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include "sim/driver/exec/copy.h"
+#include "sim/driver/exec/stream.h"
+
+/* When an asynchronous or synchronous copy returns to the host. */
+enum sim_copy_mode {
+    SIM_COPY_ASYNC,
+    SIM_COPY_SYNC, /* as cuMemcpy: see the section on synchronous behaviour in cuda.h's guide */
+};
+
+/* Does a copy in the stream. The lock may be released if the call has to wait. */
+CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
+                         enum sim_copy_mode mode);

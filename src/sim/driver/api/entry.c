@@ -1,0 +1,128 @@
+#include "sim/driver/api/entry.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "sim/driver/api/loaded_libs.h"
+#include "sim/driver/core/calls.h"
+#include "sim/driver/core/context.h"
+#include "sim/driver/core/device.h"
+#include "sim/driver/core/lock.h"
+#include "sim/driver/core/run_record.h"
+#include "sim/driver/core/tables.h"
+#include "sim/driver/exec/callback.h"
+#include "sim/driver/exec/poll_loop.h"
+#include "sim/driver/exec/schedule.h"
+#include "sim/driver/exec/timing.h"
+
+static bool initialized; /* cuInit succeeded */
+static bool forked;      /* and this process is a fork of the one that called it */
+
+/* A thread's questions about its own context take no step of the scheduler: runtimes ask dozens of
+ * times between two launches, and what is queued would always be done by the second. */
+static bool takes_step(enum sim_fn fn)
+{
+    switch ((int)fn) {
+    case SIM_FN_cuCtxGetDevice:
+    case SIM_FN_cuDevicePrimaryCtxGetState:
+    case SIM_FN_cuKernelGetFunction:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static CUresult check_need(enum sim_fn fn, enum sim_need need)
+{
+    CUcontext ctx = sim_ctx_current();
+
+    if (need == SIM_NOTHING) {
+        return CUDA_SUCCESS;
+    }
+    if (!initialized || forked) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    if (sim_callback_is_thread()) {
+        return CUDA_ERROR_NOT_PERMITTED; /* cuda.h, cuLaunchHostFunc */
+    }
+    if (takes_step(fn)) {
+        sim_schedule_step(sim_timing_of_call(fn));
+    }
+    if (need == SIM_INITIALIZED) {
+        return CUDA_SUCCESS;
+    }
+    if (need == SIM_HEALTHY && (ctx == NULL || !ctx->live || ctx->ending)) {
+        return CUDA_SUCCESS;
+    }
+    return sim_ctx_require(&ctx);
+}
+
+CUresult sim_enter(enum sim_fn fn, enum sim_need need)
+{
+    CUresult injected, result;
+
+    sim_loaded_libs_check(fn);
+    sim_lock();
+    injected = sim_calls_begin(fn);
+    sim_run_record_begin();
+    sim_poll_loop_note(fn);
+    result = check_need(fn, need);
+    return result != CUDA_SUCCESS ? result : injected;
+}
+
+CUresult sim_leave(enum sim_fn fn, CUresult result)
+{
+    sim_calls_end(fn, result);
+    sim_run_record_end(fn, result);
+    sim_notify_progress();
+    sim_unlock();
+    return result;
+}
+
+CUresult sim_unmodelled(enum sim_fn fn)
+{
+    static bool named[SIM_FN_COUNT];
+    CUresult injected;
+    char line[128];
+
+    sim_lock();
+    injected = sim_calls_begin(fn);
+    sim_run_record_begin();
+    if (!named[fn]) {
+        named[fn] = true;
+        snprintf(line, sizeof(line), "%s is not modelled", sim_fn_names[fn]);
+        sim_calls_log(line);
+    }
+    return sim_leave(fn, injected != CUDA_SUCCESS ? injected : CUDA_ERROR_NOT_SUPPORTED);
+}
+
+/* cuda.h does not say what a fork of an initialised process may do; on a real driver every call
+ * there returns CUDA_ERROR_NOT_INITIALIZED, and so does cuInit. */
+static void forget_in_child(void)
+{
+    sim_lock_reset_in_child();
+    forked = initialized;
+    sim_run_record_forget();
+}
+
+SIM_API(cuInit, SIM_NOTHING, (unsigned int Flags), (Flags))
+{
+    static bool watching;
+
+    if (Flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (forked) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    if (!watching) {
+        watching = true;
+        pthread_atfork(NULL, NULL, forget_in_child);
+    }
+    if (sim_device_count() == 0) {
+        return CUDA_ERROR_NO_DEVICE;
+    }
+    sim_run_record_start();
+    initialized = true;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,86 @@
+/* Entry points of the simulated driver: how every exported cu* function begins and ends.
+ *
+ * A function is written once:
+ *
+ *     SIM_API(cuMemCreate, SIM_HEALTHY, (CUmemGenericAllocationHandle *handle, ...), (handle, ...))
+ *     {
+ *         body, returns CUresult
+ *     }
+ *
+ * The entry takes the lock, counts and logs the call, applies SPILLWAY_SIM_FAIL, checks what the
+ * function needs, lets the scheduler take a step, runs the body and releases the lock. A function
+ * of cuda.h that is written nowhere gets a weak stub from gen_functions.py.
+ *
+ * Locking: the body runs with the simulator's lock held (core/lock.h) and must not call an exported
+ * function, which would take the lock again. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/calls.h"
+#include "sim/driver/core/export.h"
+#include "sim/driver/core/functions.h" /* generated: enum sim_fn, one SIM_FN_<name> per function */
+
+/* Requirements of a function, checked before its body runs. */
+enum sim_need {
+    SIM_NOTHING,     /* runs before cuInit too; takes no scheduler step */
+    SIM_INITIALIZED, /* cuInit was called, else CUDA_ERROR_NOT_INITIALIZED */
+    SIM_HEALTHY,     /* and the thread's current context, if it has a live one, no sticky error */
+    SIM_CONTEXT,     /* and there is a current context, else CUDA_ERROR_INVALID_CONTEXT */
+};
+
+/* Begins a call: takes the lock and returns CUDA_SUCCESS if the body is to run, else the result of
+ * the call. Must be followed by sim_leave() on the same thread in either case. */
+CUresult sim_enter(enum sim_fn fn, enum sim_need need);
+
+/* Ends a call: logs its result, releases the lock, returns `result`. */
+CUresult sim_leave(enum sim_fn fn, CUresult result);
+
+/* The whole of a function that is not modelled: counts, names it once in the call log, returns
+ * CUDA_ERROR_NOT_SUPPORTED. Takes the lock itself. */
+CUresult sim_unmodelled(enum sim_fn fn);
+
+#define SIM_ARGS(...) __VA_ARGS__
+
+/* One function, see above. `params` and `args` are lists in parentheses; `args` has the names. */
+#define SIM_API(name, need, params, args)                                                          \
+    static CUresult name##_body params;                                                            \
+    SIM_EXPORT CUresult name params                                                                \
+    {                                                                                              \
+        CUresult result = sim_enter(SIM_FN_##name, need);                                          \
+        if (result == CUDA_SUCCESS) {                                                              \
+            result = name##_body args;                                                             \
+        }                                                                                          \
+        return sim_leave(SIM_FN_##name, result);                                                   \
+    }                                                                                              \
+    static CUresult name##_body params
+
+/* One exported name of a pair with one body; the body's first parameter, `bool ptsz`, says whether
+ * it was the per-thread-stream one (cuda.h: NULL then means CU_STREAM_PER_THREAD). */
+#define SIM_TWIN_ENTRY(export_name, body, is_ptsz, need, params, args)                             \
+    SIM_EXPORT CUresult export_name params                                                         \
+    {                                                                                              \
+        CUresult result = sim_enter(SIM_FN_##export_name, need);                                   \
+        if (result == CUDA_SUCCESS) {                                                              \
+            result = body(is_ptsz, SIM_ARGS args);                                                 \
+        }                                                                                          \
+        return sim_leave(SIM_FN_##export_name, result);                                            \
+    }
+
+/* A function that takes a stream, and its _ptsz variant. The body sees `bool ptsz`. */
+#define SIM_API_PTSZ(name, need, params, args)                                                     \
+    static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
+    SIM_TWIN_ENTRY(name, name##_body, false, need, params, args)                                   \
+    SIM_TWIN_ENTRY(name##_ptsz, name##_body, true, need, params, args)                             \
+    static CUresult name##_body(bool ptsz, SIM_ARGS params)
+
+/* A function on the default stream, and its _ptds variant. The body sees `bool ptsz`. */
+#define SIM_API_PTDS(name, need, params, args)                                                     \
+    static CUresult name##_body(bool ptsz, SIM_ARGS params);                                       \
+    SIM_TWIN_ENTRY(name, name##_body, false, need, params, args)                                   \
+    SIM_TWIN_ENTRY(name##_ptds, name##_body, true, need, params, args)                             \
+    static CUresult name##_body(bool ptsz, SIM_ARGS params)

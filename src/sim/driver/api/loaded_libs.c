@@ -1,0 +1,115 @@
+#include "sim/driver/api/loaded_libs.h"
+
+#include <link.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cuda.h>
+
+#include "common/demangle.h"
+#include "sim/driver/code/unpack.h"
+
+#define CUDA_MAJOR (CUDA_VERSION / 1000)
+
+static pid_t own_pid;          /* of the process that loaded the driver, not of its forks */
+static _Atomic(bool) was_used; /* cuInit was called */
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The major version of a file called libcudart.so.N or, in wheels, libcudart-HASH.so.N.M; 0 for any
+ * other. */
+static int runtime_version(const char *path)
+{
+    const char *name = name_of(path);
+    const char *suffix = strstr(name, ".so.");
+
+    return strncmp(name, "libcudart", strlen("libcudart")) == 0 && suffix != NULL
+               ? atoi(suffix + strlen(".so."))
+               : 0;
+}
+
+static int find_foreign_runtime(struct dl_phdr_info *object, size_t size, void *ret_path)
+{
+    int version = runtime_version(object->dlpi_name);
+
+    if (version == 0 || version == CUDA_MAJOR) {
+        return 0;
+    }
+    snprintf(ret_path, FILENAME_MAX, "%s", object->dlpi_name);
+    return 1;
+}
+
+void sim_loaded_libs_check(enum sim_fn fn)
+{
+    static _Atomic(bool) looked, said;
+    char path[FILENAME_MAX];
+
+    /* A runtime looks up functions before it calls cuInit, and may stop there. */
+    if (fn == SIM_FN_cuGetProcAddress || fn == SIM_FN_cuGetProcAddress_v2) {
+        if (atomic_exchange(&looked, true)) {
+            return;
+        }
+    } else if (fn == SIM_FN_cuInit) {
+        was_used = true;
+        (void)spw_demangle_find(/* load */ false);
+        sim_unpack_start();
+    } else {
+        return;
+    }
+    if (dl_iterate_phdr(find_foreign_runtime, path) == 0 || atomic_exchange(&said, true)) {
+        return;
+    }
+    fprintf(stderr,
+            "spillway sim: the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
+            "driver; use a program (a PyTorch) built for CUDA %d\n",
+            path, runtime_version(path), CUDA_MAJOR);
+}
+
+struct torch {
+    char cpu[FILENAME_MAX]; /* the path of libtorch_cpu; "" if it is not loaded */
+    bool has_cuda;
+};
+
+static int find_torch(struct dl_phdr_info *object, size_t size, void *context)
+{
+    const char *name = name_of(object->dlpi_name);
+    struct torch *torch = context;
+
+    if (strcmp(name, "libtorch_cpu.so") == 0) {
+        snprintf(torch->cpu, sizeof(torch->cpu), "%s", object->dlpi_name);
+    }
+    torch->has_cuda |= strcmp(name, "libtorch_cuda.so") == 0 || strcmp(name, "libc10_cuda.so") == 0;
+    return 0;
+}
+
+__attribute__((constructor)) static void note_process(void)
+{
+    own_pid = getpid();
+}
+
+/* A PyTorch without CUDA runs to its end on the host; without this line the user would not know. */
+__attribute__((destructor)) static void look_back(void)
+{
+    struct torch torch = {.cpu = ""};
+
+    if (was_used || getpid() != own_pid) {
+        return;
+    }
+    (void)dl_iterate_phdr(find_torch, &torch);
+    if (torch.cpu[0] != '\0' && !torch.has_cuda) {
+        fprintf(
+            stderr,
+            "spillway sim: this PyTorch is built without CUDA (%s, and no libtorch_cuda.so), so "
+            "the simulated GPU was not used; use a PyTorch built for CUDA %d\n",
+            torch.cpu, CUDA_MAJOR);
+    }
+}

@@ -1,0 +1,143 @@
+/* cuMemset*. */
+#include "sim/driver/api/entry.h"
+#include "sim/driver/exec/memset.h"
+#include "sim/driver/graph/stream_capture.h"
+#include "sim/driver/graph/submit.h"
+#include "sim/driver/memory/content.h"
+
+static CUresult submit(bool ptsz, CUstream hStream, CUDA_MEMSET_NODE_PARAMS params)
+{
+    struct sim_stream *stream;
+    struct sim_op *op;
+    CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
+
+    sim_note("dst=%#llx size=%zu", (unsigned long long)params.dst,
+             params.width * params.height * params.elementSize);
+    if (result != CUDA_SUCCESS || params.width == 0 || params.height == 0) {
+        return result;
+    }
+    result = sim_memset_op_new(&params, sim_stream_device(stream), &op);
+    return result == CUDA_SUCCESS ? sim_submit_new(stream, op) : result;
+}
+
+/* Synchronous memsets run ahead of the host all the same, but for page-locked host memory. */
+static CUresult submit_sync(bool ptds, CUDA_MEMSET_NODE_PARAMS params)
+{
+    struct sim_stream *stream;
+    CUresult result = sim_stream_resolve(NULL, ptds, &stream);
+
+    if (result == CUDA_SUCCESS) {
+        result = sim_capture_forbids_sync(stream);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = submit(ptds, NULL, params);
+    }
+    if (result == CUDA_SUCCESS && sim_mem_kind(params.dst) == SIM_MEM_PINNED) {
+        result = sim_submit_wait(stream);
+    }
+    return result;
+}
+
+static CUDA_MEMSET_NODE_PARAMS row(CUdeviceptr dst, unsigned int value, unsigned int size,
+                                   size_t count)
+{
+    return (CUDA_MEMSET_NODE_PARAMS){
+        .dst = dst, .value = value, .elementSize = size, .width = count, .height = 1};
+}
+
+static CUDA_MEMSET_NODE_PARAMS rows(CUdeviceptr dst, size_t pitch, unsigned int value,
+                                    unsigned int size, size_t width, size_t height)
+{
+    return (CUDA_MEMSET_NODE_PARAMS){.dst = dst,
+                                     .pitch = pitch,
+                                     .value = value,
+                                     .elementSize = size,
+                                     .width = width,
+                                     .height = height};
+}
+
+SIM_API_PTDS(cuMemsetD8_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned char uc, size_t N),
+             (dstDevice, uc, N))
+{
+    return submit_sync(ptsz, row(dstDevice, uc, 1, N));
+}
+
+SIM_API_PTDS(cuMemsetD16_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned short us, size_t N),
+             (dstDevice, us, N))
+{
+    return submit_sync(ptsz, row(dstDevice, us, 2, N));
+}
+
+SIM_API_PTDS(cuMemsetD32_v2, SIM_CONTEXT, (CUdeviceptr dstDevice, unsigned int ui, size_t N),
+             (dstDevice, ui, N))
+{
+    return submit_sync(ptsz, row(dstDevice, ui, 4, N));
+}
+
+SIM_API_PTDS(cuMemsetD2D8_v2, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width,
+              size_t Height),
+             (dstDevice, dstPitch, uc, Width, Height))
+{
+    return submit_sync(ptsz, rows(dstDevice, dstPitch, uc, 1, Width, Height));
+}
+
+SIM_API_PTDS(cuMemsetD2D16_v2, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
+              size_t Height),
+             (dstDevice, dstPitch, us, Width, Height))
+{
+    return submit_sync(ptsz, rows(dstDevice, dstPitch, us, 2, Width, Height));
+}
+
+SIM_API_PTDS(cuMemsetD2D32_v2, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height),
+             (dstDevice, dstPitch, ui, Width, Height))
+{
+    return submit_sync(ptsz, rows(dstDevice, dstPitch, ui, 4, Width, Height));
+}
+
+SIM_API_PTSZ(cuMemsetD8Async, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream),
+             (dstDevice, uc, N, hStream))
+{
+    return submit(ptsz, hStream, row(dstDevice, uc, 1, N));
+}
+
+SIM_API_PTSZ(cuMemsetD16Async, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream),
+             (dstDevice, us, N, hStream))
+{
+    return submit(ptsz, hStream, row(dstDevice, us, 2, N));
+}
+
+SIM_API_PTSZ(cuMemsetD32Async, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream),
+             (dstDevice, ui, N, hStream))
+{
+    return submit(ptsz, hStream, row(dstDevice, ui, 4, N));
+}
+
+SIM_API_PTSZ(cuMemsetD2D8Async, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height,
+              CUstream hStream),
+             (dstDevice, dstPitch, uc, Width, Height, hStream))
+{
+    return submit(ptsz, hStream, rows(dstDevice, dstPitch, uc, 1, Width, Height));
+}
+
+SIM_API_PTSZ(cuMemsetD2D16Async, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, size_t dstPitch, unsigned short us, size_t Width,
+              size_t Height, CUstream hStream),
+             (dstDevice, dstPitch, us, Width, Height, hStream))
+{
+    return submit(ptsz, hStream, rows(dstDevice, dstPitch, us, 2, Width, Height));
+}
+
+SIM_API_PTSZ(cuMemsetD2D32Async, SIM_CONTEXT,
+             (CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui, size_t Width, size_t Height,
+              CUstream hStream),
+             (dstDevice, dstPitch, ui, Width, Height, hStream))
+{
+    return submit(ptsz, hStream, rows(dstDevice, dstPitch, ui, 4, Width, Height));
+}

@@ -1,0 +1,140 @@
+#include "sim/driver/api/primary.h"
+
+#include "sim/driver/api/entry.h"
+#include "sim/driver/api/lifetime.h"
+#include "sim/driver/core/context.h"
+#include "sim/driver/core/lock.h"
+
+/* Of the three scheduling bits at most one may be set; the others are those of CUctx_flags. */
+static bool flags_are_valid(unsigned int flags)
+{
+    unsigned int schedule = flags & CU_CTX_SCHED_MASK;
+
+    return (flags & ~(unsigned int)CU_CTX_FLAGS_MASK) == 0 && (schedule & (schedule - 1)) == 0;
+}
+
+CUresult sim_primary_retain(struct sim_device *device, CUcontext *ret_ctx)
+{
+    CUresult result;
+
+    while (device->primary != NULL && device->primary->ending) {
+        sim_wait_progress(); /* its last user has just released it, on another thread */
+    }
+    if (device->primary == NULL || !device->primary->live) {
+        result = sim_ctx_revive_primary(device);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
+    device->primary_refs++;
+    *ret_ctx = device->primary;
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuDevicePrimaryCtxRetain, SIM_INITIALIZED, (CUcontext * pctx, CUdevice dev), (pctx, dev))
+{
+    struct sim_device *device = sim_device_get(dev);
+
+    if (pctx == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return device != NULL ? sim_primary_retain(device, pctx) : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult sim_primary_release(struct sim_device *device)
+{
+    if (device->primary_refs == 0) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    device->primary_refs--;
+    if (device->primary_refs == 0 && device->primary->live) {
+        sim_ctx_end(device->primary);
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult release(CUdevice dev)
+{
+    struct sim_device *device = sim_device_get(dev);
+
+    return device != NULL ? sim_primary_release(device) : CUDA_ERROR_INVALID_DEVICE;
+}
+
+SIM_API(cuDevicePrimaryCtxRelease, SIM_INITIALIZED, (CUdevice dev), (dev))
+{
+    return release(dev);
+}
+
+SIM_API(cuDevicePrimaryCtxRelease_v2, SIM_INITIALIZED, (CUdevice dev), (dev))
+{
+    return release(dev);
+}
+
+/* cuda.h: resetting does not release; who retained it still has to. */
+static CUresult reset(CUdevice dev)
+{
+    struct sim_device *device = sim_device_get(dev);
+
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (device->primary != NULL && device->primary->live) {
+        sim_ctx_end(device->primary);
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuDevicePrimaryCtxReset, SIM_INITIALIZED, (CUdevice dev), (dev))
+{
+    return reset(dev);
+}
+
+SIM_API(cuDevicePrimaryCtxReset_v2, SIM_INITIALIZED, (CUdevice dev), (dev))
+{
+    return reset(dev);
+}
+
+static CUresult set_flags(CUdevice dev, unsigned int flags)
+{
+    struct sim_device *device = sim_device_get(dev);
+
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (!flags_are_valid(flags)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    device->primary_flags = flags;
+    if (device->primary != NULL && device->primary->live) {
+        device->primary->flags = flags;
+    }
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuDevicePrimaryCtxSetFlags, SIM_INITIALIZED, (CUdevice dev, unsigned int flags),
+        (dev, flags))
+{
+    return set_flags(dev, flags);
+}
+
+SIM_API(cuDevicePrimaryCtxSetFlags_v2, SIM_INITIALIZED, (CUdevice dev, unsigned int flags),
+        (dev, flags))
+{
+    return set_flags(dev, flags);
+}
+
+SIM_API(cuDevicePrimaryCtxGetState, SIM_INITIALIZED,
+        (CUdevice dev, unsigned int *flags, int *active), (dev, flags, active))
+{
+    const struct sim_device *device = sim_device_get(dev);
+
+    if (flags == NULL || active == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    *flags = device->primary_flags;
+    *active = device->primary != NULL && device->primary->live;
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,16 @@
+/* Profiling: there is no profiler, and to start and stop none is what happens without one. */
+#include "sim/driver/api/entry.h"
+
+/* As in cudaProfiler.h, which the wheel of the runtime's headers does not hold. */
+CUresult CUDAAPI cuProfilerStart(void);
+CUresult CUDAAPI cuProfilerStop(void);
+
+SIM_API(cuProfilerStart, SIM_CONTEXT, (void), ())
+{
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuProfilerStop, SIM_CONTEXT, (void), ())
+{
+    return CUDA_SUCCESS;
+}

@@ -1,0 +1,462 @@
+/* Virtual memory management: reservations, chunks, mappings and access. The rules and the error
+ * codes are those of cuda.h ("Virtual Memory Management"); where it leaves a choice, the options
+ * say which is taken. */
+#include "sim/driver/api/entry.h"
+#include "sim/driver/core/clock.h"
+#include "sim/driver/core/run_record.h"
+#include "sim/driver/core/sim_options.h"
+#include "sim/driver/exec/schedule.h"
+#include "sim/driver/exec/timing.h"
+#include "sim/driver/exec/work.h"
+#include "sim/driver/graph/stream_capture.h"
+#include "sim/driver/memory/chunk.h"
+#include "sim/driver/memory/mapping.h"
+#include "sim/driver/memory/space.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define HOST_PAGE ((size_t)4096)
+
+static bool is_granular(uint64_t value)
+{
+    return (value & (SIM_GRANULE - 1)) == 0;
+}
+
+/* It is not documented if VMM functions count as unsafe during capture. PyTorch's expandable
+ * segments call them while they capture in the global mode, without leaving it. */
+static CUresult check_capture(void)
+{
+    return sim_options()->vmm_unsafe ? sim_capture_unsafe() : CUDA_SUCCESS;
+}
+
+SIM_API(cuMemAddressReserve, SIM_HEALTHY,
+        (CUdeviceptr * ptr, size_t size, size_t alignment, CUdeviceptr addr,
+         unsigned long long flags),
+        (ptr, size, alignment, addr, flags))
+{
+    struct sim_reservation *reservation;
+
+    if (ptr == NULL || size == 0 || size % HOST_PAGE != 0 || addr % HOST_PAGE != 0 ||
+        (alignment & (alignment - 1)) != 0 || flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (size > SIZE_MAX / 4) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    alignment = alignment > SIM_GRANULE ? alignment : SIM_GRANULE;
+    reservation = sim_space_reserve(size, alignment, addr, /* internal */ false);
+    if (reservation == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *ptr = reservation->range.start;
+    sim_note("size=%zu -> %#llx", size, (unsigned long long)*ptr);
+    return CUDA_SUCCESS;
+}
+
+/* cuda.h does not say what becomes of a reservation with mappings; it is refused. */
+SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
+{
+    struct sim_reservation *reservation = sim_space_find(ptr);
+
+    sim_note("%#llx size=%zu", (unsigned long long)ptr, size);
+    if (reservation == NULL || reservation->internal || reservation->range.start != ptr ||
+        reservation->range.size != size || reservation->mappings > 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    sim_space_free(reservation);
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_location(const CUmemAllocationProp *prop)
+{
+    switch (prop->location.type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return sim_device_get(prop->location.id) != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+    case CU_MEM_LOCATION_TYPE_HOST:
+        if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        return sim_options()->host_numa ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+        if (!sim_options()->host_numa) {
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        return prop->location.id >= 0 && prop->location.id < (int)sim_options()->host_nodes
+                   ? CUDA_SUCCESS
+                   : CUDA_ERROR_INVALID_DEVICE;
+    default:
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+static CUresult check_properties(const CUmemAllocationProp *prop)
+{
+    if (prop == NULL || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        prop->win32HandleMetaData != NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    /* The handle types that CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_* report. */
+    if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
+        prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return check_location(prop);
+}
+
+SIM_API(cuMemCreate, SIM_HEALTHY,
+        (CUmemGenericAllocationHandle * handle, size_t size, const CUmemAllocationProp *prop,
+         unsigned long long flags),
+        (handle, size, prop, flags))
+{
+    struct sim_chunk *chunk;
+    CUresult result;
+
+    if (handle == NULL || size == 0 || !is_granular(size) || flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = check_properties(prop);
+    if (result == CUDA_SUCCESS) {
+        result = check_capture();
+    }
+    if (result == CUDA_SUCCESS) {
+        sim_run_record_asked(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                                 ? sim_device_get(prop->location.id)
+                                 : NULL,
+                             size);
+        result = sim_chunk_create(prop, size, /* with handle */ true, &chunk);
+    }
+    if (result != CUDA_SUCCESS) {
+        sim_note("size=%zu", size);
+        return result;
+    }
+    chunk->prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE; /* asked for, not got */
+    if (chunk->device == NULL && sim_clock_is_on()) {
+        sim_schedule_step(sim_timing_of_pinning(size));
+    }
+    *handle = chunk->handle;
+    sim_note("size=%zu location=%d:%d -> %#llx", size, (int)prop->location.type, prop->location.id,
+             (unsigned long long)*handle);
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handle))
+{
+    struct sim_chunk *chunk = sim_chunk_find(handle);
+    CUresult result;
+
+    sim_note("%#llx", (unsigned long long)handle);
+    if (chunk == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = check_capture();
+    if (result == CUDA_SUCCESS) {
+        sim_chunk_release(chunk);
+    }
+    return result;
+}
+
+/* cuda.h: offset 0; that a handle maps whole is what current drivers ask for. */
+SIM_API(cuMemMap, SIM_HEALTHY,
+        (CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle,
+         unsigned long long flags),
+        (ptr, size, offset, handle, flags))
+{
+    struct sim_reservation *reservation = sim_space_find(ptr);
+    struct sim_chunk *chunk = sim_chunk_find(handle);
+    const struct sim_mapping *next;
+    struct sim_mapping *mapping;
+    CUresult result;
+
+    sim_note("%#llx size=%zu %#llx", (unsigned long long)ptr, size, (unsigned long long)handle);
+    if (chunk == NULL || offset != 0 || flags != 0 || size != chunk->size || !is_granular(ptr) ||
+        reservation == NULL || reservation->internal ||
+        size > sim_range_end(&reservation->range) - ptr) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    next = sim_mapping_from(ptr);
+    if (next != NULL && next->range.start < ptr + size) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = check_capture();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    return sim_mapping_create(reservation, ptr, chunk, SIM_MAPPING_USER, &mapping);
+}
+
+/* A range that consists of whole mappings of the application; of one if `per` says so. */
+static bool is_mapped_range(CUdeviceptr ptr, size_t size, enum spw_per per)
+{
+    const struct sim_mapping *first = sim_mapping_find(ptr);
+
+    if (size == 0 || ptr + size < ptr || first == NULL || first->kind != SIM_MAPPING_USER) {
+        return false;
+    }
+    if (per == SPW_PER_CHUNK && first->range.size != size) {
+        return false;
+    }
+    return sim_mapping_fills(ptr, ptr + size);
+}
+
+/* The devices that may use part of the range. */
+static uint64_t devices_of(CUdeviceptr ptr, size_t size)
+{
+    uint64_t devices = 0;
+
+    for (const struct sim_mapping *mapping = sim_mapping_from(ptr);
+         mapping != NULL && mapping->range.start < ptr + size;
+         mapping = sim_mapping_next(mapping)) {
+        devices |= mapping->readers | mapping->writers;
+    }
+    return devices;
+}
+
+static CUresult wait_for_devices(uint64_t devices)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (int i = 0; i < sim_device_count() && result == CUDA_SUCCESS; i++) {
+        if ((devices >> i & 1) != 0) {
+            result = sim_work_drain_device(sim_device_get(i));
+        }
+    }
+    return result;
+}
+
+/* cuda.h: not part of a mapping. Options decide if one call may take several mappings, and if it
+ * waits for queued work. */
+SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
+{
+    enum spw_per per = sim_options()->unmap;
+    CUresult result;
+
+    sim_note("%#llx size=%zu", (unsigned long long)ptr, size);
+    if (!is_mapped_range(ptr, size, per)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = check_capture();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (sim_options()->unmap_waits) {
+        result = wait_for_devices(devices_of(ptr, size));
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+        if (!is_mapped_range(ptr, size, per)) {
+            return CUDA_ERROR_INVALID_VALUE; /* the lock was released meanwhile */
+        }
+    }
+    sim_work_check_unused(ptr, size, devices_of(ptr, size), "cuMemUnmap");
+    sim_mapping_remove(ptr, ptr + size);
+    return CUDA_SUCCESS;
+}
+
+static bool is_host_location(CUmemLocationType type)
+{
+    return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+static bool is_access(CUmemAccess_flags flags)
+{
+    return flags == CU_MEM_ACCESS_FLAGS_PROT_NONE || flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
+           flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+}
+
+/* True if the access may be granted on every mapping of the range. cuda.h: host access to device
+ * memory is not. */
+static CUresult check_access(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc)
+{
+    const struct sim_device *device = NULL;
+
+    if (!is_access(desc->flags)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (desc->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+        device = sim_device_get(desc->location.id);
+        if (device == NULL) {
+            return CUDA_ERROR_INVALID_DEVICE;
+        }
+    } else if (!is_host_location(desc->location.type)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (const struct sim_mapping *mapping = sim_mapping_from(ptr);
+         mapping != NULL && mapping->range.start < ptr + size;
+         mapping = sim_mapping_next(mapping)) {
+        const struct sim_device *owner = mapping->chunk->device;
+
+        if (device == NULL && owner != NULL) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (device != NULL && owner != NULL && !sim_device_can_access(device, owner)) {
+            return CUDA_ERROR_INVALID_DEVICE;
+        }
+    }
+    return CUDA_SUCCESS;
+}
+
+static void grant(struct sim_mapping *mapping, const CUmemAccessDesc *desc)
+{
+    bool read = desc->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    bool write = desc->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    uint64_t bit;
+
+    if (desc->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+        mapping->host_prot = (read ? PROT_READ : 0) | (write ? PROT_WRITE : 0);
+        return;
+    }
+    bit = UINT64_C(1) << desc->location.id;
+    mapping->readers = read ? mapping->readers | bit : mapping->readers & ~bit;
+    mapping->writers = write ? mapping->writers | bit : mapping->writers & ~bit;
+}
+
+SIM_API(cuMemSetAccess, SIM_HEALTHY,
+        (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
+        (ptr, size, desc, count))
+{
+    CUresult result;
+
+    sim_note("%#llx size=%zu count=%zu", (unsigned long long)ptr, size, count);
+    if (desc == NULL || count == 0 || !is_mapped_range(ptr, size, sim_options()->set_access)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        result = check_access(ptr, size, &desc[i]);
+        if (result != CUDA_SUCCESS) {
+            return result;
+        }
+    }
+    result = check_capture();
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    for (struct sim_mapping *mapping = sim_mapping_from(ptr);
+         mapping != NULL && mapping->range.start < ptr + size;
+         mapping = sim_mapping_next(mapping)) {
+        for (size_t i = 0; i < count; i++) {
+            grant(mapping, &desc[i]);
+        }
+    }
+    sim_mapping_apply(ptr, ptr + size);
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuMemGetAccess, SIM_HEALTHY,
+        (unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr),
+        (flags, location, ptr))
+{
+    const struct sim_mapping *mapping = sim_mapping_find(ptr);
+    bool read, write;
+
+    if (flags == NULL || location == NULL || mapping == NULL || mapping->kind != SIM_MAPPING_USER) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
+        const struct sim_device *device = sim_device_get(location->id);
+
+        if (device == NULL) {
+            return CUDA_ERROR_INVALID_DEVICE;
+        }
+        read = sim_mapping_allows(mapping, device, false);
+        write = sim_mapping_allows(mapping, device, true);
+    } else if (is_host_location(location->type)) {
+        read = (mapping->host_prot & PROT_READ) != 0;
+        write = (mapping->host_prot & PROT_WRITE) != 0;
+    } else {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *flags = write ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                   : (read ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    return CUDA_SUCCESS;
+}
+
+SIM_API(cuMemGetAllocationGranularity, SIM_HEALTHY,
+        (size_t * granularity, const CUmemAllocationProp *prop,
+         CUmemAllocationGranularity_flags option),
+        (granularity, prop, option))
+{
+    CUresult result;
+
+    if (granularity == NULL || (option != CU_MEM_ALLOC_GRANULARITY_MINIMUM &&
+                                option != CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = check_properties(prop);
+    if (result == CUDA_SUCCESS) {
+        *granularity = SIM_GRANULE;
+    }
+    return result;
+}
+
+SIM_API(cuMemGetAllocationPropertiesFromHandle, SIM_HEALTHY,
+        (CUmemAllocationProp * prop, CUmemGenericAllocationHandle handle), (prop, handle))
+{
+    const struct sim_chunk *chunk = sim_chunk_find(handle);
+
+    if (prop == NULL || chunk == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *prop = chunk->prop;
+    return CUDA_SUCCESS;
+}
+
+/* cuda.h: any address in the mapping will do; owes a release. */
+SIM_API(cuMemRetainAllocationHandle, SIM_HEALTHY,
+        (CUmemGenericAllocationHandle * handle, void *addr), (handle, addr))
+{
+    const struct sim_mapping *mapping = sim_mapping_find((uintptr_t)addr);
+    CUresult result;
+
+    if (handle == NULL || mapping == NULL || mapping->kind != SIM_MAPPING_USER) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    result = sim_chunk_retain(mapping->chunk);
+    if (result == CUDA_SUCCESS) {
+        *handle = mapping->chunk->handle;
+    }
+    return result;
+}
+
+SIM_API(cuMemExportToShareableHandle, SIM_HEALTHY,
+        (void *shareableHandle, CUmemGenericAllocationHandle handle,
+         CUmemAllocationHandleType handleType, unsigned long long flags),
+        (shareableHandle, handle, handleType, flags))
+{
+    struct sim_chunk *chunk = sim_chunk_find(handle);
+    int fd;
+
+    if (shareableHandle == NULL || chunk == NULL || flags != 0 ||
+        (chunk->prop.requestedHandleTypes & handleType) == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    fd = sim_chunk_export(chunk);
+    if (fd < 0) {
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    memcpy(shareableHandle, &fd, sizeof(fd));
+    return CUDA_SUCCESS;
+}
+
+/* For a file descriptor the handle is the number itself as a pointer; it stays the caller's. */
+SIM_API(cuMemImportFromShareableHandle, SIM_HEALTHY,
+        (CUmemGenericAllocationHandle * handle, void *osHandle,
+         CUmemAllocationHandleType shHandleType),
+        (handle, osHandle, shHandleType))
+{
+    struct sim_chunk *chunk;
+    CUresult result;
+
+    if (handle == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    result = sim_chunk_import((int)(intptr_t)osHandle, &chunk);
+    if (result == CUDA_SUCCESS) {
+        *handle = chunk->handle;
+    }
+    return result;
+}

@@ -1,0 +1,31 @@
+/* The parameters of the kernels of an image, read from its code.
+ *
+ * A fat binary is read when the first kernel is looked up: one of its cubins is unpacked, the
+ * layouts of all its kernels are noted, and the rest is given back.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sim/driver/code/cubin.h"
+#include "sim/driver/code/layouts.h"
+
+struct sim_code;
+
+/* The code of a fat binary, for devices of an architecture; `size` as in sim_fatbin_choose().
+ * Unless it is `kept` until the code is freed, what is needed of it is copied. NULL when there is
+ * nothing to read, or host memory is out. */
+struct sim_code *sim_code_of_fatbin(const void *data, size_t size, unsigned int arch, bool kept);
+
+/* The code of a cubin, which is read at once. NULL when host memory is out. */
+struct sim_code *sim_code_of_cubin(const struct sim_cubin *cubin);
+
+/* The parameters of a kernel in their order; they stay where they are until the code is freed.
+ * NULL: not known. `code` may be NULL. */
+const struct sim_param_place *sim_code_params(struct sim_code *code, const char *name,
+                                              size_t *ret_count);
+
+/* NULL is ignored. */
+void sim_code_free(struct sim_code *code);

@@ -1,0 +1,38 @@
+/* Cubins: the ELF files that GPU code comes in.
+ *
+ * Offsets and sizes in a file are checked against the size of the file before they are used.
+ *
+ * Locking: none; needs no lock. */
+#pragma once
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A file whose table of sections, and the table of their names, lie within it. */
+struct sim_cubin {
+    const unsigned char *data; /* not owned */
+    size_t size;
+    size_t section_count;
+    size_t sections; /* offset of their table */
+    Elf64_Shdr names;
+};
+
+/* The size of a cubin by what it says itself, for one that comes without a size; 0: it is none.
+ * Reads its head and its table of sections. */
+size_t sim_cubin_size(const void *data);
+
+/* False if the data are no cubin. */
+bool sim_cubin_open(const void *data, size_t size, struct sim_cubin *ret_cubin);
+
+/* The head of a section; index < section_count. */
+Elf64_Shdr sim_cubin_section(const struct sim_cubin *cubin, size_t index);
+
+/* The content of a section, which may be unaligned; NULL where it has none, or leaves the file. */
+const unsigned char *sim_cubin_content(const struct sim_cubin *cubin, const Elf64_Shdr *section);
+
+/* The text that begins there in a table of texts, or "" where none does. */
+const char *sim_cubin_text(const struct sim_cubin *cubin, const Elf64_Shdr *table, size_t offset);
+
+/* The name of a section. */
+const char *sim_cubin_name(const struct sim_cubin *cubin, const Elf64_Shdr *section);

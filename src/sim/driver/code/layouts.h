@@ -1,0 +1,33 @@
+/* The parameters of the kernels of a cubin, by their names.
+ *
+ * A cubin has a section ".nv.info.NAME" for each kernel: records of a format, an attribute and a
+ * value. A record with the attribute KPARAM_INFO has the offset and size of one parameter in the
+ * parameter buffer. The format is taken from public projects that read cubins and was compared with
+ * the output of nvcc 13.0; NVIDIA does not document it.
+ *
+ * Locking: none; needs no lock. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/driver/code/cubin.h"
+
+/* Where one parameter is, in bytes. */
+struct sim_param_place {
+    uint16_t offset;
+    uint16_t size;
+};
+
+struct sim_layouts;
+
+/* The layouts of all kernels that tell a complete one, to be freed by sim_layouts_free. NULL when
+ * host memory is out. */
+struct sim_layouts *sim_layouts_read(const struct sim_cubin *cubin);
+
+/* The kernel's parameters in their order, which stay where they are; NULL: not known. */
+const struct sim_param_place *sim_layouts_find(const struct sim_layouts *layouts, const char *name,
+                                               size_t *ret_count);
+
+/* NULL is ignored. */
+void sim_layouts_free(struct sim_layouts *layouts);

@@ -1,0 +1,74 @@
+/* Contexts: their state, the stack of each thread, sticky errors. api/lifetime.h creates and ends
+ * them.
+ *
+ * A context's memory is kept after it is destroyed, because handles and thread stacks may still
+ * name it (cuda.h: such a thread gets CUDA_ERROR_CONTEXT_IS_DESTROYED). The primary context of a
+ * device is always the same object, alive or not.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/device.h"
+
+struct sim_work_context; /* exec/work_context.h: streams, events, modules of a context */
+
+struct CUctx_st {
+    struct CUctx_st *next; /* list of all contexts there ever were */
+    unsigned long long id; /* cuCtxGetId: never used twice */
+    struct sim_device *device;
+    bool live;
+    bool ending; /* sim_ctx_end() has begun and may have released the lock */
+    bool is_primary;
+    unsigned int refs;  /* cuCtxAttach; not of primary contexts */
+    unsigned int flags; /* CUctx_flags */
+    CUresult sticky;    /* CUDA_SUCCESS, or the error every further call reports */
+    uint64_t peers;     /* bit per device ordinal: cuCtxEnablePeerAccess was called */
+    size_t limits[CU_LIMIT_MAX];
+    CUfunc_cache cache_config;
+    CUsharedconfig shared_config;
+    struct sim_work_context *work; /* set by sim_work_create() */
+};
+
+/* The calling thread's current context, or NULL. It may have been destroyed by another thread. */
+CUcontext sim_ctx_current(void);
+
+/* The current context of a thread that needs one: CUDA_ERROR_INVALID_CONTEXT without,
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED, or its sticky error. */
+CUresult sim_ctx_require(CUcontext *ret_ctx);
+
+/* True if `ctx` is the handle of a live context that is not ending. NULL is not. */
+bool sim_ctx_is_live(CUcontext ctx);
+
+/* Makes `code` the sticky error of the context, unless it has one, as a fault on a real device
+ * does. The scheduler drops the context's queued work. */
+void sim_ctx_fail(CUcontext ctx, CUresult code);
+
+/* Makes `code` the sticky error of every live context on the devices of a set, a bit per
+ * ordinal. */
+void sim_ctx_fail_devices(uint64_t devices, CUresult code);
+
+/* True if a live context on `device` has enabled access to memory of `owner`. */
+bool sim_ctx_peers_enabled(const struct sim_device *device, const struct sim_device *owner);
+
+/* A new context of the device that is not live yet; it is never freed. NULL when host memory is
+ * out. For api/lifetime.c, which creates and ends contexts. */
+CUcontext sim_ctx_new(struct sim_device *device);
+
+/* Makes the context live, with a new id and the defaults of a fresh one. */
+void sim_ctx_reset(CUcontext ctx, unsigned int flags);
+
+/* The calling thread's stack. Push: CUDA_ERROR_OUT_OF_MEMORY when it is too deep. Pop gives NULL
+ * when it is empty. Set replaces the top; NULL pops. */
+CUresult sim_ctx_push(CUcontext ctx);
+CUcontext sim_ctx_pop(void);
+CUresult sim_ctx_set(CUcontext ctx);
+
+/* A number for the calling thread that no other thread ever has, not even after it has ended. For
+ * per-thread streams and thread capture modes. May be called without the lock. */
+uint64_t sim_thread_id(void);

@@ -1,0 +1,63 @@
+/* Functions that the simulated driver exports beside the cu* functions, for tests and for spillway
+ * itself.
+ *
+ * Thread-safe; callable before cuInit; they take the simulator's lock themselves. */
+#pragma once
+
+/* Returns the version of this interface. A driver that exports this function is the simulated
+ * one. */
+int spillway_sim_version(void);
+
+/* The host's virtual clock in nanoseconds, with SPILLWAY_SIM_TIME; else 0. */
+unsigned long long spillway_sim_time(void);
+
+/* Called by the simulated runtime: the program has a block of `bytes` at `address`, or with 0 has
+ * it no longer. Ignored without SPILLWAY_SIM_TIME. */
+void spillway_sim_block(unsigned long long address, unsigned long long bytes);
+
+/* Calls of the function of that exported name so far; 0 for an unknown name. */
+unsigned long long spillway_sim_calls(const char *name);
+
+/* Sets all counts to 0. */
+void spillway_sim_reset_calls(void);
+
+/* Replaces the rules of SPILLWAY_SIM_FAIL, NAME:N[+][:CODE] separated by commas; N counts calls
+ * from now on. NULL or "" for none. 0, or -1 if a rule is malformed (named on stderr, left out). */
+int spillway_sim_fail(const char *rules);
+
+/* Number of kernel launches so far; *ret_checked, if not NULL: of those whose addresses were
+ * checked. */
+unsigned long long spillway_sim_launches(unsigned long long *ret_checked);
+
+/* Numbers of launches, by the source of the layout of their arguments. */
+struct spillway_sim_layouts {
+    unsigned long long unknown;
+    unsigned long long builtin; /* built-in kernels, and what the libraries above the runtime
+                                 * launch: with the extents that are touched */
+    unsigned long long ptx;     /* the module was PTX: 64-bit parameters */
+    unsigned long long name;    /* the C++ types in the kernel's name: pointers, not in structs */
+    unsigned long long code;    /* the module's code: pointers, not in structs */
+    unsigned long long structs; /* likewise, but there are only structs, which are not checked */
+};
+
+/* Launches so far, by the source of the layout of their arguments. */
+void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches);
+
+/* Bytes of host memory that the content of simulated memory takes now; *ret_dropped, if not NULL:
+ * bytes of copies and fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
+unsigned long long spillway_sim_payload(unsigned long long *ret_dropped);
+
+/* A device as the machine's monitoring shows it, whether this process may see it or not
+ * (CUDA_VISIBLE_DEVICES). */
+struct spillway_sim_device {
+    const char *name;
+    unsigned char uuid[16];
+    int pci_bus; /* domain and device are 0 */
+    int pci_device_id;
+    int major, minor; /* compute capability */
+    unsigned long long total_bytes;
+    unsigned long long used_bytes; /* by this process */
+};
+
+/* The device of that index; 0, or -1 if there is none. */
+int spillway_sim_device(int index, struct spillway_sim_device *ret_device);

@@ -1,0 +1,100 @@
+#include "sim/driver/core/device.h"
+
+#include <stdlib.h>
+
+#include "common/limits.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/core/export.h"
+#include "sim/driver/core/lock.h"
+#include "sim/driver/core/sim_options.h"
+#include "sim/driver/core/visible.h"
+
+static struct sim_device devices[SPW_DEVICES_MAX];  /* by index; profile NULL: not yet set up */
+static struct sim_device *visible[SPW_DEVICES_MAX]; /* by ordinal */
+static int visible_count = -1;                      /* -1: not yet decided */
+
+static size_t total_bytes(const struct sim_profile *profile, const struct sim_options *options)
+{
+    size_t own = profile->memory_mib << 20;
+    size_t wanted = spw_option_bytes(&options->memory, own);
+
+    return wanted != 0 ? wanted : own;
+}
+
+/* The machine's device of that index, whether the process sees it or not; NULL if it has none. */
+static struct sim_device *machine_device(int index)
+{
+    const struct sim_options *options = sim_options();
+    struct sim_device *device;
+
+    if (index < 0 || index >= (int)options->devices) {
+        return NULL;
+    }
+    device = &devices[index];
+    if (device->profile == NULL) {
+        device->index = index;
+        device->profile = sim_profile_find(options->profile);
+        device->total_bytes = total_bytes(device->profile, options);
+    }
+    return device;
+}
+
+int sim_device_count(void)
+{
+    int indices[SPW_DEVICES_MAX];
+
+    if (visible_count < 0) {
+        visible_count = sim_visible_devices(getenv("CUDA_VISIBLE_DEVICES"),
+                                            (int)sim_options()->devices, indices);
+        for (int i = 0; i < visible_count; i++) {
+            visible[i] = machine_device(indices[i]);
+            visible[i]->ordinal = i;
+        }
+    }
+    return visible_count;
+}
+
+struct sim_device *sim_device_get(CUdevice ordinal)
+{
+    return ordinal >= 0 && ordinal < sim_device_count() ? visible[ordinal] : NULL;
+}
+
+struct sim_device *sim_device_of_index(int index)
+{
+    for (int i = 0; i < sim_device_count(); i++) {
+        if (visible[i]->index == index) {
+            return visible[i];
+        }
+    }
+    return NULL;
+}
+
+bool sim_device_can_access(const struct sim_device *device, const struct sim_device *owner)
+{
+    return device == owner || sim_options()->peers;
+}
+
+int sim_device_pci_bus(const struct sim_device *device)
+{
+    return 0x10 + device->index;
+}
+
+SIM_EXPORT int spillway_sim_device(int index, struct spillway_sim_device *ret_device)
+{
+    const struct sim_device *device;
+
+    sim_lock();
+    device = machine_device(index);
+    if (device != NULL) {
+        ret_device->name = device->profile->name;
+        sim_uuid_of(index, ret_device->uuid);
+        ret_device->pci_bus = sim_device_pci_bus(device);
+        ret_device->pci_device_id = device->profile->pci_device;
+        ret_device->major = device->profile->major;
+        ret_device->minor = device->profile->minor;
+        ret_device->total_bytes = device->total_bytes;
+        ret_device->used_bytes = device->used_bytes;
+    }
+    sim_unlock();
+    return device != NULL ? 0 : -1;
+}

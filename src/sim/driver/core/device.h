@@ -1,0 +1,45 @@
+/* Simulated devices: which there are and their state. Memory is charged to them through budget.h.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/profile.h"
+
+/* The driver's minimum allocation granularity on today's GPUs (cuda.h leaves it to
+ * cuMemGetAllocationGranularity; 2 MiB is what current GPUs report). */
+#define SIM_GRANULE ((size_t)2 << 20)
+
+struct sim_device {
+    int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
+    int index;   /* as the machine does */
+    const struct sim_profile *profile;
+    size_t total_bytes; /* what cuMemGetInfo and cuDeviceTotalMem report */
+    size_t used_bytes;  /* charged so far; free = total - used */
+    CUcontext primary;  /* NULL until it was retained once, then always the same */
+    unsigned int primary_refs;
+    unsigned int primary_flags; /* cuDevicePrimaryCtxSetFlags; survives the context */
+    CUmemoryPool default_pool;  /* created at first use, lives as long as the process */
+    CUmemoryPool current_pool;  /* cuDeviceSetMemPool; NULL: the default one */
+};
+
+/* Number of devices that the process sees: SPILLWAY_SIM_DEVICES, less what CUDA_VISIBLE_DEVICES
+ * hides when this is asked first. */
+int sim_device_count(void);
+
+/* The device of an ordinal, or NULL if there is none. */
+struct sim_device *sim_device_get(CUdevice ordinal);
+
+/* The device of that index on the machine, or NULL if the process does not see it. */
+struct sim_device *sim_device_of_index(int index);
+
+/* True if kernels of `device` may be given access to memory of `owner`. */
+bool sim_device_can_access(const struct sim_device *device, const struct sim_device *owner);
+
+/* The PCI bus that the device is on; domain and device number are 0. The numbers are arbitrary but
+ * always the same. */
+int sim_device_pci_bus(const struct sim_device *device);

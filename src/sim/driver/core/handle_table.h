@@ -1,0 +1,34 @@
+/* Handles of streams, events, modules, graphs: opaque, checked, and recycled.
+ *
+ * A handle is the address of a slot that never goes away, so that any value a program passes can be
+ * looked up safely. The slot destroyed last is given out first: a program that keeps using a dead
+ * handle soon talks to somebody else's object, as happens with a real driver.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+enum sim_handle_kind {
+    SIM_HANDLE_STREAM,
+    SIM_HANDLE_EVENT,
+    SIM_HANDLE_MODULE,
+    SIM_HANDLE_FUNCTION,
+    SIM_HANDLE_LIBRARY,
+    SIM_HANDLE_KERNEL,
+    SIM_HANDLE_LINK,
+    SIM_HANDLE_GRAPH,
+    SIM_HANDLE_NODE,
+    SIM_HANDLE_EXEC,
+    SIM_HANDLE_USER_OBJECT,
+    SIM_HANDLE_RESOURCE,
+    SIM_HANDLE_GREEN,
+    SIM_HANDLE_KIND_COUNT
+};
+
+/* A handle for `object` (not NULL), which stays the caller's. NULL when host memory is out. */
+void *sim_handle_create(enum sim_handle_kind kind, void *object);
+
+/* The object of a live handle of that kind; NULL for any other value. */
+void *sim_handle_object(enum sim_handle_kind kind, const void *handle);
+
+/* Ends a live handle; NULL is ignored. */
+void sim_handle_destroy(enum sim_handle_kind kind, void *handle);

@@ -1,0 +1,39 @@
+/* A heap of addresses: cuts pieces from segments and takes them back.
+ *
+ * Free space is one map of disjoint ranges that merge with free neighbours, but never across the
+ * border of a segment, so that a segment that is all free can be given back. Nothing is known of
+ * what the addresses are for.
+ *
+ * Locking: none of its own; the simulator's lock is held by all users. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/driver/core/rangemap.h"
+
+struct sim_segment {
+    struct sim_range range;
+    uint64_t used; /* bytes taken */
+    void *owner;   /* the caller's */
+};
+
+struct sim_heap {
+    struct sim_rangemap segments;
+    struct sim_rangemap free;
+    bool next_fit; /* look behind the last piece first, so that addresses are reused late */
+    uint64_t cursor;
+};
+
+/* Adds free space, a segment of its own. NULL if host memory is out. */
+struct sim_segment *sim_heap_add(struct sim_heap *heap, uint64_t start, uint64_t size, void *owner);
+
+/* Removes a segment of which nothing is used. */
+void sim_heap_remove(struct sim_heap *heap, struct sim_segment *segment);
+
+/* Takes `size` bytes; 0 if no free range has as many. */
+uint64_t sim_heap_take(struct sim_heap *heap, uint64_t size);
+
+/* Gives a piece back, or a part of one; returns its segment. */
+struct sim_segment *sim_heap_give(struct sim_heap *heap, uint64_t start, uint64_t size);

@@ -1,0 +1,263 @@
+#include "sim/driver/core/run_record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/driver/core/context.h"
+#include "sim/driver/core/tables.h"
+
+#define MOST_IMAGES 16 /* a process may execute one program after the other */
+
+/* Facts about the call in progress. */
+struct call {
+    int asked_of; /* ordinal, or NOBODY or THE_HOST */
+    size_t asked_bytes;
+    int lacking; /* the same of what was lacking, of the last attempt */
+    size_t lacking_bytes;
+    size_t missing_bytes;
+};
+
+enum { NOBODY = -1, THE_HOST = -2 };
+
+static struct sim_record private_record;
+static struct sim_record *record = &private_record;
+static _Thread_local struct call call;
+
+static struct sim_record_device *of(const struct sim_device *device)
+{
+    return &record->devices[device->ordinal];
+}
+
+static void raise_peak(uint64_t *peak, uint64_t value)
+{
+    if (value > *peak) {
+        *peak = value;
+    }
+}
+
+/* ---- the mapping ---- */
+
+static int open_record(const char *folder)
+{
+    char path[4096];
+
+    for (int image = 0; image < MOST_IMAGES; image++) {
+        int fd;
+
+        snprintf(path, sizeof(path), image == 0 ? "%s/sim-%d" : "%s/sim-%d.%d", folder,
+                 (int)getpid(), image);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* Allocated at once: a full file system must show here, not as SIGBUS later. */
+static struct sim_record *map_record(int fd)
+{
+    void *address = MAP_FAILED;
+
+    if (posix_fallocate(fd, 0, (off_t)sizeof(*record)) == 0) {
+        address = mmap(NULL, sizeof(*record), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    return address != MAP_FAILED ? address : NULL;
+}
+
+static void read_command(void)
+{
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, record->command, sizeof(record->command) - 1);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    record->command_bytes = length > 0 ? (uint32_t)length : 0;
+}
+
+void sim_run_record_start(void)
+{
+    const char *folder = getenv("SPILLWAY_RUN_DIR");
+    struct sim_record *mapped = NULL;
+    int fd = folder != NULL && record == &private_record ? open_record(folder) : -1;
+
+    if (fd >= 0) {
+        mapped = map_record(fd);
+        close(fd);
+    }
+    if (mapped == NULL) {
+        return;
+    }
+    record = mapped;
+    record->version = SIM_RECORD_VERSION;
+    record->bytes = sizeof(*record);
+    record->pid = (int32_t)getpid();
+    record->device_count = sim_device_count();
+    for (int i = 0; i < record->device_count; i++) {
+        record->devices[i].total_bytes = sim_device_get(i)->total_bytes;
+    }
+    read_command();
+    record->magic = SIM_RECORD_MAGIC; /* last: now it can be read */
+}
+
+void sim_run_record_forget(void)
+{
+    if (record != &private_record) {
+        munmap(record, sizeof(*record));
+        record = &private_record;
+    }
+}
+
+/* ---- calls ---- */
+
+void sim_run_record_begin(void)
+{
+    call = (struct call){.asked_of = NOBODY, .lacking = NOBODY};
+}
+
+void sim_run_record_asked(const struct sim_device *device, size_t bytes)
+{
+    call.asked_of = device != NULL ? device->ordinal : THE_HOST;
+    call.asked_bytes = bytes;
+    if (device != NULL) {
+        of(device)->allocations++;
+    }
+}
+
+void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t missing)
+{
+    call.lacking = device != NULL ? device->ordinal : THE_HOST;
+    call.lacking_bytes = bytes;
+    call.missing_bytes = missing;
+}
+
+/* The device in whose record a refusal goes. */
+static int refusing_device(void)
+{
+    CUcontext ctx = sim_ctx_current();
+
+    if (call.asked_of >= 0) {
+        return call.asked_of;
+    }
+    if (call.lacking >= 0) {
+        return call.lacking;
+    }
+    return sim_ctx_is_live(ctx) ? ctx->device->ordinal : 0;
+}
+
+static enum sim_record_kind kind_of(enum sim_fn fn)
+{
+    return fn == SIM_FN_cuMemCreate ? SIM_RECORD_CHUNK : SIM_RECORD_OTHER;
+}
+
+static int thread_id(void)
+{
+    return (int)syscall(SYS_gettid);
+}
+
+static void note_refusal(enum sim_fn fn)
+{
+    struct sim_record_device *device = &record->devices[refusing_device()];
+    struct sim_record_refusal *refusal = &device->last[kind_of(fn)];
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    device->refusals[kind_of(fn)]++;
+    *refusal = (struct sim_record_refusal){
+        .number = call.asked_of >= 0 ? device->allocations : 0,
+        .bytes = call.asked_of != NOBODY ? call.asked_bytes : call.lacking_bytes,
+        .missing_bytes = call.missing_bytes,
+        .time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+        .lack = call.lacking == NOBODY     ? SIM_RECORD_NOTHING
+                : call.lacking == THE_HOST ? SIM_RECORD_HOST
+                                           : SIM_RECORD_DEVICE,
+        .tid = thread_id(),
+    };
+    snprintf(refusal->api, sizeof(refusal->api), "%s", sim_fn_names[fn]);
+    prctl(PR_GET_NAME, refusal->thread);
+}
+
+/* True if the call in progress, which succeeds, repeats the refused one: it asks for as much memory
+ * or, if its size is not known, is the next such call of the same thread. */
+static bool overcomes(const struct sim_record_refusal *refusal, enum sim_fn fn)
+{
+    if (refusal->overcome || strcmp(refusal->api, sim_fn_names[fn]) != 0) {
+        return false;
+    }
+    return call.asked_of == NOBODY ? refusal->tid == thread_id()
+                                   : call.asked_bytes >= refusal->bytes;
+}
+
+static void note_success(enum sim_fn fn)
+{
+    for (int i = 0; i < record->device_count; i++) {
+        struct sim_record_device *device = &record->devices[i];
+        enum sim_record_kind kind = kind_of(fn);
+
+        if (device->refusals[kind] > 0 && (call.asked_of < 0 || call.asked_of == i) &&
+            overcomes(&device->last[kind], fn)) {
+            device->last[kind].overcome = true;
+        }
+    }
+}
+
+void sim_run_record_end(enum sim_fn fn, CUresult result)
+{
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        note_refusal(fn);
+    } else if (result == CUDA_SUCCESS) {
+        note_success(fn);
+    }
+}
+
+/* ---- figures ---- */
+
+void sim_run_record_used(const struct sim_device *device, int64_t own)
+{
+    struct sim_record_device *figures = of(device);
+
+    figures->used_bytes = device->used_bytes;
+    raise_peak(&figures->used_peak_bytes, figures->used_bytes);
+    figures->own_bytes += (uint64_t)own;
+    raise_peak(&figures->own_peak_bytes, figures->own_bytes);
+}
+
+void sim_run_record_held(const struct sim_device *device, int64_t bytes)
+{
+    struct sim_record_device *figures = of(device);
+
+    figures->held_bytes += (uint64_t)bytes;
+    raise_peak(&figures->held_peak_bytes, figures->held_bytes);
+}
+
+void sim_run_record_launched(const struct sim_device *device, enum spw_layout layout, bool computes)
+{
+    struct sim_record_device *figures = of(device);
+
+    figures->launches[layout]++;
+    figures->idle_launches += !computes;
+}
+
+void sim_run_record_read(int ordinal, size_t bytes)
+{
+    struct sim_record_device *figures = &record->devices[ordinal];
+
+    if (figures->idle_launches == 0) {
+        return;
+    }
+    if (bytes <= SIM_RECORD_SMALL) {
+        figures->small_reads++;
+        return;
+    }
+    figures->bulk_reads++;
+    figures->bulk_read_bytes += bytes;
+}

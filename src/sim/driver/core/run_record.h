@@ -1,0 +1,47 @@
+/* Writes the record (sim/record.h) from which the launcher tells whether a program fits.
+ *
+ * Before cuInit, and without a launcher, the record is in private memory, so no function here
+ * fails.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/device.h"
+#include "sim/driver/core/functions.h"
+#include "sim/record.h"
+
+/* CUDA was initialised: begins the record the launcher reads. */
+void sim_run_record_start(void);
+
+/* To be called in a child after fork: lets go of the parent's record. */
+void sim_run_record_forget(void);
+
+/* Begin and end of a call. The functions below, called in between on the same thread, tell about
+ * it. */
+void sim_run_record_begin(void);
+void sim_run_record_end(enum sim_fn fn, CUresult result);
+
+/* The call asks for `bytes` of the device's memory; NULL: of host memory. */
+void sim_run_record_asked(const struct sim_device *device, size_t bytes);
+
+/* The device, or the host (NULL), lacks `missing` of `bytes` more. */
+void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t missing);
+
+/* The device's used bytes have changed; `own` is by how much for the driver itself. */
+void sim_run_record_used(const struct sim_device *device, int64_t own);
+
+/* The program holds so many bytes more, or less. */
+void sim_run_record_held(const struct sim_device *device, int64_t bytes);
+
+/* A kernel was launched. `computes`: it wrote results. */
+void sim_run_record_launched(const struct sim_device *device, enum spw_layout layout,
+                             bool computes);
+
+/* The host reads so many bytes of the device's memory. */
+void sim_run_record_read(int ordinal, size_t bytes);

@@ -1,0 +1,49 @@
+/* Options of the simulated driver: the SPILLWAY_SIM_* variables of common/options.def, which has
+ * their defaults.
+ *
+ * They are read once, at the first use. A value that cannot be used is reported in one line on
+ * stderr and the default is taken. Constant afterwards, so no lock is needed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/options.h"
+
+/* Sizes that are kept as struct spw_option_value may be shares: spw_option_bytes() resolves them.
+ */
+struct sim_options {
+    struct spw_option_value memory; /* SPILLWAY_SIM_MEMORY of each device, or a share of what the
+                                     * profile says; 0: that */
+    const char *profile;            /* SPILLWAY_SIM_PROFILE */
+    unsigned int devices;           /* SPILLWAY_SIM_DEVICES */
+    struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
+                                          * host-located memory, or a share of the machine's */
+    unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
+    uint64_t seed;                       /* SPILLWAY_SIM_SEED */
+    bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time, timing.h */
+    const char *log_path;                /* SPILLWAY_SIM_LOG; NULL: no log */
+    const char *fail;                    /* SPILLWAY_SIM_FAIL; NULL: no injected failures */
+    enum spw_per unmap;                  /* SPILLWAY_SIM_UNMAP: RANGE, one call may cover several
+                                          * adjacent whole mappings; CHUNK, exactly one */
+    enum spw_per set_access;             /* SPILLWAY_SIM_SETACCESS */
+    bool unmap_waits;      /* SPILLWAY_SIM_UNMAP_WAITS: cuMemUnmap waits for queued work */
+    bool free_syncs;       /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
+    bool vmm_unsafe;       /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
+                            * thread's global-mode capture, as cuMemAlloc does */
+    bool host_numa;        /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
+    bool peers;            /* SPILLWAY_SIM_PEERS: devices can access each other */
+    bool host_map;         /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
+                            * the process; off: host access always faults */
+    uint64_t va_max_bytes; /* SPILLWAY_SIM_VA_MAX: limit of the address space that is
+                            * reserved in the process; mappings beyond it are in the
+                            * tables only; 0: none */
+    uint64_t map_max;      /* SPILLWAY_SIM_MAP_MAX: limit of kernel mappings; 0: from
+                            * vm.max_map_count, less a reserve for the program */
+    struct spw_option_value payload; /* SPILLWAY_SIM_PAYLOAD: limit of host memory for the content
+                                      * of simulated memory, or a share of what is available */
+};
+
+/* The options. Never NULL. Needs no lock. */
+const struct sim_options *sim_options(void);

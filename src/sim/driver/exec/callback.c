@@ -1,0 +1,195 @@
+#include "sim/driver/exec/callback.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "sim/driver/core/lock.h"
+#include "sim/driver/exec/schedule.h"
+
+/* How long an API call waits for functions on their way; one that takes longer is not waited for
+ * again. */
+#define SETTLE_NS 100000000L
+
+struct sim_call {
+    struct sim_call *next;
+    unsigned int refs;
+    bool done;
+    CUhostFn fn;
+    CUstreamCallback stream_fn; /* instead of fn */
+    CUstream stream;
+    CUresult status;
+    void *data;
+};
+
+/* `pending` and `slow` belong to the simulator's lock, the rest to `lock`, which is taken last. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t posted;
+    pthread_cond_t returned;
+    struct sim_call *first;
+    struct sim_call *last;
+    bool idle; /* nothing is queued or running */
+    bool started;
+    unsigned int pending;
+    bool slow; /* a settle timed out; until nothing is pending */
+} thread_state = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .posted = PTHREAD_COND_INITIALIZER,
+    .returned = PTHREAD_COND_INITIALIZER,
+    .idle = true,
+};
+
+static _Thread_local bool is_callback_thread;
+
+static struct sim_call *take(void)
+{
+    struct sim_call *call;
+
+    pthread_mutex_lock(&thread_state.lock);
+    while (thread_state.first == NULL) {
+        thread_state.idle = true;
+        pthread_cond_broadcast(&thread_state.returned);
+        pthread_cond_wait(&thread_state.posted, &thread_state.lock);
+    }
+    call = thread_state.first;
+    thread_state.first = call->next;
+    if (thread_state.first == NULL) {
+        thread_state.last = NULL;
+    }
+    pthread_mutex_unlock(&thread_state.lock);
+    return call;
+}
+
+static void *callback_main(void *unused)
+{
+    is_callback_thread = true;
+    for (;;) {
+        struct sim_call *call = take();
+
+        if (call->stream_fn != NULL) {
+            call->stream_fn(call->stream, call->status, call->data);
+        } else {
+            call->fn(call->data);
+        }
+        sim_lock();
+        call->done = true;
+        thread_state.pending--;
+        if (thread_state.pending == 0) {
+            thread_state.slow = false;
+        }
+        sim_call_unref(call);
+        sim_schedule_run();
+        sim_notify_progress();
+        sim_unlock();
+    }
+    return NULL;
+}
+
+CUresult sim_callback_start(void)
+{
+    pthread_t thread;
+    sigset_t all;
+    sigset_t before;
+    int error;
+
+    if (thread_state.started) {
+        return CUDA_SUCCESS;
+    }
+    /* The program's signals are not for this thread. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    error = pthread_create(&thread, NULL, callback_main, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0) {
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    pthread_detach(thread);
+    thread_state.started = true;
+    return CUDA_SUCCESS;
+}
+
+static struct sim_call *post(struct sim_call call)
+{
+    struct sim_call *copy = malloc(sizeof(*copy));
+
+    if (copy == NULL) {
+        return NULL;
+    }
+    *copy = call;
+    copy->refs = 2; /* the caller's, the thread's */
+    thread_state.pending++;
+    pthread_mutex_lock(&thread_state.lock);
+    if (thread_state.last != NULL) {
+        thread_state.last->next = copy;
+    } else {
+        thread_state.first = copy;
+    }
+    thread_state.last = copy;
+    thread_state.idle = false;
+    pthread_cond_signal(&thread_state.posted);
+    pthread_mutex_unlock(&thread_state.lock);
+    return copy;
+}
+
+struct sim_call *sim_callback_post(CUhostFn fn, void *data)
+{
+    return post((struct sim_call){.fn = fn, .data = data});
+}
+
+struct sim_call *sim_callback_post_stream(CUstreamCallback fn, CUstream stream, CUresult status,
+                                          void *data)
+{
+    return post(
+        (struct sim_call){.stream_fn = fn, .stream = stream, .status = status, .data = data});
+}
+
+bool sim_call_is_done(const struct sim_call *call)
+{
+    return call->done;
+}
+
+void sim_call_unref(struct sim_call *call)
+{
+    if (--call->refs == 0) {
+        free(call);
+    }
+}
+
+bool sim_callback_is_pending(void)
+{
+    return thread_state.pending > 0;
+}
+
+bool sim_callback_is_thread(void)
+{
+    return is_callback_thread;
+}
+
+void sim_callback_settle(void)
+{
+    struct timespec until;
+    bool idle;
+
+    if (thread_state.pending == 0 || thread_state.slow || is_callback_thread) {
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += SETTLE_NS;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_nsec -= 1000000000L;
+        until.tv_sec++;
+    }
+    sim_unlock();
+    pthread_mutex_lock(&thread_state.lock);
+    while (!thread_state.idle &&
+           pthread_cond_timedwait(&thread_state.returned, &thread_state.lock, &until) == 0) {
+    }
+    idle = thread_state.idle;
+    pthread_mutex_unlock(&thread_state.lock);
+    sim_lock();
+    if (!idle && thread_state.pending > 0) {
+        thread_state.slow = true;
+    }
+}

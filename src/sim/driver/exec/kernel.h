@@ -1,0 +1,61 @@
+/* Facts about kernels, and the built-in kernels, which have real effects.
+ *
+ * Instructions are never read: a kernel does nothing, unless it has the name of a built-in one.
+ * Declarations of PTX are read (PTX ISA: parameters, local and shared memory), and the parameters
+ * that a cubin lists (layouts.h).
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda.h>
+
+#include "common/layout.h"
+#include "sim/driver/exec/declaration.h"
+#include "sim/driver/exec/op.h"
+#include "sim/driver/exec/schedule.h"
+
+/* One parameter, by its place in the parameter buffer. */
+struct sim_param {
+    size_t offset;
+    size_t size;
+    bool is_word; /* a 64-bit value of its own, so it may be an address */
+};
+
+/* A kernel with real effects. `args` is the parameter buffer. */
+struct sim_builtin {
+    const char *name;
+    const struct sim_param *params;
+    size_t param_count;
+    size_t param_bytes;
+    /* Names the memory it reads and writes. CUDA_ERROR_ILLEGAL_ADDRESS for an extent beyond the end
+     * of addresses and for pageable memory, CUDA_ERROR_OUT_OF_MEMORY. */
+    CUresult (*name_memory)(struct sim_op *op, const void *args);
+    enum sim_outcome (*run)(const void *args, struct sim_item *item);
+};
+
+/* The built-in kernel of that name, or NULL. */
+const struct sim_builtin *sim_builtin_find(const char *name);
+
+/* True if the built-in writes results as a real kernel of its name would. False for NULL (no
+ * built-in) and for the one that stands for the kernels of libraries. */
+bool sim_builtin_computes(const struct sim_builtin *builtin);
+
+/* Facts about one kernel. */
+struct sim_kernel_info {
+    char *name;
+    const struct sim_builtin *builtin; /* NULL: does nothing */
+    enum spw_layout layout;
+    bool params_known; /* all of them: always but for SPW_LAYOUT_NAME with a struct, and
+                          UNKNOWN */
+    struct sim_param *params;
+    size_t param_count;
+    size_t param_bytes;            /* of the parameter buffer */
+    struct sim_declared *declared; /* NAME, CODE, STRUCTS: what the name says of each parameter */
+    size_t declared_count;
+    size_t local_bytes;       /* per thread */
+    size_t shared_bytes;      /* static, per block */
+    unsigned int max_threads; /* per block */
+};

@@ -1,0 +1,99 @@
+/* Modules, libraries, and the functions and kernels in them.
+ *
+ * A library is loaded once and becomes a module in each context that uses it.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/context.h"
+#include "sim/driver/exec/image.h"
+#include "sim/driver/exec/kernel.h"
+
+struct sim_library;
+
+/* A global variable of which nothing is known. 64 KiB is as large as constant memory gets. */
+#define SIM_UNKNOWN_GLOBAL_BYTES ((size_t)64 << 10)
+
+/* A kernel in a context: what a CUfunction is. */
+struct sim_function {
+    struct sim_function *next; /* of its module */
+    CUfunction handle;
+    struct sim_module *module;
+    const struct sim_kernel_info *info;
+    int attributes[CU_FUNC_ATTRIBUTE_MAX]; /* CUfunction_attribute */
+    unsigned int own;                      /* bit per attribute set by cuFuncSetAttribute */
+};
+
+struct sim_module {
+    struct sim_module *next; /* of its context */
+    CUmodule handle;
+    CUcontext ctx;
+    struct sim_library *library; /* NULL: loaded on its own */
+    struct sim_image *image;     /* a reference */
+    struct sim_function *functions;
+    size_t code_bytes;             /* charged */
+    CUdeviceptr data;              /* global variables that the image declares; 0: none */
+    struct module_global *globals; /* made-up ones */
+};
+
+/* A kernel of a library, in no context: what a CUkernel is. */
+struct sim_kernel {
+    struct sim_kernel *next; /* of its library */
+    CUkernel handle;
+    struct sim_library *library;
+    const struct sim_kernel_info *info;
+    int attributes[CU_FUNC_ATTRIBUTE_MAX]; /* on every device */
+};
+
+struct sim_library {
+    CUlibrary handle;
+    struct sim_image *image; /* a reference */
+    struct sim_kernel *kernels;
+    struct sim_managed *managed; /* managed variables that were asked for (library.c) */
+};
+
+/* Loads an image into a context: charges its code (rounded up to 64 KiB) and takes memory for its
+ * variables. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_module_load(CUcontext ctx, struct sim_image *image, struct sim_library *library,
+                         struct sim_module **ret_module);
+
+/* Gives everything back; functions of it that are queued still run. */
+void sim_module_unload(struct sim_module *module);
+
+/* The function of that name, created at first sight. CUDA_ERROR_NOT_FOUND for an empty name. */
+CUresult sim_module_function(struct sim_module *module, const char *name,
+                             struct sim_function **ret_function);
+
+/* Address and size of a global variable. CUDA_ERROR_NOT_FOUND if the image declares its variables
+ * and not this one; otherwise one of 64 KiB is made up. */
+CUresult sim_module_global(struct sim_module *module, const char *name, CUdeviceptr *ret_address,
+                           size_t *ret_size);
+
+/* The attributes of a kernel on a device before any was set. */
+void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_device *device,
+                         int *ret_attributes);
+
+/* The module of a library in a context, loaded if it is not yet. */
+CUresult sim_library_module(struct sim_library *library, CUcontext ctx,
+                            struct sim_module **ret_module);
+
+/* The function of a CUfunction, or of a CUkernel (which may be passed as one) in the context.
+ * CUDA_ERROR_INVALID_HANDLE. */
+CUresult sim_function_resolve(CUfunction handle, CUcontext ctx, struct sim_function **ret_function);
+
+enum { SIM_WARP_SIZE = 32 };
+
+/* Bytes of shared memory that the system takes of each block (occupancy.c). */
+size_t sim_reserved_shared(const struct sim_profile *profile);
+
+/* How many blocks of that size a multiprocessor holds at once; 0: none fits (occupancy.c). */
+int sim_occupancy(const struct sim_function *function, int block_size, size_t dynamic_shared);
+
+/* Replaces *ctx by the context of the function, if `handle` is a CUfunction; leaves it for a
+ * CUkernel or NULL. CUDA_ERROR_INVALID_HANDLE for anything else. */
+CUresult sim_function_ctx(CUfunction handle, CUcontext *ctx);

@@ -1,0 +1,163 @@
+#include "sim/driver/exec/timing.h"
+
+#include "common/limits.h"
+#include "sim/driver/core/clock.h"
+#include "sim/driver/core/device.h"
+#include "sim/driver/exec/copy.h"
+#include "sim/driver/memory/content.h"
+
+/* Bytes a microsecond. */
+#define LINK_RATE       50000   /* a copy engine */
+#define LINK_READ_RATE  35000   /* a kernel that reads the host's memory */
+#define LINK_WRITE_RATE 52800   /* or writes it */
+#define MEMORY_RATE     4300000 /* the device's memory */
+#define PINNING_RATE    11800   /* 89 us a MiB: cuMemCreate at a host node, RTX 4050 */
+
+#define KERNEL_LEAST_NS 2000
+
+enum direction { TO_DEVICE, FROM_DEVICE, DIRECTIONS };
+
+/* When each copy engine of each device is free. */
+static uint64_t engines[SPW_DEVICES_MAX][DIRECTIONS];
+
+static const struct cost {
+    uint32_t ns;
+    bool listed;
+} costs[SIM_FN_COUNT] = {
+#define SIM_COST(function, cost_ns) [SIM_FN_##function] = {cost_ns, true},
+#define SIM_COST_PTSZ(function, cost_ns)                                                           \
+    SIM_COST(function, cost_ns) SIM_COST(function##_ptsz, cost_ns)
+#include "sim/driver/exec/costs.def"
+#undef SIM_COST
+#undef SIM_COST_PTSZ
+};
+
+uint64_t sim_timing_of_call(enum sim_fn fn)
+{
+    if (!sim_clock_is_on()) {
+        return SIM_STEP_NS;
+    }
+    return costs[fn].listed ? costs[fn].ns : SIM_CALL_NS;
+}
+
+bool sim_timing_is_free(enum sim_fn fn)
+{
+    return costs[fn].listed && costs[fn].ns == 0;
+}
+
+/* Nanoseconds, rounded up. */
+static uint64_t duration(uint64_t bytes, uint64_t rate)
+{
+    return (bytes * 1000 + rate - 1) / rate;
+}
+
+uint64_t sim_timing_of_pinning(uint64_t bytes)
+{
+    return sim_clock_is_on() ? duration(bytes, PINNING_RATE) : 0;
+}
+
+static void add_use(struct sim_traffic *traffic, CUdeviceptr address, size_t size, bool write)
+{
+    uint64_t device_bytes, host_bytes;
+
+    sim_mem_locate(address, size, &device_bytes, &host_bytes);
+    traffic->device_bytes += device_bytes;
+    *(write ? &traffic->out_bytes : &traffic->in_bytes) += host_bytes;
+}
+
+/* The traffic of an operation by the memory that it names, or is assumed to use. */
+static struct sim_traffic traffic_of(const struct sim_op *op)
+{
+    struct sim_traffic traffic = {0};
+
+    for (size_t i = 0; i < op->reach_count; i++) {
+        add_use(&traffic, op->reaches[i].address, op->reaches[i].size, /* write */ false);
+    }
+    for (size_t i = 0; op->reaches == NULL && i < op->span_count; i++) {
+        add_use(&traffic, op->spans[i].address, op->spans[i].size, op->spans[i].write);
+    }
+    return traffic;
+}
+
+/* A copy names no pageable memory, and the gaps between rows with them. */
+static struct sim_traffic traffic_of_copy(const struct sim_op *op)
+{
+    const struct sim_copy *copy = sim_copy_of_op(op);
+    uint64_t bytes = (uint64_t)copy->width * copy->height * copy->depth;
+    struct sim_traffic named = traffic_of(op);
+    struct sim_traffic traffic = {.in_bytes = named.in_bytes, .out_bytes = named.out_bytes};
+
+    if (sim_mem_kind(copy->src.address) == SIM_MEM_PAGEABLE || traffic.in_bytes > bytes) {
+        traffic.in_bytes = bytes;
+    }
+    if (sim_mem_kind(copy->dst.address) == SIM_MEM_PAGEABLE || traffic.out_bytes > bytes) {
+        traffic.out_bytes = bytes;
+    }
+    traffic.device_bytes = 2 * bytes - traffic.in_bytes - traffic.out_bytes;
+    return traffic;
+}
+
+/* How long a copy takes once it has its engines: its slower side. */
+static uint64_t copy_ns(const struct sim_traffic *traffic)
+{
+    uint64_t link_bytes =
+        traffic->in_bytes > traffic->out_bytes ? traffic->in_bytes : traffic->out_bytes;
+    uint64_t link_ns = duration(link_bytes, LINK_RATE);
+    uint64_t memory_ns = duration(traffic->device_bytes, MEMORY_RATE);
+
+    return link_ns > memory_ns ? link_ns : memory_ns;
+}
+
+static struct sim_timing start_copy(const struct sim_op *op, uint64_t now)
+{
+    uint64_t *engine = engines[op->device];
+    struct sim_timing timing = {.begin = now, .traffic = traffic_of_copy(op)};
+    const bool uses[DIRECTIONS] = {
+        [TO_DEVICE] = timing.traffic.in_bytes > 0, [FROM_DEVICE] = timing.traffic.out_bytes > 0};
+
+    for (int i = 0; i < DIRECTIONS; i++) {
+        if (uses[i] && engine[i] > timing.begin) {
+            timing.begin = engine[i];
+        }
+    }
+    timing.end = timing.begin + copy_ns(&timing.traffic);
+    for (int i = 0; i < DIRECTIONS; i++) {
+        if (uses[i]) {
+            engine[i] = timing.end;
+        }
+    }
+    return timing;
+}
+
+static uint64_t kernel_ns(const struct sim_op *op, const struct sim_traffic *traffic)
+{
+    uint64_t ns = duration(traffic->device_bytes, MEMORY_RATE);
+
+    if (op->nanoseconds > 0) {
+        ns = op->nanoseconds;
+    } else if (op->class->node_type == CU_GRAPH_NODE_TYPE_KERNEL && ns < KERNEL_LEAST_NS) {
+        ns = KERNEL_LEAST_NS;
+    }
+    return ns + duration(traffic->in_bytes, LINK_READ_RATE) +
+           duration(traffic->out_bytes, LINK_WRITE_RATE);
+}
+
+struct sim_timing sim_timing_start(const struct sim_op *op, uint64_t now)
+{
+    struct sim_timing timing = {.begin = now, .end = now};
+
+    if (!sim_clock_is_on()) {
+        return timing;
+    }
+    switch ((int)op->class->node_type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return start_copy(op, now);
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        timing.traffic = traffic_of(op);
+        timing.end += kernel_ns(op, &timing.traffic);
+        return timing;
+    default:
+        return timing;
+    }
+}

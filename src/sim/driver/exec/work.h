@@ -1,0 +1,27 @@
+/* The work of a context as a whole: its state, and waiting for all of it.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/device.h"
+
+/* Creates ctx->work for a new context, with its legacy stream. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_work_create(CUcontext ctx);
+
+/* Frees ctx->work, after its streams, events and modules are gone, and sets it to NULL. */
+void sim_work_destroy(CUcontext ctx);
+
+/* Runs the scheduler until all work submitted so far is done: of all contexts of a device, or of
+ * one context. The lock may be released meanwhile. Returns the error of the current context, or of
+ * that context; CUDA_ERROR_CONTEXT_IS_DESTROYED if it ended meanwhile; CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_work_drain_device(struct sim_device *device);
+CUresult sim_work_drain_context(CUcontext ctx);
+
+/* To be called by `function` before it frees or unmaps memory. If queued work uses the range, the
+ * work would fault on a real device: CUDA_ERROR_ILLEGAL_ADDRESS becomes the sticky error of the
+ * contexts of `devices` (a bit per ordinal), with one warning per process. */
+void sim_work_check_unused(uint64_t start, uint64_t size, uint64_t devices, const char *function);

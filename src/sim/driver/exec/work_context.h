@@ -1,0 +1,27 @@
+/* The work of a context: its streams, events, modules and local memory.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stddef.h>
+
+#include "sim/driver/exec/schedule.h"
+#include "sim/driver/exec/stream.h"
+
+struct sim_event;
+struct sim_module;
+
+struct sim_work_context {
+    struct sim_work_context *next; /* of all that live */
+    CUcontext ctx;
+    struct sim_stream *streams; /* all that have not ended or hold pending work; a reference each */
+    struct sim_stream *legacy;  /* created with the context */
+    struct sim_stream *internal; /* created at the first cuCtxRecordEvent */
+    struct sim_fences waits;     /* cuCtxWaitEvent: what all later work waits for */
+    struct sim_event *events;    /* live handles */
+    struct sim_module *modules;  /* loaded */
+    size_t local_bytes;          /* charged for the local memory of launches */
+};
+
+/* The first of all live contexts' work, or NULL. */
+struct sim_work_context *sim_work_first(void);

@@ -1,0 +1,101 @@
+/* Graphs: nodes that hold operations, and the edges between them.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda.h>
+
+#include "sim/driver/exec/op.h"
+
+struct sim_graph;
+struct sim_user_object;
+
+struct sim_node {
+    CUgraphNode handle;
+    struct sim_graph *graph;
+    size_t place;              /* in the graph's array */
+    unsigned long long id;     /* never used twice */
+    unsigned long long origin; /* of a clone: the id of the node it was cloned from */
+    struct sim_op *op;         /* a reference */
+    struct sim_node **after;   /* the nodes it depends on */
+    size_t after_count;
+    bool disabled;     /* cuGraphNodeSetEnabled, in executable graphs */
+    unsigned int mark; /* scratch of searches */
+};
+
+/* References to a user object that a graph owns. */
+struct sim_object_ref {
+    struct sim_user_object *object;
+    unsigned int count;
+};
+
+struct sim_graph {
+    CUgraph handle;
+    unsigned long long id; /* never used twice */
+    unsigned int refs;
+    struct sim_node **nodes; /* in order of creation */
+    size_t count;
+    struct sim_object_ref *objects;
+    size_t object_count;
+    bool is_child;         /* belongs to a node; cannot be destroyed by its handle */
+    bool is_captured_into; /* an open capture adds nodes */
+};
+
+/* A new, empty graph with a handle and one reference. NULL when host memory is out. */
+struct sim_graph *sim_graph_new(void);
+struct sim_graph *sim_graph_ref(struct sim_graph *graph);
+void sim_graph_unref(struct sim_graph *graph);
+
+/* A copy with a handle of its own; child graphs are copied too. Each node's origin is the id of the
+ * one it was copied from; the order of the nodes is the same. `with_memory` copies also allocation
+ * and free nodes, which stand for the same memory (for executable graphs).
+ * CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_graph_clone(const struct sim_graph *graph, bool with_memory,
+                         struct sim_graph **ret_graph);
+
+/* Adds a node for the operation (taking a reference of its own) that depends on `after`, nodes of
+ * the same graph. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_graph_add(struct sim_graph *graph, struct sim_op *op, struct sim_node *const *after,
+                       size_t after_count, struct sim_node **ret_node);
+
+/* Takes the node out of its graph and frees it; its edges go with it. */
+void sim_graph_remove(struct sim_node *node);
+
+/* Adds or removes one edge. CUDA_ERROR_INVALID_VALUE if it exists already or would make a node
+ * depend on itself; or if there is none to remove. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_node_depend(struct sim_node *node, struct sim_node *on);
+CUresult sim_node_undepend(struct sim_node *node, struct sim_node *on);
+
+/* Replaces the operation of the node by another of the same kind. */
+void sim_node_set_op(struct sim_node *node, struct sim_op *op);
+
+/* True if each of `nodes` is in `from`, or a node in `from` depends on it, directly or not. */
+bool sim_graph_reaches(struct sim_node *const *from, size_t from_count,
+                       struct sim_node *const *nodes, size_t count);
+
+/* The nodes in an order in which each comes after those it depends on; to be freed by the caller.
+ * CUDA_ERROR_INVALID_VALUE if there is a cycle, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_graph_order(const struct sim_graph *graph, struct sim_node ***ret_nodes);
+
+/* Gives all nodes' operations to the stream, which is not capturing, one after the other. */
+CUresult sim_graph_launch_nodes(const struct sim_graph *graph, struct sim_stream *stream);
+
+/* Number of nodes, with those of child graphs. */
+size_t sim_graph_node_count(const struct sim_graph *graph);
+
+/* The objects of handles; NULL if there is none. */
+struct sim_graph *sim_graph_of(CUgraph handle);
+struct sim_node *sim_node_of(CUgraphNode handle);
+
+/* The nodes of handles, all of one graph and none twice; to be freed by the caller.
+ * CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_nodes_of(const CUgraphNode *handles, size_t count, const struct sim_graph *graph,
+                      struct sim_node ***ret_nodes);
+
+/* An operation that launches a graph's nodes (taking a reference of its own), and that graph. */
+struct sim_op *sim_child_op_new(struct sim_graph *graph);
+struct sim_graph *sim_child_op_graph(const struct sim_op *op);
+bool sim_op_is_child(const struct sim_op *op);

@@ -1,0 +1,31 @@
+/* Giving work to a stream: it is queued, or, while the stream is capturing, becomes a graph node.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <cuda.h>
+
+#include "sim/driver/exec/op.h"
+#include "sim/driver/exec/stream.h"
+
+/* Gives the operation to the stream; the caller keeps its reference. CUDA_SUCCESS,
+ * CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow it. */
+CUresult sim_submit(struct sim_stream *stream, struct sim_op *op);
+
+/* As sim_submit(), but takes over the caller's reference, whatever the result. `op` may be NULL,
+ * when making it ran out of host memory: CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_submit_new(struct sim_stream *stream, struct sim_op *op);
+
+/* Waits until all that was submitted to the stream so far is complete, for the legacy stream also
+ * the streams it waits for; the context's sticky error, if any. The lock may be released. */
+CUresult sim_submit_wait(struct sim_stream *stream);
+
+/* Lets the clock run until that is complete, unless it waits for something that is not on its way.
+ */
+void sim_submit_expect(struct sim_stream *stream);
+
+/* Queues `run(arg)` behind the work submitted to the stream so far, which is not capturing. It runs
+ * exactly once, with the lock held, possibly before this returns, also when the context has failed
+ * or ends, so that it can free what `arg` owns. On an error it does not run.
+ * CUDA_ERROR_OUT_OF_MEMORY, or the error of a capture that does not allow it. */
+CUresult sim_submit_call(struct sim_stream *stream, void (*run)(void *arg), void *arg);

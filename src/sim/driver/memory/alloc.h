@@ -1,0 +1,51 @@
+/* Allocation of blocks of device memory outside of pools.
+ *
+ * From 2 MiB on, a block is a region of its own; smaller ones are cut, in multiples of 512 bytes,
+ * from slabs of one granule, as the real driver packs small allocations into 2 MiB pages. A slab is
+ * given back when it is empty.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stddef.h>
+
+#include <cuda.h>
+
+#include "sim/driver/memory/block.h"
+#include "sim/driver/core/device.h"
+
+/* Addresses and sizes of blocks are multiples of this. */
+#define SIM_BLOCK_ALIGN ((size_t)512)
+
+static inline size_t sim_block_round(size_t size)
+{
+    return (size + SIM_BLOCK_ALIGN - 1) & ~(SIM_BLOCK_ALIGN - 1);
+}
+
+/* A new block of kind ALLOC or DRIVER. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_alloc_create(struct sim_device *device, size_t size, enum sim_block_kind kind,
+                          struct sim_block **ret_block);
+
+/* A new block of kind MANAGED or HOST: ordinary memory of the process, charged to the host budget.
+ * CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_alloc_host(struct sim_device *device, size_t size, enum sim_block_kind kind,
+                        struct sim_block **ret_block);
+
+/* Frees a block of kind ALLOC, DRIVER or MANAGED. */
+void sim_alloc_destroy(struct sim_block *block);
+
+/* Frees a block of kind HOST with its memory, or forgets one of kind REGISTERED. */
+void sim_alloc_destroy_pinned(struct sim_block *block);
+
+/* Unmaps and forgets a block of kind IPC, however often it was opened. */
+void sim_alloc_destroy_ipc(struct sim_block *block);
+
+/* Device memory that belongs to the driver itself: modules' globals and the allocations of a
+ * captured graph. Charged, mapped and accessible for the device; not a block of cuMemAlloc, so
+ * cuMemFree refuses it. CUDA_ERROR_OUT_OF_MEMORY if it does not fit. */
+CUresult sim_mem_driver_alloc(struct sim_device *device, size_t size, CUdeviceptr *ret_address);
+void sim_mem_driver_free(CUdeviceptr address);
+
+/* Frees the memory that goes with a context (cuda.h, cuCtxDestroy): blocks of cuMemAlloc,
+ * cuMemAllocHost, cuMemAllocManaged and their like. Memory of cuMemCreate and of pools stays. */
+void sim_mem_ctx_release(CUcontext ctx);

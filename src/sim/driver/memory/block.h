@@ -1,0 +1,69 @@
+/* Blocks: the allocations that the allocating functions have returned, by address.
+ *
+ * Blocks of cuMemAlloc, of pools and of the driver itself lie in regions (region.h); managed and
+ * page-locked host memory is ordinary memory of the process. Mappings of the application (cuMemMap)
+ * are not blocks.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "sim/driver/core/device.h"
+#include "sim/driver/memory/mapping.h"
+#include "sim/driver/core/rangemap.h"
+
+struct sim_queued_free; /* mempool.c */
+
+enum sim_block_kind {
+    SIM_BLOCK_ALLOC,      /* cuMemAlloc */
+    SIM_BLOCK_DRIVER,     /* modules, graphs: sim_mem_driver_alloc() */
+    SIM_BLOCK_POOL,       /* cuMemAllocAsync */
+    SIM_BLOCK_IPC,        /* cuIpcOpenMemHandle */
+    SIM_BLOCK_MANAGED,    /* cuMemAllocManaged */
+    SIM_BLOCK_HOST,       /* cuMemHostAlloc, cuMemAllocHost */
+    SIM_BLOCK_REGISTERED, /* cuMemHostRegister */
+};
+
+struct sim_block {
+    struct sim_range range; /* of device kinds rounded up to SIM_BLOCK_ALIGN */
+    enum sim_block_kind kind;
+    uint64_t size;         /* what was asked for */
+    uint64_t span;         /* bytes taken from a region or a heap; of host kinds: charged */
+    unsigned long long id; /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
+    struct sim_device *device;
+    CUcontext ctx;                  /* it was allocated in; NULL: belongs to no context */
+    struct sim_mapping *region;     /* ALLOC and DRIVER: its own region, NULL if in a slab; IPC: its
+                                     * mapping */
+    CUmemoryPool pool;              /* POOL */
+    struct sim_queued_free *queued; /* POOL: its free is queued: valid for earlier work only */
+    bool freeing;                   /* ALLOC, MANAGED: a stream-ordered free is queued */
+    unsigned int flags; /* host kinds: as given to cuMemHostAlloc or cuMemHostRegister */
+    unsigned int opens; /* IPC: how often it was opened */
+    int ipc_pid;        /* IPC: the process it is of, and its id there */
+    uint64_t ipc_id;
+    bool sync_memops; /* cuPointerSetAttribute */
+};
+
+/* Adds a block of which `range` bytes are valid and `size` were asked for; nothing else may be
+ * there. NULL if host memory is out. */
+struct sim_block *sim_block_new(enum sim_block_kind kind, uint64_t start, uint64_t range,
+                                uint64_t size);
+
+/* Takes it out and frees it. */
+void sim_block_delete(struct sim_block *block);
+
+/* Moves the start of the block up by `bytes`, less than its range. */
+void sim_block_shrink(struct sim_block *block, uint64_t bytes);
+
+/* The block that contains the address, or NULL; that or the next one above. Blocks whose free is
+ * queued are found too. */
+struct sim_block *sim_block_find(uint64_t address);
+struct sim_block *sim_block_from(uint64_t address);
+
+/* True if the block is memory of the process and not of a region. */
+bool sim_block_is_host(const struct sim_block *block);

@@ -1,0 +1,67 @@
+/* Mappings: which chunk is at which address, and who may access it.
+ *
+ * The table is the truth; the kernel's mappings follow it where they can. A mapping somebody has
+ * access to is mmap'ed into the process, so that tests and host-located chunks can be touched; one
+ * without access is as unreachable as unmapped space and needs nothing. Neighbours merge in the
+ * kernel because their file offsets are neighbours. Near the kernel's limit on mappings, further
+ * ones stay in the table only, which is said once.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+
+#include "sim/driver/memory/chunk.h"
+#include "sim/driver/core/rangemap.h"
+#include "sim/driver/memory/space.h"
+
+enum sim_mapping_kind {
+    SIM_MAPPING_USER,  /* cuMemMap */
+    SIM_MAPPING_ALLOC, /* cuMemAlloc and the driver's own: cuCtxEnablePeerAccess opens it to peers
+                        */
+    SIM_MAPPING_POOL,  /* a segment of a memory pool */
+};
+
+struct sim_mapping {
+    struct sim_range range;
+    enum sim_mapping_kind kind;
+    struct sim_reservation *reservation;
+    struct sim_chunk *chunk;
+    struct sim_mapping *next; /* of the chunk */
+    uint64_t readers;         /* bit per device ordinal */
+    uint64_t writers;
+    int host_prot; /* PROT_ bits the host was given by cuMemSetAccess */
+    int prot;      /* PROT_ bits of the kernel mapping, 0: there is none */
+};
+
+/* Maps the whole chunk at an address; the range lies in the reservation and is free. Nobody has
+ * access. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_mapping_create(struct sim_reservation *reservation, uint64_t address,
+                            struct sim_chunk *chunk, enum sim_mapping_kind kind,
+                            struct sim_mapping **ret_mapping);
+
+/* Unmaps all mappings that lie in [start, end); none sticks out. Chunks without further reference
+ * are freed. */
+void sim_mapping_remove(uint64_t start, uint64_t end);
+
+/* The mapping that contains the address, or NULL; that or the next one above; the one after. */
+struct sim_mapping *sim_mapping_find(uint64_t address);
+struct sim_mapping *sim_mapping_from(uint64_t address);
+struct sim_mapping *sim_mapping_next(const struct sim_mapping *mapping);
+
+/* True if mappings cover [start, end) completely and none sticks out of it. */
+bool sim_mapping_fills(uint64_t start, uint64_t end);
+
+/* Makes the kernel's mappings of [start, end) agree with the access in the table. */
+void sim_mapping_apply(uint64_t start, uint64_t end);
+
+/* Makes the kernel's mappings of a chunk anew, after its backing has moved. */
+void sim_mapping_refresh(struct sim_chunk *chunk);
+
+/* True if kernels on `device` may read the mapping, or with `write` may write it. */
+bool sim_mapping_allows(const struct sim_mapping *mapping, const struct sim_device *device,
+                        bool write);

@@ -1,0 +1,18 @@
+/* The limit on host memory for the content of simulated memory (SPILLWAY_SIM_PAYLOAD).
+ *
+ * Kernels compute nothing, so nearly all content comes from copies from the host. At the limit,
+ * copies and fills of 1 MiB and more move no data: their destination reads as zeros. Smaller ones
+ * always move data, so flags, losses and sizes stay right, and copies to the host are never
+ * skipped. Data that the host writes directly into mapped memory count too.
+ *
+ * Locking: the simulator's lock (core/lock.h) is held. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cuda.h>
+
+/* True if there is room for the data of a copy or fill of `size` bytes to `dst`. If not, this
+ * counts the bytes and warns once, and the caller should zero the destination instead. */
+bool sim_payload_admits(CUdeviceptr dst, size_t size);

@@ -1,0 +1,64 @@
+#include "sim/driver/memory/program_block.h"
+
+#include <stdlib.h>
+
+#include "sim/driver/core/clock.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/core/export.h"
+#include "sim/driver/core/lock.h"
+#include "sim/driver/core/rangemap.h"
+
+static struct sim_rangemap blocks;
+static bool told;
+
+static void forget(struct sim_range *block)
+{
+    sim_rangemap_remove(&blocks, block);
+    free(block);
+}
+
+/* A block that overlaps others has taken their place. */
+static void remember(CUdeviceptr address, size_t bytes)
+{
+    struct sim_range *old = sim_rangemap_from(&blocks, address);
+    struct sim_range *block = malloc(sizeof(*block));
+
+    while (old != NULL && old->start < address + bytes) {
+        forget(old);
+        old = sim_rangemap_from(&blocks, address);
+    }
+    if (block != NULL) {
+        *block = (struct sim_range){.start = address, .size = bytes};
+        sim_rangemap_insert(&blocks, block);
+    }
+}
+
+SIM_EXPORT void spillway_sim_block(unsigned long long address, unsigned long long bytes)
+{
+    struct sim_range *block;
+
+    if (!sim_clock_is_on()) {
+        return;
+    }
+    sim_lock();
+    told = true;
+    block = sim_rangemap_find(&blocks, address);
+    if (bytes > 0) {
+        remember(address, bytes);
+    } else if (block != NULL && block->start == address) {
+        forget(block);
+    }
+    sim_unlock();
+}
+
+size_t sim_program_block_rest(CUdeviceptr address)
+{
+    const struct sim_range *block = sim_rangemap_find(&blocks, address);
+
+    return block != NULL ? sim_range_end(block) - address : 0;
+}
+
+bool sim_program_block_any(void)
+{
+    return told;
+}
