@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/runtime/entry.h"
-
 struct simrt_error_text {
     cudaError_t error;
     bool sticky;
