@@ -45,14 +45,14 @@ def main(argv):
                   "#include <stdbool.h>\n\n"
                   "/* The stubs are replaced by name at link time, whatever their parameters, so\n"
                   " * they are declared without the library's headers. */\n"
-                  "void sim_shim_not_modelled(const char *name, const char *library,\n"
-                  "                           const char *hint, bool *told);\n\n"
+                  "void sim_shim_not_simulated(const char *name, const char *library,\n"
+                  "                           const char *hint, bool *reported);\n\n"
                   "#define STUB(name, result)                                               \\\n"
                   "    long name(void);                                                     \\\n"
                   "    __attribute__((weak, visibility(\"default\"))) long name(void)       \\\n"
                   "    {                                                                    \\\n"
-                  "        static bool told;                                                \\\n"
-                  f"        sim_shim_not_modelled(#name, \"{library}\", \"{hint}\", &told); \\\n"
+                  "        static bool reported;                                                \\\n"
+                  f"        sim_shim_not_simulated(#name, \"{library}\", \"{hint}\", &reported); \\\n"
                   "        return result;                                                   \\\n"
                   "    }\n\n")
         out.writelines(f"STUB({name}, {status if names[name] else 0})\n" for name in sorted(names))

@@ -86,8 +86,8 @@ bool sim_shim_matrix_is_valid(const struct sim_shim_matrix *matrix)
     return is_empty(matrix) || extent(matrix, &elements);
 }
 
-void sim_shim_matrix_name(struct sim_shim_work *work, const struct sim_shim_matrix *matrix,
-                          bool written)
+void sim_shim_add_matrix(struct sim_shim_work *work, const struct sim_shim_matrix *matrix,
+                         bool written)
 {
     const char *first = matrix->data;
     int64_t elements;
@@ -101,14 +101,14 @@ void sim_shim_matrix_name(struct sim_shim_work *work, const struct sim_shim_matr
     }
     bytes = ((size_t)elements * matrix->element_bits + 7) / 8;
     if (written) {
-        sim_shim_writes(work, first, bytes);
+        sim_shim_add_write(work, first, bytes);
     } else {
-        sim_shim_reads(work, first, bytes);
+        sim_shim_add_read(work, first, bytes);
     }
 }
 
-void sim_shim_matrix_product(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
-                             int64_t batch, size_t element_bits)
+void sim_shim_set_product_time(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
+                               int64_t batch, size_t element_bits)
 {
     double operations = 2.0 * (double)m * (double)n * (double)k * (double)batch;
     double compute_ns = operations / (OPERATIONS_16 * 16 / (double)element_bits);

@@ -32,8 +32,8 @@ struct sim_shim_work {
 
 /* Names memory that the work reads or writes; NULL and empty ranges are left out, as is host memory
  * that the device cannot reach. */
-void sim_shim_reads(struct sim_shim_work *work, const void *address, size_t bytes);
-void sim_shim_writes(struct sim_shim_work *work, const void *address, size_t bytes);
+void sim_shim_add_read(struct sim_shim_work *work, const void *address, size_t bytes);
+void sim_shim_add_write(struct sim_shim_work *work, const void *address, size_t bytes);
 
 /* Launches the work on the stream as kernel `spw_touch_NAME`. As on a GPU, a bad address is no
  * error of the launch; the context fails. Errors are those of cuLaunchKernel, and
@@ -48,12 +48,13 @@ CUresult sim_shim_copy_words(CUdeviceptr to, CUdeviceptr from, size_t words, CUs
  * CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_context(void);
 
-/* The compute capability's major number of the current device; 0 if it cannot be told. */
+/* The compute capability's major number of the current device; 0 if it cannot be reported. */
 int sim_shim_capability(void);
 
 /* Device memory of the library's own, as from cuMemAlloc; also while a stream captures. */
 CUresult sim_shim_alloc(size_t bytes, void **ret_address);
 void sim_shim_free(void *address);
 
-/* Names a function that is not simulated on stderr, once; `told` is the function's own. */
-void sim_shim_not_modelled(const char *name, const char *library, const char *hint, bool *told);
+/* Names a function that is not simulated on stderr, once; `reported` is the function's own. */
+void sim_shim_not_simulated(const char *name, const char *library, const char *hint,
+                            bool *reported);

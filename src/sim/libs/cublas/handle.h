@@ -20,16 +20,16 @@ struct cublasContext {
 };
 
 /* Names a scalar (alpha, beta, a result), which is in device memory if the pointer mode says so. */
-void sim_cublas_scalar_read(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
-                            size_t bytes);
+void sim_cublas_add_scalar(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
+                           size_t bytes);
 
 /* The same for a result; in host memory it becomes 0 at once. */
-void sim_cublas_scalar_write(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
-                             size_t bytes);
+void sim_cublas_add_result(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
+                           size_t bytes);
 
 /* Names a vector of n elements that are `increment` elements apart. */
-void sim_cublas_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
-                       int64_t n, int64_t increment, bool written);
+void sim_cublas_add_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
+                           int64_t n, int64_t increment, bool written);
 
 /* Launches the work on the handle's stream, with its workspace. */
 cublasStatus_t sim_cublas_launch(cublasHandle_t handle, const char *kernel,

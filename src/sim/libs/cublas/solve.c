@@ -17,9 +17,9 @@ static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_
     if (!sim_shim_matrix_is_valid(&system) || !sim_shim_matrix_is_valid(&sides)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    sim_shim_matrix_name(&work, &system, false);
-    sim_shim_matrix_name(&work, &sides, true);
-    sim_cublas_scalar_read(handle, &work, alpha, element_bytes);
+    sim_shim_add_matrix(&work, &system, false);
+    sim_shim_add_matrix(&work, &sides, true);
+    sim_cublas_add_scalar(handle, &work, alpha, element_bytes);
     return sim_cublas_launch(handle, "trsm", &work);
 }
 
@@ -46,11 +46,11 @@ static cublasStatus_t factorise(cublasHandle_t handle, const char *kernel, const
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     for (size_t i = 0; i < 2; i++) {
-        sim_shim_reads(&work, p->addresses[i], batch * sizeof(void *));
+        sim_shim_add_read(&work, p->addresses[i], batch * sizeof(void *));
     }
-    sim_shim_reads(&work, p->pivots, batch * (size_t)p->order * sizeof(int));
-    sim_shim_writes(&work, p->written[0], batch * (size_t)p->order * sizeof(int));
-    sim_shim_writes(&work, p->written[1], batch * sizeof(int));
+    sim_shim_add_read(&work, p->pivots, batch * (size_t)p->order * sizeof(int));
+    sim_shim_add_write(&work, p->written[0], batch * (size_t)p->order * sizeof(int));
+    sim_shim_add_write(&work, p->written[1], batch * sizeof(int));
     if (p->host_info != NULL) {
         *p->host_info = 0;
     }

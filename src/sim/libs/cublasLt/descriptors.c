@@ -13,42 +13,42 @@ struct attribute {
 };
 
 static const struct attribute layout_attributes[] = {
-#define SIM_LT_LAYOUT(name, type, field, initial)                                                  \
-    {CUBLASLT_MATRIX_LAYOUT_##name, offsetof(struct sim_lt_layout, field), sizeof(type)},
+#define SIM_CUBLASLT_LAYOUT(name, type, field, initial)                                            \
+    {CUBLASLT_MATRIX_LAYOUT_##name, offsetof(struct sim_cublaslt_layout, field), sizeof(type)},
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_LAYOUT
+#undef SIM_CUBLASLT_LAYOUT
 };
 
 static const struct attribute matmul_attributes[] = {
-#define SIM_LT_MATMUL(name, type, field, initial)                                                  \
-    {CUBLASLT_MATMUL_DESC_##name, offsetof(struct sim_lt_matmul, field), sizeof(type)},
+#define SIM_CUBLASLT_MATMUL(name, type, field, initial)                                            \
+    {CUBLASLT_MATMUL_DESC_##name, offsetof(struct sim_cublaslt_matmul, field), sizeof(type)},
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_MATMUL
+#undef SIM_CUBLASLT_MATMUL
 };
 
 static const struct attribute preference_attributes[] = {
-#define SIM_LT_PREF(name, type, field, initial)                                                    \
-    {CUBLASLT_MATMUL_PREF_##name, offsetof(struct sim_lt_preference, field), sizeof(type)},
+#define SIM_CUBLASLT_PREF(name, type, field, initial)                                              \
+    {CUBLASLT_MATMUL_PREF_##name, offsetof(struct sim_cublaslt_preference, field), sizeof(type)},
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_PREF
+#undef SIM_CUBLASLT_PREF
 };
 
-static const struct sim_lt_layout layout_defaults = {
-#define SIM_LT_LAYOUT(name, type, field, initial) .field = initial,
+static const struct sim_cublaslt_layout layout_defaults = {
+#define SIM_CUBLASLT_LAYOUT(name, type, field, initial) .field = initial,
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_LAYOUT
+#undef SIM_CUBLASLT_LAYOUT
 };
 
-static const struct sim_lt_matmul matmul_defaults = {
-#define SIM_LT_MATMUL(name, type, field, initial) .field = initial,
+static const struct sim_cublaslt_matmul matmul_defaults = {
+#define SIM_CUBLASLT_MATMUL(name, type, field, initial) .field = initial,
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_MATMUL
+#undef SIM_CUBLASLT_MATMUL
 };
 
-static const struct sim_lt_preference preference_defaults = {
-#define SIM_LT_PREF(name, type, field, initial) .field = initial,
+static const struct sim_cublaslt_preference preference_defaults = {
+#define SIM_CUBLASLT_PREF(name, type, field, initial) .field = initial,
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_PREF
+#undef SIM_CUBLASLT_PREF
 };
 
 static cublasStatus_t initialise(void *opaque, size_t size, const void *defaults, size_t needed)
@@ -145,7 +145,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixL
                                                                  uint64_t rows, uint64_t cols,
                                                                  int64_t ld)
 {
-    struct sim_lt_layout values = layout_defaults;
+    struct sim_cublaslt_layout values = layout_defaults;
 
     values.type = type;
     values.rows = rows;
@@ -168,7 +168,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDes
                                                                cublasComputeType_t computeType,
                                                                cudaDataType_t scaleType)
 {
-    struct sim_lt_matmul values = matmul_defaults;
+    struct sim_cublaslt_matmul values = matmul_defaults;
 
     values.compute_type = (int32_t)computeType;
     values.scale_type = scaleType;
@@ -197,7 +197,8 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPref
     return created((void **)pref, cublasLtMatmulPreferenceInit_internal(*pref, sizeof(**pref)));
 }
 
-_Static_assert(sizeof(struct sim_lt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "layout");
-_Static_assert(sizeof(struct sim_lt_matmul) <= sizeof(cublasLtMatmulDescOpaque_t), "matmul");
-_Static_assert(sizeof(struct sim_lt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t),
+_Static_assert(sizeof(struct sim_cublaslt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t),
+               "layout");
+_Static_assert(sizeof(struct sim_cublaslt_matmul) <= sizeof(cublasLtMatmulDescOpaque_t), "matmul");
+_Static_assert(sizeof(struct sim_cublaslt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t),
                "preference");

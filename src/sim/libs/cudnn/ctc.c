@@ -108,11 +108,11 @@ static cudnnStatus_t launch(cudnnHandle_t handle, const struct loss *loss,
         return CUDNN_STATUS_BAD_PARAM;
     }
     batch = (size_t)loss->probabilities_desc->extents[1];
-    sim_shim_reads(work, loss->probabilities, sim_cudnn_tensor_bytes(loss->probabilities_desc));
-    sim_shim_writes(work, loss->costs,
-                    batch * sim_cudnn_type_bits(loss->probabilities_desc->type) / 8);
-    sim_shim_writes(work, loss->gradients, sim_cudnn_tensor_bytes(loss->gradients_desc));
-    sim_shim_writes(work, loss->workspace, loss->workspace_bytes);
+    sim_shim_add_read(work, loss->probabilities, sim_cudnn_tensor_bytes(loss->probabilities_desc));
+    sim_shim_add_write(work, loss->costs,
+                       batch * sim_cudnn_type_bits(loss->probabilities_desc->type) / 8);
+    sim_shim_add_write(work, loss->gradients, sim_cudnn_tensor_bytes(loss->gradients_desc));
+    sim_shim_add_write(work, loss->workspace, loss->workspace_bytes);
     return sim_cudnn_launch(handle, "ctc_loss", work);
 }
 
@@ -142,9 +142,9 @@ cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescr
     struct sim_shim_work work = {.count = 0};
     size_t lengths = probsDesc == NULL ? 0 : (size_t)probsDesc->extents[1] * sizeof(*labelLengths);
 
-    sim_shim_reads(&work, labels, sizeof(*labels));
-    sim_shim_reads(&work, labelLengths, lengths);
-    sim_shim_reads(&work, inputLengths, lengths);
+    sim_shim_add_read(&work, labels, sizeof(*labels));
+    sim_shim_add_read(&work, labelLengths, lengths);
+    sim_shim_add_read(&work, inputLengths, lengths);
     return launch(handle,
                   &(struct loss){probsDesc, probs, costs, gradientsDesc, gradients, workspace,
                                  workSpaceSizeInBytes},

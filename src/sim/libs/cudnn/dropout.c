@@ -79,7 +79,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t
     if (status != CUDNN_STATUS_SUCCESS || states == NULL) {
         return status;
     }
-    sim_shim_writes(&work, states, states_bytes());
+    sim_shim_add_write(&work, states, states_bytes());
     return sim_cudnn_launch(handle, "dropout_seed", &work);
 }
 

@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-int32_t sim_rnn_directions(const struct cudnnRNNStruct *rnn)
+int32_t sim_cudnn_rnn_directions(const struct cudnnRNNStruct *rnn)
 {
     return rnn->direction == CUDNN_BIDIRECTIONAL ? 2 : 1;
 }
 
-int32_t sim_rnn_gates(const struct cudnnRNNStruct *rnn)
+int32_t sim_cudnn_rnn_gates(const struct cudnnRNNStruct *rnn)
 {
     switch ((int)rnn->mode) {
     case CUDNN_LSTM:
@@ -19,7 +19,7 @@ int32_t sim_rnn_gates(const struct cudnnRNNStruct *rnn)
     }
 }
 
-size_t sim_rnn_data_bytes(const struct cudnnRNNDataStruct *data)
+size_t sim_cudnn_rnn_data_bytes(const struct cudnnRNNDataStruct *data)
 {
     size_t steps;
 
@@ -117,8 +117,8 @@ struct shape {
 
 static struct shape shape_of(const struct cudnnRNNStruct *rnn, int32_t layer, int32_t number)
 {
-    int32_t gates = sim_rnn_gates(rnn);
-    int32_t from_below = rnn->projected_size * sim_rnn_directions(rnn);
+    int32_t gates = sim_cudnn_rnn_gates(rnn);
+    int32_t from_below = rnn->projected_size * sim_cudnn_rnn_directions(rnn);
 
     if (number < gates) {
         bool has_bias =
@@ -146,8 +146,8 @@ static struct shape shape_of(const struct cudnnRNNStruct *rnn, int32_t layer, in
 static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_layer,
                               int32_t number, bool bias)
 {
-    int32_t directions = sim_rnn_directions(rnn);
-    int32_t per_layer = 2 * sim_rnn_gates(rnn) + 1;
+    int32_t directions = sim_cudnn_rnn_directions(rnn);
+    int32_t per_layer = 2 * sim_cudnn_rnn_gates(rnn) + 1;
     int32_t end = pseudo_layer * per_layer + number;
     int32_t all = rnn->layers * directions * per_layer;
     size_t elements = 0;
@@ -168,7 +168,7 @@ static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_l
 /* The least there can be: the sum of all weights. What the library adds is not documented. */
 static size_t weight_bytes(const struct cudnnRNNStruct *rnn)
 {
-    int32_t layers = rnn->layers * sim_rnn_directions(rnn);
+    int32_t layers = rnn->layers * sim_cudnn_rnn_directions(rnn);
 
     return elements_before(rnn, layers, 0, true) * sim_cudnn_type_bits(rnn->type) / 8;
 }
@@ -210,12 +210,12 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle,
     struct shape shape;
 
     if (rnnDesc == NULL || pseudoLayer < 0 || linLayerID < 0 ||
-        pseudoLayer >= rnnDesc->layers * sim_rnn_directions(rnnDesc) ||
-        linLayerID > 2 * sim_rnn_gates(rnnDesc) || weightSpaceSize < weight_bytes(rnnDesc)) {
+        pseudoLayer >= rnnDesc->layers * sim_cudnn_rnn_directions(rnnDesc) ||
+        linLayerID > 2 * sim_cudnn_rnn_gates(rnnDesc) || weightSpaceSize < weight_bytes(rnnDesc)) {
         return CUDNN_STATUS_BAD_PARAM;
     }
     element_bytes = sim_cudnn_type_bits(rnnDesc->type) / 8;
-    shape = shape_of(rnnDesc, pseudoLayer / sim_rnn_directions(rnnDesc), linLayerID);
+    shape = shape_of(rnnDesc, pseudoLayer / sim_cudnn_rnn_directions(rnnDesc), linLayerID);
     if (mDesc != NULL) {
         describe(mDesc, rnnDesc->type, shape.rows, shape.columns);
         *mAddr = shape.rows == 0 ? NULL

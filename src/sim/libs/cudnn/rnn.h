@@ -29,10 +29,10 @@ struct cudnnRNNDataStruct {
 };
 
 /* 1 or 2. */
-int32_t sim_rnn_directions(const struct cudnnRNNStruct *rnn);
+int32_t sim_cudnn_rnn_directions(const struct cudnnRNNStruct *rnn);
 
 /* Matrices that a cell applies to its input, and as many to its state. */
-int32_t sim_rnn_gates(const struct cudnnRNNStruct *rnn);
+int32_t sim_cudnn_rnn_gates(const struct cudnnRNNStruct *rnn);
 
 /* Bytes of the tensor behind a data descriptor; 0 for no descriptor. */
-size_t sim_rnn_data_bytes(const struct cudnnRNNDataStruct *data);
+size_t sim_cudnn_rnn_data_bytes(const struct cudnnRNNDataStruct *data);

@@ -67,8 +67,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorForward(
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, theta, matrix_bytes(stDesc));
-    sim_shim_writes(&work, grid, grid_bytes(stDesc));
+    sim_shim_add_read(&work, theta, matrix_bytes(stDesc));
+    sim_shim_add_write(&work, grid, grid_bytes(stDesc));
     return sim_cudnn_launch(handle, "grid_generator", &work);
 }
 
@@ -81,8 +81,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorBackward(
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, dgrid, grid_bytes(stDesc));
-    sim_shim_writes(&work, dtheta, matrix_bytes(stDesc));
+    sim_shim_add_read(&work, dgrid, grid_bytes(stDesc));
+    sim_shim_add_write(&work, dtheta, matrix_bytes(stDesc));
     return sim_cudnn_launch(handle, "grid_generator_backward", &work);
 }
 
@@ -96,9 +96,9 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfSamplerForward(
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, x, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_reads(&work, grid, grid_bytes(stDesc));
-    sim_shim_writes(&work, y, sim_cudnn_tensor_bytes(yDesc));
+    sim_shim_add_read(&work, x, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_add_read(&work, grid, grid_bytes(stDesc));
+    sim_shim_add_write(&work, y, sim_cudnn_tensor_bytes(yDesc));
     return sim_cudnn_launch(handle, "grid_sampler", &work);
 }
 
@@ -114,10 +114,10 @@ cudnnSpatialTfSamplerBackward(cudnnHandle_t handle, cudnnSpatialTransformerDescr
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, x, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_writes(&work, dx, sim_cudnn_tensor_bytes(dxDesc));
-    sim_shim_reads(&work, dy, sim_cudnn_tensor_bytes(dyDesc));
-    sim_shim_reads(&work, grid, grid_bytes(stDesc));
-    sim_shim_writes(&work, dgrid, grid_bytes(stDesc));
+    sim_shim_add_read(&work, x, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_add_write(&work, dx, sim_cudnn_tensor_bytes(dxDesc));
+    sim_shim_add_read(&work, dy, sim_cudnn_tensor_bytes(dyDesc));
+    sim_shim_add_read(&work, grid, grid_bytes(stDesc));
+    sim_shim_add_write(&work, dgrid, grid_bytes(stDesc));
     return sim_cudnn_launch(handle, "grid_sampler_backward", &work);
 }

@@ -6,7 +6,7 @@
 #include "sim/libs/cusolver/handle.h"
 
 /* `batch` problems, one after another. */
-struct sim_spectral {
+struct sim_cusolver_spectral {
     cusolverDnHandle_t handle;
     struct sim_shim_matrix a; /* batch and stride are those of the problem */
     void *values;             /* real ones, or as wide as value_bits says */
@@ -21,11 +21,12 @@ struct sim_spectral {
 };
 
 /* Names all of it and launches. CUSOLVER_STATUS_INVALID_VALUE for a shape that makes no sense. */
-cusolverStatus_t sim_spectral_run(const char *kernel, const struct sim_spectral *problem);
+cusolverStatus_t sim_cusolver_spectral_launch(const char *kernel,
+                                              const struct sim_cusolver_spectral *problem);
 
 /* Elements of the work area for the eigenvalues of a symmetric matrix, with vectors or without, as
  * LAPACK's xSYEVD documents it. */
-int64_t sim_spectral_symmetric(int64_t order, bool vectors);
+int64_t sim_cusolver_symmetric_elements(int64_t order, bool vectors);
 
 /* Elements of the work area for singular values, as LAPACK's xGESVD documents it. */
-int64_t sim_spectral_singular(int64_t rows, int64_t columns);
+int64_t sim_cusolver_singular_elements(int64_t rows, int64_t columns);

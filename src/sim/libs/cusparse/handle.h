@@ -16,9 +16,9 @@ struct cusparseContext {
 };
 
 /* Names alpha or beta, which is in device memory if the pointer mode says so. */
-void sim_sparse_scalar(cusparseHandle_t handle, struct sim_shim_work *work, const void *scalar,
-                       cudaDataType type);
+void sim_cusparse_add_scalar(cusparseHandle_t handle, struct sim_shim_work *work,
+                             const void *scalar, cudaDataType type);
 
 /* Launches the work on the handle's stream. */
-cusparseStatus_t sim_sparse_launch(cusparseHandle_t handle, const char *kernel,
-                                   const struct sim_shim_work *work);
+cusparseStatus_t sim_cusparse_launch(cusparseHandle_t handle, const char *kernel,
+                                     const struct sim_shim_work *work);

@@ -32,9 +32,9 @@ struct cusparseDnVecDescr {
 };
 
 /* Names the memory of a matrix or vector; of a sparse one only the values may be written. */
-void sim_sparse_name(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
-                     bool written);
-void sim_sparse_name_dense(struct sim_shim_work *work, const struct cusparseDnMatDescr *matrix,
-                           bool written);
-void sim_sparse_name_vector(struct sim_shim_work *work, const struct cusparseDnVecDescr *vector,
+void sim_cusparse_add_sparse(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
+                             bool written);
+void sim_cusparse_add_dense(struct sim_shim_work *work, const struct cusparseDnMatDescr *matrix,
                             bool written);
+void sim_cusparse_add_vector(struct sim_shim_work *work, const struct cusparseDnVecDescr *vector,
+                             bool written);

@@ -15,10 +15,10 @@
 
 #include <nccl.h>
 
-struct sim_board;
+struct sim_nccl_board;
 
 /* What a rank says when it splits a communicator. */
-struct sim_board_entry {
+struct sim_nccl_board_entry {
     uint64_t communicator; /* a number that its ranks agree on */
     uint32_t split;        /* which split of it */
     int rank;
@@ -28,32 +28,34 @@ struct sim_board_entry {
 
 /* Makes a board for the life of this process, and the id that leads to it. False when the system
  * has no memory or file left. */
-bool sim_board_create(ncclUniqueId *ret_id);
+bool sim_nccl_board_create(ncclUniqueId *ret_id);
 
 /* The board behind an id, with one reference; NULL if it is not there (the maker is gone, or is on
  * another machine). */
-struct sim_board *sim_board_open(const ncclUniqueId *id);
-struct sim_board *sim_board_ref(struct sim_board *board);
+struct sim_nccl_board *sim_nccl_board_open(const ncclUniqueId *id);
+struct sim_nccl_board *sim_nccl_board_ref(struct sim_nccl_board *board);
 /* NULL is fine. */
-void sim_board_unref(struct sim_board *board);
+void sim_nccl_board_unref(struct sim_nccl_board *board);
 
 /* False when the board is full. */
-bool sim_board_post(struct sim_board *board, const struct sim_board_entry *entry);
+bool sim_nccl_board_post(struct sim_nccl_board *board, const struct sim_nccl_board_entry *entry);
 
 /* Waits, not for ever, until `count` ranks have posted for that communicator and split; copies
  * their entries, in no order, to memory that the caller frees. NULL when the time is up. */
-struct sim_board_entry *sim_board_collect(struct sim_board *board, uint64_t communicator,
-                                          uint32_t split, size_t count);
+struct sim_nccl_board_entry *sim_nccl_board_collect(struct sim_nccl_board *board,
+                                                    uint64_t communicator, uint32_t split,
+                                                    size_t count);
 
 /* Bytes that a box holds. */
-#define SIM_BOARD_BOX_BYTES ((size_t)64 << 10)
+#define SIM_NCCL_BOARD_BOX_BYTES ((size_t)64 << 10)
 
 /* What a rank has to say to the others of a communicator. */
-struct sim_board_box {
+struct sim_nccl_board_box {
     uint32_t published; /* how many exchanges the rank has filled its box for */
     uint32_t consumed;  /* how many it has taken from all others' boxes */
-    char data[SIM_BOARD_BOX_BYTES];
+    char data[SIM_NCCL_BOARD_BOX_BYTES];
 };
 
 /* The boxes of the ranks of a communicator; NULL if there are too many ranks, or communicators. */
-struct sim_board_box *sim_board_boxes(struct sim_board *board, uint64_t communicator, int ranks);
+struct sim_nccl_board_box *sim_nccl_board_boxes(struct sim_nccl_board *board, uint64_t communicator,
+                                                int ranks);

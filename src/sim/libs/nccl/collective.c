@@ -63,20 +63,20 @@ static CUresult carry(const struct transfer *t, size_t element_bytes)
 {
     size_t longest = t->longest > t->piece ? t->longest : t->piece;
 
-    if (longest * element_bytes > SIM_BOARD_BOX_BYTES) {
+    if (longest * element_bytes > SIM_NCCL_BOARD_BOX_BYTES) {
         return CUDA_SUCCESS;
     }
-    if (t->longest > 0 && t->comm->ranks > 1 && sim_exchange_is_possible(t->comm, t->stream)) {
-        return sim_exchange_run(t->comm, &(struct sim_exchange){
-                                             .stream = t->stream,
-                                             .outbox = (CUdeviceptr)t->read,
-                                             .outbox_bytes = t->read_count * element_bytes,
-                                             .inbox = (CUdeviceptr)t->written,
-                                             .piece_bytes = t->piece * element_bytes,
-                                             .from = t->from * element_bytes,
-                                             .source = t->source,
-                                             .receives = t->receives,
-                                         });
+    if (t->longest > 0 && t->comm->ranks > 1 && sim_nccl_exchange_is_possible(t->comm, t->stream)) {
+        return sim_nccl_exchange_run(t->comm, &(struct sim_nccl_exchange){
+                                                  .stream = t->stream,
+                                                  .outbox = (CUdeviceptr)t->read,
+                                                  .outbox_bytes = t->read_count * element_bytes,
+                                                  .inbox = (CUdeviceptr)t->written,
+                                                  .piece_bytes = t->piece * element_bytes,
+                                                  .from = t->from * element_bytes,
+                                                  .source = t->source,
+                                                  .receives = t->receives,
+                                              });
     }
     return t->receives ? copy_own(t, element_bytes) : CUDA_SUCCESS;
 }
@@ -88,8 +88,8 @@ static CUresult launch(const struct transfer *t, size_t element_bytes)
     CUcontext before = NULL;
     CUresult result = driver->cuCtxGetCurrent(&before);
 
-    sim_shim_reads(&work, t->read, t->read_count * element_bytes);
-    sim_shim_writes(&work, t->written, t->written_count * element_bytes);
+    sim_shim_add_read(&work, t->read, t->read_count * element_bytes);
+    sim_shim_add_write(&work, t->written, t->written_count * element_bytes);
     if (result == CUDA_SUCCESS) {
         result = driver->cuCtxSetCurrent(t->comm->context);
     }
@@ -109,21 +109,21 @@ static ncclResult_t run(const struct transfer *t)
     size_t bytes;
 
     if (t->comm == NULL || element_bytes == 0 || t->peer < 0 || t->peer >= t->comm->ranks) {
-        return sim_comm_fail(ncclInvalidArgument, "invalid communicator, type or rank");
+        return sim_nccl_fail(ncclInvalidArgument, "invalid communicator, type or rank");
     }
     if (__builtin_mul_overflow(t->read_count, element_bytes, &bytes) ||
         __builtin_mul_overflow(t->written_count, element_bytes, &bytes)) {
-        return sim_comm_fail(ncclInvalidArgument, "the count is too large");
+        return sim_nccl_fail(ncclInvalidArgument, "the count is too large");
     }
     if (t->read_count == 0 && t->written_count == 0) {
         return ncclSuccess;
     }
     if ((t->read_count > 0 && t->read == NULL) || (t->written_count > 0 && t->written == NULL)) {
-        return sim_comm_fail(ncclInvalidArgument, "a buffer is missing");
+        return sim_nccl_fail(ncclInvalidArgument, "a buffer is missing");
     }
     return launch(t, element_bytes) == CUDA_SUCCESS
                ? ncclSuccess
-               : sim_comm_fail(ncclUnhandledCudaError, "the launch failed");
+               : sim_nccl_fail(ncclUnhandledCudaError, "the launch failed");
 }
 
 /* The rank, and the count of ranks, also of no communicator at all. */
@@ -251,14 +251,14 @@ SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType
 }
 
 /* The scalar on the device is read by collectives, which compute nothing; so operators need only be
- * told apart from the built-in ones. */
+ * reported apart from the built-in ones. */
 SIM_SHIM_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                                       ncclDataType_t datatype,
                                                       ncclScalarResidence_t residence,
                                                       ncclComm_t comm)
 {
     if (op == NULL || scalar == NULL || comm == NULL || type_bytes(datatype) == 0) {
-        return sim_comm_fail(ncclInvalidArgument, "invalid operator, scalar, type or communicator");
+        return sim_nccl_fail(ncclInvalidArgument, "invalid operator, scalar, type or communicator");
     }
     *op = ncclNumOps;
     return ncclSuccess;
@@ -268,7 +268,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
 {
     return comm != NULL && (int)op >= ncclNumOps
                ? ncclSuccess
-               : sim_comm_fail(ncclInvalidArgument, "not an operator that was created");
+               : sim_nccl_fail(ncclInvalidArgument, "not an operator that was created");
 }
 
 SIM_NCCL_ALIAS(AllReduce)

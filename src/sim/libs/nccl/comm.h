@@ -25,12 +25,12 @@ struct ncclComm {
     int device;
     int rank;
     int ranks;
-    struct sim_board *board;     /* NULL: the other ranks cannot be reached */
-    uint64_t number;             /* the same for all its ranks, on its board */
-    uint32_t splits;             /* so far */
-    uint32_t exchanges;          /* so far */
-    struct sim_board_box *boxes; /* once they were needed; NULL: not yet, or there are none */
-    bool is_alone;               /* there are none */
+    struct sim_nccl_board *board;     /* NULL: the other ranks cannot be reached */
+    uint64_t number;                  /* the same for all its ranks, on its board */
+    uint32_t splits;                  /* so far */
+    uint32_t exchanges;               /* so far */
+    struct sim_nccl_board_box *boxes; /* once they were needed; NULL: not yet, or there are none */
+    bool is_alone;                    /* there are none */
 };
 
 /* NCCL exports everything a second time, for profilers that stand in the first. */
@@ -39,14 +39,7 @@ struct ncclComm {
         __attribute__((alias("nccl" #name), visibility("default")));
 
 /* A new one on the current device. NULL when host memory is out or there is no device. */
-struct ncclComm *sim_comm_new(int ranks, int rank);
+struct ncclComm *sim_nccl_comm_create(int ranks, int rank);
 
 /* Remembers what ncclGetLastError says in this thread, and returns the result. */
-ncclResult_t sim_comm_fail(ncclResult_t result, const char *message);
-
-/* What a thread opened with ncclGroupStart. Within a group a split only posts its choice; the rest
- * is done when the group ends. */
-bool sim_group_is_open(void);
-/* Does `finish` when the outermost group ends, at once without a group. ncclSystemError when host
- * memory is out. */
-ncclResult_t sim_group_defer(ncclResult_t (*finish)(void *arg), void *arg);
+ncclResult_t sim_nccl_fail(ncclResult_t result, const char *message);

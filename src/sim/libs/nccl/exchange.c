@@ -8,11 +8,11 @@
 /* The boxes, once they are registered with the driver: streams work on them. */
 static bool find_boxes(ncclComm_t comm)
 {
-    struct sim_board_box *boxes;
+    struct sim_nccl_board_box *boxes;
 
     if (comm->boxes == NULL && !comm->is_alone) {
-        boxes =
-            comm->board == NULL ? NULL : sim_board_boxes(comm->board, comm->number, comm->ranks);
+        boxes = comm->board == NULL ? NULL
+                                    : sim_nccl_board_boxes(comm->board, comm->number, comm->ranks);
         if (boxes != NULL &&
             sim_shim_driver()->cuMemHostRegister(boxes, (size_t)comm->ranks * sizeof(*boxes),
                                                  CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS) {
@@ -23,7 +23,7 @@ static bool find_boxes(ncclComm_t comm)
     return comm->boxes != NULL;
 }
 
-bool sim_exchange_is_possible(ncclComm_t comm, CUstream stream)
+bool sim_nccl_exchange_is_possible(ncclComm_t comm, CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
@@ -48,9 +48,9 @@ static CUresult get(CUstream stream, CUdeviceptr to, const char *box, size_t byt
     return sim_shim_driver()->cuMemcpyDtoDAsync(to, (CUdeviceptr)box, bytes, stream);
 }
 
-static CUresult fill(ncclComm_t comm, const struct sim_exchange *exchange, uint32_t number)
+static CUresult fill(ncclComm_t comm, const struct sim_nccl_exchange *exchange, uint32_t number)
 {
-    struct sim_board_box *box = &comm->boxes[comm->rank];
+    struct sim_nccl_board_box *box = &comm->boxes[comm->rank];
     CUresult result = CUDA_SUCCESS;
 
     for (int i = 0; i < comm->ranks && result == CUDA_SUCCESS; i++) {
@@ -64,7 +64,7 @@ static CUresult fill(ncclComm_t comm, const struct sim_exchange *exchange, uint3
                                   : result;
 }
 
-static CUresult take(ncclComm_t comm, const struct sim_exchange *exchange, uint32_t number)
+static CUresult take(ncclComm_t comm, const struct sim_nccl_exchange *exchange, uint32_t number)
 {
     bool from_all = exchange->source < 0;
     int first = from_all ? 0 : exchange->source;
@@ -73,7 +73,7 @@ static CUresult take(ncclComm_t comm, const struct sim_exchange *exchange, uint3
     CUresult result = CUDA_SUCCESS;
 
     for (int i = first; i < end && exchange->receives && result == CUDA_SUCCESS; i++) {
-        struct sim_board_box *box = &comm->boxes[i];
+        struct sim_nccl_board_box *box = &comm->boxes[i];
 
         result = wait_for(exchange->stream, &box->published, number);
         if (result == CUDA_SUCCESS) {
@@ -87,7 +87,7 @@ static CUresult take(ncclComm_t comm, const struct sim_exchange *exchange, uint3
                : result;
 }
 
-CUresult sim_exchange_run(ncclComm_t comm, const struct sim_exchange *exchange)
+CUresult sim_nccl_exchange_run(ncclComm_t comm, const struct sim_nccl_exchange *exchange)
 {
     uint32_t number = ++comm->exchanges;
     CUresult result = fill(comm, exchange, number);
@@ -96,7 +96,7 @@ CUresult sim_exchange_run(ncclComm_t comm, const struct sim_exchange *exchange)
 }
 
 /* Boxes stay registered and mapped: a stream may still look at them. */
-void sim_exchange_end(ncclComm_t comm)
+void sim_nccl_exchange_end(ncclComm_t comm)
 {
     if (comm->boxes == NULL ||
         __atomic_load_n(&comm->boxes[comm->rank].consumed, __ATOMIC_ACQUIRE) == comm->exchanges) {

@@ -10,7 +10,7 @@
 #include "sim/libs/nccl/comm.h"
 
 /* What a rank puts into its box, and takes from others'. Sizes are in bytes. */
-struct sim_exchange {
+struct sim_nccl_exchange {
     CUstream stream;
     CUdeviceptr outbox;
     size_t outbox_bytes; /* 0: nothing to say */
@@ -23,11 +23,11 @@ struct sim_exchange {
 
 /* Whether the communicator's ranks can exchange data on that stream. Not while it captures: a graph
  * would repeat the counts of exchanges. */
-bool sim_exchange_is_possible(ncclComm_t comm, CUstream stream);
+bool sim_nccl_exchange_is_possible(ncclComm_t comm, CUstream stream);
 
 /* Queues the four steps; call it only where it is possible, on every rank. Errors are the driver's.
  */
-CUresult sim_exchange_run(ncclComm_t comm, const struct sim_exchange *exchange);
+CUresult sim_nccl_exchange_run(ncclComm_t comm, const struct sim_nccl_exchange *exchange);
 
 /* Lets go of the streams that still wait for other ranks: the communicator ends. */
-void sim_exchange_end(ncclComm_t comm);
+void sim_nccl_exchange_end(ncclComm_t comm);
