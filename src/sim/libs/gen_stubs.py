@@ -3,9 +3,10 @@
 
     gen_stubs.py OUT_C LIBRARY STATUS PREFIX[,PREFIX...] HINT HEADER... -- CC [ARGS...]
 
-A stub names itself and HINT once on stderr and returns STATUS, a number; functions that return no
-status return 0. CC preprocesses the headers, each alone, so that a later version of the library
-brings its own names; as C++ as well, where it can, because some functions are declared only there.
+A stub prints its name and HINT on stderr once and returns STATUS, a number; functions that return
+no status return 0. CC preprocesses each header alone, so the names are those of the installed
+version of the library. Headers that can be read as C++ are, too: some functions are declared only
+there.
 """
 import re
 import subprocess

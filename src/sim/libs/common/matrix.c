@@ -46,7 +46,7 @@ size_t sim_shim_type_bits(cudaDataType_t type)
     }
 }
 
-/* In a nanosecond. */
+/* Per nanosecond, measured on an H200. */
 #define OPERATIONS_16 790000.0
 #define MEMORY_BYTES  4300.0
 
@@ -55,7 +55,7 @@ static bool is_empty(const struct sim_shim_matrix *matrix)
     return matrix->rows == 0 || matrix->columns == 0 || matrix->batch == 0;
 }
 
-/* Elements from the lowest to the end of the highest; false when that overflows. */
+/* Elements from the lowest address to the end of the highest; false on overflow. */
 static bool extent(const struct sim_shim_matrix *matrix, int64_t *ret_elements)
 {
     int64_t stride = matrix->stride < 0 ? -matrix->stride : matrix->stride;

@@ -5,7 +5,8 @@
 
 #include "sim/libs/common/driver.h"
 
-/* What the simulated driver takes for a kernel of its own (kernel.c there). */
+/* The parameters of the driver's built-in kernels spw_touch_*; the layout is repeated in the
+ * driver's kernel.c. */
 #define RANGES_PER_LAUNCH 8
 
 struct launch_args {
@@ -14,7 +15,7 @@ struct launch_args {
         size_t bytes;
     } ranges[RANGES_PER_LAUNCH];
     uint64_t written;
-    uint64_t nanoseconds; /* 0: as long as its bytes */
+    uint64_t nanoseconds; /* 0: computed from the bytes */
 };
 
 static void add(struct sim_shim_work *work, const void *address, size_t bytes, bool written)

@@ -1,7 +1,7 @@
-/* Matrix products, in all their spellings. */
+/* Matrix products: all the gemm functions. */
 #include "sim/libs/cublas/handle.h"
 
-/* A matrix as it is passed to a product. */
+/* A matrix as the caller describes it. */
 struct operand {
     const void *data;
     size_t element_bits;
@@ -58,8 +58,8 @@ static cublasStatus_t multiply(cublasHandle_t handle, const struct product *p)
     return sim_cublas_launch(handle, "gemm", &work);
 }
 
-/* The matrices themselves are only known on the device; what is read for certain are the arrays of
- * their addresses. */
+/* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
+ * arrays themselves are added. */
 static cublasStatus_t multiply_arrays(cublasHandle_t handle, const void *a, const void *b,
                                       const void *c, int64_t batch)
 {

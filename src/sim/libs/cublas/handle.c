@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cuBLAS library documentation, cublasSetWorkspace(): the size of the default workspace. */
+/* Default workspace sizes as documented for cublasSetWorkspace(). */
 #define WORKSPACE_BYTES        ((size_t)4 << 20)
 #define WORKSPACE_BYTES_HOPPER ((size_t)32 << 20)
 #define WORKSPACE_BYTES_LATER  ((size_t)12 << 20)
@@ -53,7 +53,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* As documented, a new stream brings back the default workspace. */
+/* As documented, setting a stream restores the default workspace. */
 SIM_SHIM_EXPORT cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
 {
     if (handle == NULL) {
@@ -79,7 +79,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* What a handle remembers and hands back. */
+/* Getters and setters of the handle's settings. */
 #define GETTER(name, type, field)                                                                  \
     SIM_SHIM_EXPORT cublasStatus_t name(cublasHandle_t handle, type *value)                        \
     {                                                                                              \

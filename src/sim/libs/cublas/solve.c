@@ -1,5 +1,4 @@
-/* Triangular systems and batched factorisations. Results a caller reads from host memory say that
- * all went well. */
+/* Triangular systems and batched factorisations. Results in host memory report success. */
 #include "sim/libs/cublas/handle.h"
 
 static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_t m, int64_t n,
@@ -23,13 +22,13 @@ static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_
     return sim_cublas_launch(handle, "trsm", &work);
 }
 
-/* What batched functions touch for certain: arrays of addresses, and arrays of int. The matrices
- * are only known on the device. */
+/* The memory that a batched function is known to touch: arrays of matrix addresses and arrays of
+ * int. The addresses are in device memory and not read here. */
 struct arrays {
     const void *addresses[2];
     const int *pivots;
     int *written[2];
-    int64_t order; /* pivots of one matrix */
+    int64_t order; /* pivots per matrix */
     int64_t batch;
     int *host_info; /* NULL: none */
 };

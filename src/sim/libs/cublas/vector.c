@@ -1,4 +1,4 @@
-/* Vectors: dot products, and products of a matrix with one. */
+/* Dot products and matrix-vector products. */
 #include "sim/libs/cublas/handle.h"
 
 static cublasStatus_t dot(cublasHandle_t handle, int64_t n, const void *x, size_t x_bytes,

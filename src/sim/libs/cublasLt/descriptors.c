@@ -5,7 +5,7 @@
 
 #include "sim/libs/common/shim.h"
 
-/* Where an attribute is kept. */
+/* The place of an attribute in its descriptor. */
 struct attribute {
     int id;
     size_t offset;
@@ -61,7 +61,7 @@ static cublasStatus_t initialise(void *opaque, size_t size, const void *defaults
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The attribute, if it exists and a value of that many bytes is its own. */
+/* The attribute of that id; NULL if there is none or its size is not `bytes`. */
 static const struct attribute *find(const struct attribute *list, size_t count, int id,
                                     size_t bytes)
 {
@@ -107,7 +107,7 @@ static cublasStatus_t get(const void *opaque, const struct attribute *list, size
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Destroy, and both directions of attributes, of one kind of descriptor. */
+/* The destroy, set and get functions of one kind of descriptor. */
 #define DESCRIPTOR(kind, handle_type, enum_type, table)                                            \
     SIM_SHIM_EXPORT cublasStatus_t cublasLt##kind##Destroy(handle_type desc)                       \
     {                                                                                              \
@@ -130,7 +130,7 @@ DESCRIPTOR(MatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, mat
 DESCRIPTOR(MatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
            preference_attributes)
 
-/* The rest of creation: *desc was allocated. */
+/* Completes a create function: frees *desc, which was allocated, after a failure. */
 static cublasStatus_t created(void **desc, cublasStatus_t status)
 {
     if (status != CUBLAS_STATUS_SUCCESS) {

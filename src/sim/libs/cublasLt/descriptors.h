@@ -1,11 +1,11 @@
-/* What the opaque descriptors of the simulated cuBLASLt hold: one field per attribute.
+/* The contents of cuBLASLt's opaque descriptors: one field per attribute of attributes.def.
  *
  * Locking: a descriptor is used by one thread at a time, as the library documents. */
 #pragma once
 
 #include <cublasLt.h>
 
-/* They live in the caller's cublasLt...Opaque_t, so they must not be larger. */
+/* They are stored in the caller's cublasLt...Opaque_t and must not be larger. */
 struct sim_cublaslt_layout {
 #define SIM_CUBLASLT_LAYOUT(name, type, field, initial) type field;
 #include "sim/libs/cublasLt/attributes.def"

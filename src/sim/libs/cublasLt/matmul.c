@@ -1,14 +1,14 @@
-/* The product of cuBLASLt, and the heuristics that choose how it is done: always in the one way
- * that there is, which needs no workspace. What NVIDIA's need is not documented, but is bounded by
- * the caller's preference; PyTorch allocates that bound whatever the heuristics say. */
+/* cublasLtMatmul() and the heuristics that choose its algorithm. There is one algorithm, and it
+ * needs no workspace. The workspace of the real algorithms is undocumented but at most the caller's
+ * preference, and PyTorch allocates that much whatever the heuristics return. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cublasLt/descriptors.h"
 
-/* Bits of cublasLtEpilogue_t: the epilogue writes or reads an auxiliary matrix, is of a backward
- * pass, or touches the bias or its gradient. */
+/* Bits of cublasLtEpilogue_t. AUX: an auxiliary matrix; DRELU, DGELU, BGRAD: a backward pass; BIAS:
+ * the bias, BGRADA, BGRADB: its gradient. */
 #define EPILOGUE_BIAS   4U
 #define EPILOGUE_DRELU  8U
 #define EPILOGUE_BGRAD  16U
@@ -34,7 +34,7 @@ static struct sim_shim_matrix matrix_of(const void *data, cublasLtMatrixLayout_t
     };
 }
 
-/* Layouts in tiles, and batches by arrays of addresses, are not modelled. */
+/* Tiled layouts, and batches by arrays of addresses, are not simulated. */
 static bool is_simulated(cublasLtMatrixLayout_t opaque)
 {
     const struct sim_cublaslt_layout *layout = sim_cublaslt_layout_of(opaque);
@@ -66,7 +66,7 @@ static cublasStatus_t check(cublasLtMatmulDesc_t desc, const cublasLtMatrixLayou
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Whether op(A) times op(B) has the shape of D. */
+/* Returns true if op(A) times op(B) has the shape of D. */
 static bool shapes_fit(const struct sim_cublaslt_matmul *desc, const struct sim_cublaslt_layout *a,
                        const struct sim_cublaslt_layout *b, const struct sim_cublaslt_layout *d)
 {
@@ -78,7 +78,7 @@ static bool shapes_fit(const struct sim_cublaslt_matmul *desc, const struct sim_
            (a_turned ? a->rows : a->columns) == (b_turned ? b->columns : b->rows);
 }
 
-/* Names the bias or its gradient: as long as the side of D (BIAS, BGRAD), A or B it belongs to. */
+/* Adds the bias or its gradient. Its length is that of a side of D. */
 static void add_bias(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
                      const struct sim_cublaslt_layout *d)
 {
@@ -93,8 +93,8 @@ static void add_bias(struct sim_shim_work *work, const struct sim_cublaslt_matmu
     }
 }
 
-/* Names what the forward pass keeps for the backward one: a bit per element for ReLU, the input for
- * GELU. */
+/* Adds the auxiliary matrix that the forward pass keeps for the backward pass: a bit per element
+ * for ReLU, the input for GELU. */
 static void add_auxiliary(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
                           const struct sim_cublaslt_layout *d)
 {
@@ -116,7 +116,7 @@ static void add_auxiliary(struct sim_shim_work *work, const struct sim_cublaslt_
     }
 }
 
-/* Scales are named by one element, whatever their mode. */
+/* Adds one element per scale, whatever the scaling mode. */
 static void add_scales(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc)
 {
     const void *read[] = {desc->a_scale, desc->b_scale, desc->c_scale, desc->d_scale,
@@ -149,7 +149,7 @@ static void add_scalars(struct sim_shim_work *work, const struct sim_cublaslt_ma
     }
 }
 
-/* How long the product takes; its operands have been named. */
+/* Sets the duration of the product, whose operands have been added. */
 static void set_time(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
                      const struct sim_shim_matrix *a, const struct sim_cublaslt_layout *d)
 {
@@ -238,7 +238,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle)
     if (sim_shim_context() != CUDA_SUCCESS) {
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
-    /* A handle holds nothing, but each has an address of its own. */
+    /* A handle has no contents, only an address of its own. */
     *lightHandle = malloc(1);
     return *lightHandle != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }

@@ -1,5 +1,5 @@
-/* The backend interface: descriptors are made, given attributes, finalized, asked and executed.
- * Each graph has one engine, without knobs, and the heuristics find it. */
+/* cuDNN's backend interface: descriptors are created, given attributes, finalized, queried and
+ * executed. The heuristics find one engine for each graph; it has no knobs. */
 #include <string.h>
 
 #include "sim/libs/cudnn/graph.h"
@@ -33,7 +33,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t 
                                     arrayOfElements);
 }
 
-/* The graph that a plan or a configuration of an engine is for; NULL if it is incomplete. */
+/* The operation graph of an execution plan or an engine configuration; NULL if it is incomplete. */
 static const struct sim_cudnn_descriptor *graph_of(const struct sim_cudnn_descriptor *descriptor)
 {
     static const cudnnBackendAttributeName_t path[] = {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
@@ -49,14 +49,14 @@ static const struct sim_cudnn_descriptor *graph_of(const struct sim_cudnn_descri
     return descriptor;
 }
 
-/* Sets an attribute of type int64_t that the library computes. */
+/* Sets an int64_t attribute that the library computes. */
 static cudnnStatus_t compute(struct sim_cudnn_descriptor *descriptor,
                              cudnnBackendAttributeName_t name, int64_t value)
 {
     return sim_cudnn_descriptor_set(descriptor, name, CUDNN_TYPE_INT64, 1, &value);
 }
 
-/* What a configuration of an engine needs is known when it is complete. */
+/* Computes the attributes of a complete engine configuration. */
 static cudnnStatus_t finish_config(struct sim_cudnn_descriptor *config)
 {
     const struct sim_cudnn_descriptor *graph = graph_of(config);
@@ -84,7 +84,7 @@ static cudnnStatus_t finish_plan(struct sim_cudnn_descriptor *plan)
                                    sim_cudnn_graph_workspace_bytes(graph));
 }
 
-/* What the heuristics find: one configuration of one engine for the graph. */
+/* Sets the result of the heuristics: one configuration of one engine for the graph. */
 static cudnnStatus_t find_engine(struct sim_cudnn_descriptor *heuristics)
 {
     const struct sim_cudnn_attribute *asked =
@@ -155,7 +155,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc
     return status;
 }
 
-/* Descriptors are handed out as copies into those that the caller made. */
+/* Copies descriptors into those that the caller created. */
 static cudnnStatus_t hand_out(const struct sim_cudnn_attribute *attribute, int64_t count,
                               struct sim_cudnn_descriptor *const *to)
 {
@@ -187,7 +187,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t 
     if (!self->finalized) {
         return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
     }
-    /* What nobody set is an empty list: an engine has no knobs and no notes. */
+    /* An attribute that was never set is an empty list: an engine has no knobs and no notes. */
     attribute = sim_cudnn_descriptor_find(self, attributeName);
     count = attribute == NULL ? 0 : attribute->count;
     if (elementCount != NULL) {

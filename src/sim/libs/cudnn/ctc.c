@@ -1,4 +1,4 @@
-/* Connectionist temporal classification. */
+/* The loss of connectionist temporal classification (CTC). */
 #include <stdlib.h>
 
 #include "sim/libs/cudnn/tensor.h"
@@ -47,8 +47,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescripto
     return set(ctcLossDesc, compType, maxLabelLength);
 }
 
-/* A guess, until it is calibrated on GPUs: the size is not documented. The forward and the backward
- * variables of the recursion, for each step, each sequence, and each label with blanks between. */
+/* An estimate: cuDNN does not document the size. It is the forward and backward variables of the
+ * recursion, for each step, each sequence, and each label with the blanks between them. */
 static size_t workspace_bytes(const struct cudnnTensorStruct *probabilities, size_t max_label)
 {
     return 2 * (size_t)probabilities->extents[0] * (size_t)probabilities->extents[1] *
@@ -87,7 +87,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* What both versions of the loss have on the device. */
+/* The device memory that both versions of the loss use. */
 struct loss {
     const struct cudnnTensorStruct *probabilities_desc;
     const void *probabilities;
@@ -116,7 +116,7 @@ static cudnnStatus_t launch(cudnnHandle_t handle, const struct loss *loss,
     return sim_cudnn_launch(handle, "ctc_loss", work);
 }
 
-/* Labels and lengths are in host memory. */
+/* The labels and lengths are in host memory. */
 SIM_SHIM_EXPORT cudnnStatus_t cudnnCTCLoss(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t probsDesc, const void *probs,
     const int hostLabels[], const int hostLabelLengths[], const int hostInputLengths[], void *costs,
@@ -131,7 +131,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnCTCLoss(
                   &work);
 }
 
-/* Labels and lengths are on the device; how many labels there are, only it knows. */
+/* The labels and lengths are in device memory, so their number is not known here. */
 SIM_SHIM_EXPORT cudnnStatus_t
 cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc,
                 const cudnnTensorDescriptor_t probsDesc, const void *probs, const int labels[],

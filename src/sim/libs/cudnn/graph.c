@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Operations write these, and read all others. */
+/* The attributes that operations write; they read all others. */
 static const cudnnBackendAttributeName_t written[] = {
     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
@@ -55,7 +55,7 @@ static size_t tensor_bytes(const struct sim_cudnn_descriptor *tensor)
     return ((size_t)elements * sim_cudnn_type_bits((cudnnDataType_t)type) + 7) / 8;
 }
 
-/* Calls visit for every tensor of every operation; stops when it returns false. */
+/* Calls visit() for every tensor of every operation until it returns false. */
 static void for_each_tensor(const struct sim_cudnn_descriptor *graph,
                             bool (*visit)(const struct sim_cudnn_descriptor *operation,
                                           const struct sim_cudnn_descriptor *tensor, bool written,
@@ -84,10 +84,10 @@ static void for_each_tensor(const struct sim_cudnn_descriptor *graph,
     }
 }
 
-/* A tensor that is looked for by its number. */
+/* A search for a tensor by its unique id. */
 struct search {
     int64_t number;
-    const struct sim_cudnn_descriptor *tensor; /* NULL: not there */
+    const struct sim_cudnn_descriptor *tensor; /* NULL: not found */
     bool written;
 };
 

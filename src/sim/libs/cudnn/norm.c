@@ -1,6 +1,6 @@
-/* Batch normalisation, as the older functions do it: no workspace, and a bit per element kept for
- * the backward pass where an activation follows. Neither size is documented: guesses, until they
- * are calibrated on GPUs. */
+/* Batch normalisation in the older interface. Its sizes are estimates, because cuDNN documents
+ * none: no workspace, and where an activation follows, one bit per element kept for the backward
+ * pass. */
 #include "sim/libs/cudnn/tensor.h"
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(

@@ -107,8 +107,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* A matrix of weights: by number, those applied to the input, those applied to the state, and the
- * projection. None where there are no rows. */
+/* The shape of a weight matrix. In a layer, the matrices for the input come first, then those for
+ * the state, then the projection. Matrices that do not exist have no rows. */
 struct shape {
     int32_t rows;
     int32_t columns;
@@ -141,8 +141,8 @@ static struct shape shape_of(const struct cudnnRNNStruct *rnn, int32_t layer, in
     return (struct shape){0, 0, false};
 }
 
-/* Elements before a matrix, or before its bias. All matrices come first, then all biases, each
- * behind the one before: that those of one kind follow each other is what programs rely on. */
+/* Elements before a matrix, or before its bias. All matrices come first, then all biases, without
+ * gaps; programs rely on matrices of one kind being contiguous. */
 static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_layer,
                               int32_t number, bool bias)
 {
@@ -165,7 +165,7 @@ static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_l
     return elements;
 }
 
-/* The least there can be: the sum of all weights. What the library adds is not documented. */
+/* The sum of all weights. The real library may pad it; that is undocumented. */
 static size_t weight_bytes(const struct cudnnRNNStruct *rnn)
 {
     int32_t layers = rnn->layers * sim_cudnn_rnn_directions(rnn);
@@ -184,7 +184,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* As documented: three extents, the first of them 1; none for what is not there. */
+/* As documented: three dimensions, the first of size 1; no dimensions for a matrix that does not
+ * exist. */
 static void describe(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int32_t rows,
                      int32_t columns)
 {

@@ -1,11 +1,9 @@
-/* Passes through recurrent networks, and the memory they need besides. */
+/* Forward and backward passes of recurrent networks, and their temporary memory. */
 #include "sim/libs/cudnn/rnn.h"
 
-/* Guesses, until they are calibrated on GPUs: neither size is documented.
- *
- * The workspace holds what the gates of one layer compute, for all steps and directions. The
- * reserve space holds for each layer what a backward pass needs: the gates, the cell's state, the
- * output, and, between layers, what dropout left of it. */
+/* Both sizes are estimates, because cuDNN documents neither. The workspace holds the gates of one
+ * layer, for all steps and directions. For each layer, the reserve space holds the gates, the
+ * cell's state, the output, and its copy after dropout between layers. */
 static size_t workspace_bytes(const struct cudnnRNNStruct *rnn,
                               const struct cudnnRNNDataStruct *data)
 {
@@ -39,7 +37,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNTempSpaceSizes(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The lengths of the sequences are on the device too, if the caller passes them. */
+/* Adds the sequence lengths in device memory, if the caller passes them. */
 static void add_lengths(struct sim_shim_work *work, const int32_t *lengths,
                         const struct cudnnRNNDataStruct *data)
 {

@@ -1,4 +1,4 @@
-/* Transforms: launches that name their input, their output and the work area. */
+/* Execution of plans: launches that list the input, the output and the work area. */
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cufft/plan.h"
 

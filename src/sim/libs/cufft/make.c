@@ -1,18 +1,18 @@
-/* Making plans, in all spellings. */
+/* The functions that make plans. */
 #include <string.h>
 
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cufft/plan.h"
 
-/* cuFFT's documentation of its accuracy and performance: sizes of these factors have kernels of
- * their own. */
+/* As documented under accuracy and performance: sizes with prime factors up to this one have fast
+ * kernels. */
 #define LARGEST_FAST_FACTOR 127
 
-/* cuFFT's documentation of plans: a work area has 1 to 8 times the elements of the transform. */
+/* As documented for plans: a work area holds 1 to 8 times the elements of the transform. */
 #define AREA_LEAST 1
 #define AREA_MOST  8
 
-/* What a plan is made from; embed is NULL where elements are packed. */
+/* The memory layout that the caller asks for; embed is NULL for packed elements. */
 struct layout {
     long long *embed;
     long long stride;
@@ -35,8 +35,8 @@ static bool has_fast_kernel(long long size)
     return size == 1;
 }
 
-/* Which of the documented bounds holds is a guess: the least for sizes of small factors, the most
- * for others. */
+/* An estimate within the documented bounds: the least for sizes with fast kernels, the most for
+ * others. */
 static size_t area_bytes(const struct sim_cufft_plan *plan, const long long *n)
 {
     const struct sim_cufft_side *side = is_complex(plan->in.type) ? &plan->in : &plan->out;
@@ -53,8 +53,8 @@ static size_t area_bytes(const struct sim_cufft_plan *plan, const long long *n)
     return elements * (fast ? AREA_LEAST : AREA_MOST) * sim_shim_type_bits(side->type) / 8;
 }
 
-/* As documented, of a transform between real and complex elements the complex side has only half
- * of the last dimension and one more; and strides count only with an embedding. */
+/* As documented: in a transform between real and complex elements the last dimension n of the
+ * complex side has n / 2 + 1 elements; strides count only with an embedding. */
 static struct sim_cufft_side side_of(const struct layout *layout, const struct layout *other,
                                      int rank, const long long *n)
 {

@@ -1,4 +1,4 @@
-/* Handles, and what a plan is reported before and after it is made. */
+/* Handles of plans and the settings of a plan. */
 #include "sim/libs/cufft/plan.h"
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sim_cufft_plan **plans; /* by handle; NULL where one was destroyed */
+static struct sim_cufft_plan **plans; /* indexed by handle; NULL: destroyed */
 static int plan_count;
 
 struct sim_cufft_plan *sim_cufft_find(cufftHandle handle)
@@ -19,7 +19,7 @@ struct sim_cufft_plan *sim_cufft_find(cufftHandle handle)
     return plan;
 }
 
-/* A free place in the table; the lock is held. -1 when host memory is out. */
+/* A free handle, or -1 without host memory; the lock is held. */
 static int find_free_handle(void)
 {
     struct sim_cufft_plan **more;

@@ -1,6 +1,6 @@
-/* Plans of the simulated cuFFT: what is transformed, and where the elements are.
+/* Plans of the simulated cuFFT: the shape of a transform and the layout of its input and output.
  *
- * Locking: the table of plans has a lock of its own; a plan is used by one thread at a time, as the
+ * Locking: the table of plans has its own lock; a plan is used by one thread at a time, as the
  * library documents. */
 #pragma once
 
@@ -11,19 +11,19 @@
 
 #define SIM_CUFFT_MAX_RANK 3
 
-/* One side of a transform, in elements. */
+/* The input or the output of a transform; all lengths are in elements. */
 struct sim_cufft_side {
     cudaDataType type;
     long long stride;                      /* from an element of the last dimension to the next */
     long long distance;                    /* from a transform of the batch to the next */
-    long long extents[SIM_CUFFT_MAX_RANK]; /* used */
-    long long embed[SIM_CUFFT_MAX_RANK];   /* there; the first one does not matter */
+    long long extents[SIM_CUFFT_MAX_RANK]; /* elements transformed */
+    long long embed[SIM_CUFFT_MAX_RANK];   /* elements allocated; embed[0] is not used */
 };
 
 struct sim_cufft_plan {
     CUstream stream;
     bool is_made;
-    bool allocates; /* its work area; else the caller sets one */
+    bool allocates; /* makes its own work area; else the caller sets one */
     void *own_area; /* NULL: none */
     void *area;
     size_t area_bytes;

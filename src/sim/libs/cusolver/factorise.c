@@ -1,7 +1,7 @@
-/* Triangular factors, and the systems they solve. */
+/* Factorisations (Cholesky, LU, LDL) and the linear systems that they solve. */
 #include "sim/libs/cusolver/handle.h"
 
-/* A factorisation of one matrix in place. */
+/* The factorisation of one matrix in place. */
 struct factors {
     cusolverDnHandle_t handle;
     int64_t rows, columns;
@@ -28,7 +28,7 @@ static cusolverStatus_t factorise(const char *kernel, const struct factors *p)
     return sim_cusolver_launch(&call, kernel, p->info, 1);
 }
 
-/* A system with factors that are there. */
+/* A linear system whose matrix is factorised. */
 struct system {
     cusolverDnHandle_t handle;
     int64_t order, sides;
@@ -59,7 +59,8 @@ static cusolverStatus_t solve(const char *kernel, const struct system *p)
     return sim_cusolver_launch(&call, kernel, p->info, 1);
 }
 
-/* Batches by arrays of addresses: the matrices are only known on the device. */
+/* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
+ * arrays themselves are added. */
 static cusolverStatus_t run_batched(cusolverDnHandle_t handle, const char *kernel, const void *a,
                                     const void *b, int64_t batch, int *info, int64_t results)
 {

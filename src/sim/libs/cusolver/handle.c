@@ -43,7 +43,7 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle,
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-/* Parameters change nothing here, so they hold nothing, but each has an address of its own. */
+/* Parameter objects have no effect here and no contents, only an address of their own. */
 #define PARAMETERS(name, type)                                                                     \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDnCreate##name(type *info)                            \
     {                                                                                              \

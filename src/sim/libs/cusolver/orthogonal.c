@@ -1,7 +1,8 @@
-/* Orthogonal factors. */
+/* Orthogonal factorisations (QR). */
 #include "sim/libs/cusolver/handle.h"
 
-/* A matrix of reflectors with their scalars, and what they are applied to, if anything. */
+/* A matrix of Householder reflectors with their scalars, and the matrix they are applied to, if
+ * any. */
 struct reflectors {
     cusolverDnHandle_t handle;
     int64_t rows, columns, count;

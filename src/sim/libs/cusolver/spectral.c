@@ -35,7 +35,7 @@ int64_t sim_cusolver_singular_elements(int64_t rows, int64_t columns)
     return chase + SIM_CUSOLVER_BLOCK * (rows + columns);
 }
 
-/* The functions for any type; `compute` of those is the type of the matrix. */
+/* The functions for any element type. */
 static struct sim_cusolver_spectral symmetric(cusolverDnHandle_t handle, int64_t n,
                                               cudaDataType type, void *a, int64_t lda,
                                               cudaDataType value_type, void *values, int64_t batch)
@@ -102,7 +102,7 @@ cusolverDnXsyevBatched(cusolverDnHandle_t handle, cusolverDnParams_t params, cus
     return sim_cusolver_spectral_launch("syev_batched", &problem);
 }
 
-/* LAPACK's xGEEV wants four times the order, and blocks. */
+/* LAPACK's xGEEV needs four times the order, and room for blocks. */
 static int64_t general_elements(int64_t order)
 {
     return (4 + SIM_CUSOLVER_BLOCK) * order;

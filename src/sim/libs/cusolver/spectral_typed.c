@@ -1,4 +1,4 @@
-/* Eigenvalues and singular values in the older functions, one for each type of elements. */
+/* Eigenvalues and singular values: the older functions, one for each element type. */
 #include "sim/libs/cusolver/spectral.h"
 
 static struct sim_shim_matrix stack(const void *data, size_t bits, int64_t rows, int64_t columns,
@@ -7,8 +7,8 @@ static struct sim_shim_matrix stack(const void *data, size_t bits, int64_t rows,
     return (struct sim_shim_matrix){data, bits, rows, columns, ld, ld * columns, batch};
 }
 
-/* Which vectors are wanted: all, as many as there are values, or none (nor where they overwrite the
- * matrix). */
+/* The number of singular vectors that `job` asks for: all, as many as there are values, or none.
+ * Vectors that overwrite the matrix count as none. */
 static int64_t wanted(signed char job, int64_t all, int64_t some)
 {
     if (job == 'A') {
@@ -22,7 +22,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Jacobi's method keeps a copy of the matrix and its vectors (a guess). */
+/* An estimate: Jacobi's method keeps a copy of the matrix and its vectors. */
 static int64_t jacobi_elements(int64_t rows, int64_t columns, int64_t batch)
 {
     return batch * (rows * columns + (rows + columns) * smaller(rows, columns));
@@ -178,7 +178,7 @@ SIM_CUSOLVER_ALL_TYPES(GESVD)
 
 SIM_CUSOLVER_ALL_TYPES(GESVDJ)
 
-/* The norms of what is left over are in host memory; there is none. */
+/* Sets the norms of the residuals, which are in host memory, to 0. */
 static void clear(double *norms, int count)
 {
     for (int i = 0; norms != NULL && i < count; i++) {

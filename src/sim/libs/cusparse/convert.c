@@ -1,4 +1,4 @@
-/* Indices from one form into another. They are not computed: a launch only names them. */
+/* Conversion and sorting of indices. Nothing is computed: launches only list the memory. */
 #include "sim/libs/cusparse/matrix.h"
 
 static size_t bytes_of(int count)
@@ -35,7 +35,7 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseCreateIdentityPermutation(cusparseHandl
     return sim_cusparse_launch(handle, "identity_permutation", &work);
 }
 
-/* Sorting in place: the rows, if they are sorted too, the columns, and the permutation. */
+/* Sorts in place: the rows (NULL: not sorted), the columns and the permutation. */
 static cusparseStatus_t sort(cusparseHandle_t handle, int count, int *rows, int *columns,
                              int *permutation)
 {

@@ -1,7 +1,7 @@
-/* Products with a sparse matrix in them. */
+/* Products that involve a sparse matrix. */
 #include "sim/libs/cusparse/matrix.h"
 
-/* No workspace; see handle.h. */
+/* Returns a workspace of 0 bytes; handle.h says why. */
 static cusparseStatus_t no_workspace(cusparseHandle_t handle, size_t *ret_bytes)
 {
     if (handle == NULL) {

@@ -17,7 +17,7 @@
 
 static const char id_magic[8] = "spillway";
 
-/* What a unique id holds. */
+/* The contents of a unique id. */
 struct id_content {
     char mark[sizeof(id_magic)];
     uint64_t nonce;
@@ -35,7 +35,7 @@ struct shared {
     uint64_t nonce;
     uint32_t used;
     struct slot slots[CAPACITY];
-    uint64_t owners[COMMUNICATORS]; /* of boxes: the number of a communicator, plus 1 */
+    uint64_t owners[COMMUNICATORS]; /* of each row of boxes: communicator + 1, 0: free */
     struct sim_nccl_board_box boxes[COMMUNICATORS][RANKS];
 };
 
@@ -51,7 +51,7 @@ static struct shared *map_file(int file)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The file stays open: it is how others reach the memory. */
+/* The file stays open: other processes open the memory through it. */
 bool sim_nccl_board_create(ncclUniqueId *ret_id)
 {
     struct id_content id = {.pid = getpid()};
@@ -79,7 +79,8 @@ bool sim_nccl_board_create(ncclUniqueId *ret_id)
     return true;
 }
 
-/* The memory behind an id that was not overtaken by a later process of the same number. */
+/* Maps the memory of an id. NULL if the process is gone; the nonce tells if a later process has its
+ * pid. */
 static struct shared *find(const struct id_content *id)
 {
     char path[64];

@@ -1,25 +1,27 @@
-/* Collectives and messages: launches on the caller's stream that name what they read and write.
+/* Collectives and messages: launches on the caller's stream that list the memory they read and
+ * write.
  *
- * Short data that is only moved travels between ranks. What is computed from the data of all ranks
- * is not: each gets its own, and so does every rank whose peers cannot be reached. */
+ * Short data that is only moved is really exchanged between ranks. Where a result is computed from
+ * the data of all ranks (a reduction), each rank gets its own data instead, as it does when its
+ * peers cannot be reached. */
 #include "sim/libs/common/driver.h"
 #include "sim/libs/nccl/exchange.h"
 
-/* What a rank does in a collective, in elements. */
+/* One rank's part in a collective. Counts are in elements. */
 struct transfer {
     const char *name;
     ncclComm_t comm;
     ncclDataType_t type;
     cudaStream_t stream;
-    int peer; /* the root or the other rank; the own one if there is none */
+    int peer; /* the root or the other rank; this rank if there is none */
     const void *read;
     size_t read_count;
     void *written;
     size_t written_count;
-    /* What is moved, if it is short: pieces of so many elements, from there in what is read. */
+    /* the data to exchange if it is short: pieces of `piece` elements, from `from` in the source */
     size_t piece;
     size_t from;
-    size_t longest; /* the most that any rank reads; 0: the data does not travel */
+    size_t longest; /* the most that any rank reads; 0: no exchange */
     int source;     /* the rank that all pieces come from, or ALL: one from each */
     bool receives;
 };
@@ -37,7 +39,7 @@ static size_t type_bytes(ncclDataType_t type)
     return (unsigned int)type < sizeof(bytes) ? bytes[type] : 0;
 }
 
-/* The own data to where that of the others would arrive. */
+/* Copies this rank's own data to where the others' data would arrive. */
 static CUresult copy_own(const struct transfer *t, size_t element_bytes)
 {
     size_t bytes = t->piece * element_bytes;
@@ -58,7 +60,7 @@ static CUresult copy_own(const struct transfer *t, size_t element_bytes)
     return result;
 }
 
-/* Longer data is not moved at all: it would take host memory and say nothing. */
+/* Exchanges short data. Longer data is not moved: it would take host memory and has no use. */
 static CUresult carry(const struct transfer *t, size_t element_bytes)
 {
     size_t longest = t->longest > t->piece ? t->longest : t->piece;
@@ -119,14 +121,14 @@ static ncclResult_t run(const struct transfer *t)
         return ncclSuccess;
     }
     if ((t->read_count > 0 && t->read == NULL) || (t->written_count > 0 && t->written == NULL)) {
-        return sim_nccl_fail(ncclInvalidArgument, "a buffer is missing");
+        return sim_nccl_fail(ncclInvalidArgument, "a buffer is NULL");
     }
     return launch(t, element_bytes) == CUDA_SUCCESS
                ? ncclSuccess
                : sim_nccl_fail(ncclUnhandledCudaError, "the launch failed");
 }
 
-/* The rank, and the count of ranks, also of no communicator at all. */
+/* The rank and the number of ranks; `comm` may be NULL. */
 static int rank_of(ncclComm_t comm)
 {
     return comm == NULL ? 0 : comm->rank;
@@ -225,7 +227,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
                                   count * (size_t)rank_of(comm), all, root, true});
 }
 
-/* Messages between two ranks do not travel: the others do not take part. */
+/* Messages between two ranks are not delivered: the other ranks take no part in them. */
 SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
@@ -250,8 +252,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType
                                   .written_count = count});
 }
 
-/* The scalar on the device is read by collectives, which compute nothing; so operators need only be
- * reported apart from the built-in ones. */
+/* The operator's scalar is not used, since collectives compute nothing. Only its handle must differ
+ * from the built-in operators. */
 SIM_SHIM_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                                       ncclDataType_t datatype,
                                                       ncclScalarResidence_t residence,

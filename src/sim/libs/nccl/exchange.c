@@ -2,10 +2,11 @@
 
 #include "sim/libs/common/driver.h"
 
-/* More than any count of exchanges, as stream memory operations compare. */
+/* Larger than any exchange number, in the comparison of stream memory operations. */
 #define ENDED INT32_MAX
 
-/* The boxes, once they are registered with the driver: streams work on them. */
+/* Finds the communicator's boxes and registers them with the driver, so that streams can use
+ * them. */
 static bool find_boxes(ncclComm_t comm)
 {
     struct sim_nccl_board_box *boxes;
@@ -37,7 +38,7 @@ static CUresult wait_for(CUstream stream, const uint32_t *counter, uint32_t coun
                                                   CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-/* Rounded up to words: memory ends no earlier, whoever allocated it. */
+/* The size is rounded up to words: every allocation ends on a word boundary. */
 static CUresult put(CUstream stream, char *box, CUdeviceptr from, size_t bytes)
 {
     return sim_shim_copy_words((CUdeviceptr)box, from, (bytes + 3) / 4, stream);
@@ -95,7 +96,7 @@ CUresult sim_nccl_exchange_run(ncclComm_t comm, const struct sim_nccl_exchange *
     return result == CUDA_SUCCESS ? take(comm, exchange, number) : result;
 }
 
-/* Boxes stay registered and mapped: a stream may still look at them. */
+/* The boxes stay registered and mapped: a stream may still use them. */
 void sim_nccl_exchange_end(ncclComm_t comm)
 {
     if (comm->boxes == NULL ||

@@ -1,4 +1,4 @@
-/* Groups, and what becomes known only when all ranks have spoken: splits. */
+/* Groups of calls, and splits, which are complete only when all ranks have called. */
 #include <stdlib.h>
 
 #include "sim/libs/nccl/comm.h"
@@ -72,7 +72,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
     return ncclGroupEnd();
 }
 
-/* A split whose choice is posted. */
+/* A split whose entry is published. */
 struct split {
     struct ncclComm *parent;
     uint32_t number;
@@ -81,13 +81,13 @@ struct split {
     ncclComm_t *ret_comm;
 };
 
-/* Ranks of the new communicator are ordered by key, then by their rank in the old one. */
+/* The order of ranks in the new communicator: by key, then by old rank. */
 static bool comes_before(const struct sim_nccl_board_entry *a, int key, int rank)
 {
     return a->key < key || (a->key == key && a->rank < rank);
 }
 
-/* The number that all ranks of one colour agree on. */
+/* A number for the new communicator that all its ranks compute alike. */
 static uint64_t mix(uint64_t communicator, uint32_t split, int color)
 {
     uint64_t words[] = {communicator, split, (uint64_t)color + 1};
@@ -154,14 +154,14 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, 
     split = malloc(sizeof(*split));
     if (split == NULL || !sim_nccl_board_post(comm->board, &entry)) {
         free(split);
-        return sim_nccl_fail(ncclSystemError, "no room for one more split");
+        return sim_nccl_fail(ncclSystemError, "too many splits, or out of host memory");
     }
     *newcomm = NCCL_COMM_NULL;
     *split = (struct split){comm, entry.split, color, key, newcomm};
     return defer(finish_split, split);
 }
 
-/* Who is left needs no asking. */
+/* The remaining ranks follow from the arguments, so no rank waits for another. */
 SIM_SHIM_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
                                             int excludeRanksCount, ncclComm_t *newcomm,
                                             ncclConfig_t *config, int shrinkFlags)

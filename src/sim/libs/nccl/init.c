@@ -25,10 +25,11 @@ static ncclResult_t init(ncclComm_t *ret_comm, int ranks, const ncclUniqueId *id
 SIM_SHIM_EXPORT ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
 {
     if (uniqueId == NULL) {
-        return sim_nccl_fail(ncclInvalidArgument, "no place for the unique id");
+        return sim_nccl_fail(ncclInvalidArgument, "the pointer for the unique id is NULL");
     }
-    return sim_nccl_board_create(uniqueId) ? ncclSuccess
-                                           : sim_nccl_fail(ncclSystemError, "no memory for an id");
+    return sim_nccl_board_create(uniqueId)
+               ? ncclSuccess
+               : sim_nccl_fail(ncclSystemError, "out of memory or file descriptors");
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId,
@@ -105,7 +106,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm)
     return ncclCommDestroy(comm);
 }
 
-/* There is never anything under way that the stream does not know. */
+/* All work is on streams, so there is nothing to wait for. */
 SIM_SHIM_EXPORT ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
     return comm != NULL ? ncclSuccess : sim_nccl_fail(ncclInvalidArgument, "no communicator");
@@ -120,7 +121,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
     SIM_SHIM_EXPORT ncclResult_t nccl##name(const ncclComm_t comm, int *value)                     \
     {                                                                                              \
         if (comm == NULL || value == NULL) {                                                       \
-            return sim_nccl_fail(ncclInvalidArgument, "no communicator, or no place");             \
+            return sim_nccl_fail(ncclInvalidArgument, "a pointer is NULL");                        \
         }                                                                                          \
         *value = (expression);                                                                     \
         return ncclSuccess;                                                                        \
@@ -134,7 +135,7 @@ GETTER(CommUserRank, comm->rank)
 SIM_SHIM_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
 {
     if (comm == NULL || asyncError == NULL) {
-        return sim_nccl_fail(ncclInvalidArgument, "no communicator, or no place");
+        return sim_nccl_fail(ncclInvalidArgument, "a pointer is NULL");
     }
     *asyncError = ncclSuccess;
     return ncclSuccess;
@@ -143,7 +144,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t
 SIM_SHIM_EXPORT ncclResult_t ncclGetVersion(int *version)
 {
     if (version == NULL) {
-        return sim_nccl_fail(ncclInvalidArgument, "no place for the version");
+        return sim_nccl_fail(ncclInvalidArgument, "the pointer for the version is NULL");
     }
     *version = NCCL_VERSION_CODE;
     return ncclSuccess;

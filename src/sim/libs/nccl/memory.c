@@ -1,4 +1,4 @@
-/* Memory from NCCL, and what is made known to it. */
+/* NCCL's allocator, and registration of buffers. */
 #include <stdlib.h>
 
 #include "sim/libs/nccl/comm.h"
@@ -6,7 +6,7 @@
 SIM_SHIM_EXPORT ncclResult_t ncclMemAlloc(void **ptr, size_t size)
 {
     if (ptr == NULL || size == 0) {
-        return sim_nccl_fail(ncclInvalidArgument, "no size, or no place for the address");
+        return sim_nccl_fail(ncclInvalidArgument, "the size is 0 or the pointer is NULL");
     }
     return sim_shim_alloc(size, ptr) == CUDA_SUCCESS
                ? ncclSuccess
@@ -19,14 +19,14 @@ SIM_SHIM_EXPORT ncclResult_t ncclMemFree(void *ptr)
     return ncclSuccess;
 }
 
-/* A handle holds nothing, but each has an address of its own. */
+/* A handle has no contents, only an address of its own. */
 static ncclResult_t register_buffer(ncclComm_t comm, const void *buffer, size_t size,
                                     void **ret_handle)
 {
     void *handle;
 
     if (comm == NULL || buffer == NULL || size == 0 || ret_handle == NULL) {
-        return sim_nccl_fail(ncclInvalidArgument, "no communicator, buffer or place");
+        return sim_nccl_fail(ncclInvalidArgument, "a pointer is NULL or the size is 0");
     }
     handle = malloc(1);
     if (handle == NULL) {
