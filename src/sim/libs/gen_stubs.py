@@ -52,8 +52,9 @@ def main(argv):
                   "    long name(void);                                                     \\\n"
                   "    __attribute__((weak, visibility(\"default\"))) long name(void)       \\\n"
                   "    {                                                                    \\\n"
-                  "        static bool reported;                                                \\\n"
-                  f"        sim_shim_not_simulated(#name, \"{library}\", \"{hint}\", &reported); \\\n"
+                  "        static bool reported;                                            \\\n"
+                  f"        sim_shim_not_simulated(#name, \"{library}\",                   \\\n"
+                  f"                               \"{hint}\", &reported);                \\\n"
                   "        return result;                                                   \\\n"
                   "    }\n\n")
         out.writelines(f"STUB({name}, {status if names[name] else 0})\n" for name in sorted(names))

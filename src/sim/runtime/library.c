@@ -16,10 +16,10 @@ struct simrt_fatbin {
 };
 
 struct simrt_kernel {
-    const void *host; /* NULL for a handle that came from elsewhere */
+    const void *host; /* NULL for a kernel of a library that the program loaded */
     const char *name;
     struct simrt_fatbin *fatbin; /* NULL likewise */
-    CUlibrary library;           /* of a handle that came from elsewhere */
+    CUlibrary library;           /* the library that the program loaded; NULL otherwise */
     CUkernel handle;             /* NULL until its first use */
     struct simrt_kernel *next;
 };
@@ -34,10 +34,10 @@ struct simrt_variable {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct spw_map kernels;     /* struct simrt_kernel by shadow */
-static struct spw_map handles;     /* struct simrt_kernel by CUkernel and by CUfunction */
-static struct spw_map variables;   /* struct simrt_variable by shadow */
-static struct simrt_kernel *noted; /* handles that came from elsewhere */
+static struct spw_map kernels;       /* struct simrt_kernel by stub */
+static struct spw_map handles;       /* struct simrt_kernel by CUkernel and by CUfunction */
+static struct spw_map variables;     /* struct simrt_variable by shadow */
+static struct simrt_kernel *adopted; /* kernels of libraries that the program loaded */
 
 static uint64_t key_of(const void *address)
 {
@@ -54,8 +54,8 @@ struct simrt_fatbin *simrt_fatbin_register(const void *image)
     return fatbin;
 }
 
-/* Removes a shadow, unless another image has registered the same address since. */
-static void forget(struct spw_map *map, const void *host, const void *value)
+/* Removes a stub or shadow, unless another image has registered the same address since. */
+static void remove_shadow(struct spw_map *map, const void *host, const void *value)
 {
     if (spw_map_get(map, key_of(host)) == value) {
         (void)spw_map_take(map, key_of(host));
@@ -77,13 +77,13 @@ void simrt_fatbin_unregister(struct simrt_fatbin *fatbin)
     while (fatbin->kernels != NULL) {
         struct simrt_kernel *kernel = fatbin->kernels;
         fatbin->kernels = kernel->next;
-        forget(&kernels, kernel->host, kernel);
+        remove_shadow(&kernels, kernel->host, kernel);
         free(kernel);
     }
     while (fatbin->variables != NULL) {
         struct simrt_variable *variable = fatbin->variables;
         fatbin->variables = variable->next;
-        forget(&variables, variable->host, variable);
+        remove_shadow(&variables, variable->host, variable);
         free(variable);
     }
     (void)pthread_mutex_unlock(&lock);
@@ -166,8 +166,8 @@ static CUresult fill_managed(const struct simrt_fatbin *fatbin)
     return CUDA_SUCCESS;
 }
 
-/* Loads an image once; called with the lock. A failure is tried again at the next use. The image is
- * a part of the program, which takes it back before it goes. */
+/* Loads an image if it is not loaded; called with the lock. After a failure the next use tries
+ * again. The driver need not copy the image, which lives until it is unregistered. */
 static CUresult load(struct simrt_fatbin *fatbin)
 {
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
@@ -258,7 +258,7 @@ cudaError_t simrt_function_find(const void *key, CUfunction *ret_function)
     if (error == cudaSuccess) {
         error = simrt_error(simrt_driver.cuKernelGetFunction(&function, kernel->handle));
     }
-    /* Each context has its own function of one kernel; all of them lead back to it. */
+    /* Each context has its own CUfunction of a kernel; all of them are entered. */
     if (error == cudaSuccess && spw_map_get(&handles, key_of(function)) != kernel &&
         !spw_map_put(&handles, key_of(function), kernel)) {
         error = cudaErrorMemoryAllocation;
@@ -282,7 +282,7 @@ const void *simrt_function_host(const void *handle)
     return host;
 }
 
-void simrt_kernel_note(CUkernel handle, CUlibrary library)
+void simrt_kernel_adopt(CUkernel handle, CUlibrary library)
 {
     struct simrt_kernel *kernel = calloc(1, sizeof(*kernel));
 
@@ -296,8 +296,8 @@ void simrt_kernel_note(CUkernel handle, CUlibrary library)
     const struct simrt_kernel *known = spw_map_get(&handles, key_of(handle));
     bool is_known = known != NULL && known->handle == handle;
     if (!is_known && spw_map_put(&handles, key_of(handle), kernel)) {
-        kernel->next = noted;
-        noted = kernel;
+        kernel->next = adopted;
+        adopted = kernel;
         kernel = NULL;
     }
     (void)pthread_mutex_unlock(&lock);
@@ -311,11 +311,11 @@ static bool belongs_to_library(const void *value, const void *library)
     return kernel->fatbin == NULL && kernel->library == (CUlibrary)library;
 }
 
-void simrt_library_forget(CUlibrary library)
+void simrt_library_drop_kernels(CUlibrary library)
 {
     (void)pthread_mutex_lock(&lock);
     spw_map_remove_if(&handles, belongs_to_library, library);
-    for (struct simrt_kernel **link = &noted; *link != NULL;) {
+    for (struct simrt_kernel **link = &adopted; *link != NULL;) {
         struct simrt_kernel *kernel = *link;
         if (belongs_to_library(kernel, library)) {
             *link = kernel->next;
