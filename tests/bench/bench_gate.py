@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the gate adds to every call that submits work: its read side alone, in one thread."""
+"""The cost of the submit barrier for each call that submits work: its read side, in one thread."""
 import bench
 
 

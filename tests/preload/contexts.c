@@ -25,7 +25,7 @@ static struct {
     _Atomic bool over;
 } test;
 
-/* Fills a block on a stream and reads back what it holds: nobody else has it. */
+/* Fills a block on a stream and reads it back: no other thread may use it. */
 static void use(CUdeviceptr block, CUstream stream, unsigned int value)
 {
     unsigned int found[2] = {0};

@@ -1,7 +1,7 @@
-/* The calls of doors.c by the CUDA runtime, with what a runtime program can observe beside them:
- * the last error, the current device, and that a context is created when it is first needed.
+/* The calls of doors.c through the CUDA runtime, and the state that a runtime program can observe:
+ * the last error, the current device, and the creation of a context at its first use.
  *
- * Prints no address, so that its output is the same with and without spillway. */
+ * Prints no addresses, so the output is the same with and without spillway. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

@@ -1,14 +1,14 @@
-/* The same calls of the driver through each of its doors: linked with -lcuda (built with
- * DOOR_LINKED), by dlsym, or by cuGetProcAddress as it was in CUDA 11.3 and in CUDA 12.
+/* One sequence of driver calls, reached in different ways: linked with -lcuda (built with
+ * DOOR_LINKED), by dlsym, or by cuGetProcAddress as in CUDA 11.3 or in CUDA 12.
  *
- * Prints every result and no address, so that its output is the same with and without spillway. */
+ * Prints every result and no addresses, so the output is the same with and without spillway. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <string.h>
 
 #include "check.h"
 
-/* Every function that is used, once. The header's macros choose its version. */
+/* Every function used, once. The header's macros choose its version. */
 #define FUNCTIONS(X)                                                                               \
     X(cuInit)                                                                                      \
     X(cuGetErrorName)                                                                              \
@@ -76,7 +76,7 @@ static void *by_dlsym(const char *base, const char *symbol)
 typedef CUresult get_v1(const char *, void **, int, cuuint64_t);
 typedef CUresult get_v2(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
 
-/* The resolver is itself asked for by cuGetProcAddress, as NVIDIA's runtime does. */
+/* Look up the resolver by cuGetProcAddress too, as NVIDIA's runtime does. */
 static void *by_proc_v1(const char *base, const char *symbol)
 {
     get_v1 *get = NULL;

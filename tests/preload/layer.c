@@ -1,4 +1,4 @@
-/* One of a chain of preloaded libraries: adds one to what the next answers. Built twice. */
+/* One of a chain of preloaded libraries: adds one to the next one's result. Built twice. */
 #include <dlfcn.h>
 
 __attribute__((visibility("default"))) int spw_test_layer(void);

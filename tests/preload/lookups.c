@@ -1,5 +1,5 @@
-/* Every way of asking dlsym, dlvsym and getenv, and what comes back: prints names of libraries and
- * not addresses, so that the output is the same with and without spillway preloaded. */
+/* Calls dlsym, dlvsym and getenv in every way. Prints names of libraries and no addresses, so the
+ * output is the same with and without spillway preloaded. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void show(const char *what, void *address)
     printf("%s: %s%s\n", what, home(address), error == NULL ? "" : ", with an error text");
 }
 
-/* Libraries that were preloaded may define spw_test_layer; each forwards to the next one. */
+/* Preloaded libraries may define spw_test_layer; each forwards to the next one. */
 static void show_chain(void)
 {
     int (*layer)(void) = NULL;

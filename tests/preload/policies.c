@@ -29,7 +29,7 @@ EXPORTED CUresult beta(CUdeviceptr *block, size_t bytes);
 EXPORTED CUresult gamma_of(CUdeviceptr *block, size_t bytes);
 EXPORTED CUresult chunk(CUmemGenericAllocationHandle *handle, size_t bytes);
 
-/* What follows the call keeps it from being the last, which leaves no frame. */
+/* The statement after the call prevents a tail call, which would leave no frame. */
 static volatile int calls;
 
 CUresult alpha(CUdeviceptr *block, size_t bytes)

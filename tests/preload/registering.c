@@ -1,12 +1,12 @@
-/* A library that memory is registered with: says what it was asked and answers something that
- * depends on it. Built as each of the libraries that spillway knows. */
+/* A library that memory is registered with: prints the request and returns a value that depends on
+ * it. Built once as each of the libraries that spillway knows. */
 #include <stdio.h>
 
 #include "driver/register_api.h"
 
 #define VISIBLE __attribute__((visibility("default")))
 
-/* Answers that a caller can tell apart. */
+/* Distinct return values. */
 static void *told(const char *name, const void *address, size_t bytes, long rest)
 {
     printf("%s: %p %zu %ld\n", name, address, bytes, rest);
@@ -29,7 +29,7 @@ VISIBLE int ncclCommWindowRegister(struct ncclComm *comm, void *buff, size_t siz
 #endif
 
 #ifdef FAKE_IBVERBS
-/* As in the real one: the first version is another function. */
+/* As in the real library: the first version is another function. */
 VISIBLE struct ibv_mr *first_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
 VISIBLE struct ibv_mr *current_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
 __asm__(".symver first_reg_mr, ibv_reg_mr@IBVERBS_1.0, remove");

@@ -1,5 +1,5 @@
-/* The odd questions to cuGetProcAddress and dlsym on the driver: prints results and whether a
- * function came back, and no address, so that its output is the same with and without spillway. */
+/* Unusual calls of cuGetProcAddress and of dlsym on the driver. Prints results and whether a
+ * function was returned, but no addresses, so the output is the same with and without spillway. */
 #include <cuda.h>
 #include <dlfcn.h>
 

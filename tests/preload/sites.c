@@ -2,7 +2,7 @@
  *
  *     sites COMMAND...     take: what stays; peak: what is gone again; map: memory of its own;
  *                          thread: on another thread; fill: until there is no more,
- *                          and once more; die: by a signal; fork: and ask in vain
+ *                          and once more; die: by a signal; fork: and call CUDA, which fails,
  *                          in a child; wait: say so, until a line comes in */
 #include "check.h"
 
@@ -101,7 +101,7 @@ static void begin(void)
     MUST(cuCtxSetCurrent(context));
 }
 
-/* CUDA does not work in a child; what it asks must leave the parent's sites alone. */
+/* CUDA does not work in a child; its calls must not change the parent's sites. */
 static void fork_child(void)
 {
     pid_t child = fork();

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every route to the driver is served by the pool, once, and looks as without spillway."""
+"""Every way to reach the driver is served by the pool, once, and gives the results of a plain
+run."""
 import harness
 
 BLOCK = harness.MIB + 512  # a block of the test programs, rounded up

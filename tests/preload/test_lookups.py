@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""dlsym and getenv answer others as glibc does."""
+"""dlsym and getenv return to other libraries what glibc's return."""
 import harness
 
 
@@ -20,7 +20,8 @@ class Lookups(harness.Case):
         self.assertEqual(self.lookups(), self.lookups(str(harness.OBJECT)))
 
     def test_same_answers_in_a_chain_of_interposers(self):
-        """Others that look up the next one's symbol, preloaded before ours and after it."""
+        """Other libraries that look up the next definition, preloaded before spillway and after
+        it."""
         bare = self.lookups(BEFORE, AFTER)
         self.assertIn("layers: 2", bare)
         self.assertEqual(bare, self.lookups(BEFORE, str(harness.OBJECT), AFTER))

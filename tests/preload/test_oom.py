@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What is told when memory has run out: who asked, who holds it, and the rule that would help."""
+"""The out-of-memory report: the requesting site, the sites that hold memory, and a rule that would
+help."""
 import json
 
 import harness
@@ -7,7 +8,7 @@ from harness import COMMAND, MIB, PROGRAMS, SIM
 
 PROGRAM = PROGRAMS / "sites"
 OOM = "out of memory on device 0"
-# Told where NVML is: its shim is built where its header was found.
+# Reported where NVML is: its shim is built where its header was found.
 BESIDE = ["beside the pool: 0 B of this process (context, code, libraries), 0 B of others"
           ] if (SIM / "libnvidia-ml.so.1").exists() else []
 
@@ -19,7 +20,7 @@ class Report(harness.Case):
                                 **options)
 
     def check_rule(self, rule, stats):
-        """The rule is good, and decides on the site that holds most."""
+        """The suggested rule is valid and decides on the site that holds most."""
         policy = self.folder / "policy.json"
         policy.write_text(json.dumps({"version": 1, "rules": [rule]}))
         clean = harness.environment(False, False)
@@ -36,7 +37,7 @@ class Report(harness.Case):
         self.assertNotIn("no rule", explained.stdout)
 
     def test_in_full(self):
-        """Once; the second refusal of the same site is one line."""
+        """One report per site; the second refusal of a site is one line."""
         result = self.fill("take")
         oom = result.stats["oom"]
         self.assertEqual(len(result.said()), 2, result.stderr)
@@ -69,7 +70,7 @@ class Report(harness.Case):
         self.check_rule(oom["rule"], result.stats)
 
     def test_without_room_on_the_host(self):
-        """The rule needs more of the host than there may be, and says how much."""
+        """The rule needs more host memory than its limit, and says how much."""
         result = self.fill(SPILL="auto", HOST_LIMIT="128MiB")
         report = result.reports()[0]
         self.assertEqual(report[-2], "this rule of a policy would have had 1.13 GiB on the host "
@@ -81,14 +82,14 @@ class Report(harness.Case):
         self.assertIn("for a block of 64 MiB (fill in sites, cuMemAlloc)", spilled[0])
 
     def test_where_nothing_may_go_to_the_host(self):
-        """It is the limit that must be raised, where that is what forbids it."""
+        """The report says to raise the limit if the limit is what prevents the allocation."""
         result = self.fill(SPILL="auto", HOST_LIMIT="0")
         self.assertEqual(result.reports()[0][-2],
                          "this rule of a policy would have had 1 GiB on the host with "
                          "SPILLWAY_HOST_LIMIT of 1 GiB or more:")
 
     def test_on_a_machine_without_room(self):
-        """No rule helps that needs more than there is."""
+        """No rule is suggested that needs more host memory than there is."""
         result = self.fill(SPILL="auto", SIM_HOST_MEMORY="256MiB")
         self.assertNotIn("rule", "\n".join(result.reports()[0]))
 
@@ -104,7 +105,7 @@ class Report(harness.Case):
         self.assertIsNone(result.stats["oom"]["rule"])
 
     def test_without_nvml(self):
-        """Nothing is told of other processes then; what is not the pool's is told in one figure."""
+        """Other processes are not reported then; memory outside the pool is one figure."""
         libraries = self.folder / "libraries"
         libraries.mkdir()
         for name in ("libcuda.so.1", "libcudart.so.13"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Policies in force: what becomes of the blocks that a rule decides on, to the byte."""
+"""Policies in force: their effect on the blocks that a rule decides on, to the byte."""
 import json
 import unittest
 
@@ -21,7 +21,7 @@ class Policies(harness.Case):
         return path
 
     def run_rules(self, rules, *words, **options):
-        """What the program printed, as [(word, result, free)], and the result of the run."""
+        """The program's output, as [(word, result, free)], and the result of the run."""
         options = {"SIM_MEMORY": "1GiB", "SIM_HOST_MEMORY": "4GiB", "CHECK": "on",
                    "POLICY": self.write(*rules), **options}
         result = self.run_program(PROGRAM, *words, **options)
@@ -155,7 +155,8 @@ class Placement(Policies):
         self.assertEqual(result.device()["host_peak_bytes"], 8 * MIB)
 
     def test_host_stays_there(self):
-        """Room on the device brings back what was spilled, not what a rule placed."""
+        """Free device memory brings back spilled blocks, not blocks that a rule placed on the
+        host."""
         words = ["alpha:8", "work:0", "rest", "beta:8", "rest", "rest"]
         _, result = self.run_rules([("a", ALPHA, {"placement": "host"})], *words)
         self.assertEqual(result.device()["promoted_bytes"], 0)
@@ -179,7 +180,7 @@ class Placement(Policies):
         self.check(result, "a", live_bytes=16 * MIB, host_bytes=0, unmet=2)
 
     def test_where_the_host_has_no_chunks(self):
-        """Page-locked memory takes whole blocks; a share of one cannot be had."""
+        """Page-locked memory holds whole blocks; a rule cannot place a share of one there."""
         pinned = ["cannot map memory of the host as its own"]
         lines, result = self.run_rules([("a", ALPHA, {"placement": "host"})], "alpha:8", "alpha:8",
                                        SIM_HOST_NUMA="off", allow=pinned)
@@ -192,7 +193,7 @@ class Placement(Policies):
         self.check(result, "a", live_bytes=8 * MIB, host_bytes=0, unmet=1)
 
     def test_device(self):
-        """Others make room; where nothing does, the block is where it can be."""
+        """Other blocks make room; if none can, the block stays on the host."""
         full = [r"device 0 is full", r"rule b cannot be followed on device 0: the device has no "
                 r"more room for it"]
         words = ["alpha:16"] * 2 + ["beta:16"] * 2
@@ -205,7 +206,7 @@ class Placement(Policies):
         self.check(result, "b", matched=5, unmet=1)
 
     def test_movable(self):
-        """What may not move stays, however old, and the rest goes."""
+        """Blocks that a rule keeps in place stay, however old; the others are evicted."""
         words = ["alpha:16"] * 2 + ["beta:16"] * 2 + ["gamma:16384"] * 2
         lines, result = self.run_rules(
             [("a", ALPHA, {"movable": False}), ("b", BETA, {"movable": False})], *words,
@@ -290,7 +291,8 @@ class Lazy(Policies):
     rules = [("big", {"size": {"min": "4MiB"}}, {"commit": "lazy"})]
 
     def test_costs_nothing_until_work(self):
-        """Freed before any work it never had memory; with work, every block that is there has."""
+        """A deferred block that is freed before any work never gets memory; at work, every live
+        block gets it."""
         _, result = self.run_rules(self.rules, "alpha:800", "free:0", "beta:900", "free:1", "rest")
         self.assertEqual(result.device()["committed_peak_bytes"], 0)
         self.check(result, "big", matched=2, live_bytes=0, live_peak_bytes=900 * MIB, unmet=0)
@@ -307,7 +309,7 @@ class Lazy(Policies):
         self.assertEqual(result.device()["live_bytes"], 33 * MIB)
 
     def test_rest_of_the_last_granule(self):
-        """Is free for others when the block has its memory."""
+        """The rest is free for others once the block has its memory."""
         _, result = self.run_rules(self.rules, "alpha:5", "work:0", "rest", "beta:1", "work:1")
         self.assertEqual(result.device()["committed_bytes"], 6 * MIB)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Libraries that memory is registered with are asked what they were asked without spillway, by the
-functions that stand in front of theirs."""
+"""Libraries that memory is registered with get the calls that they get without spillway, through
+the libraries that intercept them."""
 import re
 
 import harness
@@ -23,7 +23,7 @@ class Registers(harness.Case):
 
     @staticmethod
     def relative(text):
-        """With addresses as what they are more than the least."""
+        """The text with each address replaced by its distance from the lowest."""
         found = [int(word, 16) for word in re.findall(r"0x(\w{4,})", text)]
         return re.sub(r"0x(\w{4,})", lambda word: f"+{int(word[1], 16) - min(found)}", text)
 
@@ -38,15 +38,14 @@ class Registers(harness.Case):
         self.assertIn("ibv_reg_mr of 1.1: +0 12 3\n+15\n", output)
 
     def test_versions(self):
-        """Each version is its own function; what stands in front of one is not taken for another.
-        """
+        """Each version is a function of its own; a wrapper of one is not taken for another."""
         output = self.both(PROGRAMS / "registers", "dlvsym", PROGRAMS)
         self.assertEqual(output.count("ibv_reg_mr of 1.0: "), 2)
         self.assertEqual(output.count("ibv_reg_mr of 1.1: "), 1)
         self.assertEqual(output.count("nothing"), 3)
 
     def test_a_library_in_front_of_another(self):
-        """It has the same name, and asks for the one behind it."""
+        """A library with the same name, which looks up the next one."""
         output = self.both(PROGRAMS / "registers_shim")
         self.assertEqual(output, "handed on\nibv_reg_mr of 1.1: +0 12 4\n+16\n" * 2)
 

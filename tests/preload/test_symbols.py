@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""libspillway.so from outside: what it needs, what it exports, what it changes for others."""
+"""The symbols of libspillway.so: its needs, its exports, and its effects on other libraries."""
 import re
 import subprocess
 import unittest

@@ -1,4 +1,4 @@
-/* A library that stands in front of libibverbs under the same name, and asks dlsym for it. */
+/* A library preloaded before libibverbs with the same name; it looks up the real one by dlsym. */
 #include <dlfcn.h>
 
 #include "check.h"

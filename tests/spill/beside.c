@@ -1,4 +1,4 @@
-/* A program whose memory must be moved while a kernel runs, until it submits something later.
+/* Moves memory while a kernel runs that ends only after a later submission.
  *
  *     beside nothing   the kernel uses nothing of what is moved
  *     beside half      others behind it use the older half of the blocks
@@ -60,7 +60,7 @@ static void start(void)
     }
 }
 
-/* Needs more than the device has beside the cold blocks. */
+/* Allocates more than fits beside the cold blocks. */
 static void allocate(int count)
 {
     CUdeviceptr hot[HOTS];
@@ -74,7 +74,7 @@ static void allocate(int count)
     }
 }
 
-/* Lets the device pass everything, and calls be made from which that can be seen. */
+/* Lets the device complete its work, and makes calls that notice this. */
 static void pass(CUdeviceptr word)
 {
     for (int i = 0; i < PASS; i++) {
@@ -89,7 +89,7 @@ static void nothing(void *cookie)
 {
 }
 
-/* `first` is what tells the kernel of the block. */
+/* `first` is the block's first argument to the kernel. */
 static void launch(CUfunction kernel, void *first, int block)
 {
     size_t words = COLD_WORDS;
@@ -122,8 +122,8 @@ static void use_by_maps(int blocks)
     }
 }
 
-/* So much happens that what was used before is cold again, though the device has not used it yet.
- */
+/* Submits enough work that blocks used before are cold again, although the device has not run it
+ * yet. */
 static void grow_cold(void)
 {
     for (int i = 0; i < AGE; i++) {

@@ -85,7 +85,7 @@ static void spin(CUstream stream, const uint32_t *flag)
     spin_by(spin_kernel, stream, flag);
 }
 
-/* Leaves 0 when there is no memory and that may be. */
+/* Sets 0 if memory runs out and that is allowed. */
 static void allocate(CUdeviceptr *address, size_t bytes)
 {
     CUresult result = cuMemAllocAsync(address, bytes, main_stream);
@@ -95,7 +95,7 @@ static void allocate(CUdeviceptr *address, size_t bytes)
     }
 }
 
-/* Frees that make what is there old. */
+/* Frees that age the existing blocks. */
 static void let_age(void)
 {
     for (int i = 0; i < AGE; i++) {
@@ -129,7 +129,7 @@ static void start(void)
     let_age();
 }
 
-/* One that needs room; it is written to, and so shows if it lies where it must not. */
+/* Allocates a block that needs room and writes to it, which shows if it overlaps other memory. */
 static CUdeviceptr new_hot(void)
 {
     CUdeviceptr address = 0;
@@ -172,7 +172,7 @@ static void finish(void)
     }
     MUST(cuCtxSynchronize());
     MUST(cuDeviceGetDefaultMemPool(&pool, 0));
-    /* Twice: what failed once must succeed when it is tried again. */
+    /* Runs twice: a failed operation must succeed when it is retried. */
     for (int i = 0; i < 2; i++) {
         MUST(cuMemPoolTrimTo(pool, 0));
     }
@@ -190,7 +190,7 @@ static void write_rounds(int rounds)
         for (int i = 0; i < COLD; i++) {
             add((i + round) % 2 == 0 ? main_stream : side_stream, i);
         }
-        /* Blocks of both streams are added to next round in the other order. */
+        /* Adds to the blocks of both streams in the reverse order next round. */
         MUST(cuCtxSynchronize());
         for (int i = 0; i < COLD; i++) {
             add((i + round) % 2 == 0 ? side_stream : main_stream, i);
@@ -227,7 +227,7 @@ static void with_faults(void)
 static _Atomic bool stop;
 static _Atomic int turns;
 
-/* Submits to its own blocks on its own stream without ever waiting for the other thread. */
+/* Submits to its own blocks on its own stream and never waits for the other thread. */
 static void *submit(void *cookie)
 {
     MUST(cuCtxSetCurrent(context));
@@ -243,7 +243,7 @@ static void *submit(void *cookie)
     return NULL;
 }
 
-/* The other thread takes part, however busy the machine is. */
+/* Makes sure that the other thread makes progress on a busy machine. */
 static void await_turn(void)
 {
     int before = atomic_load(&turns);
@@ -334,7 +334,7 @@ static void callback(void *cookie)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Holds the mutex while it submits, and so perhaps waits at the gate. */
+/* Holds the mutex while it submits, and so may wait at the submit barrier. */
 static void *hold(void *cookie)
 {
     MUST(cuCtxSetCurrent(context));
@@ -388,7 +388,7 @@ static void with_copy(void)
     while (!atomic_load(&copying)) {
         usleep(100);
     }
-    /* Time to be inside; the kernel runs on whether it is or not. */
+    /* Gives the thread time to enter the call; the kernel runs on in any case. */
     usleep(20000);
     hold_and_allocate();
     __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
@@ -442,7 +442,7 @@ static void start_peer(void)
     MUST(cuCtxSetCurrent(context));
 }
 
-/* Every other block is the peer's, the rest are this device's: nobody waits for anybody. */
+/* Alternate blocks are the peer's and this device's, and neither waits for the other. */
 static void with_peer(void)
 {
     CUdeviceptr hot[4] = {0};
@@ -485,13 +485,13 @@ static void with_peer_spin(void)
     MUST(cuStreamSynchronize(peer_stream));
 }
 
-/* ---- what the program says of its blocks ---- */
+/* ---- pins and priorities ---- */
 
 static int (*pin)(const void *address, size_t bytes, int on);
 static int (*prioritize)(const void *address, size_t bytes, int priority);
 static int (*mark_step)(void);
 
-/* Whoever is not under spillway has none of these. */
+/* These exist under spillway only. */
 static void find_interface(void)
 {
     *(void **)&pin = dlsym(RTLD_DEFAULT, "spillway_pin");
@@ -537,7 +537,7 @@ static void with_registered(void)
     unsigned on = 1;
 
     for (int i = 0; i < COLD; i++) {
-        /* Whatever a driver answers for mapped memory. */
+        /* A driver's error for mapped memory. */
         (void)cuPointerSetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, cold[i] + MIB);
     }
     hold_and_allocate();
@@ -561,7 +561,8 @@ static void *open_library(const char *file)
     __typeof__(name) *in_##name;                                                                   \
     *(void **)&in_##name = dlsym(library, #name)
 
-/* As NCCL finds what it calls of libibverbs, and what of its own is called; one block each. */
+/* Looks up functions of libibverbs, and exports functions to it, as NCCL does; one block for
+ * each. */
 static void tell(int first)
 {
     void *nccl = open_library("libnccl.so.2"), *verbs = open_library("libibverbs.so.1");

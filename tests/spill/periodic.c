@@ -51,7 +51,7 @@ static int status;
         }                                                                                          \
     } while (0)
 
-/* Each has its own size, by which it is known. */
+/* Each block has its own size, which identifies it. */
 static size_t bytes_of(int block)
 {
     return LEAST_BYTES + 512 * ((size_t)block + 1);
@@ -93,7 +93,7 @@ static void make_graph(void)
     MUST(cuGraphDestroy(made));
 }
 
-/* By memsets, which nobody looks at. */
+/* Writes by memsets, which spillway does not inspect. */
 static void fill_table(void)
 {
     for (int i = 0; i < BLOCKS; i++) {

@@ -1,5 +1,5 @@
-"""What the tests of spilling have in common. With the argument --long they take all modes, sizes
-and seeds together, otherwise each of them at least once."""
+"""Common parts of the tests of spilling. With the argument --long they take all modes, sizes and
+seeds together, otherwise each of them at least once."""
 import os
 import sys
 

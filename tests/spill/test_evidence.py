@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Whether a kernel writes to nothing but what its arguments name: believed once it was looked at
-for long enough."""
+"""Write validation: a kernel counts as writing only through its arguments after enough checks."""
 import re
 
 from spill import LONG, PATIENT, SEEDS, SPILL_LINE
@@ -26,7 +25,8 @@ class Evidence(harness.Case):
         return device
 
     def test_earned(self):
-        """From then on what no argument names is copied once, but for one move in sixteen."""
+        """After validation, memory that no argument names is copied once, except in one move of
+        sixteen."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 short = self.periodic(10, "named", SIM_SEED=seed)
@@ -39,8 +39,8 @@ class Evidence(harness.Case):
                 self.assertEqual(long["failed_audits"], 0)
 
     def test_found(self):
-        """A kernel that finds addresses in memory: told once, and nothing is lost, neither then
-        nor later."""
+        """A kernel that reads addresses from memory: reported once, and no content is lost, then or
+        later."""
         kinds = ({"SIM_SEED": 1, "CHECK": "on", "VERIFY": "on"}, {"SIM_SEED": 2},
                  {"SIM_SEED": 3, "SIM_UNMAP": "chunk"})
         for options in kinds if LONG else kinds[:1]:
@@ -54,14 +54,14 @@ class Evidence(harness.Case):
                 self.assertGreater(device["moves"], 4)
 
     def test_others_do_not_look(self):
-        """Being careful loses nothing, trusting does: that is what audits are for."""
+        """The careful mode loses nothing and the trusting one does: audits exist to find that."""
         for overlap in ("careful", "off"):
             device = self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP=overlap)
             self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
         self.assertTrue(any(self.loses(seed) for seed in range(1, 6)))
 
     def loses(self, seed):
-        """Whether a kernel writes to what is moved just then is chance."""
+        """It is chance whether a kernel writes to memory while it is being moved."""
         self.periodic(8, "unnamed", SIM_SEED=seed, OVERLAP="trust", status=None,
                       allow=["does not give back access"])
         if self.result.status == 0:
@@ -70,7 +70,7 @@ class Evidence(harness.Case):
         return True
 
     def test_another_order(self):
-        """What is believed of one order is not of another."""
+        """Validation of one order of kernels does not extend to another order."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 device = self.periodic(10, "named", "otherwise", SIM_SEED=seed)
@@ -89,7 +89,7 @@ class Evidence(harness.Case):
                 self.assertGreater(device["believed_moves"], 8)
 
     def test_another_kernel(self):
-        """Nor is it of kernels that were not launched before."""
+        """Nor does it extend to kernels that were not launched before."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 device = self.periodic(12, "named", "unnamed", allow=[self.FOUND], SIM_SEED=seed)
@@ -97,7 +97,7 @@ class Evidence(harness.Case):
                 self.assertEqual(device["failed_audits"], 1)
 
     def test_content_that_is_not_kept(self):
-        """What the simulated GPU has no room for proves nothing, and is no reason to say so."""
+        """Content that the simulated GPU does not keep proves nothing, and causes no report."""
         for verify in ("off", "on"):
             device = self.periodic(8, "named", allow=["move no data"], status=1, SIM_SEED=1,
                                    SIM_PAYLOAD="80MiB", VERIFY=verify)

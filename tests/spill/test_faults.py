@@ -57,7 +57,7 @@ class Faults(faults.Case):
         return len(range(1, calls + 1, step))
 
     def test_refused_for_a_while(self):
-        """What fails several times is asked for until it is granted: nothing is lost."""
+        """An operation that fails several times is retried until it succeeds: nothing is lost."""
         for name in ("cuMemSetAccess", "cuMemMap"):
             log = self.run_moves()[1]
             calls = log.count(f" {name} = ")
@@ -70,8 +70,8 @@ class Faults(faults.Case):
                 self.assertNotRegex(result.stderr, "BUG|broken|does not give back", what)
 
     def test_refused_for_good(self):
-        """Access that is never granted again: a move that has not begun is not made; of one that
-        has, the blocks cannot be reached, which is said once, and no content is wrong."""
+        """Access that is never granted again: a move that has not begun is skipped. The blocks of
+        one that has are inaccessible, which is reported once, and no content is wrong."""
         log = self.run_moves()[1]
         calls = log.count(" cuMemSetAccess = ")
         numbers = range(1, calls + 1) if LONG else {*range(1, calls + 1, 16), *commits(log)}
@@ -109,7 +109,7 @@ class Closed(Faults):
 
 @unittest.skipUnless(LONG, "only with --long")
 class Trusted(Faults):
-    """Nothing would move beside a device at work if each move were verified."""
+    """Nothing would move on a busy device if each move were verified."""
     MODE = {"OVERLAP": "trust"}
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Programs whose memory is moved while they use it, and those with which a move must not wait."""
+"""Programs whose memory is moved while they use it, and programs that would deadlock if a move
+waited."""
 import os
 import re
 import sys
@@ -46,7 +47,7 @@ class Moves(harness.Case):
                     self.assertGreater(device["placed_bytes"], 0)
 
     def test_memory_of_the_program_itself(self):
-        """A cuMemCreate that does not fit gets a chunk of the host, and is in the books."""
+        """A cuMemCreate that does not fit gets a host chunk and is counted."""
         device = self.moves("create")
         self.assertGreater(device["placed_bytes"], 10 * MIB)
         self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
@@ -59,7 +60,7 @@ class Moves(harness.Case):
         self.assertGreater(device["placed_bytes"], 0)
 
     def test_a_peer_uses_the_memory(self):
-        """Its work is waited for, and what was moved is mapped for it as well."""
+        """The move waits for the peer's work, and the moved memory is mapped for the peer too."""
         for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "trust"}):
             for seed in SEEDS:
                 with self.subTest(seed=seed, **options):
@@ -104,7 +105,7 @@ class Moves(harness.Case):
         self.assertGreater(unmapped, 0)
 
     def test_priority_by_the_program(self):
-        """What has priority stays, although it is oldest."""
+        """Blocks with priority stay, although they are the oldest."""
         self.check_kept("priority", 7)
 
     def test_memory_that_libraries_are_told_of_stays(self):
@@ -115,7 +116,7 @@ class Moves(harness.Case):
 
     @unittest.skipIf(harness.SANITIZED, "an interpreter without the sanitizer cannot load it")
     def test_program_without_cuda(self):
-        """The interface answers before CUDA is in use, and says so."""
+        """The interface works before CUDA is in use, and reports that."""
         program = ("import ctypes; own = ctypes.CDLL(None)\n"
                    "print(own.spillway_mark_step(), own.spillway_pin(1, 1, 1),"
                    " own.spillway_priority(1, 1, 1), own.spillway_version())")
@@ -181,7 +182,7 @@ class Beside(harness.Case):
 class Pinned(harness.Case):
     """Devices that cannot map chunks of the host: new blocks in page-locked memory, no moves."""
     def test_use(self):
-        """Kernels, graphs, callbacks: whatever is under way, nobody waits for ever."""
+        """With kernels, graphs or callbacks under way, no thread waits for ever."""
         for mode in ("writes", "threads", "spin", "wait", "callback", "copy", "capture", "faults"):
             with self.subTest(mode):
                 rounds = (6,) if mode == "threads" and not LONG else ()
@@ -195,7 +196,7 @@ class Pinned(harness.Case):
                     self.assertEqual(device[gauge], 0, gauge)
 
     def test_doctor(self):
-        """It says where blocks go and what is missing."""
+        """It reports where blocks are placed and what is missing."""
         for options, expected in (({}, "| 0 | host chunks: "),
                                   (PINNED, "| 0 | page-locked memory: new blocks only"),
                                   ({**PINNED, "SIM_FAIL": "cuMemHostAlloc:1+"}, "| nowhere")):
@@ -213,7 +214,7 @@ class Pinned(harness.Case):
 
 
 class NativeCache(harness.Case):
-    """PyTorch's own allocator, as far as it matters here: a library of its name."""
+    """A stand-in for PyTorch's own allocator: a library of its name."""
     def test_cache_goes_first(self):
         result = self.run_program(harness.ROOT / "tests/spill/native_cache", allow=[SPILL_LINE],
                                   SIM_MEMORY="64MiB")

@@ -67,7 +67,7 @@ class Traces(Spill):
         self.check_spill("resnet50", 75, seed=1, steps=1, CHECK="on")
 
     def test_moved(self):
-        """Cold blocks make room for new ones, and content is proven right at each move."""
+        """Cold blocks make room for new ones, and content is checked at each move."""
         for overlap in ("on", "careful", "trust", "off"):
             device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
                                       OVERLAP=overlap, **PATIENT)
@@ -90,7 +90,7 @@ class Told(Spill):
         self.assertEqual(result.device()["host_peak_bytes"], 0)
 
     def test_budget(self):
-        """The host is bounded too, and the line at the end says so."""
+        """The host is limited too, and the line at the end says so."""
         result = self.spill("resnet50", 75, allow=[OOM_LINE], status=1, HOST_LIMIT="100MiB")
         device = result.device()
         self.assertEqual(device["host_limit_bytes"], 100 * MIB)

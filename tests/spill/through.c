@@ -245,7 +245,7 @@ static void *submit(void *cookie)
 
     MUST(cuCtxSetCurrent(context));
     for (int turn = 1; !atomic_load(&stop); turn++) {
-        /* The others may go, if it is seen which. */
+        /* The other blocks may move, if spillway knows which they are. */
         for (int i = 0; i < BLOCKS; i += 2) {
             (*write)(i);
         }
@@ -257,7 +257,7 @@ static void *submit(void *cookie)
     return NULL;
 }
 
-/* The other thread takes part, however busy the machine is. */
+/* Makes sure that the other thread makes progress on a busy machine. */
 static void await_turn(void)
 {
     int before = atomic_load(&turns);
@@ -267,7 +267,7 @@ static void await_turn(void)
     }
 }
 
-/* Uses that make old what else is there. */
+/* Uses that age the other blocks. */
 static void let_age(CUdeviceptr hot)
 {
     for (int i = 0; i < AGE; i++) {
@@ -275,15 +275,15 @@ static void let_age(CUdeviceptr hot)
     }
 }
 
-/* Takes what the device has not got, so that blocks go to the host, and gives it back: they come
- * again. */
+/* Allocates more than the device has, so that blocks go to the host, and frees it: they come
+ * back. */
 static void need_room(void)
 {
     static unsigned seed = 1;
     CUdeviceptr hot[HOTS];
 
     for (int i = 0; i < HOTS; i++) {
-        /* Never the same again: what goes is not foreseen. */
+        /* Sizes never repeat, so the moves cannot be predicted. */
         size_t bytes = HOT_BYTES + (size_t)(rand_r(&seed) % 8) * MIB / 2;
 
         MUST(cuMemAllocAsync(&hot[i], bytes, main_stream));
