@@ -1,4 +1,4 @@
-/* Nanoseconds that a submission takes longer through the gate: "name number" lines. */
+/* Nanoseconds that the submit barrier adds to a submission: "name number" lines. */
 #include "migrate/barrier.h"
 
 #include <stdio.h>

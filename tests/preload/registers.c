@@ -1,12 +1,12 @@
-/* Registers memory with other libraries and prints what they are asked and answer, which does not
- * depend on who stands in between.
+/* Registers memory with other libraries and prints the calls that they get and their results, which
+ * do not depend on intercepting libraries.
  *
- *     registers_linked           linked with them
- *     registers_shim             linked with a library that stands in front of one of them
- *     registers dlsym FOLDER     opens them in a folder and asks dlsym
- *     registers dlvsym FOLDER    the same for the versions of libibverbs
- *     registers absent           asks for what is not there
- *     registers doors FOLDER     says in which library the functions are that dlsym gives */
+ *     registers_linked           linked with the libraries
+ *     registers_shim             linked with a library that wraps one of them
+ *     registers dlsym FOLDER     opens them in a folder and calls dlsym
+ *     registers dlvsym FOLDER    as dlsym, for the versions of libibverbs
+ *     registers absent           looks up functions that do not exist
+ *     registers doors FOLDER     prints the library of each function that dlsym returns */
 #include <dlfcn.h>
 #include <string.h>
 

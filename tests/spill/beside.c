@@ -1,13 +1,13 @@
 /* Moves memory while a kernel runs that ends only after a later submission.
  *
- *     beside nothing   the kernel uses nothing of what is moved
- *     beside half      others behind it use the older half of the blocks
- *     beside maps      the same, by tensor maps
- *     beside all-maps  others behind it use all of them by tensor maps
- *     beside all       others behind it use all of them
- *     beside unknown   behind it is work of which nobody knows what it uses
+ *     beside nothing   the kernel uses none of the moved memory
+ *     beside half      kernels queued behind it use the older half of the blocks
+ *     beside maps      as half, by tensor maps
+ *     beside all-maps  kernels queued behind it use all blocks by tensor maps
+ *     beside all       kernels queued behind it use all blocks
+ *     beside unknown   work queued behind it uses unknown memory
  *
- * Made for a device of 64 MiB. Exit 0 when all content is right. */
+ * Made for a device of 64 MiB. Exit status 0 when all content is right. */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>

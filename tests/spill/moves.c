@@ -1,26 +1,27 @@
-/* Programs that use memory while it is moved, or would wait for ever if a move did not give up.
+/* Uses memory while it is moved, or blocks for ever unless a move gives up.
  *
  *     moves writes      kernels count up in cold blocks while others are allocated
- *     moves threads     the same from two threads
- *     moves spin        a kernel runs until a later submission lets it go
- *     moves wait        the same by cuStreamWaitValue32
- *     moves callback    a host function waits for a mutex that a thread at the gate holds
+ *     moves threads     as writes, from two threads
+ *     moves spin        a kernel runs until a later submission ends it
+ *     moves wait        as spin, by cuStreamWaitValue32
+ *     moves callback    a host function waits for a mutex whose owner is at the submit barrier
  *     moves copy        a thread is inside a blocking copy
- *     moves capture     memory that a graph names is used by it again and again
+ *     moves capture     a graph repeatedly uses the memory that it names
  *     moves registered  cold blocks are about to be registered with a network card
- *     moves told        most are, in every way, with the libraries of the folder SPW_TEST_FOLDER
- *     moves told-next   the same, each in the next way: every other block has no granule of its own
+ *     moves told        most are registered, in every way, with the libraries of the folder
+ *                       SPW_TEST_FOLDER
+ *     moves told-next   as told, each in the next way: every other block has no granule of its own
  *     moves pin         cold blocks are pinned by the public interface
- *     moves unpin       and let go again
+ *     moves unpin       they are pinned and unpinned
  *     moves priority    half of them, the oldest, have a higher priority
  *     moves peer        kernels of a second device count up in cold blocks of the first
- *     moves peer-spin   one of them runs until a later submission lets it go
- *     moves pointers    what is said of blocks that the device has no room for
- *     moves create      the program's own physical memory, more than the device has
- *     moves faults      the first, shorter, and an allocation may find no memory
+ *     moves peer-spin   one of them runs until a later submission ends it
+ *     moves pointers    attributes of blocks that the device has no room for
+ *     moves create      physical memory of the program's own, more than the device has
+ *     moves faults      as writes, but shorter, and an allocation may run out of memory
  *
- * `threads` takes 30 rounds, or as many as a further argument says. Made for a device of 64 MiB.
- * Exit 0 when all content is right; it prints what it found. */
+ * `threads` takes 30 rounds, or the number in a further argument. Made for a device of 64 MiB.
+ * Prints its findings; exit status 0 when all content is right. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,16 +1,16 @@
-/* A program that repeats itself, with more memory than the device has: 64 MiB.
+/* Repeats a step with more memory than the device has, which is 64 MiB.
  *
  *     periodic STEPS MODE...
  *
- * Takes so many steps in each mode, one after the other. In a step, kernels add to blocks that
- * stay, one by one and back again, and beside each to one that comes and goes. All content is
- * checked at the end, and what differs is told. The modes are:
- *     named      every kernel's arguments name what it adds to
- *     unnamed    others add to further blocks that only a pointer in memory tells of
+ * Takes STEPS steps in each mode, one mode after the other. In a step, kernels add to the blocks
+ * that live throughout, in order and then in reverse, and after each to a short-lived block. All
+ * content is checked at the end, and differences are printed. The modes are:
+ *     named      the arguments of every kernel name the memory it adds to
+ *     unnamed    some kernels add to further blocks, whose addresses are only in memory
  *     otherwise  as `named`, in another order
- *     unknown    as `named`, but how the arguments of some launches lie is not known: graphs
- *     check      no steps: the content is checked, once more than at the end
- * Exit 0 when all content was right. */
+ *     unknown    as `named`, but some launches are in graphs, with an unknown argument layout
+ *     check      no steps: an additional check of the content
+ * Exit status 0 when all content was right. */
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,19 +1,19 @@
-/* Kernels that write to memory which their arguments do not name, while it is moved: a thread
- * launches them, and another one needs room again and again.
+/* Runs kernels that write through addresses that are not among their arguments, while the memory
+ * is moved: one thread launches them, and another one repeatedly needs room.
  *
- *     through none      the address is written to memory by memsets, which nobody looks at
- *     through name      the same, but the kernel's name says that it finds addresses
- *     through copy      the address is copied from the host, for each launch
- *     through once      the same, but once, when memory was short before
- *     through copied    the same, and from there to where the kernel finds it
- *     through rows      the same as once, as rows of an array
- *     through batch     the same, several copies in one call
- *     through global    it is copied to a global of a module
+ *     through none      the address is written to memory by memsets, which are not inspected
+ *     through name      as none, but the kernel's name says that it reads addresses from memory
+ *     through copy      the address is copied from the host for each launch
+ *     through once      it is copied once, after memory was short
+ *     through copied    as once, then copied from there to the place that the kernel reads
+ *     through rows      as once, as rows of an array
+ *     through batch     as once, by several copies in one call
+ *     through global    it is copied to a global variable of a module
  *     through pinned    it is in page-locked memory
  *     through managed   it is in managed memory
- *     through map       there is none: the kernel is given a tensor map
+ *     through map       there is no address: the kernel gets a tensor map
  *
- * Made for a device of 64 MiB. Exit 0 when all content is right; it prints what it found. */
+ * Made for a device of 64 MiB. Prints its findings; exit status 0 when all content is right. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
