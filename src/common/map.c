@@ -57,21 +57,11 @@ bool spw_map_put(struct spw_map *map, uint64_t key, void *value)
     return true;
 }
 
-void *spw_map_take(struct spw_map *map, uint64_t key)
+/* Empties a slot, and moves entries into the hole that a search would no longer reach. */
+static void free_slot(struct spw_map *map, size_t hole)
 {
     size_t mask = map->capacity - 1;
-    size_t hole;
-    void *value;
 
-    if (map->count == 0) {
-        return NULL;
-    }
-    hole = find(map, key);
-    value = map->slots[hole].value;
-    if (value == NULL) {
-        return NULL;
-    }
-    /* Close the hole: move entries into it that a search would no longer reach. */
     for (size_t next = (hole + 1) & mask; map->slots[next].value != NULL;
          next = (next + 1) & mask) {
         size_t home = home_of(map, map->slots[next].key);
@@ -83,7 +73,36 @@ void *spw_map_take(struct spw_map *map, uint64_t key)
     }
     map->slots[hole].value = NULL;
     map->count--;
+}
+
+void *spw_map_take(struct spw_map *map, uint64_t key)
+{
+    size_t slot;
+    void *value;
+
+    if (map->count == 0) {
+        return NULL;
+    }
+    slot = find(map, key);
+    value = map->slots[slot].value;
+    if (value != NULL) {
+        free_slot(map, slot);
+    }
     return value;
+}
+
+void spw_map_remove_if(struct spw_map *map, bool (*matches)(const void *value, const void *arg),
+                       const void *arg)
+{
+    size_t slot = 0;
+
+    while (slot < map->capacity) {
+        if (map->slots[slot].value != NULL && matches(map->slots[slot].value, arg)) {
+            free_slot(map, slot); /* another may have moved here: look again */
+        } else {
+            slot++;
+        }
+    }
 }
 
 void *spw_map_next(const struct spw_map *map, size_t *cursor)

@@ -32,5 +32,9 @@ void *spw_map_take(struct spw_map *map, uint64_t key);
  * map must not change meanwhile. */
 void *spw_map_next(const struct spw_map *map, size_t *cursor);
 
+/* Removes every key whose value `matches`, which is called with `arg` and must not use the map. */
+void spw_map_remove_if(struct spw_map *map, bool (*matches)(const void *value, const void *arg),
+                       const void *arg);
+
 /* Frees every value with free() and leaves the map empty. */
 void spw_map_clear(struct spw_map *map);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make FOLDER and, in it, a relative symbolic link to each FILE under the file's own name.
+"""Create FOLDER and in it a relative symbolic link to each FILE, with the file's name.
 
     link_outputs.py FOLDER FILE...
 """

@@ -1,4 +1,4 @@
-"""What the benchmarks share: where things are, how they are run, how results are printed."""
+"""Common parts of the benchmarks: paths, running programs, and printing results."""
 import dataclasses
 import json
 import os
@@ -20,9 +20,9 @@ GIB = 1 << 30
 GRANULE = 2 * MIB
 LARGE = 64 * GIB  # a simulated device on which everything fits
 
-# What driver calls would take, in microseconds: the simulated counts are exact, these
-# are published measurements of others (README.md names them). A host wait is charged as a short
-# kernel; what the device still has to do then is in no figure.
+# The durations of driver calls, in microseconds: the simulated counts are exact, these are
+# published measurements of others (README.md names them). A host wait is charged as a short kernel;
+# the device's remaining work is in no figure.
 COSTS = {
     "published A": {
         "cuMemAlloc": 200, "cuMemFree": 75, "cuMemCreate": 57, "cuMemMap": 2,
@@ -60,7 +60,7 @@ def clean_environment(**options):
 
 @dataclasses.dataclass
 class Run:
-    """What a program on the simulated GPU left behind."""
+    """The result of a program on the simulated GPU."""
     ran: bool
     stdout: str
     stderr: str

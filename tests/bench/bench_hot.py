@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an allocate/free pair costs that finds its memory ready, in nanoseconds.
+"""The cost of an allocate/free pair that finds its memory ready, in nanoseconds.
 
 Beside so many live blocks of the traces' sizes. `pair`: a block is freed right after it was
 allocated. `random`: a random live block is freed and another one allocated, so that every record is
@@ -34,7 +34,7 @@ def environment(preload):
 
 
 def contestants():
-    """What each is called, its door and what is preloaded."""
+    """The contestants: name, interface and preloaded library."""
     yield "driver async", "async", bench.OBJECT
     yield "driver sync", "sync", bench.OBJECT
     yield "runtime async", "runtime", bench.OBJECT

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether memory grows without bound in loops that are known to make allocators do so.
+"""Memory must not grow without bound in loops that are known to make allocators do so.
 
 The loop of pytorch#193400 (91 and 45.5 MiB, of which 2 MiB stay, a hundred times) and seeds of a
 generator like it. Committed memory may exceed the peak of what is live by 64 MiB, over the whole

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a call site costs, in nanoseconds: natively and under Python, at two depths of the stacks.
+"""The cost of a call site, in nanoseconds: natively and under Python, at two stack depths.
 
 `repeat`: a stack that the thread has had before. `first sight`: the median of stacks that are new,
 by code that has run before. Beside them libunwind's unw_backtrace and glibc's backtrace, which only

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What being preloaded costs a process that allocates nothing: its start, and calls that pass.
+"""The cost of being preloaded for a process that allocates nothing: its start and passing calls.
 
 Under LD_PRELOAD against bare, in turns. Look-ups are dlsym and getenv calls of somebody else's; a
 launch goes through the driver's door on the simulated GPU, which makes up its bare time.

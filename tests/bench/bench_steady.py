@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a training step costs the driver once the program repeats itself: from the third step on.
+"""The driver calls of a training step once the program repeats itself: from the third step on.
 
 Devices of the live peak divided by so much, and one without limit; growth allowance at its default.
 The driver takes ranges of neighbouring chunks in one call, or one call a chunk (`per`), which is

@@ -13,7 +13,7 @@ static const char *const counted[] = {
 
 enum { COUNTED = sizeof(counted) / sizeof(counted[0]) };
 
-/* Says how often a function was called, by whomever. */
+/* Returns the number of calls of a function by any caller. */
 typedef unsigned long long counted_calls(const char *name);
 
 /* NULL when the driver is not the simulated one. */

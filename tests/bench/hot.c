@@ -2,12 +2,12 @@
  *
  *     hot DOOR LIVE THREADS TRACE.csv...
  *
- * DOOR: async and sync (the driver's calls), runtime (cudaMallocAsync), malloc (whichever is in the
- * process; sizes divided by 1024, as no malloc keeps blocks of many MiB). Sizes are drawn from the
- * traces. `pair` frees at once what it allocated; `random` frees a random live block and allocates
- * another one, so that every record it needs is cold. Each thread has a stream and its share of the
+ * DOOR: async and sync (the driver's calls), runtime (cudaMallocAsync), malloc (the one in the
+ * process; sizes are divided by 1024, as no malloc keeps blocks of many MiB). Sizes are drawn from
+ * the traces. `pair` frees each block at once; `random` frees a random live block and allocates
+ * another one, so that the records it needs are cold. Each thread has a stream and its share of the
  * live blocks. Prints "name number" lines: driver calls of a pair, median and 99th percentile of
- * the means of BATCH pairs in the clock's time, and the time of a pair with all threads at it. */
+ * the means of BATCH pairs in wall time, and the time of a pair with all threads running. */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct worker {
     pthread_t thread;
     CUstream stream;
     uint64_t random;
-    uint32_t sizes[SIZES]; /* in units, drawn beforehand, so that drawing costs little */
+    uint32_t sizes[SIZES]; /* in units; drawn in advance, to keep it out of the measurement */
     void **blocks;
     size_t live;
     double *samples;
@@ -106,7 +106,7 @@ static void *allocate_malloc(struct worker *worker, size_t bytes)
 
     (void)worker;
     must(block == NULL, "malloc");
-    *(volatile char *)block = 1; /* or the compiler may leave the pair out */
+    *(volatile char *)block = 1; /* keeps the compiler from removing the pair */
     return block;
 }
 
@@ -161,7 +161,7 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* One thread of all takes the count, while the others wait. */
+/* One thread records the time while the others wait. */
 static void count_all(int sign)
 {
     if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD && count != NULL) {

@@ -1,4 +1,4 @@
-/* Nanoseconds of look-ups that are nobody's business, one "name number" line each. */
+/* Nanoseconds of look-ups that do not concern spillway, one "name number" line each. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { ROUNDS = 2000000 };
 
-/* Time of the processor, as other work on the machine would disturb the clock's. */
+/* CPU time: other work on the machine would disturb wall time. */
 static double now_ns(void)
 {
     struct timespec time;

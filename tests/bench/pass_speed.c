@@ -17,7 +17,7 @@ static void must(CUresult result, const char *call)
     }
 }
 
-/* Time of the processor, as other work on the machine would disturb the clock's. */
+/* CPU time: other work on the machine would disturb wall time. */
 static double now_ns(void)
 {
     struct timespec time;

@@ -61,7 +61,7 @@ static void must(CUresult result, const char *call)
     }
 }
 
-/* The numbers of a line behind its letter; how many there are. */
+/* Reads the numbers of a line after its letter; returns their count. */
 static uint32_t numbers_of(const char *text, uint64_t *numbers, uint32_t most)
 {
     uint32_t count = 0;

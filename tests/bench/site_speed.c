@@ -148,7 +148,7 @@ static double mean(work *what, int levels)
     return result;
 }
 
-/* How many levels make a stack of so many native frames here. */
+/* The number of levels for a stack of `frames` native frames. */
 static int levels_for(int frames)
 {
     at_the_end = count;

@@ -58,7 +58,7 @@ static void release(struct replay *replay, uint32_t index)
     }
 }
 
-/* What was counted since the last time. */
+/* The counts since the last call. */
 static void print_counts(struct replay *replay, unsigned step)
 {
     printf("{\"step\": %u", step);

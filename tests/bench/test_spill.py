@@ -47,7 +47,7 @@ class Models(unittest.TestCase):
         self.assertEqual(moved(steps), (1, 1))
 
     def test_next_uses(self):
-        """What is freed is not used again, whatever takes its name."""
+        """Freed memory is not used again, even by a buffer with the same name."""
         plan = plan_of("a x 1; u 1 x+; u 1 x; f x; a x 1; u 1 x+; f x")
         self.assertEqual(list(filter(None, spill_model.next_uses(plan))),
                          [{"x": 3}, {"x": spill_model.NEVER}, {"x": spill_model.NEVER}])
@@ -71,13 +71,13 @@ class Models(unittest.TestCase):
         self.assertAlmostEqual(steps[1].stall_ns, UNIT / 52.8 + UNIT / 35)
 
     def test_static_again(self):
-        """What is freed makes room for what comes later, not for what is on the host."""
+        """Freed memory makes room for later buffers, not for those on the host."""
         plan = plan_of("a a 2; a b 1; u 1 b+; f a; u 1 b; a c 2; u 1 c+; f b; f c")
         steps = spill_model.static(plan, 2 * UNIT)
         self.assertEqual(steps[1].link_bytes, 2 * UNIT)
 
     def test_several_at_once(self):
-        """What a kernel uses stays while it makes room: d takes the place of b, not of a."""
+        """A kernel's buffers stay while it makes room: d takes the place of b, not of a."""
         plan = plan_of("a a 1; a b 1; u 1 a+; u 1 b+; a d 1; u 1 d+ a; u 1 b; f a; f b; f d")
         steps = spill_model.lru(plan, 2 * UNIT)
         self.assertEqual(moved(steps), (1, 2))
@@ -90,7 +90,7 @@ class Models(unittest.TestCase):
         self.assertEqual(steps[1].link_bytes, 2 * UNIT)
 
     def test_steps(self):
-        """What lives on counts in the next step."""
+        """Buffers that stay alive count in the next step."""
         plan = plan_of("a w 1; u 1 w+") + plan_of("a x 2; u 5 x+; f x; u 1 w")
         steps = spill_model.belady(plan, 2 * UNIT)
         self.assertEqual([(step.in_bytes, step.out_bytes) for step in steps],

@@ -1,8 +1,9 @@
-/* A program whose driver fails now and then: whatever an allocation answers, it goes on, and makes
- * sure that the memory it did get is good. Exit 0 when it was, 1 when content or a free was bad.
+/* A program whose driver fails now and then. Whatever an allocation returns, it continues, and
+ * checks the memory that it got. Exit status 0 when that was good, 1 when content or a free was
+ * bad.
  *
- * It is made for a small device, so that memory has to be taken from where it is free, and for
- * delayed streams, so that fences matter. It prints every error it was answered. */
+ * It is made for a small device, so that memory must be reclaimed, and for delayed streams, so that
+ * fences matter. It prints every error. */
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static bool failed(CUresult result, const char *call)
     return true;
 }
 
-/* For calls that nothing may make fail but a fault of their own. */
+/* For calls that only an injected fault may make fail. */
 static void bad(CUresult result, const char *call)
 {
     if (failed(result, call)) {
@@ -117,7 +118,7 @@ static void finish(void)
         bad(cuStreamSynchronize(streams[i]), "synchronise");
         bad(cuStreamDestroy(streams[i]), "destroy");
     }
-    /* Twice: what failed once must succeed when it is tried again. */
+    /* Runs twice: a failed operation must succeed when it is retried. */
     for (int i = 0; i < 2; i++) {
         if (!failed(cuDeviceGetDefaultMemPool(&pool, 0), "default pool")) {
             (void)failed(cuMemPoolTrimTo(pool, 0), "trim");

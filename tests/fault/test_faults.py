@@ -18,14 +18,14 @@ OPTIONS = {"SIM_MEMORY": "56MiB", "SIM_SEED": 3, "CHECK": "on", "GROWTH": "0%",
            "SPILL": "off"}
 # Events are kept for the next time; a run may need a few more at once than another.
 SPARE_EVENTS = 3
-# What the program calls itself, and rightly gives up when it fails.
+# Calls of the program itself, which rightly gives up when they fail.
 PROGRAMS_OWN = {"cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize"}
 PROBE_BYTES = 8 * harness.MIB  # of the trial at the start, which is in no books
 
 
 class Log:
-    """What a log of the simulated driver says: how often each function was called and succeeded,
-    and the chunks that were created and not released."""
+    """The content of the simulated driver's log: the number of calls and successes of each
+    function, and the chunks that were created and not released."""
 
     def __init__(self, text):
         self.called, self.succeeded, self.chunks = {}, {}, {}

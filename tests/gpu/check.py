@@ -285,7 +285,7 @@ def check_spill(check):
 
 
 def check_sites(check):
-    """Whether the sites at the peak name lines of the script."""
+    """Checks that the sites at the peak name lines of the script."""
     status, _, err, stats, _ = check.run([sys.executable, TORCH, "--steps", "3"], preload=True)
     if status != 0 or stats is None:
         check.row("call sites of PyTorch tensors", "not run", last_line(err))
@@ -335,7 +335,7 @@ def check_corpus(check):
         return ("ok" if done.returncode == 0 else "FAILED",
                 "; ".join([*sorted(set(failures)), *reasons[:2], *figures]))
 
-    # What takes all the memory it can find must be alone.
+    # A program that takes all the memory it finds must run alone.
     alone = [name for name, row in SCRIPTS.items() if row.exempt == "peaks"]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         others = [name for name in SCRIPTS if name not in alone]

@@ -125,7 +125,8 @@ static void check_atomics(CUdeviceptr host)
     verdict("atomics", result.counter == 65536 && result.wide == 65535 && result.sum == 65536.0f);
 }
 
-/* The same product from operands in host-backed and in device memory: equal bit for bit. */
+/* Multiplies operands in host-backed and in device memory: the results must be equal bit for
+ * bit. */
 static void check_product(CUdeviceptr host, CUdeviceptr device)
 {
     const size_t bytes = (size_t)SIDE * SIDE * sizeof(float);

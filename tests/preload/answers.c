@@ -1,12 +1,12 @@
-/* What the driver answers about a block, printed so that it is the same with and without spillway;
- * lines that begin with "ipc" are those in which the two differ on purpose. */
+/* Prints the driver's answers about a block. They are the same with and without spillway, except on
+ * lines that begin with "ipc". */
 #include <cuda.h>
 
 #include "check.h"
 
 enum { BLOCK_BYTES = (5 << 20) + 300 };
 
-static CUdeviceptr other; /* a block that stays, so that the asked one is not alone */
+static CUdeviceptr other; /* a second block that stays allocated */
 static CUmemoryPool default_pool;
 
 static void show_range(CUdeviceptr block, CUdeviceptr address)
@@ -55,7 +55,7 @@ static void show_attributes(CUdeviceptr block, CUdeviceptr address, CUcontext co
     printf("ipc handle types %llu\n", number(CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, address));
 }
 
-/* Several attributes in one call; a free address among the questions is no error there. */
+/* Several attributes in one call; a free address among them is no error. */
 static void show_attributes_at_once(CUdeviceptr address)
 {
     CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,

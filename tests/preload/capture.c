@@ -1,6 +1,6 @@
-/* One thread captures a graph in global mode while another allocates memory that no pool can have
- * ready, so that the driver has to be asked for it. The capture must stay valid, the memory good.
- * The other thread waits for nothing: that would be forbidden during the capture. */
+/* One thread captures a graph in global mode while another allocates memory that the pool must get
+ * from the driver. The capture must stay valid and the memory good. The other thread waits for
+ * nothing, which would be forbidden during the capture. */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* One thread begins captures in global mode again and again, while another allocates memory that
- * the driver has to be asked for, slowly: between its decision to make a call and the call itself a
- * capture may begin. Every capture must be valid. */
+/* One thread begins captures in global mode repeatedly, while another allocates memory that the
+ * pool must get from a slow driver: a capture may begin between the decision to call the driver and
+ * the call. Every capture must be valid. */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,7 +16,8 @@ static _Thread_local bool slow;
 static cudaStream_t other_stream;
 static atomic_bool done;
 
-/* Stands in for the C library's, which the simulated driver calls at the beginning of each call. */
+/* Replaces the C library's function, which the simulated driver calls at the beginning of each
+ * call. */
 __attribute__((visibility("default"))) int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     static int (*_Atomic real)(pthread_mutex_t * mutex);

@@ -1,4 +1,4 @@
-/* Calls of a test program: each is printed with its result, or must succeed. */
+/* Macros for calls in a test program: print the result, or require success. */
 #pragma once
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* Threads that work on one device while another thread creates and destroys contexts. Needs two
- * devices. Arguments: what the other thread does ("own", "primary", "counted", "shared" or "peer")
- * and for how many milliseconds.
+/* Uses one device on several threads while another thread creates and destroys contexts. Needs two
+ * devices. Arguments: the kind of context ("own", "primary", "counted", "shared" or "peer") and the
+ * time in milliseconds.
  *
- * own: creates and destroys its own context of device 1.
+ * own: creates and destroys a context of device 1.
  * primary: retains the primary context of device 1, and releases or resets it.
- * counted: so do two threads, that only retain and release it.
- * shared: creates and destroys its own context of device 0.
- * peer: as "own", and its contexts may reach the memory of device 0. */
+ * counted: two threads retain and release it.
+ * shared: creates and destroys a context of device 0.
+ * peer: as "own", with access to the memory of device 0. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,7 +25,7 @@ static struct {
     _Atomic bool over;
 } test;
 
-/* Fills a block on a stream and reads back what it holds: nobody else has it. */
+/* Fills a block on a stream and reads it back: no other thread may use it. */
 static void use(CUdeviceptr block, CUstream stream, unsigned int value)
 {
     unsigned int found[2] = {0};

@@ -19,7 +19,7 @@ static unsigned long long memory_calls(void)
     return calls("cuMemUnmap") + calls("cuMemRelease");
 }
 
-/* Runs after handlers that were registered once CUDA was in use. */
+/* Runs after exit handlers that were registered at the first use of CUDA. */
 static void reset_late(void)
 {
     unsigned long long before = memory_calls();

@@ -1,15 +1,15 @@
-"""Programs of which driver calls are made to fail, one after the other."""
+"""Runs programs whose driver calls are made to fail, one after the other."""
 import concurrent.futures
 import os
 
 import harness
 
-# After these the driver's own memory is in a state that only it knows.
+# After these functions fail, the state of the driver's own memory is undefined.
 UNRELIABLE = ("cuMemRelease", "cuMemUnmap")
 
 
 def told(fault, result):
-    """What is shown of a run that is not as it should be."""
+    """The description of a run that is not as it should be."""
     return f"SPILLWAY_SIM_FAIL={fault}\n{result.stdout}{result.stderr}"
 
 
@@ -26,7 +26,7 @@ class Case(harness.Case):
         return result, log
 
     def sweep_each(self, names, sweep):
-        """Sweeps the calls of every function, which returns how many faults there were."""
+        """Fails the calls of every function in turn; returns the number of faults."""
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             sweeps = {name: pool.submit(sweep, name) for name in names}
         for name, done in sweeps.items():

@@ -58,7 +58,7 @@ static void thread(void)
     MUST(pthread_join(other, NULL));
 }
 
-/* All that is left, to the last granule, so that a module finds no room. */
+/* Allocates all that is left, to the last granule, so that a module does not fit. */
 static void exhaust(void)
 {
     size_t mib = 16;
@@ -97,7 +97,7 @@ static void reads(void)
     MUST(cuMemcpy((CUdeviceptr)bytes, (CUdeviceptr)(bytes + 8), 8)); /* reads the host itself */
 }
 
-/* A new measurement of what is allocated on streams, as PyTorch makes it. */
+/* Resets the peak of stream-ordered allocations, as PyTorch does. */
 static void reset(void)
 {
     unsigned long long zero = 0;
@@ -107,7 +107,7 @@ static void reset(void)
     MUST(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &zero));
 }
 
-/* Chunks of the program's own: all there is room for, or 100 of which one is there at a time. */
+/* Physical chunks of the program's own: as many as fit, or 100 one after the other. */
 static void chunks(bool keep)
 {
     CUmemAllocationProp properties = {

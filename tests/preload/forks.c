@@ -1,5 +1,5 @@
-/* Forks before or after the first use of CUDA; parent and child print what they see. Or the driver
- * forks, inside of a call. */
+/* Forks before or after the first use of CUDA, or lets the driver fork inside a call; parent and
+ * child print what they see. */
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static void use_memory(const char *who)
 static bool driver_forks;
 static int driver_forked;
 
-/* Stands in for the C library's, by which the simulated driver gives memory back. */
+/* Replaces the C library's function, by which the simulated driver frees memory. */
 __attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t offset, off_t length)
 {
     if (driver_forks) {
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     void *held = NULL; /* across the fork: the child must leave the parent's figures alone */
     int status = 0;
 
-    /* A child that ends must find nothing to write, also where a sanitizer flushes in _exit. */
+    /* A child that ends must not write a file, even where a sanitizer flushes in _exit. */
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 1 && strcmp(argv[1], "inside") == 0) {
         driver_forks = true;
@@ -65,7 +65,8 @@ int main(int argc, char **argv)
         MUST(cudaMalloc(&held, 1 << 20));
     }
 
-    /* The kernel tells a process's start to 10 ms; the child's file shall not look older. */
+    /* The kernel's process start time has a resolution of 10 ms; wait, so that the child's file is
+     * not older. */
     usleep(30000);
     fflush(stdout);
 

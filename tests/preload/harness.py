@@ -30,15 +30,15 @@ GIB = 1 << 30
 
 @dataclasses.dataclass
 class Result:
-    """What a program left behind."""
+    """The result of a program: its exit status, output and statistics."""
     status: int        # as subprocess has it: -n when it died of signal n
     stdout: str
     stderr: str
     stats: dict | None  # the statistics file; None when there is none
 
     def said(self):
-        """The lines that spillway, or the simulator, wrote to stderr, without what follows a line
-        about out of memory."""
+        """The lines that spillway or the simulator wrote to stderr, without out-of-memory
+        reports."""
         return said(self.stderr)[0]
 
     def reports(self):
@@ -92,7 +92,7 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_command(self, command, env, timeout=300):
-        """Runs a command line as it is; no expectation but that it ends."""
+        """Runs a command line as it is; checks nothing."""
         done = subprocess.run([str(word) for word in command], env=env, capture_output=True,
                               text=True, errors="replace", timeout=timeout, cwd=self.folder)
         return Result(done.returncode, done.stdout, done.stderr, None)

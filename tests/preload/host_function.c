@@ -1,6 +1,7 @@
-/* A host function on a stream waits for a mutex, whose owner frees memory in the order of a stream
- * while another thread allocates and frees without one. Nobody may wait for the device with a lock
- * held that the owner needs. Then: memory that was freed is not used again too early. */
+/* A host function on a stream waits for a mutex. The mutex's owner frees memory with a stream-
+ * ordered call while another thread allocates and frees without one. No thread may wait for the
+ * device while it holds a lock that the owner needs. Then tests that freed memory is not reused too
+ * early. */
 #include <cuda.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -59,7 +60,7 @@ static void pause_often(int count)
     }
 }
 
-/* A block is freed before the copy from it begins: what is allocated and written to meanwhile is
+/* Frees a block before the copy from it begins: memory allocated and written meanwhile must be
  * other memory. */
 static void check_content(void)
 {
@@ -115,7 +116,7 @@ int main(void)
     MUST(pthread_create(&allocator, NULL, allocate, NULL));
     sem_wait(&test.allocates);
     for (int i = 0; i < BLOCKS; i++) {
-        pause_often(1); /* the other thread is in the midst of it by then */
+        pause_often(1); /* the other thread is inside its call by now */
         MUST(cuMemFreeAsync(test.blocks[i], own));
     }
     pthread_mutex_unlock(&test.mutex);

@@ -1,5 +1,5 @@
-/* Allocates blocks of 256 MiB until there is no more, twice, and prints how many it got and what
- * the device said of itself. */
+/* Allocates blocks of 256 MiB until none is left, twice, and prints their number and the device's
+ * free and total memory. */
 #include <cuda_runtime_api.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-/* A thread without a context asks for memory that another stream still uses: questions about the
- * stream fail on such a thread, which must not be taken for an answer. */
+/* A thread without a context allocates memory that another stream still uses. Queries of the stream
+ * fail on such a thread; the failure must not count as "complete". */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,13 +1,13 @@
-/* Allocates from functions whose names are known, as the arguments say, for test_policies.py.
+/* Allocates from functions with known names, as the arguments say, for test_policies.py.
  *
  *     policies WORD...
- *         alpha:MIB, beta:MIB, gamma:KIB    a block, from the function of that name
- *         chunk:MIB                         memory of its own (cuMemCreate), never released
- *         thread:MIB                        a block, on a thread called worker
- *         free:N, work:N                    frees block N, or lets the device write to it
+ *         alpha:MIB, beta:MIB, gamma:KIB    allocates a block in the function of that name
+ *         chunk:MIB                         creates physical memory (cuMemCreate), never released
+ *         thread:MIB                        allocates a block on a thread called worker
+ *         free:N, work:N                    frees block N, or makes the device write to it
  *         rest                              waits for the device
  *
- * Prints the answer of each, and after it how much is free, in MiB. */
+ * Prints the result of each word and the free memory after it, in MiB. */
 #include "check.h"
 
 #include <cuda.h>
@@ -29,7 +29,7 @@ EXPORTED CUresult beta(CUdeviceptr *block, size_t bytes);
 EXPORTED CUresult gamma_of(CUdeviceptr *block, size_t bytes);
 EXPORTED CUresult chunk(CUmemGenericAllocationHandle *handle, size_t bytes);
 
-/* What follows the call keeps it from being the last, which leaves no frame. */
+/* The statement after the call prevents a tail call, which would leave no frame. */
 static volatile int calls;
 
 CUresult alpha(CUdeviceptr *block, size_t bytes)

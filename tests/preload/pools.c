@@ -1,5 +1,5 @@
-/* The default memory pool as PyTorch uses it, and a pool of the program's own: prints what stays
- * the same with and without spillway. */
+/* Uses the default memory pool as PyTorch does, and a pool of its own. Prints only what is the same
+ * with and without spillway. */
 #include <cuda.h>
 #include <stdint.h>
 

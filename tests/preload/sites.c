@@ -1,9 +1,9 @@
-/* Allocates from functions whose names are known, for test_sites.py.
+/* Allocates from functions with known names, for test_sites.py.
  *
- *     sites COMMAND...     take: what stays; peak: what is gone again; map: memory of its own;
- *                          thread: on another thread; fill: until there is no more,
- *                          and once more; die: by a signal; fork: and ask in vain
- *                          in a child; wait: say so, until a line comes in */
+ *     sites COMMAND...     take: allocates and keeps; peak: allocates and frees; map: maps physical
+ *                          memory of its own; thread: allocates on another thread; fill: allocates
+ *                          until none is left, and once more; die: ends by a signal; fork: calls
+ *                          CUDA in a child, where it fails; wait: prints a line, then reads one */
 #include "check.h"
 
 #include <cuda.h>
@@ -101,7 +101,7 @@ static void begin(void)
     MUST(cuCtxSetCurrent(context));
 }
 
-/* CUDA does not work in a child; what it asks must leave the parent's sites alone. */
+/* CUDA does not work in a child; its calls must not change the parent's sites. */
 static void fork_child(void)
 {
     pid_t child = fork();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command: exit codes, statistics however the program ends, and bad input."""
+"""The command: exit codes, statistics after every way for a program to end, and bad input."""
 import json
 import os
 import re

@@ -38,7 +38,7 @@ class Fit(harness.Case):
         self.assertIn("not yet measured on a GPU", lines[-1])
 
     def test_does_not_fit(self):
-        """15 blocks fit beside the 8 KiB too little; the sixteenth lacks that."""
+        """15 blocks fit, with 8 KiB too little for the sixteenth."""
         memory = str((256 << 20) - 8192)
         for flags, words, api in ((BARE, "fill", "cuMemAlloc"), (POOLED, "fill", "cudaMalloc"),
                                   (POOLED, "fill-ordered", "cudaMallocAsync"),
@@ -84,7 +84,7 @@ class Fit(harness.Case):
         self.assertIn("; one call failed with out of memory", lines[0])
 
     def test_module(self):
-        """Memory may be short for what no allocation asks."""
+        """Memory may be short for something other than an allocation."""
         for flags in (BARE, POOLED):
             with self.subTest(flags):
                 lines = self.sim("exhaust", "module", flags=flags, status=1)
@@ -207,7 +207,7 @@ class Compare(harness.Case):
         self.assert_smallest(lines[6], 128)
 
     def test_pool_needs_the_host(self):
-        """Then it runs again without, so that the peaks are the device's."""
+        """The second run is without the pool, so that the peaks are the device's."""
         lines = self.compare("take", "take-ordered", flags=("--limit", "96MiB"))
         self.assertEqual(self.runs, 3)
         self.assertRegex(lines[2], r"^spillway: under the pool: fits with \d+ MiB on the host$")
@@ -231,7 +231,7 @@ class Compare(harness.Case):
             self.assertIn("none: the command failed (exit code 3)", line)
 
     def test_interrupted(self):
-        """The user wants the command to end, not the next run to begin."""
+        """The user wants the command to end, not the next run to start."""
         self.compare("take", "interrupt", status=128 + signal.SIGINT)
         self.assertEqual(self.runs, 1)
 

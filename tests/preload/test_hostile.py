@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""spillway top reads the memory of a process that another user may control: whatever is there, it
-ends by itself, with output or with one line of complaint, and says nothing to the terminal but
-text. The test itself is the hostile process: it holds files as spillway's are called."""
+"""spillway top reads the memory of a process that another user may control. Whatever it finds, it
+ends by itself, with output or one error line, and writes only text to the terminal. The test is the
+hostile process: it holds files named like spillway's."""
 import contextlib
 import json
 import os
@@ -31,7 +31,7 @@ ESCAPE = b"\x1b]0;owned\x07\x9b31m\xc2\x9b31m"
 
 
 def memory_of(pid, name):
-    """What is used of a file in memory of a process: its size, and a list of offset and bytes."""
+    """The used parts of a file mapped by a process: its size, and a list of offset and bytes."""
     for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         if os.readlink(link).startswith(f"/memfd:{name}"):
             break
@@ -91,7 +91,7 @@ class Hostile(harness.Case):
         self.stats.put(PID, "i", os.getpid())
 
     def restore(self):
-        """Both files as the real process had them."""
+        """Both files as in the real process."""
         for memory, (size, parts) in zip((self.stats, self.sites), self.real):
             os.ftruncate(memory.fd, 0)
             os.ftruncate(memory.fd, size)
@@ -115,8 +115,8 @@ class Hostile(harness.Case):
         return done
 
     def side_by_side(self, check, count):
-        """Calls check(0), check(1), ... `count` times in processes with files of their own: most of
-        the time of top is waiting."""
+        """Calls check(0), check(1), ... `count` times in processes with files of their own, because
+        top spends most of its time waiting."""
         workers = []
         for first in range(WORKERS):
             worker = os.fork()
@@ -138,13 +138,14 @@ class Hostile(harness.Case):
         return [site["label"] for site in shown["devices"][0]["sites"]]
 
     def set_path(self, path):
-        """Makes every library's file this one, with no id of a build to tell it apart."""
+        """Replaces every library's file by this one, without a build id that would distinguish
+        it."""
         for i in range(self.sites.get(MODULE_COUNT, "I")):
             self.sites.put(MODULES + MODULE_BYTES * i + MODULE_PATH - 1, "B", 0)
             self.sites.put(MODULES + MODULE_BYTES * i + MODULE_PATH, os.fsencode(path) + b"\0")
 
     def test_layout(self):
-        """The copy is as good as the real process's memory, and is what is read."""
+        """A correct copy is accepted and read."""
         self.assertEqual(self.real[1][0], SHARE_BYTES)
         self.assertIn("take_exported in sites", self.labels())
         self.stats.put(PROCESS, b"renamed\0")
@@ -195,8 +196,8 @@ class Hostile(harness.Case):
         self.side_by_side(self.wild_library, 64)
 
     def test_mapping_over_top(self):
-        """A library that asks for a place far before its own, where top's memory is: the end of it
-        wraps around to one that is within bounds."""
+        """A library with an address far before its own, near top's memory: its end wraps around to
+        a valid one."""
         path = self.folder / "over.so"
         head = bytearray((PROGRAMS / "sites").read_bytes()[:64])
         struct.pack_into("<Q", head, 32, 64)
@@ -208,7 +209,7 @@ class Hostile(harness.Case):
             self.top(what=f"{bits} bits")
 
     def test_endless_table(self):
-        """A sparse library, whose table of symbols goes on and on."""
+        """A sparse library whose symbol table has no end."""
         path = self.folder / "large.so"
         head = bytearray((PROGRAMS / "sites").read_bytes()[:64])
         struct.pack_into("<Q", head, 32, 64)
@@ -262,7 +263,7 @@ class Hostile(harness.Case):
             self.restore()
 
     def test_files_that_shrink(self):
-        """Both, again and again, while they are read."""
+        """Changes both repeatedly while they are read."""
         done = threading.Event()
 
         def shrink():
@@ -300,7 +301,7 @@ class Hostile(harness.Case):
         self.assertIn(b"]0;owned", self.top("--json").stdout)
 
     def test_escape_sequences_in_a_file(self):
-        """`spillway sites` of a statistics file that somebody else wrote."""
+        """`spillway sites` with a statistics file from another author."""
         text = "\x1b]0;owned\x07\x7f\u009b31m"
         site = {"id": 1, "device": 0, "live_bytes": 5, "device_peak_bytes": 5, "allocs": 1,
                 "thread": text, "api": text, "node": text,
@@ -318,7 +319,7 @@ class Hostile(harness.Case):
                                       if ord(char) < 32 or 127 <= ord(char) < 160}, {"\n", "\t"})
 
     def mutate(self, seed):
-        """Changes bytes and words of the parts that are used, by seed."""
+        """Changes bytes and words of the used parts, by seed."""
         words = (0, 1, 65, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 63, (1 << 64) - 1)
         used = (0, 32 + 3 * 24, APIS, OFFSETS, MODULES, TEXTS, SITES, HELD)
         draw = random.Random(seed)

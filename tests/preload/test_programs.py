@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small programs, bare and under spillway: the same output, and the counters that go with it."""
+"""Small programs, plain and under spillway: equal output, and the expected counters."""
 import re
 import unittest
 
@@ -14,7 +14,7 @@ class Programs(harness.Case):
         self.run_both(PROGRAMS / "resolver")
 
     def test_answers_about_blocks(self):
-        """Equal but for what concerns IPC and handles, which a block of the pool has not."""
+        """Equal except for IPC and handles, which the pool's blocks do not support."""
         bare = self.run_program(PROGRAMS / "answers", preload=False)
         pool = self.run_program(PROGRAMS / "answers", allow=[r"observe"])
         on_purpose = re.compile(r"^(ipc|retain|range handle).*\n", re.MULTILINE)
@@ -80,16 +80,16 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["live_peak_bytes"], 2 * MIB)
 
     def test_fork_by_the_driver(self):
-        """Within a call of ours, whose locks are held."""
+        """Inside a call of spillway, which holds locks."""
         self.run_both(PROGRAMS / "forks", "inside")
 
     def test_context_that_ends_at_exit(self):
-        """Nothing is torn down any more."""
+        """At exit, nothing is destroyed any more."""
         result = self.run_program(PROGRAMS / "exits", "reset", status=5)
         self.assertEqual(result.stdout, "memory calls: 0\n")
 
     def contexts_come_and_go(self, kind):
-        """In a program that is right, and ends: anything else is the library's fault."""
+        """For a correct program that ends: any other report is the library's fault."""
         for check in ("off", "on"):
             result = self.run_program(PROGRAMS / "contexts", kind, 800, timeout=60,
                                       SIM_DEVICES=2, CHECK=check)
@@ -115,7 +115,7 @@ class Programs(harness.Case):
         self.run_both(PROGRAMS / "host_function", timeout=60)
 
     def test_host_function_that_waits_on_an_old_driver(self):
-        """Without fences of the whole device, memory grows before anybody waits for it."""
+        """Without fences of the whole device, memory grows before a call waits for the device."""
         result = self.run_both(PROGRAMS / "host_function", timeout=60,
                                SIM_FAIL="cuCtxRecordEvent:1+:801")
         self.assertEqual(result.device()["host_waits"], 0)
@@ -140,7 +140,7 @@ class Limits(harness.Case):
         return result, dict(re.findall(r"^(\w+): (.*)$", result.stdout, re.MULTILINE))
 
     def test_whole_device(self):
-        """The simulator hides nothing: all of the memory can be had, twice."""
+        """The simulator reserves nothing: all memory can be allocated, twice."""
         result, said = self.fill(SIM_MEMORY="4GiB")
         self.assertEqual(said["before"], f"{4 * GIB} free of {4 * GIB}")
         self.assertEqual(said["blocks"], "16")

@@ -50,7 +50,7 @@ class Replay(harness.Case):
                 self.assertEqual(device["host_waits"], 0)
 
     def more_calls(self, name, **options):
-        """Driver calls that three further steps add to three."""
+        """Driver calls that three further steps add to a run of three."""
         short = self.replay(name, steps=3, **options).device()["driver_calls"]
         long = self.replay(name, steps=6, **options).device()["driver_calls"]
         return {call: count - short.get(call, 0) for call, count in long.items()
@@ -88,7 +88,7 @@ class SteadyState(Replay):
                     self.check_nothing_created(self.more_calls(name, way=way))
 
     def test_growth_ends_with_four_streams(self):
-        """Then no step is like another, but the growth allowance of 10 % is hardly exceeded."""
+        """No step is like another, but the growth allowance of 10 % is hardly exceeded."""
         for name in NAMES:
             with self.subTest(name):
                 device = self.replay(name, steps=12, streams=4, seed=1, GROWTH="10%").device()
@@ -104,7 +104,7 @@ class SteadyState(Replay):
 
 class Headroom(Replay):
     def test_three_percent(self):
-        """A device with 3 % more than the peak live: stealing makes the rest."""
+        """A device with 3 % more than the live peak: stealing provides the rest."""
         memory = peak_live("pangu_2.6B") * 103 // 100
         result = self.replay("pangu_2.6B", SIM_MEMORY=memory, SPILL="off")
         self.assertIn(" 0 mismatches", result.stdout)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Native call sites: what a program holds is charged to its functions, and the command says so."""
+"""Native call sites: a program's memory is charged to its functions, and the command shows it."""
 import json
 import pathlib
 
@@ -87,7 +87,7 @@ class Sites(harness.Case):
         self.assertEqual(one["modules"], other["modules"])
 
     def test_a_program_that_died(self):
-        """The launcher tells what the program would have told."""
+        """The launcher reports what the program would have reported."""
         words = ("take", "peak", "map", "thread")
         own = self.run_sites(*words)
         left = self.run_sites(*words, "die", status=137)
@@ -101,7 +101,7 @@ class Sites(harness.Case):
             self.assert_same(own, self.run_sites("fork", *words, "fork", *ending, status=status))
 
     def test_without_the_launcher(self):
-        """Nobody gives the program a folder: its memory is its own, and so is the file."""
+        """Without a folder from the launcher, memory and file are the program's own."""
         result = self.run_program(PROGRAM, "take", "fork", "peak")
         self.assert_adds_up(result.stats)
 

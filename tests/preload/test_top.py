@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""spillway top: a running program is seen from outside, as it is."""
+"""spillway top shows a running program from outside."""
 import fcntl
 import json
 import os

@@ -1,5 +1,6 @@
-/* Virtual memory of the program's own, and page-locked memory it does not free: spillway counts
- * both and serves neither. With "retry" it wants more than is free while the pool has spare. */
+/* Virtual memory of the program's own, and page-locked memory that it does not free: spillway
+ * counts both and serves neither. With "retry" the program needs more than is free while the pool
+ * has unused chunks. */
 #include <cuda.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Stands in for the library of PyTorch's native allocator: only its name and its habit count. It
- * keeps what is given back; when it is refused, it gives its cache up and asks once more. */
+/* Stand-in for PyTorch's native allocator: a library of its name that caches freed memory, and
+ * after a refusal frees its cache and allocates again. */
 #include <cuda_runtime_api.h>
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
-/* A native cache that holds memory nobody uses gives it up before anything is spilled; it is never
- * refused twice for one request, and nobody else is refused at all. Made for a device of 64 MiB;
- * prints how often each allocation was refused. */
+/* A native cache frees its unused memory before anything is spilled. No request of it is refused
+ * twice, and no other request is refused. Made for a device of 64 MiB; prints how often each
+ * allocation was refused. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -34,7 +34,7 @@ def record(kind, value):
 
 
 def info(params):
-    """What a section .nv.info.NAME holds; the parameters come in reverse order."""
+    """The content of a section .nv.info.NAME; parameters are in reverse order."""
     data = record(0x37, struct.pack("<I", 130)) + struct.pack("<BBH", 3, 0x1b, 255)
     large = sum(size for _, size in params) > 4096
     for ordinal, (offset, size) in reversed(list(enumerate(params))):

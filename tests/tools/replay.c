@@ -22,9 +22,9 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 static const double gib = 1024.0 * 1024.0 * 1024.0;
 
 struct settings {
-    bool ordered; /* cudaMallocAsync and cudaFreeAsync rather than cudaMalloc and cudaFree */
+    bool ordered; /* use cudaMallocAsync and cudaFreeAsync, not cudaMalloc and cudaFree */
     bool quiet;
-    bool touching; /* check and write buffers in the middle of their life as well */
+    bool touching; /* also check and rewrite buffers in the middle of their life */
     uint32_t steps;
     int streams;
     uint64_t seed;
@@ -36,7 +36,7 @@ struct replay {
     struct trace trace;
     void **addresses; /* of the live buffers, by index */
     bool *touched;    /* the same: written a second time in this step */
-    /* The buffers to touch after each event, as lists: 1 added to indices, 0 ends a list. */
+    /* The buffers to touch after each event, as lists: indices plus 1, ended by 0. */
     uint32_t *first_touch, *next_touch;
     cudaStream_t streams[STAGING_STREAMS_MAX];
     cudaEvent_t moved[STAGING_STREAMS_MAX]; /* one for each stream: buffers leave it behind this */
@@ -81,7 +81,7 @@ static bool failed_for(const struct replay *replay, cudaError_t err, const char 
     return true;
 }
 
-/* A well mixed number of (seed, index, salt); the finalizer of splitmix64. */
+/* Mixes (seed, index, salt) to a number, by the finalizer of splitmix64. */
 static uint64_t mix(uint64_t seed, uint64_t index, uint64_t salt)
 {
     uint64_t x = seed * 0x9e3779b97f4a7c15u + index * 0xbf58476d1ce4e5b9u + salt;
@@ -135,7 +135,7 @@ static bool allocate(struct replay *replay, uint32_t index)
     return !failed_for(replay, staging_write(replay->staging, &buffer, stream), "write", index);
 }
 
-/* Moves a buffer: what the stream `to` does from now on comes after what `from` did so far. */
+/* Makes the stream `to` wait for the work that `from` has so far. */
 static bool move(struct replay *replay, int from, int to)
 {
     if (from == to) {
@@ -164,7 +164,7 @@ static bool release(struct replay *replay, uint32_t index)
     return !failed_for(replay, cudaFree(buffer.address), "cudaFree", index);
 }
 
-/* In the middle of its life: what was written is there, and other content takes its place. */
+/* Checks a buffer in the middle of its life and writes new content. */
 static bool touch(struct replay *replay, uint32_t index)
 {
     int stream = home_stream(&replay->settings, index);
@@ -263,8 +263,8 @@ static void stop(struct replay *replay)
     free(replay->next_touch);
 }
 
-/* What the default memory pool held at most; 0 when it was not used. Then the pool gives back all
- * that is free. */
+/* Returns the peak of the default memory pool (0 if it was not used) and makes the pool free its
+ * unused memory. */
 static bool empty_pool(uint64_t *ret_reserved_bytes)
 {
     cudaMemPool_t pool = NULL;
@@ -314,7 +314,7 @@ static int run(struct replay *replay)
         double begin = now();
 
         complete = run_steps(replay);
-        /* Also after a failure: what was read back until then is worth comparing. */
+        /* Done after a failure too: the data read until then is worth comparing. */
         complete = !failed(staging_finish(replay->staging, &figures), "finish") && complete;
 
         double seconds = now() - begin;

@@ -8,7 +8,7 @@
 
 enum { GRANULE = 2 << 20, BATCHES = 16, BATCH_BYTES = 256 << 10, REPORTS_MAX = 10 };
 
-/* What is written at a place. Steps count from 1, so memory of zeros is no stamp. */
+/* The stamp written at a place. Steps count from 1, so zeroed memory is no stamp. */
 struct stamp {
     uint32_t step;
     uint32_t index;
@@ -33,7 +33,7 @@ struct record {
     size_t at;
 };
 
-/* A part of the pinned memory that is filled by several copies and settled as one. */
+/* A part of the pinned memory that several copies fill and that is compared as a whole. */
 struct batch {
     char *memory;
     size_t used;
@@ -113,7 +113,7 @@ static void compare(struct staging *staging, struct batch *batch, const struct r
     }
 }
 
-/* Waits for the copies of a batch, compares what they brought, and empties it. */
+/* Waits for the copies of a batch, compares their data, and empties the batch. */
 static cudaError_t settle(struct staging *staging, struct batch *batch)
 {
     bool waited = false;

@@ -15,7 +15,7 @@ struct staging;
 
 enum { STAGING_STREAMS_MAX = 64 };
 
-/* What a stamped buffer is, for the stamps and for the messages. */
+/* The identity of a stamped buffer, for its stamps and for messages. */
 struct staging_buffer {
     void *address;
     uint64_t bytes;
@@ -34,13 +34,13 @@ struct staging_figures {
 cudaError_t staging_create(const cudaStream_t *streams, int stream_count,
                            struct staging **ret_staging);
 
-/* Enqueues the writing of the stamps on the stream of that index. */
+/* Queues the writing of the stamps on the stream with that index. */
 cudaError_t staging_write(struct staging *staging, const struct staging_buffer *buffer, int stream);
 
-/* Enqueues the reading of the stamps; they are compared later. */
+/* Queues the reading of the stamps; they are compared later. */
 cudaError_t staging_check(struct staging *staging, const struct staging_buffer *buffer, int stream);
 
-/* Waits for all that was enqueued and compares the rest. */
+/* Waits for all queued work and compares the remaining stamps. */
 cudaError_t staging_finish(struct staging *staging, struct staging_figures *ret_figures);
 
 /* Takes NULL. */

@@ -28,8 +28,8 @@ struct trace {
     uint64_t peak_bytes;        /* highest sum of live buffers, each rounded up to 512 bytes */
 };
 
-/* Reads the file. False, after one line on stderr that names the file and the first bad line, when
- * it cannot be read or is no trace; nothing is held then. */
+/* Reads the file. If it cannot be read or is no trace, returns false after one line on stderr with
+ * the file and the first bad line; nothing is allocated then. */
 bool trace_read(const char *path, struct trace *ret_trace);
 
 void trace_free(struct trace *trace);

@@ -90,7 +90,8 @@ def text(args, step):
 
 
 def kept_on_cpu(args):
-    """Where PyTorch keeps what backward needs: in page-locked memory of the host, if wished."""
+    """The context in which PyTorch keeps the tensors for the backward pass in page-locked host
+    memory, if asked for."""
     if args.save_on_cpu:
         return torch.autograd.graph.save_on_cpu(pin_memory=True)
     return contextlib.nullcontext()

@@ -12,7 +12,7 @@ MEMORY = "24GiB"
 # Instead of the simulated one; set once, before anything runs.
 on_gpu = False
 
-# What PyTorch itself says on the backend cudaMallocAsync; the README lists them.
+# PyTorch's own warnings on the backend cudaMallocAsync; the README lists them.
 KNOWN_WARNINGS = [
     r"Attempting uncaptured free of a captured allocation with address 0x[0-9a-f]+$",
     r"^This is technically allowed, but may indicate you are losing the last user-visible tensor",
@@ -72,7 +72,7 @@ class Run:
         return [(rank, ranks[rank].read_text()) for rank in sorted(ranks) if rank.isdigit()]
 
     def said(self):
-        """What spillway wrote to stderr, but for what follows a line about out of memory."""
+        """The lines that spillway wrote to stderr, without out-of-memory reports."""
         lines, in_report = [], False
         for line in self.stderr.splitlines():
             if not line.startswith("spillway") or (in_report and line.startswith("spillway:   ")):

@@ -25,7 +25,7 @@ class PoolStats(ctypes.Structure):
 
 
 def pool():
-    """What spillway itself says of the current device: committed and host bytes."""
+    """Spillway's figures for the current device: committed and host bytes."""
     ask = getattr(ctypes.CDLL(None), "spillway_stats", None)
     stats = PoolStats(size=ctypes.sizeof(PoolStats))
     if ask is None or ask(torch.cuda.current_device(), ctypes.byref(stats)) != 0:

@@ -8,7 +8,7 @@ import unittest
 import wheel
 from running import HERE, Run
 
-# What hf_models.py builds and how often it trains; the images need no gradient.
+# The configuration that hf_models.py builds and its number of steps; images need no gradient.
 LAYERS = 22
 STEPS = 4
 CALLS = {"convolution_forward": LAYERS * STEPS, "convolution_backward_filter": LAYERS * STEPS,

@@ -72,7 +72,8 @@ class Fit(unittest.TestCase):
                          pooled.steps["0"][-1]["allocated_peak"])
 
     def test_without_chunks_of_the_host(self):
-        """What the device has no room for is in page-locked memory; the figures stay true."""
+        """Memory that does not fit on the device is page-locked host memory; the figures stay
+        right."""
         plenty = self.run_script()
         limit = int(0.6 * plenty.steps["0"][-1]["allocated_peak"])
         memory = str(limit + (64 << 20)) # code needs room, and nothing moves out of its way
@@ -90,7 +91,7 @@ class Fit(unittest.TestCase):
                                      [step["allocated"] for step in plenty.steps["0"]])
 
     def test_very_little_memory(self):
-        """Whether an allocation fails first or the code of the next kernel, it is named."""
+        """Either an allocation fails first or the code of the next kernel; the report names it."""
         run = self.run_script("--spill", "off", "--memory", "100MiB")
         self.assertNotEqual(run.status, 0)
         self.assertRegex(self.verdict(run), r"does not fit: .* on device 0, .* failed: .* "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which mode PyTorch gets, what is said of it, and that settings of the user's own are obeyed."""
+"""The mode that PyTorch gets, the line about it, and the user's own settings, which are obeyed."""
 import json
 import re
 import sys

@@ -20,8 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def sites_at_peak(interpreter, script, *arguments):
-    """What a script printed, and the sites that held memory when the device held most: for each its
-    text and its bytes."""
+    """A script's output, and the sites that held memory at the device's peak: text and bytes of
+    each."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith(("SPILLWAY", "PYTORCH_", "LD_"))}
     with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +81,7 @@ class Policies(unittest.TestCase):
 
 
 def enforced(policy, script, *arguments, memory="8GiB", flags=()):
-    """What a script printed with a policy in force, the statistics of its device, and those of the
+    """A script's output with a policy in force, the statistics of its device, and those of the
     rules by name."""
     run = running.Run([INTERPRETER, str(HERE / script), *arguments],
                       [*flags, *([] if policy is None else ["--policy", str(policy)]),
@@ -100,7 +100,7 @@ GPT2 = ["gpt2_like.py", "--layers", "4", "--width", "256", "--heads", "4", "--vo
 
 
 class InForce(unittest.TestCase):
-    """What the policies do."""
+    """The effects of the policies."""
     maxDiff = None
 
     def check_optimizer(self, name, *arguments):
@@ -137,7 +137,7 @@ class InForce(unittest.TestCase):
         self.assertEqual(rules["observe"]["live_peak_bytes"], device["live_peak_bytes"])
 
     def test_layers(self):
-        """Each rule decides on what it is meant for, in the process as in `explain`."""
+        """Each rule decides on the blocks it is meant for, in the process as in `explain`."""
         for policy in ("embeddings-stay", "activations-to-host-first"):
             run, device, rules = enforced(policy, "layers.py")
             expected = json.loads(run.stdout)[policy]

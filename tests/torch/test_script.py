@@ -32,7 +32,7 @@ def bounds(bare, figure):
     if figure == "allocated_peak":
         return (min(bare["requested_peak"], bare["allocated_peak"]),
                 bare["allocated_peak"] + ROUNDING * bare["blocks_peak"])
-    # What was freed and waits for another stream is still active and requested.
+    # Memory that was freed and waits for another stream still counts as active and requested.
     waiting = bare["active"] - bare["allocated"]
     return bare["requested"] - waiting, bare["allocated"] + ROUNDING * bare["blocks"]
 
@@ -84,7 +84,7 @@ class Script(unittest.TestCase):
         self.assertEqual([stats["mode"] for stats in run.stats.values()], [mode] * self.processes)
 
     def is_exempt(self, figure, steps):
-        """Whether the figure of the last of these steps may differ."""
+        """Returns true if the figure at the last of these steps may differ."""
         if self.exempt == "captured":
             return any(step["capturing"] for step in steps)
         return self.exempt == "threads" or self.exempt == "peaks" and figure == "allocated_peak"

@@ -297,7 +297,7 @@ def nccl_freed():
 
 
 def nccl_short_data():
-    """Short data travels between ranks, whatever the order of their calls."""
+    """Short data is exchanged between ranks, whatever the order of their calls."""
     first = Ranks(2, 0)
     both = [first, Ranks(2, 1, first.unique)]
     for times in range(3):
@@ -413,7 +413,7 @@ class Shims(unittest.TestCase):
                 self.assertGreaterEqual(list(results.values()).count([status, status]), 1)
 
     def test_every_declared_function_is_there(self):
-        """What the real library exports and its headers declare."""
+        """The functions that the real library exports and its headers declare."""
         for name, (_, _, headers) in SHIMS.items():
             done = subprocess.run([sys.executable, str(FIND_HEADER), "/none", headers[0]],
                                   text=True, stdout=subprocess.PIPE, check=True)

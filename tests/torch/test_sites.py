@@ -45,7 +45,7 @@ class Sites(unittest.TestCase):
 
 
 class Training:
-    """What holds for both scripts: `script` with `arguments`, whose model's code is in a file
+    """The checks for both scripts: `script` with `arguments`, whose model's code is in a file
     called `model`, and which has at least these nodes."""
 
     @classmethod

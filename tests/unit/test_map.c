@@ -9,7 +9,7 @@
 
 enum { KEYS = 5000 };
 
-/* A value made from its key; the address is never read. */
+/* The value of a key in these tests: an address that is never dereferenced. */
 static void *value_of(uint64_t key)
 {
     return (void *)(uintptr_t)(key * 2 + 1);
@@ -38,8 +38,7 @@ static void test_put_replaces(void **state)
     free(map.slots);
 }
 
-/* Keys close together and far apart come and go; after each step of the second half every key is
- * looked up, so that one that a removal made unreachable is missed. */
+/* Looks up every key after a third of them is gone: a removal may make another key unreachable. */
 static void test_removal_keeps_the_others_reachable(void **state)
 {
     struct spw_map map = {0};
@@ -76,6 +75,33 @@ static void test_next_visits_each_once(void **state)
     free(map.slots);
 }
 
+static bool is_multiple(const void *value, const void *arg)
+{
+    const uint64_t *divisor = arg;
+
+    return ((uintptr_t)value - 1) / 2 % *divisor == 0;
+}
+
+/* Many keys have one home slot, and neighbours match together: each removal moves another match. */
+static void test_remove_if_removes_exactly_the_matching_values(void **state)
+{
+    struct spw_map map = {0};
+    const uint64_t divisor = 2;
+    size_t left = 0;
+
+    spw_map_remove_if(&map, is_multiple, &divisor);
+    for (uint64_t i = 0; i < KEYS; i++) {
+        assert_true(spw_map_put(&map, i << 40 | i % 7, value_of(i)));
+        left += i % divisor != 0;
+    }
+    spw_map_remove_if(&map, is_multiple, &divisor);
+    assert_int_equal(map.count, left);
+    for (uint64_t i = 0; i < KEYS; i++) {
+        assert_ptr_equal(spw_map_get(&map, i << 40 | i % 7), i % divisor ? value_of(i) : NULL);
+    }
+    free(map.slots);
+}
+
 static void test_clear_frees_the_values(void **state)
 {
     struct spw_map map = {0};
@@ -96,6 +122,7 @@ int main(void)
         cmocka_unit_test(test_put_replaces),
         cmocka_unit_test(test_removal_keeps_the_others_reachable),
         cmocka_unit_test(test_next_visits_each_once),
+        cmocka_unit_test(test_remove_if_removes_exactly_the_matching_values),
         cmocka_unit_test(test_clear_frees_the_values),
     };
 

@@ -3,8 +3,8 @@
 
     find_header.py CUDA_HEADERS HEADER
 
-Order: the folder of the CUDA headers, .cuda/ of this tree, the nvidia-* wheels of .venv, those of
-the python3 that runs this.
+Searches, in this order, the folder of the CUDA headers, .cuda/ of this tree, the nvidia-* wheels of
+.venv, and those of the python3 that runs this script.
 """
 import glob
 import os

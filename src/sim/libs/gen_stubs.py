@@ -3,9 +3,10 @@
 
     gen_stubs.py OUT_C LIBRARY STATUS PREFIX[,PREFIX...] HINT HEADER... -- CC [ARGS...]
 
-A stub names itself and HINT once on stderr and returns STATUS, a number; functions that return no
-status return 0. CC preprocesses the headers, each alone, so that a later version of the library
-brings its own names; as C++ as well, where it can, because some functions are declared only there.
+A stub prints its name and HINT on stderr once and returns STATUS, a number; functions that return
+no status return 0. CC preprocesses each header alone, so the names are those of the installed
+version of the library. Headers that can be read as C++ are, too: some functions are declared only
+there.
 """
 import re
 import subprocess
@@ -45,14 +46,15 @@ def main(argv):
                   "#include <stdbool.h>\n\n"
                   "/* The stubs are replaced by name at link time, whatever their parameters, so\n"
                   " * they are declared without the library's headers. */\n"
-                  "void sim_shim_not_modelled(const char *name, const char *library,\n"
-                  "                           const char *hint, bool *told);\n\n"
+                  "void sim_shim_not_simulated(const char *name, const char *library,\n"
+                  "                           const char *hint, bool *reported);\n\n"
                   "#define STUB(name, result)                                               \\\n"
                   "    long name(void);                                                     \\\n"
                   "    __attribute__((weak, visibility(\"default\"))) long name(void)       \\\n"
                   "    {                                                                    \\\n"
-                  "        static bool told;                                                \\\n"
-                  f"        sim_shim_not_modelled(#name, \"{library}\", \"{hint}\", &told); \\\n"
+                  "        static bool reported;                                            \\\n"
+                  f"        sim_shim_not_simulated(#name, \"{library}\",                   \\\n"
+                  f"                               \"{hint}\", &reported);                \\\n"
                   "        return result;                                                   \\\n"
                   "    }\n\n")
         out.writelines(f"STUB({name}, {status if names[name] else 0})\n" for name in sorted(names))

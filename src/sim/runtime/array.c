@@ -1,4 +1,4 @@
-/* Of arrays and textures, which are not simulated, the part that is arithmetic. */
+/* Channel descriptors. Arrays and textures themselves are not simulated. */
 #include <cuda_runtime_api.h>
 
 __attribute__((visibility("default"))) struct cudaChannelFormatDesc CUDARTAPI

@@ -12,18 +12,18 @@ enum { NO_DEVICE = -1 };
 
 struct simrt_device {
     CUdevice handle;
-    CUcontext primary; /* as of the last retain; stale when not retained */
+    CUcontext primary; /* from the last retain; stale when not retained */
     bool retained;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct simrt_device devices[SPW_DEVICES_MAX]; /* under lock, but for handle */
+static struct simrt_device devices[SPW_DEVICES_MAX]; /* under lock, except handle */
 static int device_count;                             /* written once, by init_once() */
 static _Atomic(int) default_device;
-static _Atomic(unsigned int) resets; /* of any device */
+static _Atomic(unsigned int) resets; /* resets of any device */
 
 static _Thread_local int thread_device = NO_DEVICE;
-static _Thread_local unsigned int thread_resets; /* `resets` when the context was looked at last */
+static _Thread_local unsigned int thread_resets; /* `resets` at the last check of the context */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static cudaError_t once_error;
@@ -94,7 +94,7 @@ cudaError_t simrt_device_current(int *ret_ordinal)
 {
     CUdevice handle;
 
-    /* None is current, or one that another thread has reset and that cannot say whose it was. */
+    /* No context is current, or one that another thread has reset, whose device is unknown. */
     if (simrt_driver.cuCtxGetDevice(&handle) != CUDA_SUCCESS) {
         *ret_ordinal = chosen_device();
         return cudaSuccess;
@@ -159,7 +159,7 @@ void simrt_device_set_default(int ordinal)
     atomic_store(&default_device, ordinal);
 }
 
-/* Whether `context` is a primary context that another thread has reset since. */
+/* Returns true if `context` is a primary context that another thread has reset. */
 static bool was_reset(CUcontext context)
 {
     bool reset = false;
@@ -209,7 +209,7 @@ cudaError_t simrt_context_reset(void)
 
     if (result == CUDA_SUCCESS) {
         thread_device = ordinal;
-        simrt_error_forget_all();
+        simrt_error_clear_all();
     }
     return simrt_error(result);
 }

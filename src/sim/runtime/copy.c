@@ -287,28 +287,29 @@ static bool is_empty(struct cudaExtent extent)
     return extent.width == 0 || extent.height == 0 || extent.depth == 0;
 }
 
-SIMRT_API_PTDS(cudaMemcpy3D, SIMRT_CONTEXT, (const struct cudaMemcpy3DParms *parms), (parms))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_3d(parms, &copy);
-
-    if (error != cudaSuccess || is_empty(parms->extent)) {
-        return error;
+/* The functions for one kind of three-dimensional copy: on the default stream, and on a stream. */
+#define COPY_3D(name, parms_type, copy_type, describe)                                             \
+    SIMRT_API_PTDS(cuda##name, SIMRT_CONTEXT, (const struct parms_type *parms), (parms))           \
+    {                                                                                              \
+        copy_type copy;                                                                            \
+        cudaError_t error = describe(parms, &copy);                                                \
+        if (error != cudaSuccess || is_empty(parms->extent)) {                                     \
+            return error;                                                                          \
+        }                                                                                          \
+        return simrt_error(simrt_driver.cu##name[ptsz](&copy));                                    \
+    }                                                                                              \
+    SIMRT_API_PTSZ(cuda##name##Async, SIMRT_CONTEXT,                                               \
+                   (const struct parms_type *parms, cudaStream_t stream), (parms, stream))         \
+    {                                                                                              \
+        copy_type copy;                                                                            \
+        cudaError_t error = describe(parms, &copy);                                                \
+        if (error != cudaSuccess || is_empty(parms->extent)) {                                     \
+            return error;                                                                          \
+        }                                                                                          \
+        return simrt_error(simrt_driver.cu##name##Async[ptsz](&copy, stream));                     \
     }
-    return simrt_error(simrt_driver.cuMemcpy3D[ptsz](&copy));
-}
 
-SIMRT_API_PTSZ(cudaMemcpy3DAsync, SIMRT_CONTEXT,
-               (const struct cudaMemcpy3DParms *parms, cudaStream_t stream), (parms, stream))
-{
-    CUDA_MEMCPY3D copy;
-    cudaError_t error = simrt_copy_3d(parms, &copy);
-
-    if (error != cudaSuccess || is_empty(parms->extent)) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuMemcpy3DAsync[ptsz](&copy, stream));
-}
+COPY_3D(Memcpy3D, cudaMemcpy3DParms, CUDA_MEMCPY3D, simrt_copy_3d)
 
 static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *parms,
                                 CUDA_MEMCPY3D_PEER *ret_copy)
@@ -361,29 +362,7 @@ static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *parms,
     return cudaSuccess;
 }
 
-SIMRT_API_PTDS(cudaMemcpy3DPeer, SIMRT_CONTEXT, (const struct cudaMemcpy3DPeerParms *parms),
-               (parms))
-{
-    CUDA_MEMCPY3D_PEER copy;
-    cudaError_t error = copy_3d_peer(parms, &copy);
-
-    if (error != cudaSuccess || is_empty(parms->extent)) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuMemcpy3DPeer[ptsz](&copy));
-}
-
-SIMRT_API_PTSZ(cudaMemcpy3DPeerAsync, SIMRT_CONTEXT,
-               (const struct cudaMemcpy3DPeerParms *parms, cudaStream_t stream), (parms, stream))
-{
-    CUDA_MEMCPY3D_PEER copy;
-    cudaError_t error = copy_3d_peer(parms, &copy);
-
-    if (error != cudaSuccess || is_empty(parms->extent)) {
-        return error;
-    }
-    return simrt_error(simrt_driver.cuMemcpy3DPeerAsync[ptsz](&copy, stream));
-}
+COPY_3D(Memcpy3DPeer, cudaMemcpy3DPeerParms, CUDA_MEMCPY3D_PEER, copy_3d_peer)
 
 _Static_assert(sizeof(struct cudaMemcpyAttributes) == sizeof(CUmemcpyAttributes),
                "attributes of copies are the same");

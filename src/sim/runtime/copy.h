@@ -1,4 +1,4 @@
-/* Copies, and their descriptions in the driver's words, which graph nodes share.
+/* Copies, and their descriptions for the driver, which graph nodes use too.
  *
  * Locking: none; the functions keep no state. */
 #pragma once
@@ -9,22 +9,23 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-/* Copies `size` bytes by the driver's function for that direction, on the default stream or on
- * `stream`; `ptsz` selects the driver's twin. Nothing is done for 0 bytes. Errors:
- * cudaErrorInvalidMemcpyDirection, or the driver's. */
+/* Copies `size` bytes with the driver's function for that direction, on the default stream or on
+ * `stream`. `ptsz` selects the driver's per-thread-default-stream variant. Copying 0 bytes does
+ * nothing. Errors: cudaErrorInvalidMemcpyDirection, or the driver's. */
 cudaError_t simrt_copy(bool ptsz, void *target, const void *source, size_t size,
                        enum cudaMemcpyKind kind);
 cudaError_t simrt_copy_async(bool ptsz, void *target, const void *source, size_t size,
                              enum cudaMemcpyKind kind, cudaStream_t stream);
 
-/* The driver's description of a three-dimensional copy. Errors: cudaErrorInvalidValue when a side
- * has no memory or two, cudaErrorInvalidMemcpyDirection, cudaErrorInvalidPitchValue for rows longer
- * than their pitch, cudaErrorNotSupported for arrays, which are not simulated. */
+/* Converts a three-dimensional copy to the driver's description. Errors: cudaErrorInvalidValue when
+ * a side has no memory or two, cudaErrorInvalidMemcpyDirection, cudaErrorInvalidPitchValue for rows
+ * longer than their pitch, cudaErrorNotSupported for arrays, which are not simulated. */
 cudaError_t simrt_copy_3d(const struct cudaMemcpy3DParms *parms, CUDA_MEMCPY3D *ret_copy);
 
-/* And back. */
+/* Converts the driver's description back. */
 void simrt_copy_3d_parms(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *ret_parms);
 
-/* A copy of `size` bytes as a three-dimensional one. Errors: cudaErrorInvalidMemcpyDirection. */
+/* Describes a copy of `size` bytes as a three-dimensional one. Errors:
+ * cudaErrorInvalidMemcpyDirection. */
 cudaError_t simrt_copy_1d(void *target, const void *source, size_t size, enum cudaMemcpyKind kind,
                           CUDA_MEMCPY3D *ret_copy);

@@ -1,4 +1,4 @@
-/* Devices: how many, which one, what they are, and the settings of their contexts. */
+/* Devices: their number, selection, properties, and the settings of their contexts. */
 #include <stddef.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ SIMRT_API(cudaGetDeviceCount, SIMRT_NOTHING, (int *ret_count), (ret_count))
     if (ret_count == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* Without a driver the count is written too: callers look at it before the error. */
+    /* Without a driver the count is written too: some callers read it before the error. */
     cudaError_t error = simrt_init();
     *ret_count = simrt_device_count();
     return error;
@@ -82,7 +82,7 @@ SIMRT_API(cudaSetDeviceFlags, SIMRT_DRIVER, (unsigned int flags), (flags))
     if ((flags & ~(unsigned int)cudaDeviceMask) != 0) {
         return cudaErrorInvalidValue;
     }
-    /* Mapping of host memory is implied, the driver does not take it as a flag. */
+    /* The driver has no flag for mapped host memory, which is always on. */
     flags &= ~(unsigned int)cudaDeviceMapHost;
     return simrt_error(simrt_driver.cuDevicePrimaryCtxSetFlags(device, flags));
 }
@@ -141,7 +141,7 @@ SIMRT_API(cudaDeviceGetAttribute, SIMRT_DRIVER,
     return simrt_error(simrt_driver.cuDeviceGetAttribute(ret_value, driver_attribute, device));
 }
 
-/* An attribute that the driver does not know counts as 0, as on a device without the feature. */
+/* An attribute; 0 if the driver does not know it, as on a device without the feature. */
 static int attribute_or_zero(CUdevice device, CUdevice_attribute attribute)
 {
     int value = 0;

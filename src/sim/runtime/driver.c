@@ -6,7 +6,8 @@
 
 enum simrt_lookup_kind { LOOKUP_DEFAULT, LOOKUP_PTSZ };
 
-/* What to ask the driver for, and where the answer goes. */
+/* One look-up: the name and version to ask the driver for, and the offset of the result in the
+ * table. */
 struct simrt_lookup {
     const char *name;
     int version;
@@ -27,8 +28,8 @@ static const struct simrt_lookup lookups[] = {
 
 struct simrt_driver simrt_driver;
 
-/* Stands in for a function the driver does not have. Callers pass arguments that are not looked at;
- * every calling convention we build for lets the caller clean them up. */
+/* Replaces a function that the driver lacks. It is called with arguments that it does not declare;
+ * that is safe in the calling conventions supported here, where the caller removes them. */
 static CUresult driver_too_old(void)
 {
     return (CUresult)cudaErrorCallRequiresNewerDriver;
@@ -60,10 +61,10 @@ cudaError_t simrt_driver_load(void)
         return cudaErrorInsufficientDriver;
     }
 
-    *(void **)&simrt_driver.tell_block = dlsym(library, "spillway_sim_block");
+    *(void **)&simrt_driver.report_block = dlsym(library, "spillway_sim_block");
 
-    /* NVIDIA's runtime opens with a look-up of nothing, which has to fail cleanly; ours does too,
-     * so that whoever stands in this door meets it in every test. */
+    /* NVIDIA's runtime starts with a look-up of "", which must fail without harm. Do the same, so
+     * that tests cover how an intercepting library handles it. */
     CUdriverProcAddressQueryResult status;
     void *nothing = NULL;
     (void)simrt_driver.resolve("", &nothing, 0, CU_GET_PROC_ADDRESS_DEFAULT, &status);
@@ -74,17 +75,17 @@ cudaError_t simrt_driver_load(void)
     return cudaSuccess;
 }
 
-CUresult simrt_block_made(CUresult result, void *const *address, size_t size)
+CUresult simrt_block_allocated(CUresult result, void *const *address, size_t size)
 {
-    if (result == CUDA_SUCCESS && simrt_driver.tell_block != NULL) {
-        simrt_driver.tell_block((unsigned long long)(uintptr_t)*address, size);
+    if (result == CUDA_SUCCESS && simrt_driver.report_block != NULL) {
+        simrt_driver.report_block((unsigned long long)(uintptr_t)*address, size);
     }
     return result;
 }
 
-void simrt_block_goes(const void *address)
+void simrt_block_freed(const void *address)
 {
-    if (address != NULL && simrt_driver.tell_block != NULL) {
-        simrt_driver.tell_block((unsigned long long)(uintptr_t)address, 0);
+    if (address != NULL && simrt_driver.report_block != NULL) {
+        simrt_driver.report_block((unsigned long long)(uintptr_t)address, 0);
     }
 }

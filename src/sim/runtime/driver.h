@@ -1,7 +1,8 @@
-/* The driver as the simulated runtime sees it: a typed table, filled once through
- * cuGetProcAddress_v2, so that whoever stands in that door sees every call.
+/* The driver functions that the runtime calls, in a table of typed pointers. The table is filled
+ * once through cuGetProcAddress_v2, as NVIDIA's runtime does, so that a preloaded library that
+ * intercepts this function sees every call.
  *
- * Locking: simrt_driver_load() is called once, by simrt_init(); then the table is read-only. */
+ * Locking: simrt_init() calls simrt_driver_load() once; then the table is read-only. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,14 +11,14 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
-/* spillway_sim_block() of sim/driver/core/control.h. */
-typedef void simrt_tell_block(unsigned long long address, unsigned long long bytes);
+/* The type of spillway_sim_block() in sim/driver/core/control.h. */
+typedef void simrt_report_block(unsigned long long address, unsigned long long bytes);
 
-/* One pointer per row of driver.def. Pairs are indexed by `bool ptsz`: false is the function whose
+/* One pointer per row of driver.def. A pair is indexed by `bool ptsz`: false is the function whose
  * default stream is the context's, true the one whose default stream is the calling thread's. */
 struct simrt_driver {
     PFN_cuGetProcAddress_v12000 resolve;
-    simrt_tell_block *tell_block; /* of the simulated driver; NULL: it is another */
+    simrt_report_block *report_block; /* of the simulated driver; NULL with another one */
 #define SIMRT_FUNCTION(name, version)            PFN_##name##_v##version name;
 #define SIMRT_FUNCTION_PAIR(name, version, ptsz) PFN_##name##_v##version name[2];
 #include "sim/runtime/driver.def"
@@ -25,17 +26,17 @@ struct simrt_driver {
 #undef SIMRT_FUNCTION_PAIR
 };
 
-/* Valid after simrt_init() has succeeded. A function that the driver lacks answers
+/* Valid after simrt_init() has succeeded. Functions that the driver lacks return
  * cudaErrorCallRequiresNewerDriver. */
 extern struct simrt_driver simrt_driver;
 
-/* The program has got a block: tells the driver, and returns the result of the allocation. Without
- * one, `address` is not looked at. */
-CUresult simrt_block_made(CUresult result, void *const *address, size_t size);
+/* Reports an allocation by the program to the simulated driver, and returns `result`, the result of
+ * the allocation. Reads *address only if it succeeded. */
+CUresult simrt_block_allocated(CUresult result, void *const *address, size_t size);
 
-/* It gives one back; NULL is ignored. */
-void simrt_block_goes(const void *address);
+/* Reports that the program frees a block. NULL is ignored. */
+void simrt_block_freed(const void *address);
 
-/* Opens libcuda.so.1 and fills the table; calls nothing else of the driver. Errors:
+/* Opens libcuda.so.1 and fills the table; calls no other driver function.
  * cudaErrorInsufficientDriver without a driver that has cuGetProcAddress_v2. */
 cudaError_t simrt_driver_load(void);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-cudaError_t simrt_provide(enum simrt_need need)
+cudaError_t simrt_prepare(enum simrt_need need)
 {
     if (need == SIMRT_NOTHING) {
         return cudaSuccess;
@@ -14,11 +14,11 @@ cudaError_t simrt_provide(enum simrt_need need)
     return simrt_context_ensure();
 }
 
-cudaError_t simrt_not_simulated(const char *name, bool *told)
+cudaError_t simrt_not_simulated(const char *name, bool *reported)
 {
-    if (!__atomic_exchange_n(told, true, __ATOMIC_RELAXED)) {
-        (void)fprintf(stderr, "spillway sim: %s is not simulated, it returns not supported\n",
-                      name);
+    if (!__atomic_exchange_n(reported, true, __ATOMIC_RELAXED)) {
+        (void)fprintf(
+            stderr, "spillway sim: %s is not simulated and returns cudaErrorNotSupported\n", name);
     }
-    return simrt_error_remember(cudaErrorNotSupported);
+    return simrt_error_record(cudaErrorNotSupported);
 }

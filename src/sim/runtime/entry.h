@@ -1,4 +1,4 @@
-/* Entry points of the simulated runtime: how every exported cuda* function begins and ends.
+/* Entry points of the simulated runtime: the common frame of every exported cuda* function.
  *
  * A function is written once:
  *
@@ -7,10 +7,10 @@
  *         body, returns cudaError_t
  *     }
  *
- * The entry provides what the function needs, runs the body and remembers a failure as the thread's
- * last error. A function that is written nowhere gets a weak stub from gen_stubs.py.
+ * The entry prepares what the function needs, runs the body, and records a failure as the thread's
+ * last error. gen_stubs.py makes a weak stub for each function that is not written here.
  *
- * Locking: none; the runtime has no lock of its own around calls. Bodies call the driver through
+ * Locking: none; the runtime holds no lock around calls. Bodies call the driver through
  * simrt_driver, and no exported function of this library. */
 #pragma once
 
@@ -23,31 +23,32 @@
 #include "sim/runtime/driver.h"
 #include "sim/runtime/error.h"
 
-/* What a function needs before its body runs. */
+/* The state that a function needs before its body runs. */
 enum simrt_need {
-    SIMRT_NOTHING, /* works without a driver */
+    SIMRT_NOTHING, /* none; works without a driver */
     SIMRT_DRIVER,  /* the driver is loaded and has devices */
-    SIMRT_CONTEXT, /* and the thread has a current context, the primary one of its device if none */
+    SIMRT_CONTEXT, /* also a current context, by default the primary one of the thread's device */
 };
 
-/* Provides it, or says why not. */
-cudaError_t simrt_provide(enum simrt_need need);
+/* Prepares the state, or returns the error that prevents it. */
+cudaError_t simrt_prepare(enum simrt_need need);
 
-/* The whole of a function that is not simulated: names it on stderr the first time and answers
- * cudaErrorNotSupported, which becomes the thread's last error. `told` is the name's own. */
-cudaError_t simrt_not_simulated(const char *name, bool *told);
+/* The body of a function that is not simulated: reports its name on stderr the first time and
+ * returns cudaErrorNotSupported, which becomes the thread's last error. `reported` belongs to the
+ * name. */
+cudaError_t simrt_not_simulated(const char *name, bool *reported);
 
 /* A function's parameters or arguments without their parentheses. */
 #define SIMRT_LIST(...) __VA_ARGS__
 
-/* One exported name with the body `call`. NVIDIA's header declares only half of the names, so each
- * is declared here too. */
+/* Defines one exported name whose body is the expression `call`. NVIDIA's headers declare only half
+ * of the names, so it is declared here too. */
 #define SIMRT_ENTRY(export_name, need, params, call)                                               \
     __attribute__((visibility("default"))) cudaError_t CUDARTAPI export_name params;               \
     cudaError_t CUDARTAPI export_name params                                                       \
     {                                                                                              \
-        cudaError_t error = simrt_provide(need);                                                   \
-        return simrt_error_remember(error != cudaSuccess ? error : (call));                        \
+        cudaError_t error = simrt_prepare(need);                                                   \
+        return simrt_error_record(error != cudaSuccess ? error : (call));                          \
     }
 
 #define SIMRT_API(name, need, params, args)                                                        \
@@ -55,15 +56,17 @@ cudaError_t simrt_not_simulated(const char *name, bool *told);
     SIMRT_ENTRY(name, need, params, name##_body args)                                              \
     static cudaError_t name##_body params
 
-/* A function that takes a stream, and its twin for programs whose default stream is per thread. The
- * body sees `bool ptsz`, which selects the driver's twin too. */
+/* Defines a function that takes a stream, and its variant <name>_ptsz for programs whose default
+ * stream is per thread. The body's parameter `bool ptsz` tells them apart and selects the driver's
+ * variant. */
 #define SIMRT_API_PTSZ(name, need, params, args)                                                   \
     static cudaError_t name##_body(bool ptsz, SIMRT_LIST params);                                  \
     SIMRT_ENTRY(name, need, params, name##_body(false, SIMRT_LIST args))                           \
     SIMRT_ENTRY(name##_ptsz, need, params, name##_body(true, SIMRT_LIST args))                     \
     static cudaError_t name##_body(bool ptsz, SIMRT_LIST params)
 
-/* The same for functions that work on the default stream without naming it. */
+/* Defines a function that uses the default stream without taking one, and its variant
+ * <name>_ptds. */
 #define SIMRT_API_PTDS(name, need, params, args)                                                   \
     static cudaError_t name##_body(bool ptsz, SIMRT_LIST params);                                  \
     SIMRT_ENTRY(name, need, params, name##_body(false, SIMRT_LIST args))                           \

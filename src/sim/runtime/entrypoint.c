@@ -1,4 +1,4 @@
-/* Versions, and the driver's functions for those who look them up through the runtime. */
+/* Versions, and look-up of driver functions through the runtime. */
 #include <stddef.h>
 
 #include "sim/runtime/entry.h"
@@ -17,7 +17,7 @@ SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version), (ret_version)
     if (ret_version == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* Without a driver that is no error: the version is 0. */
+    /* Without a driver the version is 0, and that is no error. */
     if (simrt_init() == cudaErrorInsufficientDriver) {
         *ret_version = 0;
         return cudaSuccess;
@@ -25,8 +25,8 @@ SIMRT_API(cudaDriverGetVersion, SIMRT_NOTHING, (int *ret_version), (ret_version)
     return simrt_error(simrt_driver.cuDriverGetVersion(ret_version));
 }
 
-/* Version and flags go to the driver as they came: it decides which of its functions that is. Only
- * in a program compiled for per-thread default streams does no flag mean the per-thread one. */
+/* Version and flags are passed to the driver unchanged. In a program compiled for per-thread
+ * default streams, no flag means the per-thread variant. */
 static cudaError_t entry_point(bool ptsz, const char *name, void **ret_address,
                                unsigned int version, unsigned long long flags,
                                enum cudaDriverEntryPointQueryResult *ret_status)
@@ -62,14 +62,14 @@ SIMRT_API_PTSZ(cudaGetDriverEntryPointByVersion, SIMRT_DRIVER,
     return entry_point(ptsz, name, ret_address, version, flags, ret_status);
 }
 
-/* Private tables are a matter between NVIDIA's own libraries; there is none here to be had. */
+/* NVIDIA's libraries share private tables; the simulator has none. */
 SIMRT_API(cudaGetExportTable, SIMRT_NOTHING, (const void **ret_table, const cudaUUID_t *id),
           (ret_table, id))
 {
     return cudaErrorNotSupported;
 }
 
-/* A profiler would have to be NVIDIA's; to start and stop none is what happens without one. */
+/* There is no profiler, so there is nothing to start or stop. */
 SIMRT_API(cudaProfilerStart, SIMRT_DRIVER, (void), ())
 {
     return cudaSuccess;

@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/runtime/entry.h"
-
 struct simrt_error_text {
     cudaError_t error;
     bool sticky;
@@ -21,7 +19,7 @@ static const struct simrt_error_text texts[] = {
 #undef SIMRT_STICKY_ERROR
 };
 
-static _Atomic(unsigned int) resets; /* how often every thread was made to forget */
+static _Atomic(unsigned int) resets; /* number of times that all threads' errors were cleared */
 
 static _Thread_local cudaError_t last_error;
 static _Thread_local unsigned int last_resets; /* `resets` when last_error was set */
@@ -51,7 +49,7 @@ static cudaError_t peek(void)
     return last_error;
 }
 
-cudaError_t simrt_error_remember(cudaError_t error)
+cudaError_t simrt_error_record(cudaError_t error)
 {
     if (error != cudaSuccess && !is_sticky(peek())) {
         last_error = error;
@@ -60,7 +58,7 @@ cudaError_t simrt_error_remember(cudaError_t error)
     return error;
 }
 
-void simrt_error_forget_all(void)
+void simrt_error_clear_all(void)
 {
     (void)atomic_fetch_add(&resets, 1);
 }

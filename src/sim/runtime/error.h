@@ -1,4 +1,4 @@
-/* Errors of the simulated runtime: the thread's last error, and what outlives cudaGetLastError().
+/* The last error of each thread.
  *
  * Locking: none; the last error belongs to the calling thread. */
 #pragma once
@@ -6,15 +6,15 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-/* A driver's result as the runtime's error: the numbers are the same. */
+/* Converts a driver's result to the runtime's error, which has the same number. */
 static inline cudaError_t simrt_error(CUresult result)
 {
     return (cudaError_t)result;
 }
 
-/* Remembers `error` as the thread's last error unless it is cudaSuccess; returns it. */
-cudaError_t simrt_error_remember(cudaError_t error);
+/* Sets the thread's last error to `error`, unless that is cudaSuccess or the last error is sticky.
+ * Returns `error`. */
+cudaError_t simrt_error_record(cudaError_t error);
 
-/* Forgets every thread's errors, those too that cudaGetLastError() leaves standing: the device was
- * reset. */
-void simrt_error_forget_all(void);
+/* Clears the last error of every thread, sticky errors included: the device was reset. */
+void simrt_error_clear_all(void);

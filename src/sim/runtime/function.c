@@ -1,4 +1,4 @@
-/* Kernels as objects: their attributes, names and parameters, and how many blocks fit. */
+/* Kernels: attributes, names, parameters and occupancy. */
 #include <stddef.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ SIMRT_API(cudaGetFuncBySymbol, SIMRT_CONTEXT, (cudaFunction_t * ret_function, co
     return simrt_function_find(symbol, ret_function);
 }
 
-/* An attribute that the driver does not know counts as 0. */
+/* An attribute; 0 if the driver does not know it. */
 static int attribute_or_zero(CUfunction function, CUfunction_attribute attribute)
 {
     int value = 0;

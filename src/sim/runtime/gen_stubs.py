@@ -3,9 +3,9 @@
 
     gen_stubs.py OUT_C OUT_NAMES -- CC [ARGS...]
 
-CC preprocesses the public headers, so that a later minor version brings its own names. Functions on
-the default stream have a second name, which cuda_runtime_api.h gives by its own macros when
-CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OUT_NAMES is the list, one name a line, for tests.
+CC preprocesses the public headers, so the names are those of the installed version. Functions on
+the default stream have a second name, which cuda_runtime_api.h declares when
+CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. OUT_NAMES lists the names, one a line, for tests.
 """
 import re
 import subprocess
@@ -17,8 +17,8 @@ HEADERS = """
 #include <cuda_runtime_api.h>
 """
 
-# Interfaces to other libraries and to the profiler, whose headers a machine need not have, and what
-# compiled code calls, which crt/ declares for the compiler only.
+# Functions of interfaces to other libraries and to the profiler, whose headers may be missing, and
+# functions that compiled code calls, which crt/ declares only for the compiler.
 GRAPHICS = """
 cudaGLGetDevices cudaGLMapBufferObject cudaGLMapBufferObjectAsync cudaGLRegisterBufferObject
 cudaGLSetBufferObjectMapFlags cudaGLSetGLDevice cudaGLUnmapBufferObject cudaGLUnmapBufferObjectAsync
@@ -60,13 +60,13 @@ def main(argv):
                   "#include <stdbool.h>\n\n"
                   "/* The stubs are replaced by name at link time, whatever their parameters, so\n"
                   " * they are declared without NVIDIA's headers. */\n"
-                  "int simrt_not_simulated(const char *name, bool *told);\n\n"
+                  "int simrt_not_simulated(const char *name, bool *reported);\n\n"
                   "#define STUB(name)                                                    \\\n"
                   "    int name(void);                                                   \\\n"
                   "    __attribute__((weak, visibility(\"default\"))) int name(void)     \\\n"
                   "    {                                                                 \\\n"
-                  "        static bool told;                                             \\\n"
-                  "        return simrt_not_simulated(#name, &told);                     \\\n"
+                  "        static bool reported;                                             \\\n"
+                  "        return simrt_not_simulated(#name, &reported);                     \\\n"
                   "    }\n\n")
         out.writelines(f"STUB({name})\n" for name in sorted(names))
     with open(out_names, "w") as out:

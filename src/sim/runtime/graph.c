@@ -1,4 +1,4 @@
-/* Graphs: their structure, user objects, executable graphs, and the memory graphs hold. */
+/* Graphs: structure, user objects, executable graphs, and the memory they hold. */
 #include <stddef.h>
 
 #include "sim/runtime/entry.h"

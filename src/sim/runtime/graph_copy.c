@@ -1,4 +1,4 @@
-/* Nodes of graphs that copy or fill memory. */
+/* Graph nodes that copy or fill memory. */
 #include <stddef.h>
 
 #include "sim/runtime/copy.h"
@@ -32,7 +32,8 @@ static cudaError_t set_exec_copy(cudaGraphExec_t exec, cudaGraphNode_t node,
     return simrt_error(simrt_driver.cuGraphExecMemcpyNodeSetParams(exec, node, copy, context));
 }
 
-/* A copy into (`source` given) or out of (`target` given) a part of a device variable. */
+/* Describes a copy to (`source` is not NULL) or from (`target` is not NULL) a part of a device
+ * variable. */
 static cudaError_t symbol_copy(const void *symbol, void *target, const void *source, size_t size,
                                size_t offset, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *ret_copy)
 {

@@ -1,4 +1,4 @@
-/* Kernel nodes of graphs, and nodes of any kind by their common parameters. */
+/* Kernel nodes of graphs, and the functions that take nodes of any kind. */
 #include <stddef.h>
 #include <string.h>
 
@@ -6,6 +6,16 @@
 #include "sim/runtime/entry.h"
 #include "sim/runtime/graph_node.h"
 #include "sim/runtime/library.h"
+
+/* The driver's description of a kernel node. Both versions of it have these fields. */
+#define DRIVER_KERNEL(params, function)                                                            \
+    {                                                                                              \
+        .func = function, .gridDimX = params->gridDim.x, .gridDimY = params->gridDim.y,            \
+        .gridDimZ = params->gridDim.z, .blockDimX = params->blockDim.x,                            \
+        .blockDimY = params->blockDim.y, .blockDimZ = params->blockDim.z,                          \
+        .sharedMemBytes = params->sharedMemBytes, .kernelParams = params->kernelParams,            \
+        .extra = params->extra,                                                                    \
+    }
 
 static cudaError_t kernel_params(const struct cudaKernelNodeParams *params,
                                  CUDA_KERNEL_NODE_PARAMS *ret_params)
@@ -19,18 +29,7 @@ static cudaError_t kernel_params(const struct cudaKernelNodeParams *params,
     if (error != cudaSuccess) {
         return error;
     }
-    *ret_params = (CUDA_KERNEL_NODE_PARAMS){
-        .func = function,
-        .gridDimX = params->gridDim.x,
-        .gridDimY = params->gridDim.y,
-        .gridDimZ = params->gridDim.z,
-        .blockDimX = params->blockDim.x,
-        .blockDimY = params->blockDim.y,
-        .blockDimZ = params->blockDim.z,
-        .sharedMemBytes = params->sharedMemBytes,
-        .kernelParams = params->kernelParams,
-        .extra = params->extra,
-    };
+    *ret_params = (CUDA_KERNEL_NODE_PARAMS)DRIVER_KERNEL(params, function);
     return cudaSuccess;
 }
 
@@ -139,18 +138,7 @@ static cudaError_t driver_kernel(const struct cudaKernelNodeParamsV2 *params,
     if (error != cudaSuccess) {
         return error;
     }
-    *ret_params = (CUDA_KERNEL_NODE_PARAMS_v3){
-        .func = function,
-        .gridDimX = params->gridDim.x,
-        .gridDimY = params->gridDim.y,
-        .gridDimZ = params->gridDim.z,
-        .blockDimX = params->blockDim.x,
-        .blockDimY = params->blockDim.y,
-        .blockDimZ = params->blockDim.z,
-        .sharedMemBytes = params->sharedMemBytes,
-        .kernelParams = params->kernelParams,
-        .extra = params->extra,
-    };
+    *ret_params = (CUDA_KERNEL_NODE_PARAMS_v3)DRIVER_KERNEL(params, function);
     return cudaSuccess;
 }
 
@@ -191,7 +179,7 @@ static cudaError_t driver_params(const struct cudaGraphNodeParams *params,
             .ctx = context,
         };
         break;
-    default: /* the same in both */
+    default: /* the runtime and the driver have one layout */
         memcpy(driver.reserved1, params->reserved1, sizeof(driver.reserved1));
         break;
     }

@@ -1,4 +1,5 @@
-/* Nodes of graphs: their place in the graph, and the kinds whose parameters are the driver's. */
+/* Graph nodes: their place in the graph, and the kinds whose parameters are laid out as the
+ * driver's. */
 #include "sim/runtime/graph_node.h"
 
 #include <stddef.h>

@@ -1,11 +1,12 @@
-/* Launches of kernels. */
+/* Kernel launches. */
 #include <limits.h>
 #include <stddef.h>
 
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-/* The driver calls bad dimensions an invalid value, the runtime an invalid configuration. */
+/* Tells bad dimensions, which the driver reports as an invalid value and the runtime as an invalid
+ * configuration. */
 static bool dimensions_are_bad(dim3 grid, dim3 block)
 {
     static const CUdevice_attribute limits[] = {
@@ -65,7 +66,7 @@ SIMRT_API_PTSZ(cudaLaunchKernel, SIMRT_CONTEXT,
     return launch(ptsz, kernel, grid, block, arguments, shared, stream);
 }
 
-/* What code compiled by nvcc 13 calls, with a handle from __cudaGetKernel(). */
+/* Called by code that nvcc 13 compiled, with a handle from __cudaGetKernel(). */
 SIMRT_API_PTSZ(__cudaLaunchKernel, SIMRT_CONTEXT,
                (cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                 cudaStream_t stream),
@@ -114,55 +115,49 @@ static CUlaunchConfig driver_config(const cudaLaunchConfig_t *config)
     };
 }
 
+/* The driver's arguments of a launch by configuration. */
+static cudaError_t driver_launch(const cudaLaunchConfig_t *config, const void *kernel,
+                                 CUfunction *ret_function, CUlaunchConfig *ret_config)
+{
+    if (config == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    *ret_config = driver_config(config);
+    return simrt_function_find(kernel, ret_function);
+}
+
 SIMRT_API_PTSZ(cudaLaunchKernelExC, SIMRT_CONTEXT,
                (const cudaLaunchConfig_t *config, const void *kernel, void **arguments),
                (config, kernel, arguments))
 {
     CUfunction function;
+    CUlaunchConfig driver;
 
-    if (config == NULL || config->dynamicSmemBytes > UINT_MAX) {
+    if (config != NULL && config->dynamicSmemBytes > UINT_MAX) {
         return cudaErrorInvalidValue;
     }
-    cudaError_t error = simrt_function_find(kernel, &function);
+    cudaError_t error = driver_launch(config, kernel, &function, &driver);
     if (error != cudaSuccess) {
         return error;
     }
-    CUlaunchConfig driver = driver_config(config);
     CUresult result = simrt_driver.cuLaunchKernelEx[ptsz](&driver, function, arguments, NULL);
     return launch_error(result, config->gridDim, config->blockDim);
 }
 
-SIMRT_API(cudaOccupancyMaxPotentialClusterSize, SIMRT_CONTEXT,
-          (int *ret_size, const void *kernel, const cudaLaunchConfig_t *config),
-          (ret_size, kernel, config))
-{
-    CUfunction function;
+/* A question about clusters of a launch by configuration. */
+#define CLUSTER_QUERY(name)                                                                        \
+    SIMRT_API(cuda##name, SIMRT_CONTEXT,                                                           \
+              (int *ret_count, const void *kernel, const cudaLaunchConfig_t *config),              \
+              (ret_count, kernel, config))                                                         \
+    {                                                                                              \
+        CUfunction function;                                                                       \
+        CUlaunchConfig driver;                                                                     \
+        cudaError_t error = driver_launch(config, kernel, &function, &driver);                     \
+        if (error != cudaSuccess) {                                                                \
+            return error;                                                                          \
+        }                                                                                          \
+        return simrt_error(simrt_driver.cu##name(ret_count, function, &driver));                   \
+    }
 
-    if (config == NULL) {
-        return cudaErrorInvalidValue;
-    }
-    cudaError_t error = simrt_function_find(kernel, &function);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    CUlaunchConfig driver = driver_config(config);
-    return simrt_error(
-        simrt_driver.cuOccupancyMaxPotentialClusterSize(ret_size, function, &driver));
-}
-
-SIMRT_API(cudaOccupancyMaxActiveClusters, SIMRT_CONTEXT,
-          (int *ret_count, const void *kernel, const cudaLaunchConfig_t *config),
-          (ret_count, kernel, config))
-{
-    CUfunction function;
-
-    if (config == NULL) {
-        return cudaErrorInvalidValue;
-    }
-    cudaError_t error = simrt_function_find(kernel, &function);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    CUlaunchConfig driver = driver_config(config);
-    return simrt_error(simrt_driver.cuOccupancyMaxActiveClusters(ret_count, function, &driver));
-}
+CLUSTER_QUERY(OccupancyMaxPotentialClusterSize)
+CLUSTER_QUERY(OccupancyMaxActiveClusters)

@@ -1,12 +1,12 @@
 #include "sim/runtime/library.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "sim/runtime/context.h"
+#include "common/map.h"
 #include "sim/runtime/driver.h"
 #include "sim/runtime/error.h"
-#include "sim/runtime/map.h"
 
 struct simrt_fatbin {
     const void *image;
@@ -16,10 +16,10 @@ struct simrt_fatbin {
 };
 
 struct simrt_kernel {
-    const void *host; /* NULL for a handle that came from elsewhere */
+    const void *host; /* NULL for a kernel of a library that the program loaded */
     const char *name;
     struct simrt_fatbin *fatbin; /* NULL likewise */
-    CUlibrary library;           /* of a handle that came from elsewhere */
+    CUlibrary library;           /* the library that the program loaded; NULL otherwise */
     CUkernel handle;             /* NULL until its first use */
     struct simrt_kernel *next;
 };
@@ -34,10 +34,15 @@ struct simrt_variable {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct simrt_map kernels;   /* struct simrt_kernel by shadow */
-static struct simrt_map handles;   /* struct simrt_kernel by CUkernel and by CUfunction */
-static struct simrt_map variables; /* struct simrt_variable by shadow */
-static struct simrt_kernel *noted; /* handles that came from elsewhere */
+static struct spw_map kernels;       /* struct simrt_kernel by stub */
+static struct spw_map handles;       /* struct simrt_kernel by CUkernel and by CUfunction */
+static struct spw_map variables;     /* struct simrt_variable by shadow */
+static struct simrt_kernel *adopted; /* kernels of libraries that the program loaded */
+
+static uint64_t key_of(const void *address)
+{
+    return (uint64_t)(uintptr_t)address;
+}
 
 struct simrt_fatbin *simrt_fatbin_register(const void *image)
 {
@@ -49,11 +54,11 @@ struct simrt_fatbin *simrt_fatbin_register(const void *image)
     return fatbin;
 }
 
-/* Removes a shadow, unless another image has registered the same address since. */
-static void forget(struct simrt_map *map, const void *host, const void *value)
+/* Removes a stub or shadow, unless another image has registered the same address since. */
+static void remove_shadow(struct spw_map *map, const void *host, const void *value)
 {
-    if (simrt_map_get(map, host) == value) {
-        simrt_map_remove(map, host);
+    if (spw_map_get(map, key_of(host)) == value) {
+        (void)spw_map_take(map, key_of(host));
     }
 }
 
@@ -68,17 +73,17 @@ void simrt_fatbin_unregister(struct simrt_fatbin *fatbin)
         return;
     }
     (void)pthread_mutex_lock(&lock);
-    simrt_map_remove_if(&handles, belongs_to_fatbin, fatbin);
+    spw_map_remove_if(&handles, belongs_to_fatbin, fatbin);
     while (fatbin->kernels != NULL) {
         struct simrt_kernel *kernel = fatbin->kernels;
         fatbin->kernels = kernel->next;
-        forget(&kernels, kernel->host, kernel);
+        remove_shadow(&kernels, kernel->host, kernel);
         free(kernel);
     }
     while (fatbin->variables != NULL) {
         struct simrt_variable *variable = fatbin->variables;
         fatbin->variables = variable->next;
-        forget(&variables, variable->host, variable);
+        remove_shadow(&variables, variable->host, variable);
         free(variable);
     }
     (void)pthread_mutex_unlock(&lock);
@@ -99,7 +104,7 @@ void simrt_kernel_register(struct simrt_fatbin *fatbin, const void *host, const 
     *kernel = (struct simrt_kernel){.host = host, .name = name, .fatbin = fatbin};
 
     (void)pthread_mutex_lock(&lock);
-    if (simrt_map_put(&kernels, host, kernel)) {
+    if (spw_map_put(&kernels, key_of(host), kernel)) {
         kernel->next = fatbin->kernels;
         fatbin->kernels = kernel;
         kernel = NULL;
@@ -118,7 +123,7 @@ static void register_variable(const struct simrt_variable *description)
     *variable = *description;
 
     (void)pthread_mutex_lock(&lock);
-    if (simrt_map_put(&variables, variable->host, variable)) {
+    if (spw_map_put(&variables, key_of(variable->host), variable)) {
         variable->next = variable->fatbin->variables;
         variable->fatbin->variables = variable;
         variable = NULL;
@@ -161,8 +166,8 @@ static CUresult fill_managed(const struct simrt_fatbin *fatbin)
     return CUDA_SUCCESS;
 }
 
-/* Loads an image once; called with the lock. A failure is tried again at the next use. The image is
- * a part of the program, which takes it back before it goes. */
+/* Loads an image if it is not loaded; called with the lock. After a failure the next use tries
+ * again. The driver need not copy the image, which lives until it is unregistered. */
 static CUresult load(struct simrt_fatbin *fatbin)
 {
     CUlibraryOption option = CU_LIBRARY_BINARY_IS_PRESERVED;
@@ -206,7 +211,7 @@ static cudaError_t handle_of(struct simrt_kernel *kernel)
     if (result == CUDA_ERROR_NOT_FOUND) {
         return cudaErrorInvalidDeviceFunction;
     }
-    if (result == CUDA_SUCCESS && !simrt_map_put(&handles, handle, kernel)) {
+    if (result == CUDA_SUCCESS && !spw_map_put(&handles, key_of(handle), kernel)) {
         return cudaErrorMemoryAllocation;
     }
     if (result == CUDA_SUCCESS) {
@@ -218,10 +223,10 @@ static cudaError_t handle_of(struct simrt_kernel *kernel)
 /* Called with the lock. */
 static cudaError_t find(const void *key, struct simrt_kernel **ret_kernel)
 {
-    struct simrt_kernel *kernel = simrt_map_get(&kernels, key);
+    struct simrt_kernel *kernel = spw_map_get(&kernels, key_of(key));
 
     if (kernel == NULL) {
-        kernel = simrt_map_get(&handles, key);
+        kernel = spw_map_get(&handles, key_of(key));
     }
     if (kernel == NULL) {
         return cudaErrorInvalidDeviceFunction;
@@ -253,9 +258,9 @@ cudaError_t simrt_function_find(const void *key, CUfunction *ret_function)
     if (error == cudaSuccess) {
         error = simrt_error(simrt_driver.cuKernelGetFunction(&function, kernel->handle));
     }
-    /* Each context has its own function of one kernel; all of them lead back to it. */
-    if (error == cudaSuccess && simrt_map_get(&handles, function) != kernel &&
-        !simrt_map_put(&handles, function, kernel)) {
+    /* Each context has its own CUfunction of a kernel; all of them are entered. */
+    if (error == cudaSuccess && spw_map_get(&handles, key_of(function)) != kernel &&
+        !spw_map_put(&handles, key_of(function), kernel)) {
         error = cudaErrorMemoryAllocation;
     }
     if (error == cudaSuccess) {
@@ -268,16 +273,16 @@ cudaError_t simrt_function_find(const void *key, CUfunction *ret_function)
 const void *simrt_function_host(const void *handle)
 {
     (void)pthread_mutex_lock(&lock);
-    const struct simrt_kernel *kernel = simrt_map_get(&handles, handle);
+    const struct simrt_kernel *kernel = spw_map_get(&handles, key_of(handle));
     const void *host = kernel == NULL ? handle : kernel->host;
-    if (host == NULL) {
+    if (host == NULL && kernel != NULL) {
         host = kernel->handle;
     }
     (void)pthread_mutex_unlock(&lock);
     return host;
 }
 
-void simrt_kernel_note(CUkernel handle, CUlibrary library)
+void simrt_kernel_adopt(CUkernel handle, CUlibrary library)
 {
     struct simrt_kernel *kernel = calloc(1, sizeof(*kernel));
 
@@ -288,11 +293,11 @@ void simrt_kernel_note(CUkernel handle, CUlibrary library)
     kernel->library = library;
 
     (void)pthread_mutex_lock(&lock);
-    const struct simrt_kernel *known = simrt_map_get(&handles, handle);
+    const struct simrt_kernel *known = spw_map_get(&handles, key_of(handle));
     bool is_known = known != NULL && known->handle == handle;
-    if (!is_known && simrt_map_put(&handles, handle, kernel)) {
-        kernel->next = noted;
-        noted = kernel;
+    if (!is_known && spw_map_put(&handles, key_of(handle), kernel)) {
+        kernel->next = adopted;
+        adopted = kernel;
         kernel = NULL;
     }
     (void)pthread_mutex_unlock(&lock);
@@ -306,11 +311,11 @@ static bool belongs_to_library(const void *value, const void *library)
     return kernel->fatbin == NULL && kernel->library == (CUlibrary)library;
 }
 
-void simrt_library_forget(CUlibrary library)
+void simrt_library_drop_kernels(CUlibrary library)
 {
     (void)pthread_mutex_lock(&lock);
-    simrt_map_remove_if(&handles, belongs_to_library, library);
-    for (struct simrt_kernel **link = &noted; *link != NULL;) {
+    spw_map_remove_if(&handles, belongs_to_library, library);
+    for (struct simrt_kernel **link = &adopted; *link != NULL;) {
         struct simrt_kernel *kernel = *link;
         if (belongs_to_library(kernel, library)) {
             *link = kernel->next;
@@ -328,7 +333,7 @@ cudaError_t simrt_variable_find(const void *symbol, void **ret_address, size_t *
     size_t size = 0;
 
     (void)pthread_mutex_lock(&lock);
-    const struct simrt_variable *variable = simrt_map_get(&variables, symbol);
+    const struct simrt_variable *variable = spw_map_get(&variables, key_of(symbol));
     if (variable == NULL) {
         (void)pthread_mutex_unlock(&lock);
         return cudaErrorInvalidSymbol;

@@ -1,8 +1,9 @@
-/* The program's device code: what compiled programs register when they are loaded, found again by
- * the addresses of its shadows on the host, and loaded into the driver at its first use.
+/* The device code of a compiled program. Programs register images, kernels and variables when they
+ * are loaded; they are found again by the host address of a kernel's stub or a variable's shadow,
+ * and loaded into the driver at their first use.
  *
- * Locking: one mutex in library.c, taken inside every function; loading happens under it, so that
- * code is loaded once. */
+ * Locking: a mutex in library.c, taken inside every function; code is loaded under it, so that it
+ * is loaded once. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,46 +14,50 @@
 
 struct simrt_fatbin;
 
-/* Takes note of an image of device code, as the compiler wraps it (not owned, not read before the
- * first use). NULL when memory is short. */
+/* Registers an image of device code in the compiler's wrapper. The image is not copied, and not
+ * read before its first use. NULL without memory. */
 struct simrt_fatbin *simrt_fatbin_register(const void *image);
 
-/* Forgets the image and everything registered with it, and unloads it. Takes NULL. */
+/* Unloads the image and removes everything registered with it. Takes NULL. */
 void simrt_fatbin_unregister(struct simrt_fatbin *fatbin);
 
-/* Takes note of a kernel or a variable of the image. `host` is its shadow's address, `name` (not
- * owned) its name in the image. What cannot be noted for want of memory is not found later. */
+/* Registers a kernel or a variable of the image: `host` is the address of its stub or shadow,
+ * `name` (not copied) its name in the image, `size` its bytes. Without memory nothing is registered
+ * and it is not found later. */
 void simrt_kernel_register(struct simrt_fatbin *fatbin, const void *host, const char *name);
 void simrt_variable_register(struct simrt_fatbin *fatbin, const void *host, const char *name,
                              size_t size);
 
-/* The same for a managed variable: `*host` becomes its address by simrt_fatbin_load(). */
+/* Registers a managed variable; simrt_fatbin_load() stores its address in `*host`. */
 void simrt_managed_register(struct simrt_fatbin *fatbin, void **host, const char *name,
                             size_t size);
 
-/* Loads the image and fills in the addresses of its managed variables; compiled code asks for it
- * before it touches the first of them. */
+/* Loads the image and stores the addresses of its managed variables. Compiled code calls this
+ * before it uses the first of them. */
 cudaError_t simrt_fatbin_load(struct simrt_fatbin *fatbin);
 
-/* The driver's handle of a kernel by its shadow or, as the API allows, by that handle itself. Needs
- * no context. cudaErrorInvalidDeviceFunction when unknown, or what loading reported. */
+/* Finds the driver's handle of a kernel by the address of its stub or, as the API allows, by the
+ * handle itself. Needs no context. cudaErrorInvalidDeviceFunction for an unknown kernel, or the
+ * error of loading it. */
 cudaError_t simrt_kernel_find(const void *kernel, CUkernel *ret_kernel);
 
-/* The same kernel as a function of the current context. */
+/* Finds a kernel as a function of the current context. Errors as above. */
 cudaError_t simrt_function_find(const void *kernel, CUfunction *ret_function);
 
-/* The way back: the shadow of a function or kernel, the handle itself if it has none. */
+/* The address of a kernel's stub, given its CUfunction or CUkernel; the handle itself if it has no
+ * stub. */
 const void *simrt_function_host(const void *handle);
 
-/* Makes a handle that came from elsewhere known, with the library it belongs to. */
-void simrt_kernel_note(CUkernel kernel, CUlibrary library);
+/* Makes a kernel of a library that the program loaded itself known by its handle. */
+void simrt_kernel_adopt(CUkernel kernel, CUlibrary library);
 
-/* Forgets all such handles of a library that goes away. */
-void simrt_library_forget(CUlibrary library);
+/* Removes the kernels of a library that the program unloads. */
+void simrt_library_drop_kernels(CUlibrary library);
 
-/* Address and size of a device variable in the current context. cudaErrorInvalidSymbol. */
+/* The address and size in bytes of a device variable in the current context.
+ * cudaErrorInvalidSymbol, or the error of loading it. */
 cudaError_t simrt_variable_find(const void *symbol, void **ret_address, size_t *ret_size);
 
-/* `size` bytes from `offset` on of a device variable. cudaErrorInvalidSymbol, or
- * cudaErrorInvalidValue when it is not so large. */
+/* The address of `size` bytes at `offset` in a device variable. cudaErrorInvalidSymbol, or
+ * cudaErrorInvalidValue when the range is not inside. */
 cudaError_t simrt_variable_part(const void *symbol, size_t offset, size_t size, char **ret_address);

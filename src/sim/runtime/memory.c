@@ -1,10 +1,10 @@
-/* Allocation of device, host and managed memory, and what can be asked about a pointer. */
+/* Allocation of device, host and managed memory, and attributes of pointers. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "sim/runtime/entry.h"
 
-/* Bytes that one access may take together in pitched memory; the driver rounds rows up to it. */
+/* The element size for pitched memory, to which the driver aligns rows. */
 enum { PITCH_ELEMENT_BYTES = 4 };
 
 SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size), (ret_address, size))
@@ -16,8 +16,8 @@ SIMRT_API(cudaMalloc, SIMRT_CONTEXT, (void **ret_address, size_t size), (ret_add
         *ret_address = NULL;
         return cudaSuccess;
     }
-    return simrt_error(simrt_block_made(simrt_driver.cuMemAlloc((CUdeviceptr *)ret_address, size),
-                                        ret_address, size));
+    return simrt_error(simrt_block_allocated(
+        simrt_driver.cuMemAlloc((CUdeviceptr *)ret_address, size), ret_address, size));
 }
 
 SIMRT_API(cudaFree, SIMRT_CONTEXT, (void *address), (address))
@@ -25,7 +25,7 @@ SIMRT_API(cudaFree, SIMRT_CONTEXT, (void *address), (address))
     if (address == NULL) {
         return cudaSuccess;
     }
-    simrt_block_goes(address);
+    simrt_block_freed(address);
     return simrt_error(simrt_driver.cuMemFree((CUdeviceptr)address));
 }
 
@@ -154,7 +154,7 @@ SIMRT_API(cudaPointerGetAttributes, SIMRT_CONTEXT,
     if (ret_attributes == NULL) {
         return cudaErrorInvalidValue;
     }
-    /* The plural form answers for memory that CUDA does not know, too, with zeros. */
+    /* This function also succeeds for memory that CUDA does not know, with zeros. */
     CUresult result = simrt_driver.cuPointerGetAttributes(sizeof(wanted) / sizeof(wanted[0]),
                                                           wanted, answers, (CUdeviceptr)pointer);
     if (result != CUDA_SUCCESS) {

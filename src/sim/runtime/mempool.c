@@ -17,7 +17,7 @@ SIMRT_API_PTSZ(cudaMallocAsync, SIMRT_CONTEXT,
 {
     CUresult result = simrt_driver.cuMemAllocAsync[ptsz]((CUdeviceptr *)ret_address, size, stream);
 
-    return simrt_error(simrt_block_made(result, ret_address, size));
+    return simrt_error(simrt_block_allocated(result, ret_address, size));
 }
 
 SIMRT_API_PTSZ(cudaMallocFromPoolAsync, SIMRT_CONTEXT,
@@ -27,13 +27,13 @@ SIMRT_API_PTSZ(cudaMallocFromPoolAsync, SIMRT_CONTEXT,
     CUresult result =
         simrt_driver.cuMemAllocFromPoolAsync[ptsz]((CUdeviceptr *)ret_address, size, pool, stream);
 
-    return simrt_error(simrt_block_made(result, ret_address, size));
+    return simrt_error(simrt_block_allocated(result, ret_address, size));
 }
 
 SIMRT_API_PTSZ(cudaFreeAsync, SIMRT_CONTEXT, (void *address, cudaStream_t stream),
                (address, stream))
 {
-    simrt_block_goes(address);
+    simrt_block_freed(address);
     return simrt_error(simrt_driver.cuMemFreeAsync[ptsz]((CUdeviceptr)address, stream));
 }
 

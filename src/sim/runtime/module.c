@@ -1,10 +1,10 @@
-/* Device code that a program loads itself: libraries and their kernels and variables. */
+/* Libraries of device code that the program loads itself: their kernels and variables. */
 #include <stddef.h>
 
 #include "sim/runtime/entry.h"
 #include "sim/runtime/library.h"
 
-/* The options have the driver's numbers. */
+/* The options have the driver's values. */
 SIMRT_API(cudaLibraryLoadData, SIMRT_DRIVER,
           (cudaLibrary_t * ret_library, const void *code, enum cudaJitOption *jit_options,
            void **jit_values, unsigned int jit_count, enum cudaLibraryOption *options,
@@ -32,7 +32,7 @@ SIMRT_API(cudaLibraryUnload, SIMRT_DRIVER, (cudaLibrary_t library), (library))
     CUresult result = simrt_driver.cuLibraryUnload(library);
 
     if (result == CUDA_SUCCESS) {
-        simrt_library_forget(library);
+        simrt_library_drop_kernels(library);
     }
     return simrt_error(result);
 }
@@ -44,7 +44,7 @@ SIMRT_API(cudaLibraryGetKernel, SIMRT_DRIVER,
     CUresult result = simrt_driver.cuLibraryGetKernel(ret_kernel, library, name);
 
     if (result == CUDA_SUCCESS) {
-        simrt_kernel_note(*ret_kernel, library);
+        simrt_kernel_adopt(*ret_kernel, library);
     }
     return simrt_error(result);
 }
@@ -66,7 +66,7 @@ SIMRT_API(cudaLibraryEnumerateKernels, SIMRT_DRIVER,
         result = simrt_driver.cuLibraryEnumerateKernels(ret_kernels, count, library);
     }
     for (unsigned int i = 0; result == CUDA_SUCCESS && i < count && i < available; i++) {
-        simrt_kernel_note(ret_kernels[i], library);
+        simrt_kernel_adopt(ret_kernels[i], library);
     }
     return simrt_error(result);
 }

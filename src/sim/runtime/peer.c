@@ -1,4 +1,4 @@
-/* Devices among themselves, and memory and events shared with other processes. */
+/* Peer access between devices, and memory and events shared with other processes. */
 #include <stddef.h>
 #include <string.h>
 

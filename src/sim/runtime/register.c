@@ -1,5 +1,5 @@
-/* What compiled code calls: registration of device code when a program or library is loaded, and
- * the launch configuration between <<<>>> and the stub of the kernel. */
+/* Functions that compiled code calls: they register device code when a program or library is
+ * loaded, and pass a launch configuration from <<<>>> to the kernel's stub. */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* NVIDIA declares these for its compiler only (crt/host_runtime.h, crt/device_functions.h). */
+/* NVIDIA declares these only for its compiler (crt/host_runtime.h, crt/device_functions.h). */
 EXPORT void **__cudaRegisterFatBinary(void *image);
 EXPORT void __cudaRegisterFatBinaryEnd(void **fatbin);
 EXPORT void __cudaUnregisterFatBinary(void **fatbin);
@@ -30,7 +30,7 @@ void **__cudaRegisterFatBinary(void *image)
 
 void __cudaRegisterFatBinaryEnd(void **fatbin)
 {
-    /* Nothing is loaded before its first use, so the end of the list is of no interest. */
+    /* Nothing to do: an image is loaded at its first use. */
     (void)fatbin;
 }
 
@@ -66,17 +66,17 @@ void __cudaRegisterManagedVar(void **fatbin, void **host, char *device, const ch
 
 char __cudaInitModule(void **fatbin)
 {
-    cudaError_t error = simrt_provide(SIMRT_CONTEXT);
+    cudaError_t error = simrt_prepare(SIMRT_CONTEXT);
 
     if (error == cudaSuccess) {
         error = fatbin == NULL ? cudaErrorInvalidValue
                                : simrt_fatbin_load((struct simrt_fatbin *)fatbin);
     }
-    return simrt_error_remember(error) == cudaSuccess;
+    return simrt_error_record(error) == cudaSuccess;
 }
 
-/* Launch configurations of the calling thread that no stub has taken yet. More than one when the
- * arguments of a launch launch something themselves. */
+/* Launch configurations of the calling thread that no stub has taken yet. There is more than one
+ * when the arguments of a launch contain a launch. */
 struct simrt_configuration {
     dim3 grid;
     dim3 block;
@@ -93,7 +93,7 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                          struct CUstream_st *stream)
 {
     if (configuration_count == MAX_CONFIGURATIONS) {
-        /* The oldest are of launches that never came about: their arguments threw. */
+        /* The oldest belong to launches that were not made because their arguments threw. */
         configuration_count--;
         memmove(&configurations[0], &configurations[1],
                 configuration_count * sizeof(configurations[0]));
@@ -118,7 +118,7 @@ SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
     return cudaSuccess;
 }
 
-/* A compiled launch asks for its kernel once and keeps the answer, for every device. */
+/* A compiled launch calls this once and keeps the handle for all devices. */
 SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host),
           (ret_kernel, host))
 {

@@ -1,4 +1,4 @@
-/* Streams: creation, order, questions, attributes, and callbacks of the host in their order. */
+/* Streams: creation, order, state, attributes and host callbacks. */
 #include <stddef.h>
 
 #include "sim/runtime/entry.h"
@@ -23,7 +23,7 @@ SIMRT_API(cudaStreamCreateWithPriority, SIMRT_CONTEXT,
 
 SIMRT_API(cudaStreamDestroy, SIMRT_CONTEXT, (cudaStream_t stream), (stream))
 {
-    /* The default stream is nobody's to destroy. */
+    /* The default stream cannot be destroyed. */
     if (stream == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
@@ -50,7 +50,7 @@ SIMRT_API_PTSZ(cudaStreamAddCallback, SIMRT_CONTEXT,
                (cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags),
                (stream, callback, data, flags))
 {
-    /* The two types differ in the enum of the status only, whose numbers are the same. */
+    /* The callback types differ only in the enum of the status, whose values are the same. */
     return simrt_error(
         simrt_driver.cuStreamAddCallback[ptsz](stream, (CUstreamCallback)callback, data, flags));
 }

@@ -1,4 +1,4 @@
-/* Device variables of the program, by the address of their shadow on the host. */
+/* Device variables, by the host address of their shadow. */
 #include <stddef.h>
 
 #include "sim/runtime/copy.h"

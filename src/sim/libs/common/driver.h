@@ -1,5 +1,6 @@
-/* The driver as a shim sees it: a typed table, filled through cuGetProcAddress_v2 at the first
- * call, so that whoever stands in that door sees every call.
+/* The driver functions that shims call, in a table of typed pointers. The table is filled through
+ * cuGetProcAddress_v2 at the first call, as NVIDIA's libraries do, so that a preloaded library that
+ * intercepts this function sees every call.
  *
  * Locking: thread-safe. */
 #pragma once
@@ -13,8 +14,10 @@ struct sim_shim_driver {
 #undef SIM_SHIM_FUNCTION
 };
 
-/* Initialised; NULL without a driver that has all of it, or without a device. */
+/* The table, with the driver initialised. NULL without a driver that has all the functions, or
+ * without a device. Never freed. */
 const struct sim_shim_driver *sim_shim_driver(void);
 
-/* The kernel of that name in a code image of the shim's own, good in every context. */
+/* Finds the kernel of that name in the shim's own code image; the handle is valid in every context
+ * and never freed. Errors are the driver's, and CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_kernel(const char *name, CUkernel *ret_kernel);

@@ -1,6 +1,6 @@
-/* How much memory a matrix of a linear algebra library takes.
+/* The memory that a matrix of a linear algebra library takes.
  *
- * Locking: none needed; pure functions. */
+ * Locking: none; a struct sim_shim_work belongs to one thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 
 #include "sim/libs/common/shim.h"
 
-/* A stack of `batch` matrices, stored column by column, each column `ld` elements behind the one
- * before and each matrix `stride` elements. Memory between columns is not touched at the end. */
+/* A batch of matrices in column-major order. Columns begin `ld` elements apart, matrices `stride`
+ * elements. */
 struct sim_shim_matrix {
     const void *data;
     size_t element_bits;
@@ -26,15 +26,16 @@ struct sim_shim_matrix {
 /* Bits of an element; 0 for an unknown type. */
 size_t sim_shim_type_bits(cudaDataType_t type);
 
-/* Whether the shape makes sense and its end can be told in bytes. */
+/* Returns true if the shape is valid and its size in bytes fits in an int64_t. */
 bool sim_shim_matrix_is_valid(const struct sim_shim_matrix *matrix);
 
-/* Says how long a stack of products of m x k and k x n matrices takes when time is simulated: their
- * operations at 790 TFLOP/s for elements of 16 bits, in proportion for others, or the memory named
- * so far at 4.3 TB/s. The rates are measurements of an H200. */
-void sim_shim_matrix_product(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
-                             int64_t batch, size_t element_bits);
+/* Sets the simulated duration of a batch of products of m x k and k x n matrices: the larger of the
+ * time for the arithmetic (790 TFLOP/s for elements of 16 bits, in proportion for others) and the
+ * time to move the memory added so far (4.3 TB/s). Both rates were measured on an H200. */
+void sim_shim_set_product_time(struct sim_shim_work *work, int64_t m, int64_t n, int64_t k,
+                               int64_t batch, size_t element_bits);
 
-/* Names the memory of a valid matrix, one range from its first byte to its last. */
-void sim_shim_matrix_name(struct sim_shim_work *work, const struct sim_shim_matrix *matrix,
-                          bool written);
+/* Adds the memory of a valid matrix to the work, as one range from its first byte to its last. Adds
+ * nothing for a NULL or empty matrix. */
+void sim_shim_add_matrix(struct sim_shim_work *work, const struct sim_shim_matrix *matrix,
+                         bool written);

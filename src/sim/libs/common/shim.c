@@ -5,16 +5,17 @@
 
 #include "sim/libs/common/driver.h"
 
-/* What the simulated driver takes for a kernel of its own (kernel.c there). */
-#define LAUNCH_RANGES 8
+/* The parameters of the driver's built-in kernels spw_touch_*; the layout is repeated in the
+ * driver's kernel.c. */
+#define RANGES_PER_LAUNCH 8
 
 struct launch_args {
     struct {
         CUdeviceptr address;
         size_t bytes;
-    } ranges[LAUNCH_RANGES];
+    } ranges[RANGES_PER_LAUNCH];
     uint64_t written;
-    uint64_t nanoseconds; /* 0: as long as its bytes */
+    uint64_t nanoseconds; /* 0: computed from the bytes */
 };
 
 static void add(struct sim_shim_work *work, const void *address, size_t bytes, bool written)
@@ -24,12 +25,12 @@ static void add(struct sim_shim_work *work, const void *address, size_t bytes, b
     }
 }
 
-void sim_shim_reads(struct sim_shim_work *work, const void *address, size_t bytes)
+void sim_shim_add_read(struct sim_shim_work *work, const void *address, size_t bytes)
 {
     add(work, address, bytes, false);
 }
 
-void sim_shim_writes(struct sim_shim_work *work, const void *address, size_t bytes)
+void sim_shim_add_write(struct sim_shim_work *work, const void *address, size_t bytes)
 {
     add(work, address, bytes, true);
 }
@@ -75,7 +76,7 @@ CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, C
     }
     while (result == CUDA_SUCCESS && done < work->count) {
         size_t left = work->count - done;
-        size_t count = left < LAUNCH_RANGES ? left : LAUNCH_RANGES;
+        size_t count = left < RANGES_PER_LAUNCH ? left : RANGES_PER_LAUNCH;
 
         result = launch_part(found, &work->ranges[done], count, done == 0 ? work->nanoseconds : 0,
                              stream);
@@ -152,9 +153,9 @@ void sim_shim_free(void *address)
     }
 }
 
-void sim_shim_not_modelled(const char *name, const char *library, const char *hint, bool *told)
+void sim_shim_not_simulated(const char *name, const char *library, const char *hint, bool *reported)
 {
-    if (!__atomic_exchange_n(told, true, __ATOMIC_RELAXED)) {
+    if (!__atomic_exchange_n(reported, true, __ATOMIC_RELAXED)) {
         fprintf(stderr, "spillway sim: %s of %s is not simulated and fails%s%s\n", name, library,
                 hint[0] != '\0' ? "; " : "", hint);
     }

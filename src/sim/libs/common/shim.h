@@ -1,8 +1,9 @@
-/* What the shims of the libraries above the runtime share: their work, which computes nothing, and
- * the driver, which they reach like NVIDIA's libraries do.
+/* Common parts of the shims: stand-ins for the libraries above the runtime (cuBLAS, cuDNN, ...). A
+ * shim computes nothing.
  *
- * Work is launched as a kernel that changes nothing but names the memory it reads and writes, so
- * the simulated driver checks it, and whoever stands at the driver's doors sees a launch.
+ * It launches a kernel that lists the memory that the real one would read and write and changes
+ * none of it. The simulated driver checks these ranges, and a preloaded library that intercepts the
+ * driver sees a launch.
  *
  * Locking: thread-safe; a struct sim_shim_work belongs to one thread. */
 #pragma once
@@ -15,7 +16,7 @@
 
 #define SIM_SHIM_EXPORT __attribute__((visibility("default")))
 
-/* Ranges of memory that one piece of work can name. */
+/* The most ranges that one piece of work can list; further ones are left out. */
 #define SIM_SHIM_RANGES 24
 
 struct sim_shim_range {
@@ -27,33 +28,35 @@ struct sim_shim_range {
 struct sim_shim_work {
     struct sim_shim_range ranges[SIM_SHIM_RANGES];
     size_t count;
-    uint64_t nanoseconds; /* that it takes when time is simulated; 0: as long as its bytes */
+    uint64_t nanoseconds; /* simulated duration; 0: computed from the bytes */
 };
 
-/* Names memory that the work reads or writes; NULL and empty ranges are left out, as is host memory
- * that the device cannot reach. */
-void sim_shim_reads(struct sim_shim_work *work, const void *address, size_t bytes);
-void sim_shim_writes(struct sim_shim_work *work, const void *address, size_t bytes);
+/* Adds a range that the kernel reads or writes. NULL and empty ranges are left out. */
+void sim_shim_add_read(struct sim_shim_work *work, const void *address, size_t bytes);
+void sim_shim_add_write(struct sim_shim_work *work, const void *address, size_t bytes);
 
-/* Launches the work on the stream as kernel `spw_touch_NAME`. As on a GPU, a bad address is no
- * error of the launch; the context fails. Errors are those of cuLaunchKernel, and
+/* Launches the work on the stream as kernel `spw_touch_<kernel>`. A bad address does not fail the
+ * launch; it fails the context later, as on a GPU. Errors are those of cuLaunchKernel, and
  * CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_launch(const char *kernel, const struct sim_shim_work *work, CUstream stream);
 
-/* Launches a copy of 32-bit words that has real effects, which nobody takes for the host reading
- * results. Both addresses are the device's. Errors as above. */
+/* Launches a kernel that really copies 32-bit words between two device addresses. The simulator
+ * does not count it as a read of results by the host. Errors as above. */
 CUresult sim_shim_copy_words(CUdeviceptr to, CUdeviceptr from, size_t words, CUstream stream);
 
-/* Makes sure that the calling thread has a context: the primary one of the first device, if none.
+/* Makes the primary context of the first device current if the calling thread has no context.
  * CUDA_ERROR_NOT_INITIALIZED without a driver. */
 CUresult sim_shim_context(void);
 
-/* The compute capability's major number of the current device; 0 if it cannot be told. */
+/* The major compute capability of the current device; 0 if it cannot be read. */
 int sim_shim_capability(void);
 
-/* Device memory of the library's own, as from cuMemAlloc; also while a stream captures. */
+/* Allocates device memory for the library itself, also while a stream captures. Free it with
+ * sim_shim_free(). Errors are those of cuMemAlloc. */
 CUresult sim_shim_alloc(size_t bytes, void **ret_address);
 void sim_shim_free(void *address);
 
-/* Names a function that is not simulated on stderr, once; `told` is the function's own. */
-void sim_shim_not_modelled(const char *name, const char *library, const char *hint, bool *told);
+/* Reports on stderr that a function is not simulated, once per `reported`, with a hint that may be
+ * empty. */
+void sim_shim_not_simulated(const char *name, const char *library, const char *hint,
+                            bool *reported);

@@ -1,7 +1,7 @@
-/* Matrix products, in all their spellings. */
+/* Matrix products: all the gemm functions. */
 #include "sim/libs/cublas/handle.h"
 
-/* A matrix as it is passed to a product. */
+/* A matrix as the caller describes it. */
 struct operand {
     const void *data;
     size_t element_bits;
@@ -49,17 +49,17 @@ static cublasStatus_t multiply(cublasHandle_t handle, const struct product *p)
     if (p->m == 0 || p->n == 0 || p->batch == 0) {
         return CUBLAS_STATUS_SUCCESS;
     }
-    sim_shim_matrix_name(&work, &a, false);
-    sim_shim_matrix_name(&work, &b, false);
-    sim_shim_matrix_name(&work, &c, true);
-    sim_shim_matrix_product(&work, p->m, p->n, p->k, p->batch, p->a.element_bits);
-    sim_cublas_scalar_read(handle, &work, p->alpha, p->scalar_bytes);
-    sim_cublas_scalar_read(handle, &work, p->beta, p->scalar_bytes);
+    sim_shim_add_matrix(&work, &a, false);
+    sim_shim_add_matrix(&work, &b, false);
+    sim_shim_add_matrix(&work, &c, true);
+    sim_shim_set_product_time(&work, p->m, p->n, p->k, p->batch, p->a.element_bits);
+    sim_cublas_add_scalar(handle, &work, p->alpha, p->scalar_bytes);
+    sim_cublas_add_scalar(handle, &work, p->beta, p->scalar_bytes);
     return sim_cublas_launch(handle, "gemm", &work);
 }
 
-/* The matrices themselves are only known on the device; what is read for certain are the arrays of
- * their addresses. */
+/* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
+ * arrays themselves are added. */
 static cublasStatus_t multiply_arrays(cublasHandle_t handle, const void *a, const void *b,
                                       const void *c, int64_t batch)
 {
@@ -72,9 +72,9 @@ static cublasStatus_t multiply_arrays(cublasHandle_t handle, const void *a, cons
     if (batch < 0) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    sim_shim_reads(&work, a, bytes);
-    sim_shim_reads(&work, b, bytes);
-    sim_shim_reads(&work, c, bytes);
+    sim_shim_add_read(&work, a, bytes);
+    sim_shim_add_read(&work, b, bytes);
+    sim_shim_add_read(&work, c, bytes);
     return sim_cublas_launch(handle, "gemm_batched", &work);
 }
 
@@ -93,24 +93,24 @@ static size_t scale_bytes(cublasComputeType_t compute, cudaDataType_t c)
 
 #define BITS(type) (sizeof(type) * 8)
 
+/* The product that the parameters of a function describe, by the names that cuBLAS gives them. */
+#define PRODUCT(a_bits, b_bits, c_bits, a_stride, b_stride, c_stride, matrices, bytes)             \
+    &(struct product)                                                                              \
+    {                                                                                              \
+        .transa = transa, .transb = transb, .m = m, .n = n, .k = k,                                \
+        .a = {A, a_bits, lda, a_stride}, .b = {B, b_bits, ldb, b_stride},                          \
+        .c = {C, c_bits, ldc, c_stride}, .batch = matrices, .alpha = alpha, .beta = beta,          \
+        .scalar_bytes = bytes                                                                      \
+    }
+
 #define GEMM(suffix, integer, letter, type)                                                        \
     SIM_SHIM_EXPORT cublasStatus_t cublas##letter##gemm_v2##suffix(                                \
         cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, integer m,      \
         integer n, integer k, const type *alpha, const type *A, integer lda, const type *B,        \
         integer ldb, const type *beta, type *C, integer ldc)                                       \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa,                                          \
-                                                  transb,                                          \
-                                                  m,                                               \
-                                                  n,                                               \
-                                                  k,                                               \
-                                                  {A, BITS(type), lda, 0},                         \
-                                                  {B, BITS(type), ldb, 0},                         \
-                                                  {C, BITS(type), ldc, 0},                         \
-                                                  1,                                               \
-                                                  alpha,                                           \
-                                                  beta,                                            \
-                                                  sizeof(type)});                                  \
+        return multiply(handle,                                                                    \
+                        PRODUCT(BITS(type), BITS(type), BITS(type), 0, 0, 0, 1, sizeof(type)));    \
     }
 
 #define GEMM_STRIDED(suffix, integer, letter, type)                                                \
@@ -120,18 +120,8 @@ static size_t scale_bytes(cublasComputeType_t compute, cudaDataType_t c)
         long long int strideA, const type *B, integer ldb, long long int strideB,                  \
         const type *beta, type *C, integer ldc, long long int strideC, integer batchCount)         \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa,                                          \
-                                                  transb,                                          \
-                                                  m,                                               \
-                                                  n,                                               \
-                                                  k,                                               \
-                                                  {A, BITS(type), lda, strideA},                   \
-                                                  {B, BITS(type), ldb, strideB},                   \
-                                                  {C, BITS(type), ldc, strideC},                   \
-                                                  batchCount,                                      \
-                                                  alpha,                                           \
-                                                  beta,                                            \
-                                                  sizeof(type)});                                  \
+        return multiply(handle, PRODUCT(BITS(type), BITS(type), BITS(type), strideA, strideB,      \
+                                        strideC, batchCount, sizeof(type)));                       \
     }
 
 #define GEMM_BATCHED(suffix, integer, letter, type)                                                \
@@ -156,18 +146,8 @@ SIM_CUBLAS_ALL_TYPES(GEMM_BATCHED)
         const void *B, cudaDataType Btype, integer ldb, const type *beta, void *C,                 \
         cudaDataType Ctype, integer ldc)                                                           \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa,                                          \
-                                                  transb,                                          \
-                                                  m,                                               \
-                                                  n,                                               \
-                                                  k,                                               \
-                                                  {A, sim_shim_type_bits(Atype), lda, 0},          \
-                                                  {B, sim_shim_type_bits(Btype), ldb, 0},          \
-                                                  {C, sim_shim_type_bits(Ctype), ldc, 0},          \
-                                                  1,                                               \
-                                                  alpha,                                           \
-                                                  beta,                                            \
-                                                  sizeof(type)});                                  \
+        return multiply(handle, PRODUCT(sim_shim_type_bits(Atype), sim_shim_type_bits(Btype),      \
+                                        sim_shim_type_bits(Ctype), 0, 0, 0, 1, sizeof(type)));     \
     }
 
 SIM_CUBLAS_BOTH_WIDTHS(GEMM_TYPED, S, float)
@@ -180,18 +160,9 @@ SIM_CUBLAS_BOTH_WIDTHS(GEMM_TYPED, C, cuComplex)
         const void *B, cudaDataType Btype, integer ldb, const void *beta, void *C,                 \
         cudaDataType Ctype, integer ldc, cublasComputeType_t computeType, cublasGemmAlgo_t algo)   \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa,                                          \
-                                                  transb,                                          \
-                                                  m,                                               \
-                                                  n,                                               \
-                                                  k,                                               \
-                                                  {A, sim_shim_type_bits(Atype), lda, 0},          \
-                                                  {B, sim_shim_type_bits(Btype), ldb, 0},          \
-                                                  {C, sim_shim_type_bits(Ctype), ldc, 0},          \
-                                                  1,                                               \
-                                                  alpha,                                           \
-                                                  beta,                                            \
-                                                  scale_bytes(computeType, Ctype)});               \
+        return multiply(handle, PRODUCT(sim_shim_type_bits(Atype), sim_shim_type_bits(Btype),      \
+                                        sim_shim_type_bits(Ctype), 0, 0, 0, 1,                     \
+                                        scale_bytes(computeType, Ctype)));                         \
     }                                                                                              \
     SIM_SHIM_EXPORT cublasStatus_t cublasGemmStridedBatchedEx##suffix(                             \
         cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, integer m,      \
@@ -201,18 +172,9 @@ SIM_CUBLAS_BOTH_WIDTHS(GEMM_TYPED, C, cuComplex)
         long long int strideC, integer batchCount, cublasComputeType_t computeType,                \
         cublasGemmAlgo_t algo)                                                                     \
     {                                                                                              \
-        return multiply(handle, &(struct product){transa,                                          \
-                                                  transb,                                          \
-                                                  m,                                               \
-                                                  n,                                               \
-                                                  k,                                               \
-                                                  {A, sim_shim_type_bits(Atype), lda, strideA},    \
-                                                  {B, sim_shim_type_bits(Btype), ldb, strideB},    \
-                                                  {C, sim_shim_type_bits(Ctype), ldc, strideC},    \
-                                                  batchCount,                                      \
-                                                  alpha,                                           \
-                                                  beta,                                            \
-                                                  scale_bytes(computeType, Ctype)});               \
+        return multiply(handle, PRODUCT(sim_shim_type_bits(Atype), sim_shim_type_bits(Btype),      \
+                                        sim_shim_type_bits(Ctype), strideA, strideB, strideC,      \
+                                        batchCount, scale_bytes(computeType, Ctype)));             \
     }                                                                                              \
     SIM_SHIM_EXPORT cublasStatus_t cublasGemmBatchedEx##suffix(                                    \
         cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, integer m,      \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* cuBLAS library documentation, cublasSetWorkspace(): the size of the default workspace. */
+/* Default workspace sizes as documented for cublasSetWorkspace(). */
 #define WORKSPACE_BYTES        ((size_t)4 << 20)
 #define WORKSPACE_BYTES_HOPPER ((size_t)32 << 20)
 #define WORKSPACE_BYTES_LATER  ((size_t)12 << 20)
@@ -53,7 +53,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasDestroy_v2(cublasHandle_t handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* As documented, a new stream brings back the default workspace. */
+/* As documented, setting a stream restores the default workspace. */
 SIM_SHIM_EXPORT cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t streamId)
 {
     if (handle == NULL) {
@@ -79,7 +79,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* What a handle remembers and hands back. */
+/* Getters and setters of the handle's settings. */
 #define GETTER(name, type, field)                                                                  \
     SIM_SHIM_EXPORT cublasStatus_t name(cublasHandle_t handle, type *value)                        \
     {                                                                                              \
@@ -164,26 +164,26 @@ SIM_SHIM_EXPORT const char *cublasGetStatusString(cublasStatus_t status)
     return cublasGetStatusName(status);
 }
 
-void sim_cublas_scalar_read(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
-                            size_t bytes)
+void sim_cublas_add_scalar(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
+                           size_t bytes)
 {
     if (handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) {
-        sim_shim_reads(work, scalar, bytes);
+        sim_shim_add_read(work, scalar, bytes);
     }
 }
 
-void sim_cublas_scalar_write(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
-                             size_t bytes)
+void sim_cublas_add_result(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
+                           size_t bytes)
 {
     if (handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE) {
-        sim_shim_writes(work, scalar, bytes);
+        sim_shim_add_write(work, scalar, bytes);
     } else {
         memset(scalar, 0, bytes);
     }
 }
 
-void sim_cublas_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
-                       int64_t n, int64_t increment, bool written)
+void sim_cublas_add_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
+                           int64_t n, int64_t increment, bool written)
 {
     struct sim_shim_matrix vector = {
         .data = data,
@@ -194,13 +194,13 @@ void sim_cublas_vector(struct sim_shim_work *work, const void *data, size_t elem
         .batch = 1,
     };
 
-    sim_shim_matrix_name(work, &vector, written);
+    sim_shim_add_matrix(work, &vector, written);
 }
 
 cublasStatus_t sim_cublas_launch(cublasHandle_t handle, const char *kernel,
                                  struct sim_shim_work *work)
 {
-    sim_shim_writes(work, handle->workspace, handle->workspace_bytes);
+    sim_shim_add_write(work, handle->workspace, handle->workspace_bytes);
     return sim_shim_launch(kernel, work, handle->stream) == CUDA_SUCCESS
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_EXECUTION_FAILED;

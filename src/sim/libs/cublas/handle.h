@@ -13,33 +13,35 @@ struct cublasContext {
     cublasAtomicsMode_t atomics_mode;
     cublasMath_t math_mode;
     int multiprocessor_target;
-    void *default_workspace; /* the handle's own */
+    void *default_workspace; /* owned */
     size_t default_workspace_bytes;
-    void *workspace; /* in use: the default one or the caller's; NULL for none */
+    void *workspace; /* in use: the default or the caller's; NULL: none */
     size_t workspace_bytes;
 };
 
-/* Names a scalar (alpha, beta, a result), which is in device memory if the pointer mode says so. */
-void sim_cublas_scalar_read(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
-                            size_t bytes);
+/* Adds a scalar that is read (alpha, beta) to the work if the pointer mode says that it is in
+ * device memory. */
+void sim_cublas_add_scalar(cublasHandle_t handle, struct sim_shim_work *work, const void *scalar,
+                           size_t bytes);
 
-/* The same for a result; in host memory it becomes 0 at once. */
-void sim_cublas_scalar_write(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
-                             size_t bytes);
+/* Adds a result that is written to the work. In host memory the result is set to 0 at once
+ * instead. */
+void sim_cublas_add_result(cublasHandle_t handle, struct sim_shim_work *work, void *scalar,
+                           size_t bytes);
 
-/* Names a vector of n elements that are `increment` elements apart. */
-void sim_cublas_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
-                       int64_t n, int64_t increment, bool written);
+/* Adds a vector of n elements that are `increment` elements apart. */
+void sim_cublas_add_vector(struct sim_shim_work *work, const void *data, size_t element_bytes,
+                           int64_t n, int64_t increment, bool written);
 
-/* Launches the work on the handle's stream, with its workspace. */
+/* Launches the work, which also writes the handle's workspace, on the handle's stream. */
 cublasStatus_t sim_cublas_launch(cublasHandle_t handle, const char *kernel,
                                  struct sim_shim_work *work);
 
-/* Every function below exists twice, with int and with int64_t sizes. */
+/* Expands `function` twice: for int sizes, and with the suffix _64 for int64_t sizes. */
 #define SIM_CUBLAS_BOTH_WIDTHS(function, ...)                                                      \
     function(, int, __VA_ARGS__) function(_64, int64_t, __VA_ARGS__)
 
-/* And for each type of elements. */
+/* Expands `function` for both widths and the four element types. */
 #define SIM_CUBLAS_ALL_TYPES(function)                                                             \
     SIM_CUBLAS_BOTH_WIDTHS(function, S, float)                                                     \
     SIM_CUBLAS_BOTH_WIDTHS(function, D, double)                                                    \

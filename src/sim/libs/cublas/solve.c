@@ -1,5 +1,4 @@
-/* Triangular systems and batched factorisations. Results a caller reads from host memory say that
- * all went well. */
+/* Triangular systems and batched factorisations. Results in host memory report success. */
 #include "sim/libs/cublas/handle.h"
 
 static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_t m, int64_t n,
@@ -17,19 +16,19 @@ static cublasStatus_t solve(cublasHandle_t handle, cublasSideMode_t side, int64_
     if (!sim_shim_matrix_is_valid(&system) || !sim_shim_matrix_is_valid(&sides)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
-    sim_shim_matrix_name(&work, &system, false);
-    sim_shim_matrix_name(&work, &sides, true);
-    sim_cublas_scalar_read(handle, &work, alpha, element_bytes);
+    sim_shim_add_matrix(&work, &system, false);
+    sim_shim_add_matrix(&work, &sides, true);
+    sim_cublas_add_scalar(handle, &work, alpha, element_bytes);
     return sim_cublas_launch(handle, "trsm", &work);
 }
 
-/* What batched functions touch for certain: arrays of addresses, and arrays of int. The matrices
- * are only known on the device. */
+/* The memory that a batched function is known to touch: arrays of matrix addresses and arrays of
+ * int. The addresses are in device memory and not read here. */
 struct arrays {
     const void *addresses[2];
     const int *pivots;
     int *written[2];
-    int64_t order; /* pivots of one matrix */
+    int64_t order; /* pivots per matrix */
     int64_t batch;
     int *host_info; /* NULL: none */
 };
@@ -46,11 +45,11 @@ static cublasStatus_t factorise(cublasHandle_t handle, const char *kernel, const
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     for (size_t i = 0; i < 2; i++) {
-        sim_shim_reads(&work, p->addresses[i], batch * sizeof(void *));
+        sim_shim_add_read(&work, p->addresses[i], batch * sizeof(void *));
     }
-    sim_shim_reads(&work, p->pivots, batch * (size_t)p->order * sizeof(int));
-    sim_shim_writes(&work, p->written[0], batch * (size_t)p->order * sizeof(int));
-    sim_shim_writes(&work, p->written[1], batch * sizeof(int));
+    sim_shim_add_read(&work, p->pivots, batch * (size_t)p->order * sizeof(int));
+    sim_shim_add_write(&work, p->written[0], batch * (size_t)p->order * sizeof(int));
+    sim_shim_add_write(&work, p->written[1], batch * sizeof(int));
     if (p->host_info != NULL) {
         *p->host_info = 0;
     }

@@ -1,4 +1,4 @@
-/* Vectors: dot products, and products of a matrix with one. */
+/* Dot products and matrix-vector products. */
 #include "sim/libs/cublas/handle.h"
 
 static cublasStatus_t dot(cublasHandle_t handle, int64_t n, const void *x, size_t x_bytes,
@@ -14,10 +14,10 @@ static cublasStatus_t dot(cublasHandle_t handle, int64_t n, const void *x, size_
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     if (n > 0) {
-        sim_cublas_vector(&work, x, x_bytes, n, incx, false);
-        sim_cublas_vector(&work, y, y_bytes, n, incy, false);
+        sim_cublas_add_vector(&work, x, x_bytes, n, incx, false);
+        sim_cublas_add_vector(&work, y, y_bytes, n, incy, false);
     }
-    sim_cublas_scalar_write(handle, &work, result, result_bytes);
+    sim_cublas_add_result(handle, &work, result, result_bytes);
     return sim_cublas_launch(handle, "dot", &work);
 }
 
@@ -84,11 +84,11 @@ static cublasStatus_t multiply(cublasHandle_t handle, const struct matrix_vector
     if (p->m == 0 || p->n == 0) {
         return CUBLAS_STATUS_SUCCESS;
     }
-    sim_shim_matrix_name(&work, &a, false);
-    sim_cublas_vector(&work, p->x, p->element_bytes, transposed ? p->m : p->n, p->incx, false);
-    sim_cublas_vector(&work, p->y, p->element_bytes, transposed ? p->n : p->m, p->incy, true);
-    sim_cublas_scalar_read(handle, &work, p->alpha, p->element_bytes);
-    sim_cublas_scalar_read(handle, &work, p->beta, p->element_bytes);
+    sim_shim_add_matrix(&work, &a, false);
+    sim_cublas_add_vector(&work, p->x, p->element_bytes, transposed ? p->m : p->n, p->incx, false);
+    sim_cublas_add_vector(&work, p->y, p->element_bytes, transposed ? p->n : p->m, p->incy, true);
+    sim_cublas_add_scalar(handle, &work, p->alpha, p->element_bytes);
+    sim_cublas_add_scalar(handle, &work, p->beta, p->element_bytes);
     return sim_cublas_launch(handle, "gemv", &work);
 }
 

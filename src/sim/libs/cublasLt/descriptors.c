@@ -5,7 +5,7 @@
 
 #include "sim/libs/common/shim.h"
 
-/* Where an attribute is kept. */
+/* The place of an attribute in its descriptor. */
 struct attribute {
     int id;
     size_t offset;
@@ -13,42 +13,42 @@ struct attribute {
 };
 
 static const struct attribute layout_attributes[] = {
-#define SIM_LT_LAYOUT(name, type, field, initial)                                                  \
-    {CUBLASLT_MATRIX_LAYOUT_##name, offsetof(struct sim_lt_layout, field), sizeof(type)},
+#define SIM_CUBLASLT_LAYOUT(name, type, field, initial)                                            \
+    {CUBLASLT_MATRIX_LAYOUT_##name, offsetof(struct sim_cublaslt_layout, field), sizeof(type)},
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_LAYOUT
+#undef SIM_CUBLASLT_LAYOUT
 };
 
 static const struct attribute matmul_attributes[] = {
-#define SIM_LT_MATMUL(name, type, field, initial)                                                  \
-    {CUBLASLT_MATMUL_DESC_##name, offsetof(struct sim_lt_matmul, field), sizeof(type)},
+#define SIM_CUBLASLT_MATMUL(name, type, field, initial)                                            \
+    {CUBLASLT_MATMUL_DESC_##name, offsetof(struct sim_cublaslt_matmul, field), sizeof(type)},
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_MATMUL
+#undef SIM_CUBLASLT_MATMUL
 };
 
 static const struct attribute preference_attributes[] = {
-#define SIM_LT_PREF(name, type, field, initial)                                                    \
-    {CUBLASLT_MATMUL_PREF_##name, offsetof(struct sim_lt_preference, field), sizeof(type)},
+#define SIM_CUBLASLT_PREF(name, type, field, initial)                                              \
+    {CUBLASLT_MATMUL_PREF_##name, offsetof(struct sim_cublaslt_preference, field), sizeof(type)},
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_PREF
+#undef SIM_CUBLASLT_PREF
 };
 
-static const struct sim_lt_layout layout_defaults = {
-#define SIM_LT_LAYOUT(name, type, field, initial) .field = initial,
+static const struct sim_cublaslt_layout layout_defaults = {
+#define SIM_CUBLASLT_LAYOUT(name, type, field, initial) .field = initial,
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_LAYOUT
+#undef SIM_CUBLASLT_LAYOUT
 };
 
-static const struct sim_lt_matmul matmul_defaults = {
-#define SIM_LT_MATMUL(name, type, field, initial) .field = initial,
+static const struct sim_cublaslt_matmul matmul_defaults = {
+#define SIM_CUBLASLT_MATMUL(name, type, field, initial) .field = initial,
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_MATMUL
+#undef SIM_CUBLASLT_MATMUL
 };
 
-static const struct sim_lt_preference preference_defaults = {
-#define SIM_LT_PREF(name, type, field, initial) .field = initial,
+static const struct sim_cublaslt_preference preference_defaults = {
+#define SIM_CUBLASLT_PREF(name, type, field, initial) .field = initial,
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_PREF
+#undef SIM_CUBLASLT_PREF
 };
 
 static cublasStatus_t initialise(void *opaque, size_t size, const void *defaults, size_t needed)
@@ -61,7 +61,7 @@ static cublasStatus_t initialise(void *opaque, size_t size, const void *defaults
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The attribute, if it exists and a value of that many bytes is its own. */
+/* The attribute of that id; NULL if there is none or its size is not `bytes`. */
 static const struct attribute *find(const struct attribute *list, size_t count, int id,
                                     size_t bytes)
 {
@@ -107,7 +107,7 @@ static cublasStatus_t get(const void *opaque, const struct attribute *list, size
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Destroy, and both directions of attributes, of one kind of descriptor. */
+/* The destroy, set and get functions of one kind of descriptor. */
 #define DESCRIPTOR(kind, handle_type, enum_type, table)                                            \
     SIM_SHIM_EXPORT cublasStatus_t cublasLt##kind##Destroy(handle_type desc)                       \
     {                                                                                              \
@@ -130,7 +130,7 @@ DESCRIPTOR(MatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescAttributes_t, mat
 DESCRIPTOR(MatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
            preference_attributes)
 
-/* The rest of creation: *desc was allocated. */
+/* Completes a create function: frees *desc, which was allocated, after a failure. */
 static cublasStatus_t created(void **desc, cublasStatus_t status)
 {
     if (status != CUBLAS_STATUS_SUCCESS) {
@@ -145,7 +145,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixL
                                                                  uint64_t rows, uint64_t cols,
                                                                  int64_t ld)
 {
-    struct sim_lt_layout values = layout_defaults;
+    struct sim_cublaslt_layout values = layout_defaults;
 
     values.type = type;
     values.rows = rows;
@@ -168,7 +168,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDes
                                                                cublasComputeType_t computeType,
                                                                cudaDataType_t scaleType)
 {
-    struct sim_lt_matmul values = matmul_defaults;
+    struct sim_cublaslt_matmul values = matmul_defaults;
 
     values.compute_type = (int32_t)computeType;
     values.scale_type = scaleType;
@@ -197,7 +197,8 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPref
     return created((void **)pref, cublasLtMatmulPreferenceInit_internal(*pref, sizeof(**pref)));
 }
 
-_Static_assert(sizeof(struct sim_lt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "layout");
-_Static_assert(sizeof(struct sim_lt_matmul) <= sizeof(cublasLtMatmulDescOpaque_t), "matmul");
-_Static_assert(sizeof(struct sim_lt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t),
+_Static_assert(sizeof(struct sim_cublaslt_layout) <= sizeof(cublasLtMatrixLayoutOpaque_t),
+               "layout");
+_Static_assert(sizeof(struct sim_cublaslt_matmul) <= sizeof(cublasLtMatmulDescOpaque_t), "matmul");
+_Static_assert(sizeof(struct sim_cublaslt_preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t),
                "preference");

@@ -1,35 +1,36 @@
-/* What the opaque descriptors of the simulated cuBLASLt hold: one field per attribute.
+/* The contents of cuBLASLt's opaque descriptors: one field per attribute of attributes.def.
  *
  * Locking: a descriptor is used by one thread at a time, as the library documents. */
 #pragma once
 
 #include <cublasLt.h>
 
-/* They live in the caller's cublasLt...Opaque_t, so they must not be larger. */
-struct sim_lt_layout {
-#define SIM_LT_LAYOUT(name, type, field, initial) type field;
+/* They are stored in the caller's cublasLt...Opaque_t and must not be larger. */
+struct sim_cublaslt_layout {
+#define SIM_CUBLASLT_LAYOUT(name, type, field, initial) type field;
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_LAYOUT
+#undef SIM_CUBLASLT_LAYOUT
 };
 
-struct sim_lt_matmul {
-#define SIM_LT_MATMUL(name, type, field, initial) type field;
+struct sim_cublaslt_matmul {
+#define SIM_CUBLASLT_MATMUL(name, type, field, initial) type field;
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_MATMUL
+#undef SIM_CUBLASLT_MATMUL
 };
 
-struct sim_lt_preference {
-#define SIM_LT_PREF(name, type, field, initial) type field;
+struct sim_cublaslt_preference {
+#define SIM_CUBLASLT_PREF(name, type, field, initial) type field;
 #include "sim/libs/cublasLt/attributes.def"
-#undef SIM_LT_PREF
+#undef SIM_CUBLASLT_PREF
 };
 
-static inline const struct sim_lt_layout *sim_lt_layout_of(cublasLtMatrixLayout_t layout)
+static inline const struct sim_cublaslt_layout *
+sim_cublaslt_layout_of(cublasLtMatrixLayout_t layout)
 {
-    return (const struct sim_lt_layout *)layout->data;
+    return (const struct sim_cublaslt_layout *)layout->data;
 }
 
-static inline const struct sim_lt_matmul *sim_lt_matmul_of(cublasLtMatmulDesc_t desc)
+static inline const struct sim_cublaslt_matmul *sim_cublaslt_matmul_of(cublasLtMatmulDesc_t desc)
 {
-    return (const struct sim_lt_matmul *)desc->data;
+    return (const struct sim_cublaslt_matmul *)desc->data;
 }

@@ -1,14 +1,14 @@
-/* The product of cuBLASLt, and the heuristics that choose how it is done: always in the one way
- * that there is, which needs no workspace. What NVIDIA's need is not documented, but is bounded by
- * the caller's preference; PyTorch allocates that bound whatever the heuristics say. */
+/* cublasLtMatmul() and the heuristics that choose its algorithm. There is one algorithm, and it
+ * needs no workspace. The workspace of the real algorithms is undocumented but at most the caller's
+ * preference, and PyTorch allocates that much whatever the heuristics return. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cublasLt/descriptors.h"
 
-/* Bits of cublasLtEpilogue_t: the epilogue writes or reads an auxiliary matrix, is of a backward
- * pass, or touches the bias or its gradient. */
+/* Bits of cublasLtEpilogue_t. AUX: an auxiliary matrix; DRELU, DGELU, BGRAD: a backward pass; BIAS:
+ * the bias, BGRADA, BGRADB: its gradient. */
 #define EPILOGUE_BIAS   4U
 #define EPILOGUE_DRELU  8U
 #define EPILOGUE_BGRAD  16U
@@ -20,7 +20,7 @@
 
 static struct sim_shim_matrix matrix_of(const void *data, cublasLtMatrixLayout_t opaque)
 {
-    const struct sim_lt_layout *layout = sim_lt_layout_of(opaque);
+    const struct sim_cublaslt_layout *layout = sim_cublaslt_layout_of(opaque);
     bool by_row = layout->order == CUBLASLT_ORDER_ROW;
 
     return (struct sim_shim_matrix){
@@ -34,10 +34,10 @@ static struct sim_shim_matrix matrix_of(const void *data, cublasLtMatrixLayout_t
     };
 }
 
-/* Layouts in tiles, and batches by arrays of addresses, are not modelled. */
-static bool is_modelled(cublasLtMatrixLayout_t opaque)
+/* Tiled layouts, and batches by arrays of addresses, are not simulated. */
+static bool is_simulated(cublasLtMatrixLayout_t opaque)
 {
-    const struct sim_lt_layout *layout = sim_lt_layout_of(opaque);
+    const struct sim_cublaslt_layout *layout = sim_cublaslt_layout_of(opaque);
 
     return (layout->order == CUBLASLT_ORDER_COL || layout->order == CUBLASLT_ORDER_ROW) &&
            layout->batch_mode == 0;
@@ -55,7 +55,7 @@ static cublasStatus_t check(cublasLtMatmulDesc_t desc, const cublasLtMatrixLayou
         if (layouts[i] == NULL) {
             return CUBLAS_STATUS_INVALID_VALUE;
         }
-        if (!is_modelled(layouts[i])) {
+        if (!is_simulated(layouts[i])) {
             return CUBLAS_STATUS_NOT_SUPPORTED;
         }
         matrix = matrix_of(NULL, layouts[i]);
@@ -66,9 +66,9 @@ static cublasStatus_t check(cublasLtMatmulDesc_t desc, const cublasLtMatrixLayou
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* Whether op(A) times op(B) has the shape of D. */
-static bool shapes_fit(const struct sim_lt_matmul *desc, const struct sim_lt_layout *a,
-                       const struct sim_lt_layout *b, const struct sim_lt_layout *d)
+/* Returns true if op(A) times op(B) has the shape of D. */
+static bool shapes_fit(const struct sim_cublaslt_matmul *desc, const struct sim_cublaslt_layout *a,
+                       const struct sim_cublaslt_layout *b, const struct sim_cublaslt_layout *d)
 {
     bool a_turned = desc->transa != CUBLAS_OP_N;
     bool b_turned = desc->transb != CUBLAS_OP_N;
@@ -78,25 +78,25 @@ static bool shapes_fit(const struct sim_lt_matmul *desc, const struct sim_lt_lay
            (a_turned ? a->rows : a->columns) == (b_turned ? b->columns : b->rows);
 }
 
-/* Names the bias or its gradient: as long as the side of D (BIAS, BGRAD), A or B it belongs to. */
-static void name_bias(struct sim_shim_work *work, const struct sim_lt_matmul *desc,
-                      const struct sim_lt_layout *d)
+/* Adds the bias or its gradient. Its length is that of a side of D. */
+static void add_bias(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
+                     const struct sim_cublaslt_layout *d)
 {
     uint64_t length = desc->epilogue & EPILOGUE_BGRADB ? d->columns : d->rows;
     cudaDataType_t type = desc->bias_type < 0 ? d->type : desc->bias_type;
     size_t bytes = length * sim_shim_type_bits(type) / 8;
 
     if (desc->epilogue & (EPILOGUE_BGRAD | EPILOGUE_BGRADA | EPILOGUE_BGRADB)) {
-        sim_shim_writes(work, desc->bias, bytes);
+        sim_shim_add_write(work, desc->bias, bytes);
     } else if (desc->epilogue & EPILOGUE_BIAS) {
-        sim_shim_reads(work, desc->bias, bytes);
+        sim_shim_add_read(work, desc->bias, bytes);
     }
 }
 
-/* Names what the forward pass keeps for the backward one: a bit per element for ReLU, the input for
- * GELU. */
-static void name_auxiliary(struct sim_shim_work *work, const struct sim_lt_matmul *desc,
-                           const struct sim_lt_layout *d)
+/* Adds the auxiliary matrix that the forward pass keeps for the backward pass: a bit per element
+ * for ReLU, the input for GELU. */
+static void add_auxiliary(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
+                          const struct sim_cublaslt_layout *d)
 {
     bool relu = (desc->epilogue & (EPILOGUE_RELU | EPILOGUE_DRELU)) != 0;
     cudaDataType_t type = desc->aux_type < 0 ? d->type : desc->aux_type;
@@ -111,28 +111,28 @@ static void name_auxiliary(struct sim_shim_work *work, const struct sim_lt_matmu
     };
 
     if (desc->epilogue & EPILOGUE_AUX) {
-        sim_shim_matrix_name(work, &auxiliary,
-                             (desc->epilogue & (EPILOGUE_DRELU | EPILOGUE_DGELU)) == 0);
+        sim_shim_add_matrix(work, &auxiliary,
+                            (desc->epilogue & (EPILOGUE_DRELU | EPILOGUE_DGELU)) == 0);
     }
 }
 
-/* Scales are named by one element, whatever their mode. */
-static void name_scales(struct sim_shim_work *work, const struct sim_lt_matmul *desc)
+/* Adds one element per scale, whatever the scaling mode. */
+static void add_scales(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc)
 {
     const void *read[] = {desc->a_scale, desc->b_scale, desc->c_scale, desc->d_scale,
                           desc->aux_scale};
     void *written[] = {desc->amax, desc->aux_amax, desc->d_out_scale};
 
     for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); i++) {
-        sim_shim_reads(work, read[i], 1);
+        sim_shim_add_read(work, read[i], 1);
     }
     for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
-        sim_shim_writes(work, written[i], 1);
+        sim_shim_add_write(work, written[i], 1);
     }
 }
 
-static void name_scalars(struct sim_shim_work *work, const struct sim_lt_matmul *desc,
-                         const void *alpha, const void *beta, uint64_t rows)
+static void add_scalars(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
+                        const void *alpha, const void *beta, uint64_t rows)
 {
     size_t bytes = sim_shim_type_bits(desc->scale_type) / 8;
     bool vector = desc->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE_VECTOR ||
@@ -142,21 +142,21 @@ static void name_scalars(struct sim_shim_work *work, const struct sim_lt_matmul 
     if (desc->pointer_mode == CUBLASLT_POINTER_MODE_HOST) {
         return;
     }
-    sim_shim_reads(work, alpha, vector ? rows * bytes : bytes);
+    sim_shim_add_read(work, alpha, vector ? rows * bytes : bytes);
     if (desc->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE ||
         desc->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE_VECTOR) {
-        sim_shim_reads(work, beta, vector ? rows * bytes : bytes);
+        sim_shim_add_read(work, beta, vector ? rows * bytes : bytes);
     }
 }
 
-/* How long the product takes; its operands have been named. */
-static void take_time(struct sim_shim_work *work, const struct sim_lt_matmul *desc,
-                      const struct sim_shim_matrix *a, const struct sim_lt_layout *d)
+/* Sets the duration of the product, whose operands have been added. */
+static void set_time(struct sim_shim_work *work, const struct sim_cublaslt_matmul *desc,
+                     const struct sim_shim_matrix *a, const struct sim_cublaslt_layout *d)
 {
     int64_t k = desc->transa != CUBLAS_OP_N ? a->rows : a->columns;
 
-    sim_shim_matrix_product(work, (int64_t)d->rows, (int64_t)d->columns, k, a->batch,
-                            a->element_bits);
+    sim_shim_set_product_time(work, (int64_t)d->rows, (int64_t)d->columns, k, a->batch,
+                              a->element_bits);
 }
 
 SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmul(
@@ -171,27 +171,27 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtMatmul(
     cublasStatus_t status = check(computeDesc, layouts, 4);
     struct sim_shim_work work = {.count = 0};
     struct sim_shim_matrix matrices[4];
-    const struct sim_lt_matmul *desc;
-    const struct sim_lt_layout *d;
+    const struct sim_cublaslt_matmul *desc;
+    const struct sim_cublaslt_layout *d;
 
     if (status != CUBLAS_STATUS_SUCCESS) {
         return status;
     }
-    desc = sim_lt_matmul_of(computeDesc);
-    d = sim_lt_layout_of(Ddesc);
-    if (!shapes_fit(desc, sim_lt_layout_of(Adesc), sim_lt_layout_of(Bdesc), d)) {
+    desc = sim_cublaslt_matmul_of(computeDesc);
+    d = sim_cublaslt_layout_of(Ddesc);
+    if (!shapes_fit(desc, sim_cublaslt_layout_of(Adesc), sim_cublaslt_layout_of(Bdesc), d)) {
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     for (size_t i = 0; i < 4; i++) {
         matrices[i] = matrix_of(operands[i], layouts[i]);
-        sim_shim_matrix_name(&work, &matrices[i], i == 3);
+        sim_shim_add_matrix(&work, &matrices[i], i == 3);
     }
-    take_time(&work, desc, &matrices[0], d);
-    name_bias(&work, desc, d);
-    name_auxiliary(&work, desc, d);
-    name_scales(&work, desc);
-    name_scalars(&work, desc, alpha, beta, d->rows);
-    sim_shim_writes(&work, workspace, workspaceSizeInBytes);
+    set_time(&work, desc, &matrices[0], d);
+    add_bias(&work, desc, d);
+    add_auxiliary(&work, desc, d);
+    add_scales(&work, desc);
+    add_scalars(&work, desc, alpha, beta, d->rows);
+    sim_shim_add_write(&work, workspace, workspaceSizeInBytes);
     return sim_shim_launch("matmul", &work, stream) == CUDA_SUCCESS
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_EXECUTION_FAILED;
@@ -238,7 +238,7 @@ SIM_SHIM_EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle)
     if (sim_shim_context() != CUDA_SUCCESS) {
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
-    /* A handle holds nothing, but each has an address of its own. */
+    /* A handle has no contents, only an address of its own. */
     *lightHandle = malloc(1);
     return *lightHandle != NULL ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }

@@ -1,5 +1,5 @@
-/* The backend interface: descriptors are made, given attributes, finalized, asked and executed.
- * Each graph has one engine, without knobs, and the heuristics find it. */
+/* cuDNN's backend interface: descriptors are created, given attributes, finalized, queried and
+ * executed. The heuristics find one engine for each graph; it has no knobs. */
 #include <string.h>
 
 #include "sim/libs/cudnn/graph.h"
@@ -7,7 +7,7 @@
 SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(
     cudnnBackendDescriptorType_t descriptorType, cudnnBackendDescriptor_t *descriptor)
 {
-    *descriptor = sim_descriptor_new(descriptorType);
+    *descriptor = sim_cudnn_descriptor_create(descriptorType);
     return *descriptor != NULL ? CUDNN_STATUS_SUCCESS
                                : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
@@ -15,7 +15,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(
 SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor)
 {
     if (descriptor != NULL) {
-        sim_descriptor_unref(descriptor);
+        sim_cudnn_descriptor_unref(descriptor);
     }
     return CUDNN_STATUS_SUCCESS;
 }
@@ -29,12 +29,12 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t 
     if (descriptor == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    return sim_descriptor_set(descriptor, attributeName, attributeType, elementCount,
-                              arrayOfElements);
+    return sim_cudnn_descriptor_set(descriptor, attributeName, attributeType, elementCount,
+                                    arrayOfElements);
 }
 
-/* The graph that a plan or a configuration of an engine is for; NULL if it is incomplete. */
-static const struct sim_descriptor *graph_of(const struct sim_descriptor *descriptor)
+/* The operation graph of an execution plan or an engine configuration; NULL if it is incomplete. */
+static const struct sim_cudnn_descriptor *graph_of(const struct sim_cudnn_descriptor *descriptor)
 {
     static const cudnnBackendAttributeName_t path[] = {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
                                                        CUDNN_ATTR_ENGINECFG_ENGINE,
@@ -42,90 +42,94 @@ static const struct sim_descriptor *graph_of(const struct sim_descriptor *descri
     size_t step = descriptor->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR ? 0 : 1;
 
     while (descriptor != NULL && step < sizeof(path) / sizeof(path[0])) {
-        descriptor = sim_descriptor_child(sim_descriptor_find(descriptor, path[step]), 0);
+        descriptor =
+            sim_cudnn_descriptor_child(sim_cudnn_descriptor_find(descriptor, path[step]), 0);
         step++;
     }
     return descriptor;
 }
 
-/* Sets an attribute of type int64_t that the library computes. */
-static cudnnStatus_t compute(struct sim_descriptor *descriptor, cudnnBackendAttributeName_t name,
-                             int64_t value)
+/* Sets an int64_t attribute that the library computes. */
+static cudnnStatus_t compute(struct sim_cudnn_descriptor *descriptor,
+                             cudnnBackendAttributeName_t name, int64_t value)
 {
-    return sim_descriptor_set(descriptor, name, CUDNN_TYPE_INT64, 1, &value);
+    return sim_cudnn_descriptor_set(descriptor, name, CUDNN_TYPE_INT64, 1, &value);
 }
 
-/* What a configuration of an engine needs is known when it is complete. */
-static cudnnStatus_t finish_config(struct sim_descriptor *config)
+/* Computes the attributes of a complete engine configuration. */
+static cudnnStatus_t finish_config(struct sim_cudnn_descriptor *config)
 {
-    const struct sim_descriptor *graph = graph_of(config);
+    const struct sim_cudnn_descriptor *graph = graph_of(config);
     int32_t shared_bytes = 0;
     cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM;
 
     if (graph != NULL) {
-        status = compute(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, sim_graph_workspace(graph));
+        status = compute(config, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE,
+                         sim_cudnn_graph_workspace_bytes(graph));
     }
     if (status == CUDNN_STATUS_SUCCESS) {
-        status = sim_descriptor_set(config, CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED,
-                                    CUDNN_TYPE_INT32, 1, &shared_bytes);
+        status = sim_cudnn_descriptor_set(config, CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED,
+                                          CUDNN_TYPE_INT32, 1, &shared_bytes);
     }
     config->finalized = status == CUDNN_STATUS_SUCCESS;
     return status;
 }
 
-static cudnnStatus_t finish_plan(struct sim_descriptor *plan)
+static cudnnStatus_t finish_plan(struct sim_cudnn_descriptor *plan)
 {
-    const struct sim_descriptor *graph = graph_of(plan);
+    const struct sim_cudnn_descriptor *graph = graph_of(plan);
 
     return graph == NULL ? CUDNN_STATUS_BAD_PARAM
                          : compute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                   sim_graph_workspace(graph));
+                                   sim_cudnn_graph_workspace_bytes(graph));
 }
 
-/* What the heuristics find: one configuration of one engine for the graph. */
-static cudnnStatus_t find_engine(struct sim_descriptor *heuristics)
+/* Sets the result of the heuristics: one configuration of one engine for the graph. */
+static cudnnStatus_t find_engine(struct sim_cudnn_descriptor *heuristics)
 {
-    const struct sim_attribute *asked =
-        sim_descriptor_find(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-    struct sim_descriptor *graph = sim_descriptor_child(asked, 0);
-    struct sim_descriptor *engine = sim_descriptor_new(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    struct sim_descriptor *config = sim_descriptor_new(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    const struct sim_cudnn_attribute *asked =
+        sim_cudnn_descriptor_find(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    struct sim_cudnn_descriptor *graph = sim_cudnn_descriptor_child(asked, 0);
+    struct sim_cudnn_descriptor *engine =
+        sim_cudnn_descriptor_create(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    struct sim_cudnn_descriptor *config =
+        sim_cudnn_descriptor_create(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     cudnnStatus_t status = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
     int64_t index = 0;
 
     if (engine != NULL && config != NULL) {
         status = graph == NULL ? CUDNN_STATUS_BAD_PARAM
-                               : sim_descriptor_set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
-                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
+                               : sim_cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH,
+                                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph);
     }
     if (status == CUDNN_STATUS_SUCCESS) {
-        status =
-            sim_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &index);
+        status = sim_cudnn_descriptor_set(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64,
+                                          1, &index);
     }
     if (status == CUDNN_STATUS_SUCCESS) {
         engine->finalized = true;
-        status = sim_descriptor_set(config, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
+        status = sim_cudnn_descriptor_set(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
     }
     if (status == CUDNN_STATUS_SUCCESS) {
         status = finish_config(config);
     }
     if (status == CUDNN_STATUS_SUCCESS) {
-        status = sim_descriptor_set(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+        status = sim_cudnn_descriptor_set(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
     }
     if (engine != NULL) {
-        sim_descriptor_unref(engine);
+        sim_cudnn_descriptor_unref(engine);
     }
     if (config != NULL) {
-        sim_descriptor_unref(config);
+        sim_cudnn_descriptor_unref(config);
     }
     return status;
 }
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
 {
-    struct sim_descriptor *self = descriptor;
+    struct sim_cudnn_descriptor *self = descriptor;
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
     if (self == NULL) {
@@ -151,14 +155,14 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc
     return status;
 }
 
-/* Descriptors are handed out as copies into those that the caller made. */
-static cudnnStatus_t hand_out(const struct sim_attribute *attribute, int64_t count,
-                              struct sim_descriptor *const *to)
+/* Copies descriptors into those that the caller created. */
+static cudnnStatus_t hand_out(const struct sim_cudnn_attribute *attribute, int64_t count,
+                              struct sim_cudnn_descriptor *const *to)
 {
     for (int64_t i = 0; i < count; i++) {
-        struct sim_descriptor *from = sim_descriptor_child(attribute, i);
+        struct sim_cudnn_descriptor *from = sim_cudnn_descriptor_child(attribute, i);
         cudnnStatus_t status =
-            to[i] == NULL ? CUDNN_STATUS_BAD_PARAM : sim_descriptor_assign(to[i], from);
+            to[i] == NULL ? CUDNN_STATUS_BAD_PARAM : sim_cudnn_descriptor_assign(to[i], from);
 
         if (status != CUDNN_STATUS_SUCCESS) {
             return status;
@@ -173,8 +177,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t 
                                                        int64_t requestedElementCount,
                                                        int64_t *elementCount, void *arrayOfElements)
 {
-    const struct sim_descriptor *self = descriptor;
-    const struct sim_attribute *attribute;
+    const struct sim_cudnn_descriptor *self = descriptor;
+    const struct sim_cudnn_attribute *attribute;
     int64_t count;
 
     if (self == NULL) {
@@ -183,8 +187,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t 
     if (!self->finalized) {
         return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
     }
-    /* What nobody set is an empty list: an engine has no knobs and no notes. */
-    attribute = sim_descriptor_find(self, attributeName);
+    /* An attribute that was never set is an empty list: an engine has no knobs and no notes. */
+    attribute = sim_cudnn_descriptor_find(self, attributeName);
     count = attribute == NULL ? 0 : attribute->count;
     if (elementCount != NULL) {
         *elementCount = count;
@@ -200,7 +204,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t 
         return hand_out(attribute, count, arrayOfElements);
     }
     memcpy(arrayOfElements, attribute->data,
-           (size_t)count * sim_descriptor_element_bytes(attributeType));
+           (size_t)count * sim_cudnn_descriptor_element_bytes(attributeType));
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -208,8 +212,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
                                                   cudnnBackendDescriptor_t executionPlan,
                                                   cudnnBackendDescriptor_t variantPack)
 {
-    const struct sim_descriptor *plan = executionPlan;
-    const struct sim_descriptor *pack = variantPack;
+    const struct sim_cudnn_descriptor *plan = executionPlan;
+    const struct sim_cudnn_descriptor *pack = variantPack;
     struct sim_shim_work work = {.count = 0};
     const void *workspace;
     cudnnStatus_t status;
@@ -220,13 +224,14 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
     if (!plan->finalized || !pack->finalized || graph_of(plan) == NULL) {
         return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
     }
-    status = sim_graph_name(graph_of(plan), pack, &work);
+    status = sim_cudnn_graph_add(graph_of(plan), pack, &work);
     if (status != CUDNN_STATUS_SUCCESS) {
         return status;
     }
-    workspace = (const void *)sim_descriptor_integer(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
-    sim_shim_writes(
+    workspace =
+        (const void *)sim_cudnn_descriptor_integer(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
+    sim_shim_add_write(
         &work, workspace,
-        (size_t)sim_descriptor_integer(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
-    return sim_cudnn_launch(handle, sim_graph_kernel(graph_of(plan)), &work);
+        (size_t)sim_cudnn_descriptor_integer(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, 0));
+    return sim_cudnn_launch(handle, sim_cudnn_graph_kernel(graph_of(plan)), &work);
 }

@@ -1,4 +1,4 @@
-/* Connectionist temporal classification. */
+/* The loss of connectionist temporal classification (CTC). */
 #include <stdlib.h>
 
 #include "sim/libs/cudnn/tensor.h"
@@ -47,8 +47,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescripto
     return set(ctcLossDesc, compType, maxLabelLength);
 }
 
-/* A guess, until it is calibrated on GPUs: the size is not documented. The forward and the backward
- * variables of the recursion, for each step, each sequence, and each label with blanks between. */
+/* An estimate: cuDNN does not document the size. It is the forward and backward variables of the
+ * recursion, for each step, each sequence, and each label with the blanks between them. */
 static size_t workspace_bytes(const struct cudnnTensorStruct *probabilities, size_t max_label)
 {
     return 2 * (size_t)probabilities->extents[0] * (size_t)probabilities->extents[1] *
@@ -87,7 +87,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* What both versions of the loss have on the device. */
+/* The device memory that both versions of the loss use. */
 struct loss {
     const struct cudnnTensorStruct *probabilities_desc;
     const void *probabilities;
@@ -108,15 +108,15 @@ static cudnnStatus_t launch(cudnnHandle_t handle, const struct loss *loss,
         return CUDNN_STATUS_BAD_PARAM;
     }
     batch = (size_t)loss->probabilities_desc->extents[1];
-    sim_shim_reads(work, loss->probabilities, sim_cudnn_tensor_bytes(loss->probabilities_desc));
-    sim_shim_writes(work, loss->costs,
-                    batch * sim_cudnn_type_bits(loss->probabilities_desc->type) / 8);
-    sim_shim_writes(work, loss->gradients, sim_cudnn_tensor_bytes(loss->gradients_desc));
-    sim_shim_writes(work, loss->workspace, loss->workspace_bytes);
+    sim_shim_add_read(work, loss->probabilities, sim_cudnn_tensor_bytes(loss->probabilities_desc));
+    sim_shim_add_write(work, loss->costs,
+                       batch * sim_cudnn_type_bits(loss->probabilities_desc->type) / 8);
+    sim_shim_add_write(work, loss->gradients, sim_cudnn_tensor_bytes(loss->gradients_desc));
+    sim_shim_add_write(work, loss->workspace, loss->workspace_bytes);
     return sim_cudnn_launch(handle, "ctc_loss", work);
 }
 
-/* Labels and lengths are in host memory. */
+/* The labels and lengths are in host memory. */
 SIM_SHIM_EXPORT cudnnStatus_t cudnnCTCLoss(
     cudnnHandle_t handle, const cudnnTensorDescriptor_t probsDesc, const void *probs,
     const int hostLabels[], const int hostLabelLengths[], const int hostInputLengths[], void *costs,
@@ -131,7 +131,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnCTCLoss(
                   &work);
 }
 
-/* Labels and lengths are on the device; how many labels there are, only it knows. */
+/* The labels and lengths are in device memory, so their number is not known here. */
 SIM_SHIM_EXPORT cudnnStatus_t
 cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t ctcLossDesc,
                 const cudnnTensorDescriptor_t probsDesc, const void *probs, const int labels[],
@@ -142,9 +142,9 @@ cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescr
     struct sim_shim_work work = {.count = 0};
     size_t lengths = probsDesc == NULL ? 0 : (size_t)probsDesc->extents[1] * sizeof(*labelLengths);
 
-    sim_shim_reads(&work, labels, sizeof(*labels));
-    sim_shim_reads(&work, labelLengths, lengths);
-    sim_shim_reads(&work, inputLengths, lengths);
+    sim_shim_add_read(&work, labels, sizeof(*labels));
+    sim_shim_add_read(&work, labelLengths, lengths);
+    sim_shim_add_read(&work, inputLengths, lengths);
     return launch(handle,
                   &(struct loss){probsDesc, probs, costs, gradientsDesc, gradients, workspace,
                                  workSpaceSizeInBytes},

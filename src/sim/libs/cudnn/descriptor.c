@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t sim_descriptor_element_bytes(cudnnBackendAttributeType_t type)
+size_t sim_cudnn_descriptor_element_bytes(cudnnBackendAttributeType_t type)
 {
     switch ((int)type) {
     case CUDNN_TYPE_BOOLEAN:
@@ -26,9 +26,9 @@ size_t sim_descriptor_element_bytes(cudnnBackendAttributeType_t type)
     }
 }
 
-struct sim_descriptor *sim_descriptor_new(cudnnBackendDescriptorType_t kind)
+struct sim_cudnn_descriptor *sim_cudnn_descriptor_create(cudnnBackendDescriptorType_t kind)
 {
-    struct sim_descriptor *self = calloc(1, sizeof(*self));
+    struct sim_cudnn_descriptor *self = calloc(1, sizeof(*self));
 
     if (self != NULL) {
         self->refs = 1;
@@ -37,35 +37,35 @@ struct sim_descriptor *sim_descriptor_new(cudnnBackendDescriptorType_t kind)
     return self;
 }
 
-struct sim_descriptor *sim_descriptor_ref(struct sim_descriptor *descriptor)
+struct sim_cudnn_descriptor *sim_cudnn_descriptor_ref(struct sim_cudnn_descriptor *descriptor)
 {
     __atomic_add_fetch(&descriptor->refs, 1, __ATOMIC_RELAXED);
     return descriptor;
 }
 
-static void free_attribute(struct sim_attribute *attribute)
+static void free_attribute(struct sim_cudnn_attribute *attribute)
 {
     for (int64_t i = 0; i < attribute->count; i++) {
-        struct sim_descriptor *child = sim_descriptor_child(attribute, i);
+        struct sim_cudnn_descriptor *child = sim_cudnn_descriptor_child(attribute, i);
 
         if (child != NULL) {
-            sim_descriptor_unref(child);
+            sim_cudnn_descriptor_unref(child);
         }
     }
     free(attribute);
 }
 
-static void clear(struct sim_descriptor *descriptor)
+static void clear(struct sim_cudnn_descriptor *descriptor)
 {
     while (descriptor->attributes != NULL) {
-        struct sim_attribute *attribute = descriptor->attributes;
+        struct sim_cudnn_attribute *attribute = descriptor->attributes;
 
         descriptor->attributes = attribute->next;
         free_attribute(attribute);
     }
 }
 
-void sim_descriptor_unref(struct sim_descriptor *descriptor)
+void sim_cudnn_descriptor_unref(struct sim_cudnn_descriptor *descriptor)
 {
     if (__atomic_sub_fetch(&descriptor->refs, 1, __ATOMIC_ACQ_REL) == 0) {
         clear(descriptor);
@@ -73,10 +73,11 @@ void sim_descriptor_unref(struct sim_descriptor *descriptor)
     }
 }
 
-const struct sim_attribute *sim_descriptor_find(const struct sim_descriptor *descriptor,
-                                                cudnnBackendAttributeName_t name)
+const struct sim_cudnn_attribute *
+sim_cudnn_descriptor_find(const struct sim_cudnn_descriptor *descriptor,
+                          cudnnBackendAttributeName_t name)
 {
-    const struct sim_attribute *attribute = descriptor->attributes;
+    const struct sim_cudnn_attribute *attribute = descriptor->attributes;
 
     while (attribute != NULL && attribute->name != name) {
         attribute = attribute->next;
@@ -84,9 +85,10 @@ const struct sim_attribute *sim_descriptor_find(const struct sim_descriptor *des
     return attribute;
 }
 
-struct sim_descriptor *sim_descriptor_child(const struct sim_attribute *attribute, int64_t n)
+struct sim_cudnn_descriptor *sim_cudnn_descriptor_child(const struct sim_cudnn_attribute *attribute,
+                                                        int64_t n)
 {
-    struct sim_descriptor *child;
+    struct sim_cudnn_descriptor *child;
 
     if (attribute == NULL || attribute->type != CUDNN_TYPE_BACKEND_DESCRIPTOR || n < 0 ||
         n >= attribute->count) {
@@ -96,17 +98,17 @@ struct sim_descriptor *sim_descriptor_child(const struct sim_attribute *attribut
     return child;
 }
 
-int64_t sim_descriptor_integer(const struct sim_descriptor *descriptor,
-                               cudnnBackendAttributeName_t name, int64_t otherwise)
+int64_t sim_cudnn_descriptor_integer(const struct sim_cudnn_descriptor *descriptor,
+                                     cudnnBackendAttributeName_t name, int64_t otherwise)
 {
-    const struct sim_attribute *attribute = sim_descriptor_find(descriptor, name);
+    const struct sim_cudnn_attribute *attribute = sim_cudnn_descriptor_find(descriptor, name);
     int64_t wide = 0;
     int32_t narrow = 0;
 
     if (attribute == NULL || attribute->count < 1) {
         return otherwise;
     }
-    switch (sim_descriptor_element_bytes(attribute->type)) {
+    switch (sim_cudnn_descriptor_element_bytes(attribute->type)) {
     case sizeof(wide):
         memcpy(&wide, attribute->data, sizeof(wide));
         return wide;
@@ -118,27 +120,29 @@ int64_t sim_descriptor_integer(const struct sim_descriptor *descriptor,
     }
 }
 
-static void unlink_attribute(struct sim_descriptor *descriptor, cudnnBackendAttributeName_t name)
+static void unlink_attribute(struct sim_cudnn_descriptor *descriptor,
+                             cudnnBackendAttributeName_t name)
 {
-    struct sim_attribute **link = &descriptor->attributes;
+    struct sim_cudnn_attribute **link = &descriptor->attributes;
 
     while (*link != NULL && (*link)->name != name) {
         link = &(*link)->next;
     }
     if (*link != NULL) {
-        struct sim_attribute *found = *link;
+        struct sim_cudnn_attribute *found = *link;
 
         *link = found->next;
         free_attribute(found);
     }
 }
 
-cudnnStatus_t sim_descriptor_set(struct sim_descriptor *descriptor,
-                                 cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                                 int64_t count, const void *elements)
+cudnnStatus_t sim_cudnn_descriptor_set(struct sim_cudnn_descriptor *descriptor,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, int64_t count,
+                                       const void *elements)
 {
-    size_t bytes = (size_t)count * sim_descriptor_element_bytes(type);
-    struct sim_attribute *self;
+    size_t bytes = (size_t)count * sim_cudnn_descriptor_element_bytes(type);
+    struct sim_cudnn_attribute *self;
 
     if (count < 0 || (count > 0 && elements == NULL)) {
         return CUDNN_STATUS_BAD_PARAM;
@@ -154,10 +158,10 @@ cudnnStatus_t sim_descriptor_set(struct sim_descriptor *descriptor,
         memcpy(self->data, elements, bytes);
     }
     for (int64_t i = 0; i < count; i++) {
-        struct sim_descriptor *child = sim_descriptor_child(self, i);
+        struct sim_cudnn_descriptor *child = sim_cudnn_descriptor_child(self, i);
 
         if (child != NULL) {
-            sim_descriptor_ref(child);
+            sim_cudnn_descriptor_ref(child);
         }
     }
     unlink_attribute(descriptor, name);
@@ -166,11 +170,12 @@ cudnnStatus_t sim_descriptor_set(struct sim_descriptor *descriptor,
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t sim_descriptor_assign(struct sim_descriptor *to, const struct sim_descriptor *from)
+cudnnStatus_t sim_cudnn_descriptor_assign(struct sim_cudnn_descriptor *to,
+                                          const struct sim_cudnn_descriptor *from)
 {
     clear(to);
-    for (const struct sim_attribute *a = from->attributes; a != NULL; a = a->next) {
-        cudnnStatus_t status = sim_descriptor_set(to, a->name, a->type, a->count, a->data);
+    for (const struct sim_cudnn_attribute *a = from->attributes; a != NULL; a = a->next) {
+        cudnnStatus_t status = sim_cudnn_descriptor_set(to, a->name, a->type, a->count, a->data);
 
         if (status != CUDNN_STATUS_SUCCESS) {
             return status;

@@ -1,12 +1,11 @@
-/* Dropout descriptors, as recurrent networks use them. */
+/* Dropout descriptors, which recurrent networks use. */
 #include <stdlib.h>
 
 #include "sim/libs/common/driver.h"
 #include "sim/libs/cudnn/handle.h"
 
-/* A guess, until it is calibrated on GPUs: the size is not documented. One state of cuRAND's
- * default generator (struct curandStateXORWOW of its header) for each thread that the device runs
- * at once. */
+/* An estimate: cuDNN does not document the size. It is one state of cuRAND's default generator
+ * (struct curandStateXORWOW) for each thread that the device can run at once. */
 #define STATE_BYTES 48
 
 struct cudnnDropoutStruct {
@@ -66,7 +65,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescript
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Other than restoring, this seeds the states. */
+/* Unlike restoring, this seeds the states. */
 SIM_SHIM_EXPORT cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropoutDesc,
                                                         cudnnHandle_t handle, float dropout,
                                                         void *states, size_t stateSizeInBytes,
@@ -79,7 +78,7 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t
     if (status != CUDNN_STATUS_SUCCESS || states == NULL) {
         return status;
     }
-    sim_shim_writes(&work, states, states_bytes());
+    sim_shim_add_write(&work, states, states_bytes());
     return sim_cudnn_launch(handle, "dropout_seed", &work);
 }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Operations write these, and read all others. */
+/* The attributes that operations write; they read all others. */
 static const cudnnBackendAttributeName_t written[] = {
     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
@@ -25,7 +25,7 @@ static bool is_written(cudnnBackendAttributeName_t name)
     return false;
 }
 
-static int64_t element(const struct sim_attribute *attribute, int64_t n)
+static int64_t element(const struct sim_cudnn_attribute *attribute, int64_t n)
 {
     int64_t value;
 
@@ -34,11 +34,13 @@ static int64_t element(const struct sim_attribute *attribute, int64_t n)
 }
 
 /* Bytes from the first element to the last. */
-static size_t tensor_bytes(const struct sim_descriptor *tensor)
+static size_t tensor_bytes(const struct sim_cudnn_descriptor *tensor)
 {
-    const struct sim_attribute *extents = sim_descriptor_find(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
-    const struct sim_attribute *strides = sim_descriptor_find(tensor, CUDNN_ATTR_TENSOR_STRIDES);
-    int64_t type = sim_descriptor_integer(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, -1);
+    const struct sim_cudnn_attribute *extents =
+        sim_cudnn_descriptor_find(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
+    const struct sim_cudnn_attribute *strides =
+        sim_cudnn_descriptor_find(tensor, CUDNN_ATTR_TENSOR_STRIDES);
+    int64_t type = sim_cudnn_descriptor_integer(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, -1);
     int64_t elements = 1;
 
     if (extents == NULL || strides == NULL || extents->count != strides->count) {
@@ -53,25 +55,25 @@ static size_t tensor_bytes(const struct sim_descriptor *tensor)
     return ((size_t)elements * sim_cudnn_type_bits((cudnnDataType_t)type) + 7) / 8;
 }
 
-/* Calls visit for every tensor of every operation; stops when it returns false. */
-static void for_each_tensor(const struct sim_descriptor *graph,
-                            bool (*visit)(const struct sim_descriptor *operation,
-                                          const struct sim_descriptor *tensor, bool written,
+/* Calls visit() for every tensor of every operation until it returns false. */
+static void for_each_tensor(const struct sim_cudnn_descriptor *graph,
+                            bool (*visit)(const struct sim_cudnn_descriptor *operation,
+                                          const struct sim_cudnn_descriptor *tensor, bool written,
                                           void *arg),
                             void *arg)
 {
-    const struct sim_attribute *operations =
-        sim_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    const struct sim_cudnn_attribute *operations =
+        sim_cudnn_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
 
     for (int64_t i = 0; operations != NULL && i < operations->count; i++) {
-        const struct sim_descriptor *operation = sim_descriptor_child(operations, i);
+        const struct sim_cudnn_descriptor *operation = sim_cudnn_descriptor_child(operations, i);
 
         if (operation == NULL) {
             continue;
         }
-        for (const struct sim_attribute *a = operation->attributes; a != NULL; a = a->next) {
+        for (const struct sim_cudnn_attribute *a = operation->attributes; a != NULL; a = a->next) {
             for (int64_t n = 0; n < a->count; n++) {
-                const struct sim_descriptor *tensor = sim_descriptor_child(a, n);
+                const struct sim_cudnn_descriptor *tensor = sim_cudnn_descriptor_child(a, n);
 
                 if (tensor != NULL && tensor->kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR &&
                     !visit(operation, tensor, is_written(a->name), arg)) {
@@ -82,27 +84,27 @@ static void for_each_tensor(const struct sim_descriptor *graph,
     }
 }
 
-/* A tensor that is looked for by its number. */
+/* A search for a tensor by its unique id. */
 struct search {
     int64_t number;
-    const struct sim_descriptor *tensor; /* NULL: not there */
+    const struct sim_cudnn_descriptor *tensor; /* NULL: not found */
     bool written;
 };
 
-static bool match(const struct sim_descriptor *operation, const struct sim_descriptor *tensor,
-                  bool is_output, void *arg)
+static bool match(const struct sim_cudnn_descriptor *operation,
+                  const struct sim_cudnn_descriptor *tensor, bool is_output, void *arg)
 {
     struct search *search = arg;
 
-    if (sim_descriptor_integer(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, -1) == search->number) {
+    if (sim_cudnn_descriptor_integer(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, -1) == search->number) {
         search->tensor = tensor;
         search->written = search->written || is_output;
     }
     return true;
 }
 
-static cudnnStatus_t name_tensor(const struct sim_descriptor *graph, int64_t number,
-                                 const void *data, struct sim_shim_work *work)
+static cudnnStatus_t add_tensor(const struct sim_cudnn_descriptor *graph, int64_t number,
+                                const void *data, struct sim_shim_work *work)
 {
     struct search search = {.number = number};
 
@@ -110,42 +112,43 @@ static cudnnStatus_t name_tensor(const struct sim_descriptor *graph, int64_t num
     if (search.tensor == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    if (sim_descriptor_integer(search.tensor, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0)) {
+    if (sim_cudnn_descriptor_integer(search.tensor, CUDNN_ATTR_TENSOR_IS_BY_VALUE, 0)) {
         return CUDNN_STATUS_SUCCESS;
     }
     if (search.written) {
-        sim_shim_writes(work, data, tensor_bytes(search.tensor));
+        sim_shim_add_write(work, data, tensor_bytes(search.tensor));
     } else {
-        sim_shim_reads(work, data, tensor_bytes(search.tensor));
+        sim_shim_add_read(work, data, tensor_bytes(search.tensor));
     }
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t sim_graph_name(const struct sim_descriptor *graph, const struct sim_descriptor *pack,
-                             struct sim_shim_work *work)
+cudnnStatus_t sim_cudnn_graph_add(const struct sim_cudnn_descriptor *graph,
+                                  const struct sim_cudnn_descriptor *pack,
+                                  struct sim_shim_work *work)
 {
-    const struct sim_attribute *numbers =
-        sim_descriptor_find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-    const struct sim_attribute *pointers =
-        sim_descriptor_find(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+    const struct sim_cudnn_attribute *numbers =
+        sim_cudnn_descriptor_find(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+    const struct sim_cudnn_attribute *pointers =
+        sim_cudnn_descriptor_find(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
     if (numbers == NULL || pointers == NULL || numbers->count != pointers->count) {
         return CUDNN_STATUS_BAD_PARAM;
     }
     for (int64_t i = 0; i < numbers->count && status == CUDNN_STATUS_SUCCESS; i++) {
-        status = name_tensor(graph, element(numbers, i), (const void *)element(pointers, i), work);
+        status = add_tensor(graph, element(numbers, i), (const void *)element(pointers, i), work);
     }
     return status;
 }
 
-const char *sim_graph_kernel(const struct sim_descriptor *graph)
+const char *sim_cudnn_graph_kernel(const struct sim_cudnn_descriptor *graph)
 {
-    const struct sim_attribute *operations =
-        sim_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    const struct sim_cudnn_attribute *operations =
+        sim_cudnn_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
 
     for (int64_t i = 0; operations != NULL && i < operations->count; i++) {
-        const struct sim_descriptor *operation = sim_descriptor_child(operations, i);
+        const struct sim_cudnn_descriptor *operation = sim_cudnn_descriptor_child(operations, i);
 
         switch (operation == NULL ? 0 : (int)operation->kind) {
         case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
@@ -161,10 +164,11 @@ const char *sim_graph_kernel(const struct sim_descriptor *graph)
     return "graph";
 }
 
-static bool add_copy(const struct sim_descriptor *operation, const struct sim_descriptor *tensor,
-                     bool is_output, void *arg)
+static bool add_copy(const struct sim_cudnn_descriptor *operation,
+                     const struct sim_cudnn_descriptor *tensor, bool is_output, void *arg)
 {
-    const struct sim_attribute *strides = sim_descriptor_find(tensor, CUDNN_ATTR_TENSOR_STRIDES);
+    const struct sim_cudnn_attribute *strides =
+        sim_cudnn_descriptor_find(tensor, CUDNN_ATTR_TENSOR_STRIDES);
     int64_t *bytes = arg;
     bool convolution =
         operation->kind == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR ||
@@ -177,7 +181,7 @@ static bool add_copy(const struct sim_descriptor *operation, const struct sim_de
     return true;
 }
 
-int64_t sim_graph_workspace(const struct sim_descriptor *graph)
+int64_t sim_cudnn_graph_workspace_bytes(const struct sim_cudnn_descriptor *graph)
 {
     int64_t bytes = 0;
 

@@ -1,6 +1,6 @@
-/* Handles of the simulated cuDNN, and sizes of its types.
+/* Handles of the simulated cuDNN, and the sizes of its element types.
  *
- * Locking: as the library documents, a handle is used by one thread at a time. */
+ * Locking: a handle is used by one thread at a time, as the library documents. */
 #pragma once
 
 #include <cudnn.h>

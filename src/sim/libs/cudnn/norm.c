@@ -1,6 +1,6 @@
-/* Batch normalisation, as the older functions do it: no workspace, and a bit per element kept for
- * the backward pass where an activation follows. Neither size is documented: guesses, until they
- * are calibrated on GPUs. */
+/* Batch normalisation in the older interface. Its sizes are estimates, because cuDNN documents
+ * none: no workspace, and where an activation follows, one bit per element kept for the backward
+ * pass. */
 #include "sim/libs/cudnn/tensor.h"
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
@@ -46,17 +46,17 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     size_t channels = sim_cudnn_tensor_bytes(bnScaleBiasMeanVarDesc);
     struct sim_shim_work work = {.count = 0};
 
-    sim_shim_reads(&work, xData, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_reads(&work, zData, sim_cudnn_tensor_bytes(zDesc));
-    sim_shim_writes(&work, yData, sim_cudnn_tensor_bytes(yDesc));
-    sim_shim_reads(&work, bnScale, channels);
-    sim_shim_reads(&work, bnBias, channels);
-    sim_shim_writes(&work, resultRunningMean, channels);
-    sim_shim_writes(&work, resultRunningVariance, channels);
-    sim_shim_writes(&work, resultSaveMean, channels);
-    sim_shim_writes(&work, resultSaveInvVariance, channels);
-    sim_shim_writes(&work, workspace, workSpaceSizeInBytes);
-    sim_shim_writes(&work, reserveSpace, reserveSpaceSizeInBytes);
+    sim_shim_add_read(&work, xData, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_add_read(&work, zData, sim_cudnn_tensor_bytes(zDesc));
+    sim_shim_add_write(&work, yData, sim_cudnn_tensor_bytes(yDesc));
+    sim_shim_add_read(&work, bnScale, channels);
+    sim_shim_add_read(&work, bnBias, channels);
+    sim_shim_add_write(&work, resultRunningMean, channels);
+    sim_shim_add_write(&work, resultRunningVariance, channels);
+    sim_shim_add_write(&work, resultSaveMean, channels);
+    sim_shim_add_write(&work, resultSaveInvVariance, channels);
+    sim_shim_add_write(&work, workspace, workSpaceSizeInBytes);
+    sim_shim_add_write(&work, reserveSpace, reserveSpaceSizeInBytes);
     return sim_cudnn_launch(handle, "batch_norm", &work);
 }
 
@@ -69,10 +69,10 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBatchNormalizationForwardInference(
     const void *channels[] = {bnScale, bnBias, estimatedMean, estimatedVariance};
     struct sim_shim_work work = {.count = 0};
 
-    sim_shim_reads(&work, x, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_writes(&work, y, sim_cudnn_tensor_bytes(yDesc));
+    sim_shim_add_read(&work, x, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_add_write(&work, y, sim_cudnn_tensor_bytes(yDesc));
     for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
-        sim_shim_reads(&work, channels[i], sim_cudnn_tensor_bytes(bnScaleBiasMeanVarDesc));
+        sim_shim_add_read(&work, channels[i], sim_cudnn_tensor_bytes(bnScaleBiasMeanVarDesc));
     }
     return sim_cudnn_launch(handle, "batch_norm_inference", &work);
 }
@@ -92,18 +92,18 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     size_t channels = sim_cudnn_tensor_bytes(dBnScaleBiasDesc);
     struct sim_shim_work work = {.count = 0};
 
-    sim_shim_reads(&work, xData, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_reads(&work, yData, sim_cudnn_tensor_bytes(yDesc));
-    sim_shim_reads(&work, dyData, sim_cudnn_tensor_bytes(dyDesc));
-    sim_shim_writes(&work, dzData, sim_cudnn_tensor_bytes(dzDesc));
-    sim_shim_writes(&work, dxData, sim_cudnn_tensor_bytes(dxDesc));
-    sim_shim_reads(&work, bnScaleData, channels);
-    sim_shim_reads(&work, bnBiasData, channels);
-    sim_shim_writes(&work, dBnScaleData, channels);
-    sim_shim_writes(&work, dBnBiasData, channels);
-    sim_shim_reads(&work, savedMean, channels);
-    sim_shim_reads(&work, savedInvVariance, channels);
-    sim_shim_writes(&work, workSpace, workSpaceSizeInBytes);
-    sim_shim_writes(&work, reserveSpace, reserveSpaceSizeInBytes);
+    sim_shim_add_read(&work, xData, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_add_read(&work, yData, sim_cudnn_tensor_bytes(yDesc));
+    sim_shim_add_read(&work, dyData, sim_cudnn_tensor_bytes(dyDesc));
+    sim_shim_add_write(&work, dzData, sim_cudnn_tensor_bytes(dzDesc));
+    sim_shim_add_write(&work, dxData, sim_cudnn_tensor_bytes(dxDesc));
+    sim_shim_add_read(&work, bnScaleData, channels);
+    sim_shim_add_read(&work, bnBiasData, channels);
+    sim_shim_add_write(&work, dBnScaleData, channels);
+    sim_shim_add_write(&work, dBnBiasData, channels);
+    sim_shim_add_read(&work, savedMean, channels);
+    sim_shim_add_read(&work, savedInvVariance, channels);
+    sim_shim_add_write(&work, workSpace, workSpaceSizeInBytes);
+    sim_shim_add_write(&work, reserveSpace, reserveSpaceSizeInBytes);
     return sim_cudnn_launch(handle, "batch_norm_backward", &work);
 }

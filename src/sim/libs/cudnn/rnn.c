@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-int32_t sim_rnn_directions(const struct cudnnRNNStruct *rnn)
+int32_t sim_cudnn_rnn_directions(const struct cudnnRNNStruct *rnn)
 {
     return rnn->direction == CUDNN_BIDIRECTIONAL ? 2 : 1;
 }
 
-int32_t sim_rnn_gates(const struct cudnnRNNStruct *rnn)
+int32_t sim_cudnn_rnn_gates(const struct cudnnRNNStruct *rnn)
 {
     switch ((int)rnn->mode) {
     case CUDNN_LSTM:
@@ -19,7 +19,7 @@ int32_t sim_rnn_gates(const struct cudnnRNNStruct *rnn)
     }
 }
 
-size_t sim_rnn_data_bytes(const struct cudnnRNNDataStruct *data)
+size_t sim_cudnn_rnn_data_bytes(const struct cudnnRNNDataStruct *data)
 {
     size_t steps;
 
@@ -107,8 +107,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* A matrix of weights: by number, those applied to the input, those applied to the state, and the
- * projection. None where there are no rows. */
+/* The shape of a weight matrix. In a layer, the matrices for the input come first, then those for
+ * the state, then the projection. Matrices that do not exist have no rows. */
 struct shape {
     int32_t rows;
     int32_t columns;
@@ -117,8 +117,8 @@ struct shape {
 
 static struct shape shape_of(const struct cudnnRNNStruct *rnn, int32_t layer, int32_t number)
 {
-    int32_t gates = sim_rnn_gates(rnn);
-    int32_t from_below = rnn->projected_size * sim_rnn_directions(rnn);
+    int32_t gates = sim_cudnn_rnn_gates(rnn);
+    int32_t from_below = rnn->projected_size * sim_cudnn_rnn_directions(rnn);
 
     if (number < gates) {
         bool has_bias =
@@ -141,13 +141,13 @@ static struct shape shape_of(const struct cudnnRNNStruct *rnn, int32_t layer, in
     return (struct shape){0, 0, false};
 }
 
-/* Elements before a matrix, or before its bias. All matrices come first, then all biases, each
- * behind the one before: that those of one kind follow each other is what programs rely on. */
+/* Elements before a matrix, or before its bias. All matrices come first, then all biases, without
+ * gaps; programs rely on matrices of one kind being contiguous. */
 static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_layer,
                               int32_t number, bool bias)
 {
-    int32_t directions = sim_rnn_directions(rnn);
-    int32_t per_layer = 2 * sim_rnn_gates(rnn) + 1;
+    int32_t directions = sim_cudnn_rnn_directions(rnn);
+    int32_t per_layer = 2 * sim_cudnn_rnn_gates(rnn) + 1;
     int32_t end = pseudo_layer * per_layer + number;
     int32_t all = rnn->layers * directions * per_layer;
     size_t elements = 0;
@@ -165,10 +165,10 @@ static size_t elements_before(const struct cudnnRNNStruct *rnn, int32_t pseudo_l
     return elements;
 }
 
-/* The least there can be: the sum of all weights. What the library adds is not documented. */
+/* The sum of all weights. The real library may pad it; that is undocumented. */
 static size_t weight_bytes(const struct cudnnRNNStruct *rnn)
 {
-    int32_t layers = rnn->layers * sim_rnn_directions(rnn);
+    int32_t layers = rnn->layers * sim_cudnn_rnn_directions(rnn);
 
     return elements_before(rnn, layers, 0, true) * sim_cudnn_type_bits(rnn->type) / 8;
 }
@@ -184,7 +184,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle,
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* As documented: three extents, the first of them 1; none for what is not there. */
+/* As documented: three dimensions, the first of size 1; no dimensions for a matrix that does not
+ * exist. */
 static void describe(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int32_t rows,
                      int32_t columns)
 {
@@ -210,12 +211,12 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle,
     struct shape shape;
 
     if (rnnDesc == NULL || pseudoLayer < 0 || linLayerID < 0 ||
-        pseudoLayer >= rnnDesc->layers * sim_rnn_directions(rnnDesc) ||
-        linLayerID > 2 * sim_rnn_gates(rnnDesc) || weightSpaceSize < weight_bytes(rnnDesc)) {
+        pseudoLayer >= rnnDesc->layers * sim_cudnn_rnn_directions(rnnDesc) ||
+        linLayerID > 2 * sim_cudnn_rnn_gates(rnnDesc) || weightSpaceSize < weight_bytes(rnnDesc)) {
         return CUDNN_STATUS_BAD_PARAM;
     }
     element_bytes = sim_cudnn_type_bits(rnnDesc->type) / 8;
-    shape = shape_of(rnnDesc, pseudoLayer / sim_rnn_directions(rnnDesc), linLayerID);
+    shape = shape_of(rnnDesc, pseudoLayer / sim_cudnn_rnn_directions(rnnDesc), linLayerID);
     if (mDesc != NULL) {
         describe(mDesc, rnnDesc->type, shape.rows, shape.columns);
         *mAddr = shape.rows == 0 ? NULL

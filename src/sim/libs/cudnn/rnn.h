@@ -1,4 +1,4 @@
-/* Recurrent networks: their shape, and where their weights are.
+/* Recurrent networks: their shape and the layout of their weights.
  *
  * Locking: a descriptor is used by one thread at a time, as the library documents. */
 #pragma once
@@ -14,7 +14,7 @@ struct cudnnRNNStruct {
     cudnnDataType_t precision;
     int32_t input_size;
     int32_t hidden_size;
-    int32_t projected_size; /* of what goes to the next step; the hidden size without projection */
+    int32_t projected_size; /* of the state after projection; the hidden size without one */
     int32_t layers;
     cudnnDropoutDescriptor_t dropout; /* the caller's */
 };
@@ -25,14 +25,14 @@ struct cudnnRNNDataStruct {
     int steps;
     int batch;
     int vector;
-    size_t total_steps; /* of all sequences of the batch */
+    size_t total_steps; /* sum over all sequences of the batch */
 };
 
-/* 1 or 2. */
-int32_t sim_rnn_directions(const struct cudnnRNNStruct *rnn);
+/* The number of directions: 1, or 2 for bidirectional networks. */
+int32_t sim_cudnn_rnn_directions(const struct cudnnRNNStruct *rnn);
 
-/* Matrices that a cell applies to its input, and as many to its state. */
-int32_t sim_rnn_gates(const struct cudnnRNNStruct *rnn);
+/* The number of matrices that a cell applies to its input; as many are applied to its state. */
+int32_t sim_cudnn_rnn_gates(const struct cudnnRNNStruct *rnn);
 
-/* Bytes of the tensor behind a data descriptor; 0 for no descriptor. */
-size_t sim_rnn_data_bytes(const struct cudnnRNNDataStruct *data);
+/* Bytes of the tensor that a data descriptor describes; 0 for NULL. */
+size_t sim_cudnn_rnn_data_bytes(const struct cudnnRNNDataStruct *data);

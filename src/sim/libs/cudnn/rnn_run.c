@@ -1,23 +1,21 @@
-/* Passes through recurrent networks, and the memory they need besides. */
+/* Forward and backward passes of recurrent networks, and their temporary memory. */
 #include "sim/libs/cudnn/rnn.h"
 
-/* Guesses, until they are calibrated on GPUs: neither size is documented.
- *
- * The workspace holds what the gates of one layer compute, for all steps and directions. The
- * reserve space holds for each layer what a backward pass needs: the gates, the cell's state, the
- * output, and, between layers, what dropout left of it. */
+/* Both sizes are estimates, because cuDNN documents neither. The workspace holds the gates of one
+ * layer, for all steps and directions. For each layer, the reserve space holds the gates, the
+ * cell's state, the output, and its copy after dropout between layers. */
 static size_t workspace_bytes(const struct cudnnRNNStruct *rnn,
                               const struct cudnnRNNDataStruct *data)
 {
-    return data->total_steps * (size_t)(sim_rnn_gates(rnn) * sim_rnn_directions(rnn)) *
+    return data->total_steps * (size_t)(sim_cudnn_rnn_gates(rnn) * sim_cudnn_rnn_directions(rnn)) *
            (size_t)rnn->hidden_size * sim_cudnn_type_bits(rnn->precision) / 8;
 }
 
 static size_t reserve_bytes(const struct cudnnRNNStruct *rnn, const struct cudnnRNNDataStruct *data)
 {
-    size_t cells = data->total_steps * (size_t)sim_rnn_directions(rnn) * (size_t)rnn->layers;
+    size_t cells = data->total_steps * (size_t)sim_cudnn_rnn_directions(rnn) * (size_t)rnn->layers;
     size_t per_cell =
-        (size_t)(sim_rnn_gates(rnn) + (rnn->mode == CUDNN_LSTM)) * (size_t)rnn->hidden_size +
+        (size_t)(sim_cudnn_rnn_gates(rnn) + (rnn->mode == CUDNN_LSTM)) * (size_t)rnn->hidden_size +
         (size_t)rnn->projected_size * (rnn->dropout != NULL ? 2 : 1);
 
     return cells * per_cell * sim_cudnn_type_bits(rnn->type) / 8;
@@ -39,11 +37,11 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetRNNTempSpaceSizes(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The lengths of the sequences are on the device too, if the caller passes them. */
-static void name_lengths(struct sim_shim_work *work, const int32_t *lengths,
-                         const struct cudnnRNNDataStruct *data)
+/* Adds the sequence lengths in device memory, if the caller passes them. */
+static void add_lengths(struct sim_shim_work *work, const int32_t *lengths,
+                        const struct cudnnRNNDataStruct *data)
 {
-    sim_shim_reads(work, lengths, data == NULL ? 0 : (size_t)data->batch * sizeof(*lengths));
+    sim_shim_add_read(work, lengths, data == NULL ? 0 : (size_t)data->batch * sizeof(*lengths));
 }
 
 SIM_SHIM_EXPORT cudnnStatus_t
@@ -61,16 +59,16 @@ cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnForward
         (fwdMode == CUDNN_FWD_MODE_TRAINING && reserveSpaceSize < reserve_bytes(rnnDesc, xDesc))) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    name_lengths(&work, devSeqLengths, xDesc);
-    sim_shim_reads(&work, x, sim_rnn_data_bytes(xDesc));
-    sim_shim_writes(&work, y, sim_rnn_data_bytes(yDesc));
-    sim_shim_reads(&work, hx, sim_cudnn_tensor_bytes(hDesc));
-    sim_shim_writes(&work, hy, sim_cudnn_tensor_bytes(hDesc));
-    sim_shim_reads(&work, cx, sim_cudnn_tensor_bytes(cDesc));
-    sim_shim_writes(&work, cy, sim_cudnn_tensor_bytes(cDesc));
-    sim_shim_reads(&work, weightSpace, weightSpaceSize);
-    sim_shim_writes(&work, workSpace, workSpaceSize);
-    sim_shim_writes(&work, reserveSpace, reserveSpaceSize);
+    add_lengths(&work, devSeqLengths, xDesc);
+    sim_shim_add_read(&work, x, sim_cudnn_rnn_data_bytes(xDesc));
+    sim_shim_add_write(&work, y, sim_cudnn_rnn_data_bytes(yDesc));
+    sim_shim_add_read(&work, hx, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_add_write(&work, hy, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_add_read(&work, cx, sim_cudnn_tensor_bytes(cDesc));
+    sim_shim_add_write(&work, cy, sim_cudnn_tensor_bytes(cDesc));
+    sim_shim_add_read(&work, weightSpace, weightSpaceSize);
+    sim_shim_add_write(&work, workSpace, workSpaceSize);
+    sim_shim_add_write(&work, reserveSpace, reserveSpaceSize);
     return sim_cudnn_launch(handle, "rnn_forward", &work);
 }
 
@@ -89,19 +87,19 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnRNNBackwardData_v8(
     if (handle == NULL || rnnDesc == NULL || xDesc == NULL || yDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    name_lengths(&work, devSeqLengths, xDesc);
-    sim_shim_reads(&work, y, sim_rnn_data_bytes(yDesc));
-    sim_shim_reads(&work, dy, sim_rnn_data_bytes(yDesc));
-    sim_shim_writes(&work, dx, sim_rnn_data_bytes(xDesc));
+    add_lengths(&work, devSeqLengths, xDesc);
+    sim_shim_add_read(&work, y, sim_cudnn_rnn_data_bytes(yDesc));
+    sim_shim_add_read(&work, dy, sim_cudnn_rnn_data_bytes(yDesc));
+    sim_shim_add_write(&work, dx, sim_cudnn_rnn_data_bytes(xDesc));
     for (size_t i = 0; i < 2; i++) {
-        sim_shim_reads(&work, states[i], sim_cudnn_tensor_bytes(hDesc));
-        sim_shim_reads(&work, cells[i], sim_cudnn_tensor_bytes(cDesc));
+        sim_shim_add_read(&work, states[i], sim_cudnn_tensor_bytes(hDesc));
+        sim_shim_add_read(&work, cells[i], sim_cudnn_tensor_bytes(cDesc));
     }
-    sim_shim_writes(&work, dhx, sim_cudnn_tensor_bytes(hDesc));
-    sim_shim_writes(&work, dcx, sim_cudnn_tensor_bytes(cDesc));
-    sim_shim_reads(&work, weightSpace, weightSpaceSize);
-    sim_shim_writes(&work, workSpace, workSpaceSize);
-    sim_shim_writes(&work, reserveSpace, reserveSpaceSize);
+    sim_shim_add_write(&work, dhx, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_add_write(&work, dcx, sim_cudnn_tensor_bytes(cDesc));
+    sim_shim_add_read(&work, weightSpace, weightSpaceSize);
+    sim_shim_add_write(&work, workSpace, workSpaceSize);
+    sim_shim_add_write(&work, reserveSpace, reserveSpaceSize);
     return sim_cudnn_launch(handle, "rnn_backward_data", &work);
 }
 
@@ -117,12 +115,12 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnRNNBackwardWeights_v8(
     if (handle == NULL || rnnDesc == NULL || xDesc == NULL || yDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    name_lengths(&work, devSeqLengths, xDesc);
-    sim_shim_reads(&work, x, sim_rnn_data_bytes(xDesc));
-    sim_shim_reads(&work, hx, sim_cudnn_tensor_bytes(hDesc));
-    sim_shim_reads(&work, y, sim_rnn_data_bytes(yDesc));
-    sim_shim_writes(&work, dweightSpace, weightSpaceSize);
-    sim_shim_writes(&work, workSpace, workSpaceSize);
-    sim_shim_reads(&work, reserveSpace, reserveSpaceSize);
+    add_lengths(&work, devSeqLengths, xDesc);
+    sim_shim_add_read(&work, x, sim_cudnn_rnn_data_bytes(xDesc));
+    sim_shim_add_read(&work, hx, sim_cudnn_tensor_bytes(hDesc));
+    sim_shim_add_read(&work, y, sim_cudnn_rnn_data_bytes(yDesc));
+    sim_shim_add_write(&work, dweightSpace, weightSpaceSize);
+    sim_shim_add_write(&work, workSpace, workSpaceSize);
+    sim_shim_add_read(&work, reserveSpace, reserveSpaceSize);
     return sim_cudnn_launch(handle, "rnn_backward_weights", &work);
 }

@@ -1,4 +1,4 @@
-/* Spatial transformers: grids from affine matrices, and samples at the points of a grid. */
+/* Spatial transformers: grid generation from affine matrices, and sampling at grid points. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 struct cudnnSpatialTransformerStruct {
     cudnnDataType_t type;
     int dimensions;
-    int extents[CUDNN_DIM_MAX]; /* of what is sampled: batch, channels, and the rest */
+    int extents[CUDNN_DIM_MAX]; /* of the sampled tensor: batch, channels, space */
 };
 
 SIM_SHIM_EXPORT cudnnStatus_t
@@ -39,7 +39,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSetSpatialTransformerNdDescriptor(
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* A point with a coordinate per dimension of space, for each place of each image of the batch. */
+/* Bytes of a grid: for each image and each output position, one coordinate per spatial
+ * dimension. */
 static size_t grid_bytes(const struct cudnnSpatialTransformerStruct *self)
 {
     size_t elements = (size_t)self->extents[0] * (size_t)(self->dimensions - 2);
@@ -50,7 +51,7 @@ static size_t grid_bytes(const struct cudnnSpatialTransformerStruct *self)
     return elements * sim_cudnn_type_bits(self->type) / 8;
 }
 
-/* An affine matrix for each image of the batch. */
+/* Bytes of the affine matrices, one per image. */
 static size_t matrix_bytes(const struct cudnnSpatialTransformerStruct *self)
 {
     size_t space = (size_t)(self->dimensions - 2);
@@ -67,8 +68,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorForward(
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, theta, matrix_bytes(stDesc));
-    sim_shim_writes(&work, grid, grid_bytes(stDesc));
+    sim_shim_add_read(&work, theta, matrix_bytes(stDesc));
+    sim_shim_add_write(&work, grid, grid_bytes(stDesc));
     return sim_cudnn_launch(handle, "grid_generator", &work);
 }
 
@@ -81,8 +82,8 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorBackward(
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, dgrid, grid_bytes(stDesc));
-    sim_shim_writes(&work, dtheta, matrix_bytes(stDesc));
+    sim_shim_add_read(&work, dgrid, grid_bytes(stDesc));
+    sim_shim_add_write(&work, dtheta, matrix_bytes(stDesc));
     return sim_cudnn_launch(handle, "grid_generator_backward", &work);
 }
 
@@ -96,9 +97,9 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnSpatialTfSamplerForward(
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, x, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_reads(&work, grid, grid_bytes(stDesc));
-    sim_shim_writes(&work, y, sim_cudnn_tensor_bytes(yDesc));
+    sim_shim_add_read(&work, x, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_add_read(&work, grid, grid_bytes(stDesc));
+    sim_shim_add_write(&work, y, sim_cudnn_tensor_bytes(yDesc));
     return sim_cudnn_launch(handle, "grid_sampler", &work);
 }
 
@@ -114,10 +115,10 @@ cudnnSpatialTfSamplerBackward(cudnnHandle_t handle, cudnnSpatialTransformerDescr
     if (handle == NULL || stDesc == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
-    sim_shim_reads(&work, x, sim_cudnn_tensor_bytes(xDesc));
-    sim_shim_writes(&work, dx, sim_cudnn_tensor_bytes(dxDesc));
-    sim_shim_reads(&work, dy, sim_cudnn_tensor_bytes(dyDesc));
-    sim_shim_reads(&work, grid, grid_bytes(stDesc));
-    sim_shim_writes(&work, dgrid, grid_bytes(stDesc));
+    sim_shim_add_read(&work, x, sim_cudnn_tensor_bytes(xDesc));
+    sim_shim_add_write(&work, dx, sim_cudnn_tensor_bytes(dxDesc));
+    sim_shim_add_read(&work, dy, sim_cudnn_tensor_bytes(dyDesc));
+    sim_shim_add_read(&work, grid, grid_bytes(stDesc));
+    sim_shim_add_write(&work, dgrid, grid_bytes(stDesc));
     return sim_cudnn_launch(handle, "grid_sampler_backward", &work);
 }

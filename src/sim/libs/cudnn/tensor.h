@@ -1,4 +1,4 @@
-/* Tensor descriptors of cuDNN's older functions.
+/* Tensor descriptors of cuDNN's older interface.
  *
  * Locking: a descriptor is used by one thread at a time, as the library documents. */
 #pragma once
@@ -12,5 +12,5 @@ struct cudnnTensorStruct {
     int strides[CUDNN_DIM_MAX];
 };
 
-/* Bytes from a tensor's first element to its last; 0 for no descriptor. */
+/* Bytes from a tensor's first element to its last; 0 for NULL. */
 size_t sim_cudnn_tensor_bytes(const struct cudnnTensorStruct *tensor);

@@ -1,8 +1,8 @@
-/* Transforms: launches that name their input, their output and the work area. */
+/* Execution of plans: launches that list the input, the output and the work area. */
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cufft/plan.h"
 
-size_t sim_fft_side_bytes(const struct sim_fft_plan *plan, const struct sim_fft_side *side)
+size_t sim_cufft_side_bytes(const struct sim_cufft_plan *plan, const struct sim_cufft_side *side)
 {
     long long last = 0;
 
@@ -15,7 +15,7 @@ size_t sim_fft_side_bytes(const struct sim_fft_plan *plan, const struct sim_fft_
 
 static cufftResult execute(cufftHandle handle, const void *input, void *output)
 {
-    struct sim_fft_plan *plan = sim_fft_find(handle);
+    struct sim_cufft_plan *plan = sim_cufft_find(handle);
     struct sim_shim_work work = {.count = 0};
 
     if (plan == NULL || !plan->is_made) {
@@ -27,9 +27,9 @@ static cufftResult execute(cufftHandle handle, const void *input, void *output)
     if (plan->area == NULL && plan->area_bytes > 0) {
         return CUFFT_NO_WORKSPACE;
     }
-    sim_shim_reads(&work, input, sim_fft_side_bytes(plan, &plan->in));
-    sim_shim_writes(&work, output, sim_fft_side_bytes(plan, &plan->out));
-    sim_shim_writes(&work, plan->area, plan->area_bytes);
+    sim_shim_add_read(&work, input, sim_cufft_side_bytes(plan, &plan->in));
+    sim_shim_add_write(&work, output, sim_cufft_side_bytes(plan, &plan->out));
+    sim_shim_add_write(&work, plan->area, plan->area_bytes);
     return sim_shim_launch("fft", &work, plan->stream) == CUDA_SUCCESS ? CUFFT_SUCCESS
                                                                        : CUFFT_EXEC_FAILED;
 }

@@ -1,18 +1,18 @@
-/* Making plans, in all spellings. */
+/* The functions that make plans. */
 #include <string.h>
 
 #include "sim/libs/common/matrix.h"
 #include "sim/libs/cufft/plan.h"
 
-/* cuFFT's documentation of its accuracy and performance: sizes of these factors have kernels of
- * their own. */
+/* As documented under accuracy and performance: sizes with prime factors up to this one have fast
+ * kernels. */
 #define LARGEST_FAST_FACTOR 127
 
-/* cuFFT's documentation of plans: a work area has 1 to 8 times the elements of the transform. */
+/* As documented for plans: a work area holds 1 to 8 times the elements of the transform. */
 #define AREA_LEAST 1
 #define AREA_MOST  8
 
-/* What a plan is made from; embed is NULL where elements are packed. */
+/* The memory layout that the caller asks for; embed is NULL for packed elements. */
 struct layout {
     long long *embed;
     long long stride;
@@ -35,11 +35,11 @@ static bool has_fast_kernel(long long size)
     return size == 1;
 }
 
-/* Which of the documented bounds holds is a guess: the least for sizes of small factors, the most
- * for others. */
-static size_t area_bytes(const struct sim_fft_plan *plan, const long long *n)
+/* An estimate within the documented bounds: the least for sizes with fast kernels, the most for
+ * others. */
+static size_t area_bytes(const struct sim_cufft_plan *plan, const long long *n)
 {
-    const struct sim_fft_side *side = is_complex(plan->in.type) ? &plan->in : &plan->out;
+    const struct sim_cufft_side *side = is_complex(plan->in.type) ? &plan->in : &plan->out;
     size_t elements = (size_t)plan->batch;
     bool fast = true;
 
@@ -53,13 +53,13 @@ static size_t area_bytes(const struct sim_fft_plan *plan, const long long *n)
     return elements * (fast ? AREA_LEAST : AREA_MOST) * sim_shim_type_bits(side->type) / 8;
 }
 
-/* As documented, of a transform between real and complex elements the complex side has only half
- * of the last dimension and one more; and strides count only with an embedding. */
-static struct sim_fft_side side_of(const struct layout *layout, const struct layout *other,
-                                   int rank, const long long *n)
+/* As documented: in a transform between real and complex elements the last dimension n of the
+ * complex side has n / 2 + 1 elements; strides count only with an embedding. */
+static struct sim_cufft_side side_of(const struct layout *layout, const struct layout *other,
+                                     int rank, const long long *n)
 {
     bool half = is_complex(layout->type) && !is_complex(other->type);
-    struct sim_fft_side side = {.type = layout->type, .stride = 1, .distance = 1};
+    struct sim_cufft_side side = {.type = layout->type, .stride = 1, .distance = 1};
 
     for (int i = 0; i < rank; i++) {
         side.extents[i] = half && i == rank - 1 ? n[i] / 2 + 1 : n[i];
@@ -76,7 +76,7 @@ static struct sim_fft_side side_of(const struct layout *layout, const struct lay
 static cufftResult check(int rank, const long long *n, long long batch, const struct layout *in,
                          const struct layout *out)
 {
-    if (rank < 1 || rank > SIM_FFT_RANK || n == NULL || batch < 1) {
+    if (rank < 1 || rank > SIM_CUFFT_MAX_RANK || n == NULL || batch < 1) {
         return CUFFT_INVALID_VALUE;
     }
     for (int i = 0; i < rank; i++) {
@@ -92,7 +92,7 @@ static cufftResult check(int rank, const long long *n, long long batch, const st
 static cufftResult make(cufftHandle handle, int rank, const long long *n, long long batch,
                         const struct layout *in, const struct layout *out, size_t *ret_area_bytes)
 {
-    struct sim_fft_plan *plan = sim_fft_find(handle);
+    struct sim_cufft_plan *plan = sim_cufft_find(handle);
     cufftResult result = check(rank, n, batch, in, out);
 
     if (plan == NULL || plan->is_made) {
@@ -167,7 +167,7 @@ SIM_SHIM_EXPORT cufftResult cufftMakePlanMany64(cufftHandle plan, int rank, long
 
 static long long *widen(const int *values, int rank, long long *ret_values)
 {
-    for (int i = 0; values != NULL && i < rank && i < SIM_FFT_RANK; i++) {
+    for (int i = 0; values != NULL && i < rank && i < SIM_CUFFT_MAX_RANK; i++) {
         ret_values[i] = values[i];
     }
     return values == NULL ? NULL : ret_values;
@@ -178,9 +178,9 @@ SIM_SHIM_EXPORT cufftResult cufftMakePlanMany(cufftHandle plan, int rank, int *n
                                               int odist, cufftType type, int batch,
                                               size_t *workSize)
 {
-    long long sizes[SIM_FFT_RANK];
-    long long in[SIM_FFT_RANK];
-    long long out[SIM_FFT_RANK];
+    long long sizes[SIM_CUFFT_MAX_RANK];
+    long long in[SIM_CUFFT_MAX_RANK];
+    long long out[SIM_CUFFT_MAX_RANK];
 
     return cufftMakePlanMany64(plan, rank, widen(n, rank, sizes), widen(inembed, rank, in), istride,
                                idist, widen(onembed, rank, out), ostride, odist, type, batch,

@@ -1,4 +1,4 @@
-/* Handles, and what a plan is told before and after it is made. */
+/* Handles of plans and the settings of a plan. */
 #include "sim/libs/cufft/plan.h"
 
 #include <pthread.h>
@@ -6,12 +6,12 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sim_fft_plan **plans; /* by handle; NULL where one was destroyed */
+static struct sim_cufft_plan **plans; /* indexed by handle; NULL: destroyed */
 static int plan_count;
 
-struct sim_fft_plan *sim_fft_find(cufftHandle handle)
+struct sim_cufft_plan *sim_cufft_find(cufftHandle handle)
 {
-    struct sim_fft_plan *plan;
+    struct sim_cufft_plan *plan;
 
     pthread_mutex_lock(&lock);
     plan = handle >= 0 && handle < plan_count ? plans[handle] : NULL;
@@ -19,10 +19,10 @@ struct sim_fft_plan *sim_fft_find(cufftHandle handle)
     return plan;
 }
 
-/* A free place in the table; the lock is held. -1 when host memory is out. */
-static int find_place(void)
+/* A free handle, or -1 without host memory; the lock is held. */
+static int find_free_handle(void)
 {
-    struct sim_fft_plan **more;
+    struct sim_cufft_plan **more;
 
     for (int i = 0; i < plan_count; i++) {
         if (plans[i] == NULL) {
@@ -40,7 +40,7 @@ static int find_place(void)
 
 SIM_SHIM_EXPORT cufftResult cufftCreate(cufftHandle *handle)
 {
-    struct sim_fft_plan *plan;
+    struct sim_cufft_plan *plan;
     int place;
 
     if (handle == NULL) {
@@ -55,7 +55,7 @@ SIM_SHIM_EXPORT cufftResult cufftCreate(cufftHandle *handle)
     }
     plan->allocates = true;
     pthread_mutex_lock(&lock);
-    place = find_place();
+    place = find_free_handle();
     if (place >= 0) {
         plans[place] = plan;
     }
@@ -70,7 +70,7 @@ SIM_SHIM_EXPORT cufftResult cufftCreate(cufftHandle *handle)
 
 SIM_SHIM_EXPORT cufftResult cufftDestroy(cufftHandle plan)
 {
-    struct sim_fft_plan *self = sim_fft_find(plan);
+    struct sim_cufft_plan *self = sim_cufft_find(plan);
 
     if (self == NULL) {
         return CUFFT_INVALID_PLAN;
@@ -85,7 +85,7 @@ SIM_SHIM_EXPORT cufftResult cufftDestroy(cufftHandle plan)
 
 SIM_SHIM_EXPORT cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream)
 {
-    struct sim_fft_plan *self = sim_fft_find(plan);
+    struct sim_cufft_plan *self = sim_cufft_find(plan);
 
     if (self == NULL) {
         return CUFFT_INVALID_PLAN;
@@ -96,7 +96,7 @@ SIM_SHIM_EXPORT cufftResult cufftSetStream(cufftHandle plan, cudaStream_t stream
 
 SIM_SHIM_EXPORT cufftResult cufftSetAutoAllocation(cufftHandle plan, int autoAllocate)
 {
-    struct sim_fft_plan *self = sim_fft_find(plan);
+    struct sim_cufft_plan *self = sim_cufft_find(plan);
 
     if (self == NULL || self->is_made) {
         return CUFFT_INVALID_PLAN;
@@ -107,7 +107,7 @@ SIM_SHIM_EXPORT cufftResult cufftSetAutoAllocation(cufftHandle plan, int autoAll
 
 SIM_SHIM_EXPORT cufftResult cufftSetWorkArea(cufftHandle plan, void *workArea)
 {
-    struct sim_fft_plan *self = sim_fft_find(plan);
+    struct sim_cufft_plan *self = sim_cufft_find(plan);
 
     if (self == NULL) {
         return CUFFT_INVALID_PLAN;
@@ -120,7 +120,7 @@ SIM_SHIM_EXPORT cufftResult cufftSetWorkArea(cufftHandle plan, void *workArea)
 
 SIM_SHIM_EXPORT cufftResult cufftGetSize(cufftHandle plan, size_t *workSize)
 {
-    struct sim_fft_plan *self = sim_fft_find(plan);
+    struct sim_cufft_plan *self = sim_cufft_find(plan);
 
     if (self == NULL || !self->is_made) {
         return CUFFT_INVALID_PLAN;

@@ -1,6 +1,6 @@
-/* Plans of the simulated cuFFT: what is transformed, and where the elements are.
+/* Plans of the simulated cuFFT: the shape of a transform and the layout of its input and output.
  *
- * Locking: the table of plans has a lock of its own; a plan is used by one thread at a time, as the
+ * Locking: the table of plans has its own lock; a plan is used by one thread at a time, as the
  * library documents. */
 #pragma once
 
@@ -9,32 +9,32 @@
 
 #include "sim/libs/common/shim.h"
 
-#define SIM_FFT_RANK 3
+#define SIM_CUFFT_MAX_RANK 3
 
-/* One side of a transform, in elements. */
-struct sim_fft_side {
+/* The input or the output of a transform; all lengths are in elements. */
+struct sim_cufft_side {
     cudaDataType type;
-    long long stride;                /* from an element of the last dimension to the next */
-    long long distance;              /* from a transform of the batch to the next */
-    long long extents[SIM_FFT_RANK]; /* used */
-    long long embed[SIM_FFT_RANK];   /* there; the first one does not matter */
+    long long stride;                      /* from an element of the last dimension to the next */
+    long long distance;                    /* from a transform of the batch to the next */
+    long long extents[SIM_CUFFT_MAX_RANK]; /* elements transformed */
+    long long embed[SIM_CUFFT_MAX_RANK];   /* elements allocated; embed[0] is not used */
 };
 
-struct sim_fft_plan {
+struct sim_cufft_plan {
     CUstream stream;
     bool is_made;
-    bool allocates; /* its work area; else the caller sets one */
+    bool allocates; /* makes its own work area; else the caller sets one */
     void *own_area; /* NULL: none */
     void *area;
     size_t area_bytes;
     int rank;
     long long batch;
-    struct sim_fft_side in;
-    struct sim_fft_side out;
+    struct sim_cufft_side in;
+    struct sim_cufft_side out;
 };
 
 /* The plan behind a handle, or NULL. */
-struct sim_fft_plan *sim_fft_find(cufftHandle handle);
+struct sim_cufft_plan *sim_cufft_find(cufftHandle handle);
 
 /* Bytes from the first element of a side to the last. */
-size_t sim_fft_side_bytes(const struct sim_fft_plan *plan, const struct sim_fft_side *side);
+size_t sim_cufft_side_bytes(const struct sim_cufft_plan *plan, const struct sim_cufft_side *side);

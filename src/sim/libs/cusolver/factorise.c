@@ -1,7 +1,7 @@
-/* Triangular factors, and the systems they solve. */
+/* Factorisations (Cholesky, LU, LDL) and the linear systems that they solve. */
 #include "sim/libs/cusolver/handle.h"
 
-/* A factorisation of one matrix in place. */
+/* The factorisation of one matrix in place. */
 struct factors {
     cusolverDnHandle_t handle;
     int64_t rows, columns;
@@ -16,19 +16,19 @@ struct factors {
 
 static cusolverStatus_t factorise(const char *kernel, const struct factors *p)
 {
-    struct sim_solver_call call = {.handle = p->handle};
+    struct sim_cusolver_call call = {.handle = p->handle};
     int64_t pivots = p->rows < p->columns ? p->rows : p->columns;
 
-    sim_solver_matrix(
+    sim_cusolver_add_matrix(
         &call, &(struct sim_shim_matrix){p->a, p->bits, p->rows, p->columns, p->ld, 0, 1}, true);
     if (!call.is_invalid) {
-        sim_shim_writes(&call.work, p->pivots, (size_t)pivots * sizeof(*p->pivots));
+        sim_shim_add_write(&call.work, p->pivots, (size_t)pivots * sizeof(*p->pivots));
     }
-    sim_shim_writes(&call.work, p->area, p->area_bytes);
-    return sim_solver_launch(&call, kernel, p->info, 1);
+    sim_shim_add_write(&call.work, p->area, p->area_bytes);
+    return sim_cusolver_launch(&call, kernel, p->info, 1);
 }
 
-/* A system with factors that are there. */
+/* A linear system whose matrix is factorised. */
 struct system {
     cusolverDnHandle_t handle;
     int64_t order, sides;
@@ -46,56 +46,57 @@ struct system {
 
 static cusolverStatus_t solve(const char *kernel, const struct system *p)
 {
-    struct sim_solver_call call = {.handle = p->handle};
+    struct sim_cusolver_call call = {.handle = p->handle};
 
-    sim_solver_matrix(
+    sim_cusolver_add_matrix(
         &call, &(struct sim_shim_matrix){p->a, p->bits, p->order, p->order, p->ld, 0, 1}, false);
-    sim_solver_matrix(
+    sim_cusolver_add_matrix(
         &call, &(struct sim_shim_matrix){p->b, p->bits, p->order, p->sides, p->ldb, 0, 1}, true);
     if (!call.is_invalid) {
-        sim_shim_reads(&call.work, p->pivots, (size_t)p->order * p->pivot_bytes);
+        sim_shim_add_read(&call.work, p->pivots, (size_t)p->order * p->pivot_bytes);
     }
-    sim_shim_writes(&call.work, p->area, p->area_bytes);
-    return sim_solver_launch(&call, kernel, p->info, 1);
+    sim_shim_add_write(&call.work, p->area, p->area_bytes);
+    return sim_cusolver_launch(&call, kernel, p->info, 1);
 }
 
-/* Batches by arrays of addresses: the matrices are only known on the device. */
+/* Batches by arrays of addresses. The addresses are in device memory and not read here, so only the
+ * arrays themselves are added. */
 static cusolverStatus_t run_batched(cusolverDnHandle_t handle, const char *kernel, const void *a,
                                     const void *b, int64_t batch, int *info, int64_t results)
 {
-    struct sim_solver_call call = {.handle = handle, .is_invalid = batch < 0};
+    struct sim_cusolver_call call = {.handle = handle, .is_invalid = batch < 0};
 
     if (!call.is_invalid) {
-        sim_shim_reads(&call.work, a, (size_t)batch * sizeof(void *));
-        sim_shim_reads(&call.work, b, (size_t)batch * sizeof(void *));
+        sim_shim_add_read(&call.work, a, (size_t)batch * sizeof(void *));
+        sim_shim_add_read(&call.work, b, (size_t)batch * sizeof(void *));
     }
-    return sim_solver_launch(&call, kernel, info, results);
+    return sim_cusolver_launch(&call, kernel, info, results);
 }
 
 static int64_t area_elements(int64_t order)
 {
-    return SIM_SOLVER_BLOCK * order;
+    return SIM_CUSOLVER_BLOCK * order;
 }
 
 #define POTRF(letter, orthogonal, symmetric, type, real)                                           \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##potrf_bufferSize(                         \
         cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, type *A, int lda, int *Lwork)     \
     {                                                                                              \
-        return sim_solver_size(handle, area_elements(n), Lwork);                                   \
+        return sim_cusolver_workspace_elements(handle, area_elements(n), Lwork);                   \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##potrf(                                    \
         cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, type *A, int lda,                 \
         type *Workspace, int Lwork, int *devInfo)                                                  \
     {                                                                                              \
-        return factorise("potrf",                                                                  \
-                         &(struct factors){handle, n, n, A, SIM_SOLVER_BITS(type), lda, Workspace, \
-                                           (size_t)Lwork * sizeof(type), NULL, devInfo});          \
+        return factorise("potrf", &(struct factors){handle, n, n, A, SIM_CUSOLVER_BITS(type), lda, \
+                                                    Workspace, (size_t)Lwork * sizeof(type), NULL, \
+                                                    devInfo});                                     \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##potrs(                                    \
         cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, int nrhs, const type *A, int lda, \
         type *B, int ldb, int *devInfo)                                                            \
     {                                                                                              \
-        return solve("potrs", &(struct system){handle, n, nrhs, A, SIM_SOLVER_BITS(type), lda,     \
+        return solve("potrs", &(struct system){handle, n, nrhs, A, SIM_CUSOLVER_BITS(type), lda,   \
                                                NULL, 0, B, ldb, NULL, 0, devInfo});                \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##potrfBatched(                             \
@@ -112,20 +113,20 @@ static int64_t area_elements(int64_t order)
         return run_batched(handle, "potrs_batched", A, B, batchSize, d_info, 1);                   \
     }
 
-SIM_SOLVER_ALL_TYPES(POTRF)
+SIM_CUSOLVER_ALL_TYPES(POTRF)
 
 #define GETRF(letter, orthogonal, symmetric, type, real)                                           \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##getrf_bufferSize(                         \
         cusolverDnHandle_t handle, int m, int n, type *A, int lda, int *Lwork)                     \
     {                                                                                              \
-        return sim_solver_size(handle, area_elements(m), Lwork);                                   \
+        return sim_cusolver_workspace_elements(handle, area_elements(m), Lwork);                   \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##getrf(                                    \
         cusolverDnHandle_t handle, int m, int n, type *A, int lda, type *Workspace, int *devIpiv,  \
         int *devInfo)                                                                              \
     {                                                                                              \
         return factorise("getrf", &(struct factors){                                               \
-                                      handle, m, n, A, SIM_SOLVER_BITS(type), lda, Workspace,      \
+                                      handle, m, n, A, SIM_CUSOLVER_BITS(type), lda, Workspace,    \
                                       (size_t)area_elements(m) * sizeof(type), devIpiv, devInfo}); \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##getrs(                                    \
@@ -133,36 +134,36 @@ SIM_SOLVER_ALL_TYPES(POTRF)
         int lda, const int *devIpiv, type *B, int ldb, int *devInfo)                               \
     {                                                                                              \
         return solve("getrs",                                                                      \
-                     &(struct system){handle, n, nrhs, A, SIM_SOLVER_BITS(type), lda, devIpiv,     \
+                     &(struct system){handle, n, nrhs, A, SIM_CUSOLVER_BITS(type), lda, devIpiv,   \
                                       sizeof(*devIpiv), B, ldb, NULL, 0, devInfo});                \
     }
 
-SIM_SOLVER_ALL_TYPES(GETRF)
+SIM_CUSOLVER_ALL_TYPES(GETRF)
 
 #define SYTRF(letter, orthogonal, symmetric, type, real)                                           \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##sytrf_bufferSize(                         \
         cusolverDnHandle_t handle, int n, type *A, int lda, int *lwork)                            \
     {                                                                                              \
-        return sim_solver_size(handle, area_elements(n), lwork);                                   \
+        return sim_cusolver_workspace_elements(handle, area_elements(n), lwork);                   \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##sytrf(                                    \
         cusolverDnHandle_t handle, cublasFillMode_t uplo, int n, type *A, int lda, int *ipiv,      \
         type *work, int lwork, int *info)                                                          \
     {                                                                                              \
         return factorise("sytrf",                                                                  \
-                         &(struct factors){handle, n, n, A, SIM_SOLVER_BITS(type), lda, work,      \
+                         &(struct factors){handle, n, n, A, SIM_CUSOLVER_BITS(type), lda, work,    \
                                            (size_t)lwork * sizeof(type), ipiv, info});             \
     }
 
-SIM_SOLVER_ALL_TYPES(SYTRF)
+SIM_CUSOLVER_ALL_TYPES(SYTRF)
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXpotrf_bufferSize(
     cusolverDnHandle_t handle, cusolverDnParams_t params, cublasFillMode_t uplo, int64_t n,
     cudaDataType dataTypeA, const void *A, int64_t lda, cudaDataType computeType,
     size_t *workspaceInBytesOnDevice, size_t *workspaceInBytesOnHost)
 {
-    return sim_solver_bytes(handle, area_elements(n), dataTypeA, workspaceInBytesOnDevice,
-                            workspaceInBytesOnHost);
+    return sim_cusolver_workspace_bytes(handle, area_elements(n), dataTypeA,
+                                        workspaceInBytesOnDevice, workspaceInBytesOnHost);
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXpotrf(
@@ -191,8 +192,8 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsytrs_bufferSize(
     cudaDataType dataTypeA, const void *A, int64_t lda, const int64_t *ipiv, cudaDataType dataTypeB,
     void *B, int64_t ldb, size_t *workspaceInBytesOnDevice, size_t *workspaceInBytesOnHost)
 {
-    return sim_solver_bytes(handle, n * nrhs, dataTypeB, workspaceInBytesOnDevice,
-                            workspaceInBytesOnHost);
+    return sim_cusolver_workspace_bytes(handle, n * nrhs, dataTypeB, workspaceInBytesOnDevice,
+                                        workspaceInBytesOnHost);
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsytrs(

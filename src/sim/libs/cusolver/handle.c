@@ -43,7 +43,7 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle,
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-/* Parameters change nothing here, so they hold nothing, but each has an address of its own. */
+/* Parameter objects have no effect here and no contents, only an address of their own. */
 #define PARAMETERS(name, type)                                                                     \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDnCreate##name(type *info)                            \
     {                                                                                              \
@@ -90,21 +90,21 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevjSetSortEig(syevjInfo_t info, in
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-void sim_solver_matrix(struct sim_solver_call *call, const struct sim_shim_matrix *matrix,
-                       bool written)
+void sim_cusolver_add_matrix(struct sim_cusolver_call *call, const struct sim_shim_matrix *matrix,
+                             bool written)
 {
     if (matrix->data == NULL) {
         return;
     }
     if (sim_shim_matrix_is_valid(matrix)) {
-        sim_shim_matrix_name(&call->work, matrix, written);
+        sim_shim_add_matrix(&call->work, matrix, written);
     } else {
         call->is_invalid = true;
     }
 }
 
-cusolverStatus_t sim_solver_launch(struct sim_solver_call *call, const char *kernel, int *info,
-                                   int64_t count)
+cusolverStatus_t sim_cusolver_launch(struct sim_cusolver_call *call, const char *kernel, int *info,
+                                     int64_t count)
 {
     size_t results = count < 0 ? 0 : (size_t)count;
     CUresult result;
@@ -115,7 +115,7 @@ cusolverStatus_t sim_solver_launch(struct sim_solver_call *call, const char *ker
     if (call->is_invalid || count < 0) {
         return CUSOLVER_STATUS_INVALID_VALUE;
     }
-    sim_shim_writes(&call->work, info, results * sizeof(*info));
+    sim_shim_add_write(&call->work, info, results * sizeof(*info));
     result = sim_shim_launch(kernel, &call->work, call->handle->stream);
     if (result == CUDA_SUCCESS && info != NULL && results > 0) {
         result = sim_shim_driver()->cuMemsetD32Async((CUdeviceptr)info, 0, results,
@@ -124,7 +124,8 @@ cusolverStatus_t sim_solver_launch(struct sim_solver_call *call, const char *ker
     return result == CUDA_SUCCESS ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_EXECUTION_FAILED;
 }
 
-cusolverStatus_t sim_solver_size(cusolverDnHandle_t handle, int64_t elements, int *ret_elements)
+cusolverStatus_t sim_cusolver_workspace_elements(cusolverDnHandle_t handle, int64_t elements,
+                                                 int *ret_elements)
 {
     if (handle == NULL) {
         return CUSOLVER_STATUS_NOT_INITIALIZED;
@@ -136,8 +137,9 @@ cusolverStatus_t sim_solver_size(cusolverDnHandle_t handle, int64_t elements, in
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-cusolverStatus_t sim_solver_bytes(cusolverDnHandle_t handle, int64_t elements, cudaDataType type,
-                                  size_t *ret_device, size_t *ret_host)
+cusolverStatus_t sim_cusolver_workspace_bytes(cusolverDnHandle_t handle, int64_t elements,
+                                              cudaDataType type, size_t *ret_device,
+                                              size_t *ret_host)
 {
     if (handle == NULL) {
         return CUSOLVER_STATUS_NOT_INITIALIZED;

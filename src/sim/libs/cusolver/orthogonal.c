@@ -1,7 +1,8 @@
-/* Orthogonal factors. */
+/* Orthogonal factorisations (QR). */
 #include "sim/libs/cusolver/handle.h"
 
-/* A matrix of reflectors with their scalars, and what they are applied to, if anything. */
+/* A matrix of Householder reflectors with their scalars, and the matrix they are applied to, if
+ * any. */
 struct reflectors {
     cusolverDnHandle_t handle;
     int64_t rows, columns, count;
@@ -17,20 +18,20 @@ struct reflectors {
 
 static cusolverStatus_t run(const char *kernel, const struct reflectors *p, bool makes_scalars)
 {
-    struct sim_solver_call call = {.handle = p->handle, .is_invalid = p->count < 0};
+    struct sim_cusolver_call call = {.handle = p->handle, .is_invalid = p->count < 0};
     size_t scalar_bytes = call.is_invalid ? 0 : (size_t)p->count * p->bits / 8;
 
-    sim_solver_matrix(&call,
-                      &(struct sim_shim_matrix){p->a, p->bits, p->rows, p->columns, p->ld, 0, 1},
-                      p->target.data == NULL);
-    sim_solver_matrix(&call, &p->target, true);
+    sim_cusolver_add_matrix(
+        &call, &(struct sim_shim_matrix){p->a, p->bits, p->rows, p->columns, p->ld, 0, 1},
+        p->target.data == NULL);
+    sim_cusolver_add_matrix(&call, &p->target, true);
     if (makes_scalars) {
-        sim_shim_writes(&call.work, p->scalars, scalar_bytes);
+        sim_shim_add_write(&call.work, p->scalars, scalar_bytes);
     } else {
-        sim_shim_reads(&call.work, p->scalars, scalar_bytes);
+        sim_shim_add_read(&call.work, p->scalars, scalar_bytes);
     }
-    sim_shim_writes(&call.work, p->area, p->area_bytes);
-    return sim_solver_launch(&call, kernel, p->info, 1);
+    sim_shim_add_write(&call.work, p->area, p->area_bytes);
+    return sim_cusolver_launch(&call, kernel, p->info, 1);
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -40,14 +41,14 @@ static int64_t smaller(int64_t a, int64_t b)
 
 static int64_t area_elements(int64_t columns)
 {
-    return SIM_SOLVER_BLOCK * columns;
+    return SIM_CUSOLVER_BLOCK * columns;
 }
 
 #define GEQRF(letter, orthogonal, symmetric, type, real)                                           \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##geqrf_bufferSize(                         \
         cusolverDnHandle_t handle, int m, int n, type *A, int lda, int *lwork)                     \
     {                                                                                              \
-        return sim_solver_size(handle, area_elements(n), lwork);                                   \
+        return sim_cusolver_workspace_elements(handle, area_elements(n), lwork);                   \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##geqrf(                                    \
         cusolverDnHandle_t handle, int m, int n, type *A, int lda, type *TAU, type *Workspace,     \
@@ -59,7 +60,7 @@ static int64_t area_elements(int64_t columns)
                                         .columns = n,                                              \
                                         .count = smaller(m, n),                                    \
                                         .a = A,                                                    \
-                                        .bits = SIM_SOLVER_BITS(type),                             \
+                                        .bits = SIM_CUSOLVER_BITS(type),                           \
                                         .ld = lda,                                                 \
                                         .scalars = TAU,                                            \
                                         .area = Workspace,                                         \
@@ -71,7 +72,7 @@ static int64_t area_elements(int64_t columns)
         cusolverDnHandle_t handle, int m, int n, int k, const type *A, int lda, const type *tau,   \
         int *lwork)                                                                                \
     {                                                                                              \
-        return sim_solver_size(handle, area_elements(n), lwork);                                   \
+        return sim_cusolver_workspace_elements(handle, area_elements(n), lwork);                   \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##orthogonal##gqr(                          \
         cusolverDnHandle_t handle, int m, int n, int k, type *A, int lda, const type *tau,         \
@@ -83,7 +84,7 @@ static int64_t area_elements(int64_t columns)
                                         .columns = n,                                              \
                                         .count = k,                                                \
                                         .a = A,                                                    \
-                                        .bits = SIM_SOLVER_BITS(type),                             \
+                                        .bits = SIM_CUSOLVER_BITS(type),                           \
                                         .ld = lda,                                                 \
                                         .scalars = tau,                                            \
                                         .area = work,                                              \
@@ -95,7 +96,8 @@ static int64_t area_elements(int64_t columns)
         cusolverDnHandle_t handle, cublasSideMode_t side, cublasOperation_t trans, int m, int n,   \
         int k, const type *A, int lda, const type *tau, const type *C, int ldc, int *lwork)        \
     {                                                                                              \
-        return sim_solver_size(handle, area_elements(side == CUBLAS_SIDE_LEFT ? n : m), lwork);    \
+        return sim_cusolver_workspace_elements(                                                    \
+            handle, area_elements(side == CUBLAS_SIDE_LEFT ? n : m), lwork);                       \
     }                                                                                              \
     SIM_SHIM_EXPORT cusolverStatus_t cusolverDn##letter##orthogonal##mqr(                          \
         cusolverDnHandle_t handle, cublasSideMode_t side, cublasOperation_t trans, int m, int n,   \
@@ -108,25 +110,25 @@ static int64_t area_elements(int64_t columns)
                                         .columns = k,                                              \
                                         .count = k,                                                \
                                         .a = A,                                                    \
-                                        .bits = SIM_SOLVER_BITS(type),                             \
+                                        .bits = SIM_CUSOLVER_BITS(type),                           \
                                         .ld = lda,                                                 \
                                         .scalars = tau,                                            \
-                                        .target = {C, SIM_SOLVER_BITS(type), m, n, ldc, 0, 1},     \
+                                        .target = {C, SIM_CUSOLVER_BITS(type), m, n, ldc, 0, 1},   \
                                         .area = work,                                              \
                                         .area_bytes = (size_t)lwork * sizeof(type),                \
                                         .info = devInfo},                                          \
                    false);                                                                         \
     }
 
-SIM_SOLVER_ALL_TYPES(GEQRF)
+SIM_CUSOLVER_ALL_TYPES(GEQRF)
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgeqrf_bufferSize(
     cusolverDnHandle_t handle, cusolverDnParams_t params, int64_t m, int64_t n,
     cudaDataType dataTypeA, const void *A, int64_t lda, cudaDataType dataTypeTau, const void *tau,
     cudaDataType computeType, size_t *workspaceInBytesOnDevice, size_t *workspaceInBytesOnHost)
 {
-    return sim_solver_bytes(handle, area_elements(n), dataTypeA, workspaceInBytesOnDevice,
-                            workspaceInBytesOnHost);
+    return sim_cusolver_workspace_bytes(handle, area_elements(n), dataTypeA,
+                                        workspaceInBytesOnDevice, workspaceInBytesOnHost);
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t

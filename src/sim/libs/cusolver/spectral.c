@@ -1,8 +1,9 @@
 #include "sim/libs/cusolver/spectral.h"
 
-cusolverStatus_t sim_spectral_run(const char *kernel, const struct sim_spectral *problem)
+cusolverStatus_t sim_cusolver_spectral_launch(const char *kernel,
+                                              const struct sim_cusolver_spectral *problem)
 {
-    struct sim_solver_call call = {.handle = problem->handle};
+    struct sim_cusolver_call call = {.handle = problem->handle};
     struct sim_shim_matrix values = {.data = problem->values,
                                      .element_bits = problem->value_bits,
                                      .rows = problem->value_count,
@@ -11,35 +12,35 @@ cusolverStatus_t sim_spectral_run(const char *kernel, const struct sim_spectral 
                                      .stride = problem->value_stride,
                                      .batch = problem->a.batch};
 
-    sim_solver_matrix(&call, &problem->a, true);
-    sim_solver_matrix(&call, &values, true);
-    sim_solver_matrix(&call, &problem->left, true);
-    sim_solver_matrix(&call, &problem->right, true);
-    sim_shim_writes(&call.work, problem->area, problem->area_bytes);
-    return sim_solver_launch(&call, kernel, problem->info, problem->a.batch);
+    sim_cusolver_add_matrix(&call, &problem->a, true);
+    sim_cusolver_add_matrix(&call, &values, true);
+    sim_cusolver_add_matrix(&call, &problem->left, true);
+    sim_cusolver_add_matrix(&call, &problem->right, true);
+    sim_shim_add_write(&call.work, problem->area, problem->area_bytes);
+    return sim_cusolver_launch(&call, kernel, problem->info, problem->a.batch);
 }
 
-int64_t sim_spectral_symmetric(int64_t order, bool vectors)
+int64_t sim_cusolver_symmetric_elements(int64_t order, bool vectors)
 {
     return vectors ? 1 + 6 * order + 2 * order * order : 2 * order + 1;
 }
 
-int64_t sim_spectral_singular(int64_t rows, int64_t columns)
+int64_t sim_cusolver_singular_elements(int64_t rows, int64_t columns)
 {
     int64_t least = rows < columns ? rows : columns;
     int64_t most = rows < columns ? columns : rows;
     int64_t chase = 3 * least + most;
 
     chase = chase > 5 * least ? chase : 5 * least;
-    return chase + SIM_SOLVER_BLOCK * (rows + columns);
+    return chase + SIM_CUSOLVER_BLOCK * (rows + columns);
 }
 
-/* The functions for any type; `compute` of those is the type of the matrix. */
-static struct sim_spectral symmetric(cusolverDnHandle_t handle, int64_t n, cudaDataType type,
-                                     void *a, int64_t lda, cudaDataType value_type, void *values,
-                                     int64_t batch)
+/* The functions for any element type. */
+static struct sim_cusolver_spectral symmetric(cusolverDnHandle_t handle, int64_t n,
+                                              cudaDataType type, void *a, int64_t lda,
+                                              cudaDataType value_type, void *values, int64_t batch)
 {
-    return (struct sim_spectral){
+    return (struct sim_cusolver_spectral){
         .handle = handle,
         .a = {a, sim_shim_type_bits(type), n, n, lda, lda * n, batch},
         .values = values,
@@ -55,8 +56,9 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevd_bufferSize(
     cudaDataType dataTypeW, const void *W, cudaDataType computeType,
     size_t *workspaceInBytesOnDevice, size_t *workspaceInBytesOnHost)
 {
-    return sim_solver_bytes(handle, sim_spectral_symmetric(n, jobz == CUSOLVER_EIG_MODE_VECTOR),
-                            dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost);
+    return sim_cusolver_workspace_bytes(
+        handle, sim_cusolver_symmetric_elements(n, jobz == CUSOLVER_EIG_MODE_VECTOR), dataTypeA,
+        workspaceInBytesOnDevice, workspaceInBytesOnHost);
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevd(
@@ -65,12 +67,12 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevd(
     cudaDataType dataTypeW, void *W, cudaDataType computeType, void *bufferOnDevice,
     size_t workspaceInBytesOnDevice, void *bufferOnHost, size_t workspaceInBytesOnHost, int *info)
 {
-    struct sim_spectral problem = symmetric(handle, n, dataTypeA, A, lda, dataTypeW, W, 1);
+    struct sim_cusolver_spectral problem = symmetric(handle, n, dataTypeA, A, lda, dataTypeW, W, 1);
 
     problem.area = bufferOnDevice;
     problem.area_bytes = workspaceInBytesOnDevice;
     problem.info = info;
-    return sim_spectral_run("syevd", &problem);
+    return sim_cusolver_spectral_launch("syevd", &problem);
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevBatched_bufferSize(
@@ -79,9 +81,9 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXsyevBatched_bufferSize(
     cudaDataType dataTypeW, const void *W, cudaDataType computeType,
     size_t *workspaceInBytesOnDevice, size_t *workspaceInBytesOnHost, int64_t batchSize)
 {
-    return sim_solver_bytes(handle,
-                            batchSize * sim_spectral_symmetric(n, jobz == CUSOLVER_EIG_MODE_VECTOR),
-                            dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost);
+    return sim_cusolver_workspace_bytes(
+        handle, batchSize * sim_cusolver_symmetric_elements(n, jobz == CUSOLVER_EIG_MODE_VECTOR),
+        dataTypeA, workspaceInBytesOnDevice, workspaceInBytesOnHost);
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t
@@ -91,18 +93,19 @@ cusolverDnXsyevBatched(cusolverDnHandle_t handle, cusolverDnParams_t params, cus
                        void *bufferOnDevice, size_t workspaceInBytesOnDevice, void *bufferOnHost,
                        size_t workspaceInBytesOnHost, int *info, int64_t batchSize)
 {
-    struct sim_spectral problem = symmetric(handle, n, dataTypeA, A, lda, dataTypeW, W, batchSize);
+    struct sim_cusolver_spectral problem =
+        symmetric(handle, n, dataTypeA, A, lda, dataTypeW, W, batchSize);
 
     problem.area = bufferOnDevice;
     problem.area_bytes = workspaceInBytesOnDevice;
     problem.info = info;
-    return sim_spectral_run("syev_batched", &problem);
+    return sim_cusolver_spectral_launch("syev_batched", &problem);
 }
 
-/* LAPACK's xGEEV wants four times the order, and blocks. */
+/* LAPACK's xGEEV needs four times the order, and room for blocks. */
 static int64_t general_elements(int64_t order)
 {
-    return (4 + SIM_SOLVER_BLOCK) * order;
+    return (4 + SIM_CUSOLVER_BLOCK) * order;
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgeev_bufferSize(
@@ -112,8 +115,8 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgeev_bufferSize(
     cudaDataType dataTypeVR, const void *VR, int64_t ldvr, cudaDataType computeType,
     size_t *workspaceInBytesOnDevice, size_t *workspaceInBytesOnHost)
 {
-    return sim_solver_bytes(handle, general_elements(n), dataTypeA, workspaceInBytesOnDevice,
-                            workspaceInBytesOnHost);
+    return sim_cusolver_workspace_bytes(handle, general_elements(n), dataTypeA,
+                                        workspaceInBytesOnDevice, workspaceInBytesOnHost);
 }
 
 SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgeev(
@@ -123,7 +126,7 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgeev(
     cudaDataType dataTypeVR, void *VR, int64_t ldvr, cudaDataType computeType, void *bufferOnDevice,
     size_t workspaceInBytesOnDevice, void *bufferOnHost, size_t workspaceInBytesOnHost, int *info)
 {
-    struct sim_spectral problem = symmetric(handle, n, dataTypeA, A, lda, dataTypeW, W, 1);
+    struct sim_cusolver_spectral problem = symmetric(handle, n, dataTypeA, A, lda, dataTypeW, W, 1);
     bool left = jobvl == CUSOLVER_EIG_MODE_VECTOR;
     bool right = jobvr == CUSOLVER_EIG_MODE_VECTOR;
 
@@ -134,5 +137,5 @@ SIM_SHIM_EXPORT cusolverStatus_t cusolverDnXgeev(
     problem.area = bufferOnDevice;
     problem.area_bytes = workspaceInBytesOnDevice;
     problem.info = info;
-    return sim_spectral_run("geev", &problem);
+    return sim_cusolver_spectral_launch("geev", &problem);
 }

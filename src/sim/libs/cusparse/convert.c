@@ -1,4 +1,4 @@
-/* Indices from one form into another. They are not computed: a launch only names them. */
+/* Conversion and sorting of indices. Nothing is computed: launches only list the memory. */
 #include "sim/libs/cusparse/matrix.h"
 
 static size_t bytes_of(int count)
@@ -18,9 +18,9 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseXcoo2csr(cusparseHandle_t handle, const
     if (nnz < 0 || m < 0) {
         return CUSPARSE_STATUS_INVALID_VALUE;
     }
-    sim_shim_reads(&work, cooRowInd, bytes_of(nnz));
-    sim_shim_writes(&work, csrSortedRowPtr, bytes_of(m + 1));
-    return sim_sparse_launch(handle, "coo2csr", &work);
+    sim_shim_add_read(&work, cooRowInd, bytes_of(nnz));
+    sim_shim_add_write(&work, csrSortedRowPtr, bytes_of(m + 1));
+    return sim_cusparse_launch(handle, "coo2csr", &work);
 }
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseCreateIdentityPermutation(cusparseHandle_t handle, int n,
@@ -31,11 +31,11 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseCreateIdentityPermutation(cusparseHandl
     if (handle == NULL) {
         return CUSPARSE_STATUS_NOT_INITIALIZED;
     }
-    sim_shim_writes(&work, p, bytes_of(n));
-    return sim_sparse_launch(handle, "identity_permutation", &work);
+    sim_shim_add_write(&work, p, bytes_of(n));
+    return sim_cusparse_launch(handle, "identity_permutation", &work);
 }
 
-/* Sorting in place: the rows, if they are sorted too, the columns, and the permutation. */
+/* Sorts in place: the rows (NULL: not sorted), the columns and the permutation. */
 static cusparseStatus_t sort(cusparseHandle_t handle, int count, int *rows, int *columns,
                              int *permutation)
 {
@@ -44,10 +44,10 @@ static cusparseStatus_t sort(cusparseHandle_t handle, int count, int *rows, int 
     if (handle == NULL) {
         return CUSPARSE_STATUS_NOT_INITIALIZED;
     }
-    sim_shim_writes(&work, rows, bytes_of(count));
-    sim_shim_writes(&work, columns, bytes_of(count));
-    sim_shim_writes(&work, permutation, bytes_of(count));
-    return sim_sparse_launch(handle, "sort_indices", &work);
+    sim_shim_add_write(&work, rows, bytes_of(count));
+    sim_shim_add_write(&work, columns, bytes_of(count));
+    sim_shim_add_write(&work, permutation, bytes_of(count));
+    return sim_cusparse_launch(handle, "sort_indices", &work);
 }
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int m,

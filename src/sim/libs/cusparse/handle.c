@@ -106,16 +106,16 @@ SIM_SHIM_EXPORT const char *cusparseGetErrorString(cusparseStatus_t status)
     return cusparseGetErrorName(status);
 }
 
-void sim_sparse_scalar(cusparseHandle_t handle, struct sim_shim_work *work, const void *scalar,
-                       cudaDataType type)
+void sim_cusparse_add_scalar(cusparseHandle_t handle, struct sim_shim_work *work,
+                             const void *scalar, cudaDataType type)
 {
     if (handle->pointer_mode == CUSPARSE_POINTER_MODE_DEVICE) {
-        sim_shim_reads(work, scalar, sim_shim_type_bits(type) / 8);
+        sim_shim_add_read(work, scalar, sim_shim_type_bits(type) / 8);
     }
 }
 
-cusparseStatus_t sim_sparse_launch(cusparseHandle_t handle, const char *kernel,
-                                   const struct sim_shim_work *work)
+cusparseStatus_t sim_cusparse_launch(cusparseHandle_t handle, const char *kernel,
+                                     const struct sim_shim_work *work)
 {
     return sim_shim_launch(kernel, work, handle->stream) == CUDA_SUCCESS
                ? CUSPARSE_STATUS_SUCCESS

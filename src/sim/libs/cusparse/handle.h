@@ -1,9 +1,8 @@
 /* Handles of the simulated cuSPARSE.
  *
- * The sizes of workspaces are not documented. All here are 0, the least there can be, until they
- * are calibrated on GPUs.
+ * cuSPARSE documents no workspace sizes. All are 0 here, the lower bound.
  *
- * Locking: as the library documents, a handle is used by one thread at a time. */
+ * Locking: a handle is used by one thread at a time, as the library documents. */
 #pragma once
 
 #include <cusparse.h>
@@ -15,10 +14,10 @@ struct cusparseContext {
     cusparsePointerMode_t pointer_mode;
 };
 
-/* Names alpha or beta, which is in device memory if the pointer mode says so. */
-void sim_sparse_scalar(cusparseHandle_t handle, struct sim_shim_work *work, const void *scalar,
-                       cudaDataType type);
+/* Adds a scalar (alpha, beta) to the work if the pointer mode says that it is in device memory. */
+void sim_cusparse_add_scalar(cusparseHandle_t handle, struct sim_shim_work *work,
+                             const void *scalar, cudaDataType type);
 
 /* Launches the work on the handle's stream. */
-cusparseStatus_t sim_sparse_launch(cusparseHandle_t handle, const char *kernel,
-                                   const struct sim_shim_work *work);
+cusparseStatus_t sim_cusparse_launch(cusparseHandle_t handle, const char *kernel,
+                                     const struct sim_shim_work *work);

@@ -190,39 +190,39 @@ static size_t batch_bytes(int64_t count, int64_t batch, int64_t stride, size_t b
     return ((size_t)count + (size_t)((batch - 1) * stride)) * bits / 8;
 }
 
-void sim_sparse_name(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
-                     bool written)
+void sim_cusparse_add_sparse(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
+                             bool written)
 {
     size_t values = batch_bytes(matrix->count, matrix->batch, matrix->values_stride,
                                 sim_shim_type_bits(matrix->type));
 
-    sim_shim_reads(work, matrix->row_indices,
-                   batch_bytes(matrix->row_index_count, matrix->batch, matrix->offsets_stride,
-                               matrix->row_index_bytes * 8));
-    sim_shim_reads(work, matrix->column_indices,
-                   batch_bytes(matrix->count, matrix->batch, matrix->values_stride,
-                               matrix->column_index_bytes * 8));
+    sim_shim_add_read(work, matrix->row_indices,
+                      batch_bytes(matrix->row_index_count, matrix->batch, matrix->offsets_stride,
+                                  matrix->row_index_bytes * 8));
+    sim_shim_add_read(work, matrix->column_indices,
+                      batch_bytes(matrix->count, matrix->batch, matrix->values_stride,
+                                  matrix->column_index_bytes * 8));
     if (written) {
-        sim_shim_writes(work, matrix->values, values);
+        sim_shim_add_write(work, matrix->values, values);
     } else {
-        sim_shim_reads(work, matrix->values, values);
+        sim_shim_add_read(work, matrix->values, values);
     }
 }
 
-void sim_sparse_name_dense(struct sim_shim_work *work, const struct cusparseDnMatDescr *matrix,
-                           bool written)
+void sim_cusparse_add_dense(struct sim_shim_work *work, const struct cusparseDnMatDescr *matrix,
+                            bool written)
 {
-    sim_shim_matrix_name(work, &matrix->matrix, written);
+    sim_shim_add_matrix(work, &matrix->matrix, written);
 }
 
-void sim_sparse_name_vector(struct sim_shim_work *work, const struct cusparseDnVecDescr *vector,
-                            bool written)
+void sim_cusparse_add_vector(struct sim_shim_work *work, const struct cusparseDnVecDescr *vector,
+                             bool written)
 {
     size_t bytes = (size_t)vector->size * sim_shim_type_bits(vector->type) / 8;
 
     if (written) {
-        sim_shim_writes(work, vector->values, bytes);
+        sim_shim_add_write(work, vector->values, bytes);
     } else {
-        sim_shim_reads(work, vector->values, bytes);
+        sim_shim_add_read(work, vector->values, bytes);
     }
 }

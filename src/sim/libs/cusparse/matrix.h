@@ -1,11 +1,11 @@
-/* Sparse and dense matrices and dense vectors, as their descriptors have them.
+/* Descriptors of sparse and dense matrices and of dense vectors.
  *
  * Locking: a descriptor is used by one thread at a time, as the library documents. */
 #pragma once
 
 #include "sim/libs/cusparse/handle.h"
 
-/* In coordinates, or in compressed rows. */
+/* A sparse matrix in coordinate (COO) or compressed row (CSR) format. */
 struct cusparseSpMatDescr {
     int64_t rows, columns, count;
     void *row_indices; /* or the offsets of rows */
@@ -21,7 +21,7 @@ struct cusparseSpMatDescr {
 };
 
 struct cusparseDnMatDescr {
-    struct sim_shim_matrix matrix; /* turned, if it is stored row by row */
+    struct sim_shim_matrix matrix; /* transposed, if it is stored in row-major order */
     int64_t rows, columns;
 };
 
@@ -31,10 +31,11 @@ struct cusparseDnVecDescr {
     cudaDataType type;
 };
 
-/* Names the memory of a matrix or vector; of a sparse one only the values may be written. */
-void sim_sparse_name(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
-                     bool written);
-void sim_sparse_name_dense(struct sim_shim_work *work, const struct cusparseDnMatDescr *matrix,
-                           bool written);
-void sim_sparse_name_vector(struct sim_shim_work *work, const struct cusparseDnVecDescr *vector,
+/* Add the memory of a matrix or vector to the work. Of a sparse matrix, `written` concerns the
+ * values only. */
+void sim_cusparse_add_sparse(struct sim_shim_work *work, const struct cusparseSpMatDescr *matrix,
+                             bool written);
+void sim_cusparse_add_dense(struct sim_shim_work *work, const struct cusparseDnMatDescr *matrix,
                             bool written);
+void sim_cusparse_add_vector(struct sim_shim_work *work, const struct cusparseDnVecDescr *vector,
+                             bool written);

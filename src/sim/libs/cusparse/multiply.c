@@ -1,8 +1,8 @@
-/* Products with a sparse matrix in them. */
+/* Products that involve a sparse matrix. */
 #include "sim/libs/cusparse/matrix.h"
 
-/* No workspace; see handle.h. */
-static cusparseStatus_t no_area(cusparseHandle_t handle, size_t *ret_bytes)
+/* Returns a workspace of 0 bytes; handle.h says why. */
+static cusparseStatus_t no_workspace(cusparseHandle_t handle, size_t *ret_bytes)
 {
     if (handle == NULL) {
         return CUSPARSE_STATUS_NOT_INITIALIZED;
@@ -16,7 +16,7 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseSpMM_bufferSize(
     cusparseConstSpMatDescr_t matA, cusparseConstDnMatDescr_t matB, const void *beta,
     cusparseDnMatDescr_t matC, cudaDataType computeType, cusparseSpMMAlg_t alg, size_t *bufferSize)
 {
-    return no_area(handle, bufferSize);
+    return no_workspace(handle, bufferSize);
 }
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t opA,
@@ -34,12 +34,12 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseO
     if (matA == NULL || matB == NULL || matC == NULL) {
         return CUSPARSE_STATUS_INVALID_VALUE;
     }
-    sim_sparse_name(&work, matA, false);
-    sim_sparse_name_dense(&work, matB, false);
-    sim_sparse_name_dense(&work, matC, true);
-    sim_sparse_scalar(handle, &work, alpha, computeType);
-    sim_sparse_scalar(handle, &work, beta, computeType);
-    return sim_sparse_launch(handle, "spmm", &work);
+    sim_cusparse_add_sparse(&work, matA, false);
+    sim_cusparse_add_dense(&work, matB, false);
+    sim_cusparse_add_dense(&work, matC, true);
+    sim_cusparse_add_scalar(handle, &work, alpha, computeType);
+    sim_cusparse_add_scalar(handle, &work, beta, computeType);
+    return sim_cusparse_launch(handle, "spmm", &work);
 }
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseSpMV_bufferSize(
@@ -47,7 +47,7 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseSpMV_bufferSize(
     cusparseConstSpMatDescr_t matA, cusparseConstDnVecDescr_t vecX, const void *beta,
     cusparseDnVecDescr_t vecY, cudaDataType computeType, cusparseSpMVAlg_t alg, size_t *bufferSize)
 {
-    return no_area(handle, bufferSize);
+    return no_workspace(handle, bufferSize);
 }
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseSpMV(cusparseHandle_t handle, cusparseOperation_t opA,
@@ -64,12 +64,12 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseSpMV(cusparseHandle_t handle, cusparseO
     if (matA == NULL || vecX == NULL || vecY == NULL) {
         return CUSPARSE_STATUS_INVALID_VALUE;
     }
-    sim_sparse_name(&work, matA, false);
-    sim_sparse_name_vector(&work, vecX, false);
-    sim_sparse_name_vector(&work, vecY, true);
-    sim_sparse_scalar(handle, &work, alpha, computeType);
-    sim_sparse_scalar(handle, &work, beta, computeType);
-    return sim_sparse_launch(handle, "spmv", &work);
+    sim_cusparse_add_sparse(&work, matA, false);
+    sim_cusparse_add_vector(&work, vecX, false);
+    sim_cusparse_add_vector(&work, vecY, true);
+    sim_cusparse_add_scalar(handle, &work, alpha, computeType);
+    sim_cusparse_add_scalar(handle, &work, beta, computeType);
+    return sim_cusparse_launch(handle, "spmv", &work);
 }
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseSDDMM_bufferSize(
@@ -77,7 +77,7 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseSDDMM_bufferSize(
     cusparseConstDnMatDescr_t matA, cusparseConstDnMatDescr_t matB, const void *beta,
     cusparseSpMatDescr_t matC, cudaDataType computeType, cusparseSDDMMAlg_t alg, size_t *bufferSize)
 {
-    return no_area(handle, bufferSize);
+    return no_workspace(handle, bufferSize);
 }
 
 SIM_SHIM_EXPORT cusparseStatus_t cusparseSDDMM_preprocess(
@@ -104,10 +104,10 @@ SIM_SHIM_EXPORT cusparseStatus_t cusparseSDDMM(cusparseHandle_t handle, cusparse
     if (matA == NULL || matB == NULL || matC == NULL) {
         return CUSPARSE_STATUS_INVALID_VALUE;
     }
-    sim_sparse_name_dense(&work, matA, false);
-    sim_sparse_name_dense(&work, matB, false);
-    sim_sparse_name(&work, matC, true);
-    sim_sparse_scalar(handle, &work, alpha, computeType);
-    sim_sparse_scalar(handle, &work, beta, computeType);
-    return sim_sparse_launch(handle, "sddmm", &work);
+    sim_cusparse_add_dense(&work, matA, false);
+    sim_cusparse_add_dense(&work, matB, false);
+    sim_cusparse_add_sparse(&work, matC, true);
+    sim_cusparse_add_scalar(handle, &work, alpha, computeType);
+    sim_cusparse_add_scalar(handle, &work, beta, computeType);
+    return sim_cusparse_launch(handle, "sddmm", &work);
 }

@@ -15,11 +15,11 @@
 #define WAIT_SECONDS  60
 #define WAIT_STEP_NS  1000000L
 
-static const char id_mark[8] = "spillway";
+static const char id_magic[8] = "spillway";
 
-/* What a unique id holds. */
+/* The contents of a unique id. */
 struct id_content {
-    char mark[sizeof(id_mark)];
+    char mark[sizeof(id_magic)];
     uint64_t nonce;
     int pid;
     int file;
@@ -27,7 +27,7 @@ struct id_content {
 
 struct slot {
     uint32_t is_ready;
-    struct sim_board_entry entry;
+    struct sim_nccl_board_entry entry;
 };
 
 /* The shared memory. */
@@ -35,11 +35,11 @@ struct shared {
     uint64_t nonce;
     uint32_t used;
     struct slot slots[CAPACITY];
-    uint64_t owners[COMMUNICATORS]; /* of boxes: the number of a communicator, plus 1 */
-    struct sim_board_box boxes[COMMUNICATORS][RANKS];
+    uint64_t owners[COMMUNICATORS]; /* of each row of boxes: communicator + 1, 0: free */
+    struct sim_nccl_board_box boxes[COMMUNICATORS][RANKS];
 };
 
-struct sim_board {
+struct sim_nccl_board {
     unsigned int refs;
     struct shared *shared;
 };
@@ -51,13 +51,13 @@ static struct shared *map_file(int file)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The file stays open: it is how others reach the memory. */
-bool sim_board_create(ncclUniqueId *ret_id)
+/* The file stays open: other processes open the memory through it. */
+bool sim_nccl_board_create(ncclUniqueId *ret_id)
 {
     struct id_content id = {.pid = getpid()};
     struct shared *shared = NULL;
 
-    memcpy(id.mark, id_mark, sizeof(id_mark));
+    memcpy(id.mark, id_magic, sizeof(id_magic));
     if (getrandom(&id.nonce, sizeof(id.nonce), 0) != (ssize_t)sizeof(id.nonce)) {
         return false;
     }
@@ -79,7 +79,8 @@ bool sim_board_create(ncclUniqueId *ret_id)
     return true;
 }
 
-/* The memory behind an id that was not overtaken by a later process of the same number. */
+/* Maps the memory of an id. NULL if the process is gone; the nonce tells if a later process has its
+ * pid. */
 static struct shared *find(const struct id_content *id)
 {
     char path[64];
@@ -100,13 +101,13 @@ static struct shared *find(const struct id_content *id)
     return shared;
 }
 
-struct sim_board *sim_board_open(const ncclUniqueId *id)
+struct sim_nccl_board *sim_nccl_board_open(const ncclUniqueId *id)
 {
     struct id_content content;
-    struct sim_board *board;
+    struct sim_nccl_board *board;
 
     memcpy(&content, id->internal, sizeof(content));
-    if (memcmp(content.mark, id_mark, sizeof(id_mark)) != 0) {
+    if (memcmp(content.mark, id_magic, sizeof(id_magic)) != 0) {
         return NULL;
     }
     board = malloc(sizeof(*board));
@@ -122,7 +123,7 @@ struct sim_board *sim_board_open(const ncclUniqueId *id)
     return board;
 }
 
-struct sim_board *sim_board_ref(struct sim_board *board)
+struct sim_nccl_board *sim_nccl_board_ref(struct sim_nccl_board *board)
 {
     if (board != NULL) {
         __atomic_add_fetch(&board->refs, 1, __ATOMIC_RELAXED);
@@ -130,7 +131,7 @@ struct sim_board *sim_board_ref(struct sim_board *board)
     return board;
 }
 
-void sim_board_unref(struct sim_board *board)
+void sim_nccl_board_unref(struct sim_nccl_board *board)
 {
     if (board != NULL && __atomic_sub_fetch(&board->refs, 1, __ATOMIC_ACQ_REL) == 0) {
         (void)munmap(board->shared, sizeof(*board->shared));
@@ -138,7 +139,7 @@ void sim_board_unref(struct sim_board *board)
     }
 }
 
-bool sim_board_post(struct sim_board *board, const struct sim_board_entry *entry)
+bool sim_nccl_board_post(struct sim_nccl_board *board, const struct sim_nccl_board_entry *entry)
 {
     uint32_t index = __atomic_fetch_add(&board->shared->used, 1, __ATOMIC_RELAXED);
     struct slot *slot;
@@ -153,7 +154,7 @@ bool sim_board_post(struct sim_board *board, const struct sim_board_entry *entry
 }
 
 static size_t gather(const struct shared *shared, uint64_t communicator, uint32_t split,
-                     struct sim_board_entry *entries, size_t count)
+                     struct sim_nccl_board_entry *entries, size_t count)
 {
     uint32_t used = __atomic_load_n(&shared->used, __ATOMIC_RELAXED);
     size_t found = 0;
@@ -169,11 +170,12 @@ static size_t gather(const struct shared *shared, uint64_t communicator, uint32_
     return found;
 }
 
-struct sim_board_entry *sim_board_collect(struct sim_board *board, uint64_t communicator,
-                                          uint32_t split, size_t count)
+struct sim_nccl_board_entry *sim_nccl_board_collect(struct sim_nccl_board *board,
+                                                    uint64_t communicator, uint32_t split,
+                                                    size_t count)
 {
     struct timespec step = {0, WAIT_STEP_NS};
-    struct sim_board_entry *entries = calloc(count, sizeof(*entries));
+    struct sim_nccl_board_entry *entries = calloc(count, sizeof(*entries));
     long steps = WAIT_SECONDS * (1000000000L / WAIT_STEP_NS);
 
     if (entries == NULL) {
@@ -189,7 +191,8 @@ struct sim_board_entry *sim_board_collect(struct sim_board *board, uint64_t comm
     return entries;
 }
 
-struct sim_board_box *sim_board_boxes(struct sim_board *board, uint64_t communicator, int ranks)
+struct sim_nccl_board_box *sim_nccl_board_boxes(struct sim_nccl_board *board, uint64_t communicator,
+                                                int ranks)
 {
     uint64_t owner = communicator + 1;
 

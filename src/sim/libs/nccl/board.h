@@ -1,12 +1,12 @@
-/* Where the ranks of a communicator find each other: a page of shared memory that the process which
- * made the unique id keeps open, and that others on the same machine reach by its number in /proc.
+/* The board: shared memory in which the ranks of a communicator find each other. The process that
+ * made the unique id keeps the memory's file descriptor open; other processes on the machine open
+ * it through /proc. No file is left behind, however the processes end.
  *
- * Splitting a communicator needs it, because nobody else knows how many ranks chose a colour; and
- * short data travels over it, through a box that each rank has in each communicator.
- * Nothing is left behind in the file system, whatever becomes of the processes.
+ * Splitting a communicator needs the board, because no rank knows how many ranks chose its color.
+ * Short data is also exchanged through it: each rank has a box in each communicator.
  *
  * Locking: thread-safe; entries are published one by one and never change. Boxes are used by the
- * streams of their communicators, in an order that their counters keep (exchange.h). */
+ * streams of their communicators, in an order that their counters enforce (exchange.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -15,45 +15,49 @@
 
 #include <nccl.h>
 
-struct sim_board;
+struct sim_nccl_board;
 
-/* What a rank says when it splits a communicator. */
-struct sim_board_entry {
-    uint64_t communicator; /* a number that its ranks agree on */
-    uint32_t split;        /* which split of it */
+/* The arguments of one rank to ncclCommSplit(). */
+struct sim_nccl_board_entry {
+    uint64_t communicator; /* a number that all its ranks share */
+    uint32_t split;        /* the index of the split in the communicator */
     int rank;
     int color;
     int key;
 };
 
-/* Makes a board for the life of this process, and the id that leads to it. False when the system
- * has no memory or file left. */
-bool sim_board_create(ncclUniqueId *ret_id);
+/* Creates a board for the life of this process and the id that leads to it. False without memory or
+ * file descriptors. */
+bool sim_nccl_board_create(ncclUniqueId *ret_id);
 
-/* The board behind an id, with one reference; NULL if it is not there (the maker is gone, or is on
- * another machine). */
-struct sim_board *sim_board_open(const ncclUniqueId *id);
-struct sim_board *sim_board_ref(struct sim_board *board);
-/* NULL is fine. */
-void sim_board_unref(struct sim_board *board);
+/* Opens the board of an id, with one reference. NULL if its creator has ended or is on another
+ * machine. sim_nccl_board_ref() takes one more; it accepts NULL. */
+struct sim_nccl_board *sim_nccl_board_open(const ncclUniqueId *id);
+struct sim_nccl_board *sim_nccl_board_ref(struct sim_nccl_board *board);
+/* Drops a reference; the last one unmaps the board. Takes NULL. */
+void sim_nccl_board_unref(struct sim_nccl_board *board);
 
-/* False when the board is full. */
-bool sim_board_post(struct sim_board *board, const struct sim_board_entry *entry);
+/* Publishes a copy of the entry. False when the board is full. */
+bool sim_nccl_board_post(struct sim_nccl_board *board, const struct sim_nccl_board_entry *entry);
 
-/* Waits, not for ever, until `count` ranks have posted for that communicator and split; copies
- * their entries, in no order, to memory that the caller frees. NULL when the time is up. */
-struct sim_board_entry *sim_board_collect(struct sim_board *board, uint64_t communicator,
-                                          uint32_t split, size_t count);
+/* Waits, for a minute at most, until `count` ranks have published an entry for that communicator
+ * and split. Returns copies of the entries, in no particular order, which the caller frees; NULL
+ * after the minute or without host memory. */
+struct sim_nccl_board_entry *sim_nccl_board_collect(struct sim_nccl_board *board,
+                                                    uint64_t communicator, uint32_t split,
+                                                    size_t count);
 
-/* Bytes that a box holds. */
-#define SIM_BOARD_BOX_BYTES ((size_t)64 << 10)
+/* Capacity of a box in bytes. */
+#define SIM_NCCL_BOARD_BOX_BYTES ((size_t)64 << 10)
 
-/* What a rank has to say to the others of a communicator. */
-struct sim_board_box {
-    uint32_t published; /* how many exchanges the rank has filled its box for */
-    uint32_t consumed;  /* how many it has taken from all others' boxes */
-    char data[SIM_BOARD_BOX_BYTES];
+/* The box of a rank in a communicator: the data that it shows to the other ranks. */
+struct sim_nccl_board_box {
+    uint32_t published; /* exchanges for which the rank has filled its box */
+    uint32_t consumed;  /* exchanges in which it has read all others' boxes */
+    char data[SIM_NCCL_BOARD_BOX_BYTES];
 };
 
-/* The boxes of the ranks of a communicator; NULL if there are too many ranks, or communicators. */
-struct sim_board_box *sim_board_boxes(struct sim_board *board, uint64_t communicator, int ranks);
+/* The boxes of a communicator's ranks, in order. NULL with too many ranks or communicators. Never
+ * freed. */
+struct sim_nccl_board_box *sim_nccl_board_boxes(struct sim_nccl_board *board, uint64_t communicator,
+                                                int ranks);

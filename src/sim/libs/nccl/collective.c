@@ -1,25 +1,27 @@
-/* Collectives and messages: launches on the caller's stream that name what they read and write.
+/* Collectives and messages: launches on the caller's stream that list the memory they read and
+ * write.
  *
- * Short data that is only moved travels between ranks. What is computed from the data of all ranks
- * is not: each gets its own, and so does every rank whose peers cannot be reached. */
+ * Short data that is only moved is really exchanged between ranks. Where a result is computed from
+ * the data of all ranks (a reduction), each rank gets its own data instead, as it does when its
+ * peers cannot be reached. */
 #include "sim/libs/common/driver.h"
 #include "sim/libs/nccl/exchange.h"
 
-/* What a rank does in a collective, in elements. */
+/* One rank's part in a collective. Counts are in elements. */
 struct transfer {
     const char *name;
     ncclComm_t comm;
     ncclDataType_t type;
     cudaStream_t stream;
-    int peer; /* the root or the other rank; the own one if there is none */
+    int peer; /* the root or the other rank; this rank if there is none */
     const void *read;
     size_t read_count;
     void *written;
     size_t written_count;
-    /* What is moved, if it is short: pieces of so many elements, from there in what is read. */
+    /* the data to exchange if it is short: pieces of `piece` elements, from `from` in the source */
     size_t piece;
     size_t from;
-    size_t longest; /* the most that any rank reads; 0: the data does not travel */
+    size_t longest; /* the most that any rank reads; 0: no exchange */
     int source;     /* the rank that all pieces come from, or ALL: one from each */
     bool receives;
 };
@@ -37,7 +39,7 @@ static size_t type_bytes(ncclDataType_t type)
     return (unsigned int)type < sizeof(bytes) ? bytes[type] : 0;
 }
 
-/* The own data to where that of the others would arrive. */
+/* Copies this rank's own data to where the others' data would arrive. */
 static CUresult copy_own(const struct transfer *t, size_t element_bytes)
 {
     size_t bytes = t->piece * element_bytes;
@@ -58,25 +60,25 @@ static CUresult copy_own(const struct transfer *t, size_t element_bytes)
     return result;
 }
 
-/* Longer data is not moved at all: it would take host memory and say nothing. */
+/* Exchanges short data. Longer data is not moved: it would take host memory and has no use. */
 static CUresult carry(const struct transfer *t, size_t element_bytes)
 {
     size_t longest = t->longest > t->piece ? t->longest : t->piece;
 
-    if (longest * element_bytes > SIM_BOARD_BOX_BYTES) {
+    if (longest * element_bytes > SIM_NCCL_BOARD_BOX_BYTES) {
         return CUDA_SUCCESS;
     }
-    if (t->longest > 0 && t->comm->ranks > 1 && sim_exchange_is_possible(t->comm, t->stream)) {
-        return sim_exchange_run(t->comm, &(struct sim_exchange){
-                                             .stream = t->stream,
-                                             .outbox = (CUdeviceptr)t->read,
-                                             .outbox_bytes = t->read_count * element_bytes,
-                                             .inbox = (CUdeviceptr)t->written,
-                                             .piece_bytes = t->piece * element_bytes,
-                                             .from = t->from * element_bytes,
-                                             .source = t->source,
-                                             .receives = t->receives,
-                                         });
+    if (t->longest > 0 && t->comm->ranks > 1 && sim_nccl_exchange_is_possible(t->comm, t->stream)) {
+        return sim_nccl_exchange_run(t->comm, &(struct sim_nccl_exchange){
+                                                  .stream = t->stream,
+                                                  .outbox = (CUdeviceptr)t->read,
+                                                  .outbox_bytes = t->read_count * element_bytes,
+                                                  .inbox = (CUdeviceptr)t->written,
+                                                  .piece_bytes = t->piece * element_bytes,
+                                                  .from = t->from * element_bytes,
+                                                  .source = t->source,
+                                                  .receives = t->receives,
+                                              });
     }
     return t->receives ? copy_own(t, element_bytes) : CUDA_SUCCESS;
 }
@@ -88,8 +90,8 @@ static CUresult launch(const struct transfer *t, size_t element_bytes)
     CUcontext before = NULL;
     CUresult result = driver->cuCtxGetCurrent(&before);
 
-    sim_shim_reads(&work, t->read, t->read_count * element_bytes);
-    sim_shim_writes(&work, t->written, t->written_count * element_bytes);
+    sim_shim_add_read(&work, t->read, t->read_count * element_bytes);
+    sim_shim_add_write(&work, t->written, t->written_count * element_bytes);
     if (result == CUDA_SUCCESS) {
         result = driver->cuCtxSetCurrent(t->comm->context);
     }
@@ -109,24 +111,24 @@ static ncclResult_t run(const struct transfer *t)
     size_t bytes;
 
     if (t->comm == NULL || element_bytes == 0 || t->peer < 0 || t->peer >= t->comm->ranks) {
-        return sim_comm_fail(ncclInvalidArgument, "invalid communicator, type or rank");
+        return sim_nccl_fail(ncclInvalidArgument, "invalid communicator, type or rank");
     }
     if (__builtin_mul_overflow(t->read_count, element_bytes, &bytes) ||
         __builtin_mul_overflow(t->written_count, element_bytes, &bytes)) {
-        return sim_comm_fail(ncclInvalidArgument, "the count is too large");
+        return sim_nccl_fail(ncclInvalidArgument, "the count is too large");
     }
     if (t->read_count == 0 && t->written_count == 0) {
         return ncclSuccess;
     }
     if ((t->read_count > 0 && t->read == NULL) || (t->written_count > 0 && t->written == NULL)) {
-        return sim_comm_fail(ncclInvalidArgument, "a buffer is missing");
+        return sim_nccl_fail(ncclInvalidArgument, "a buffer is NULL");
     }
     return launch(t, element_bytes) == CUDA_SUCCESS
                ? ncclSuccess
-               : sim_comm_fail(ncclUnhandledCudaError, "the launch failed");
+               : sim_nccl_fail(ncclUnhandledCudaError, "the launch failed");
 }
 
-/* The rank, and the count of ranks, also of no communicator at all. */
+/* The rank and the number of ranks; `comm` may be NULL. */
 static int rank_of(ncclComm_t comm)
 {
     return comm == NULL ? 0 : comm->rank;
@@ -225,7 +227,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
                                   count * (size_t)rank_of(comm), all, root, true});
 }
 
-/* Messages between two ranks do not travel: the others do not take part. */
+/* Messages between two ranks are not delivered: the other ranks take no part in them. */
 SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
@@ -250,15 +252,15 @@ SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType
                                   .written_count = count});
 }
 
-/* The scalar on the device is read by collectives, which compute nothing; so operators need only be
- * told apart from the built-in ones. */
+/* The operator's scalar is not used, since collectives compute nothing. Only its handle must differ
+ * from the built-in operators. */
 SIM_SHIM_EXPORT ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar,
                                                       ncclDataType_t datatype,
                                                       ncclScalarResidence_t residence,
                                                       ncclComm_t comm)
 {
     if (op == NULL || scalar == NULL || comm == NULL || type_bytes(datatype) == 0) {
-        return sim_comm_fail(ncclInvalidArgument, "invalid operator, scalar, type or communicator");
+        return sim_nccl_fail(ncclInvalidArgument, "invalid operator, scalar, type or communicator");
     }
     *op = ncclNumOps;
     return ncclSuccess;
@@ -268,7 +270,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
 {
     return comm != NULL && (int)op >= ncclNumOps
                ? ncclSuccess
-               : sim_comm_fail(ncclInvalidArgument, "not an operator that was created");
+               : sim_nccl_fail(ncclInvalidArgument, "not an operator that was created");
 }
 
 SIM_NCCL_ALIAS(AllReduce)

@@ -1,18 +1,18 @@
 /* Communicators of the simulated NCCL.
  *
- * A rank is alone with its own simulated device: making a communicator needs no peer and waits for
- * none, and collectives are launches that compute nothing. Ranks on one machine do find each other
- * (board.h): ncclCommSplit waits for the others, for a minute at most, and short data that is only
- * moved, not computed with, travels (exchange.h), so that what ranks tell each other before they
- * train is true. Else what peers do is not looked at: the order of other collectives across ranks
- * is not checked, and a program that would hang on GPUs may run on.
+ * Each rank has its own simulated device. Creating a communicator does not wait for the other
+ * ranks, and collectives are launches that compute nothing. Ranks on one machine do reach each
+ * other through a board (board.h): ncclCommSplit waits for the other ranks, and short data that is
+ * only moved is really exchanged (exchange.h), so that the values ranks tell each other before they
+ * train are right. Other collectives do not check that the peers call them in the same order: a
+ * program that would hang on GPUs may run on.
  *
  * NCCL's own buffers take no memory here. Their size depends on the machine (channels, transports,
- * NCCL_BUFFSIZE); a real card has that much less.
+ * NCCL_BUFFSIZE); a real GPU has that much less memory.
  *
- * Calls between ncclGroupStart and ncclGroupEnd take effect at once, but for splits.
+ * Calls between ncclGroupStart and ncclGroupEnd take effect at once, except splits.
  *
- * Locking: as the library documents, a communicator is used by one thread at a time. */
+ * Locking: a communicator is used by one thread at a time, as the library documents. */
 #pragma once
 
 #include <nccl.h>
@@ -25,28 +25,22 @@ struct ncclComm {
     int device;
     int rank;
     int ranks;
-    struct sim_board *board;     /* NULL: the other ranks cannot be reached */
-    uint64_t number;             /* the same for all its ranks, on its board */
-    uint32_t splits;             /* so far */
-    uint32_t exchanges;          /* so far */
-    struct sim_board_box *boxes; /* once they were needed; NULL: not yet, or there are none */
-    bool is_alone;               /* there are none */
+    struct sim_nccl_board *board;     /* a reference; NULL: the other ranks cannot be reached */
+    uint64_t number;                  /* identifies the communicator on its board */
+    uint32_t splits;                  /* so far */
+    uint32_t exchanges;               /* so far */
+    struct sim_nccl_board_box *boxes; /* NULL: not needed yet, or none available */
+    bool is_alone;                    /* no boxes are available */
 };
 
-/* NCCL exports everything a second time, for profilers that stand in the first. */
+/* Exports a function a second time as pncclX, as NCCL does for profilers that intercept ncclX. */
 #define SIM_NCCL_ALIAS(name)                                                                       \
     extern __typeof__(nccl##name) pnccl##name                                                      \
         __attribute__((alias("nccl" #name), visibility("default")));
 
-/* A new one on the current device. NULL when host memory is out or there is no device. */
-struct ncclComm *sim_comm_new(int ranks, int rank);
+/* Creates a communicator on the current device, without a board; free() releases it. NULL without
+ * host memory or a device. */
+struct ncclComm *sim_nccl_comm_create(int ranks, int rank);
 
-/* Remembers what ncclGetLastError says in this thread, and returns the result. */
-ncclResult_t sim_comm_fail(ncclResult_t result, const char *message);
-
-/* What a thread opened with ncclGroupStart. Within a group a split only posts its choice; the rest
- * is done when the group ends. */
-bool sim_group_is_open(void);
-/* Does `finish` when the outermost group ends, at once without a group. ncclSystemError when host
- * memory is out. */
-ncclResult_t sim_group_defer(ncclResult_t (*finish)(void *arg), void *arg);
+/* Sets the calling thread's text for ncclGetLastError() (static, not copied); returns `result`. */
+ncclResult_t sim_nccl_fail(ncclResult_t result, const char *message);

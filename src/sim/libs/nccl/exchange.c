@@ -2,17 +2,18 @@
 
 #include "sim/libs/common/driver.h"
 
-/* More than any count of exchanges, as stream memory operations compare. */
+/* Larger than any exchange number, in the comparison of stream memory operations. */
 #define ENDED INT32_MAX
 
-/* The boxes, once they are registered with the driver: streams work on them. */
+/* Finds the communicator's boxes and registers them with the driver, so that streams can use
+ * them. */
 static bool find_boxes(ncclComm_t comm)
 {
-    struct sim_board_box *boxes;
+    struct sim_nccl_board_box *boxes;
 
     if (comm->boxes == NULL && !comm->is_alone) {
-        boxes =
-            comm->board == NULL ? NULL : sim_board_boxes(comm->board, comm->number, comm->ranks);
+        boxes = comm->board == NULL ? NULL
+                                    : sim_nccl_board_boxes(comm->board, comm->number, comm->ranks);
         if (boxes != NULL &&
             sim_shim_driver()->cuMemHostRegister(boxes, (size_t)comm->ranks * sizeof(*boxes),
                                                  CU_MEMHOSTREGISTER_PORTABLE) == CUDA_SUCCESS) {
@@ -23,7 +24,7 @@ static bool find_boxes(ncclComm_t comm)
     return comm->boxes != NULL;
 }
 
-bool sim_exchange_is_possible(ncclComm_t comm, CUstream stream)
+bool sim_nccl_exchange_is_possible(ncclComm_t comm, CUstream stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 
@@ -37,7 +38,7 @@ static CUresult wait_for(CUstream stream, const uint32_t *counter, uint32_t coun
                                                   CU_STREAM_WAIT_VALUE_GEQ);
 }
 
-/* Rounded up to words: memory ends no earlier, whoever allocated it. */
+/* The size is rounded up to words: every allocation ends on a word boundary. */
 static CUresult put(CUstream stream, char *box, CUdeviceptr from, size_t bytes)
 {
     return sim_shim_copy_words((CUdeviceptr)box, from, (bytes + 3) / 4, stream);
@@ -48,9 +49,9 @@ static CUresult get(CUstream stream, CUdeviceptr to, const char *box, size_t byt
     return sim_shim_driver()->cuMemcpyDtoDAsync(to, (CUdeviceptr)box, bytes, stream);
 }
 
-static CUresult fill(ncclComm_t comm, const struct sim_exchange *exchange, uint32_t number)
+static CUresult fill(ncclComm_t comm, const struct sim_nccl_exchange *exchange, uint32_t number)
 {
-    struct sim_board_box *box = &comm->boxes[comm->rank];
+    struct sim_nccl_board_box *box = &comm->boxes[comm->rank];
     CUresult result = CUDA_SUCCESS;
 
     for (int i = 0; i < comm->ranks && result == CUDA_SUCCESS; i++) {
@@ -64,7 +65,7 @@ static CUresult fill(ncclComm_t comm, const struct sim_exchange *exchange, uint3
                                   : result;
 }
 
-static CUresult take(ncclComm_t comm, const struct sim_exchange *exchange, uint32_t number)
+static CUresult take(ncclComm_t comm, const struct sim_nccl_exchange *exchange, uint32_t number)
 {
     bool from_all = exchange->source < 0;
     int first = from_all ? 0 : exchange->source;
@@ -73,7 +74,7 @@ static CUresult take(ncclComm_t comm, const struct sim_exchange *exchange, uint3
     CUresult result = CUDA_SUCCESS;
 
     for (int i = first; i < end && exchange->receives && result == CUDA_SUCCESS; i++) {
-        struct sim_board_box *box = &comm->boxes[i];
+        struct sim_nccl_board_box *box = &comm->boxes[i];
 
         result = wait_for(exchange->stream, &box->published, number);
         if (result == CUDA_SUCCESS) {
@@ -87,7 +88,7 @@ static CUresult take(ncclComm_t comm, const struct sim_exchange *exchange, uint3
                : result;
 }
 
-CUresult sim_exchange_run(ncclComm_t comm, const struct sim_exchange *exchange)
+CUresult sim_nccl_exchange_run(ncclComm_t comm, const struct sim_nccl_exchange *exchange)
 {
     uint32_t number = ++comm->exchanges;
     CUresult result = fill(comm, exchange, number);
@@ -95,8 +96,8 @@ CUresult sim_exchange_run(ncclComm_t comm, const struct sim_exchange *exchange)
     return result == CUDA_SUCCESS ? take(comm, exchange, number) : result;
 }
 
-/* Boxes stay registered and mapped: a stream may still look at them. */
-void sim_exchange_end(ncclComm_t comm)
+/* The boxes stay registered and mapped: a stream may still use them. */
+void sim_nccl_exchange_end(ncclComm_t comm)
 {
     if (comm->boxes == NULL ||
         __atomic_load_n(&comm->boxes[comm->rank].consumed, __ATOMIC_ACQUIRE) == comm->exchanges) {

@@ -1,4 +1,4 @@
-/* Groups, and what becomes known only when all ranks have spoken: splits. */
+/* Groups of calls, and splits, which are complete only when all ranks have called. */
 #include <stdlib.h>
 
 #include "sim/libs/nccl/comm.h"
@@ -17,7 +17,7 @@ static _Thread_local unsigned int depth;
 static _Thread_local struct deferred *first;
 static _Thread_local struct deferred **last;
 
-ncclResult_t sim_group_defer(ncclResult_t (*finish)(void *arg), void *arg)
+static ncclResult_t defer(ncclResult_t (*finish)(void *arg), void *arg)
 {
     struct deferred *entry;
 
@@ -26,7 +26,7 @@ ncclResult_t sim_group_defer(ncclResult_t (*finish)(void *arg), void *arg)
     }
     entry = malloc(sizeof(*entry));
     if (entry == NULL) {
-        return sim_comm_fail(ncclSystemError, "out of host memory");
+        return sim_nccl_fail(ncclSystemError, "out of host memory");
     }
     *entry = (struct deferred){.finish = finish, .arg = arg};
     if (first == NULL) {
@@ -48,7 +48,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclGroupEnd(void)
     ncclResult_t result = ncclSuccess;
 
     if (depth == 0) {
-        return sim_comm_fail(ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
+        return sim_nccl_fail(ncclInvalidUsage, "ncclGroupEnd without ncclGroupStart");
     }
     if (--depth > 0) {
         return ncclSuccess;
@@ -72,7 +72,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
     return ncclGroupEnd();
 }
 
-/* A split whose choice is posted. */
+/* A split whose entry is published. */
 struct split {
     struct ncclComm *parent;
     uint32_t number;
@@ -81,13 +81,13 @@ struct split {
     ncclComm_t *ret_comm;
 };
 
-/* Ranks of the new communicator are ordered by key, then by their rank in the old one. */
-static bool comes_before(const struct sim_board_entry *a, int key, int rank)
+/* The order of ranks in the new communicator: by key, then by old rank. */
+static bool comes_before(const struct sim_nccl_board_entry *a, int key, int rank)
 {
     return a->key < key || (a->key == key && a->rank < rank);
 }
 
-/* The number that all ranks of one colour agree on. */
+/* A number for the new communicator that all its ranks compute alike. */
 static uint64_t mix(uint64_t communicator, uint32_t split, int color)
 {
     uint64_t words[] = {communicator, split, (uint64_t)color + 1};
@@ -104,15 +104,16 @@ static ncclResult_t finish_split(void *arg)
 {
     struct split split = *(struct split *)arg;
     struct ncclComm *parent = split.parent;
-    struct sim_board_entry *entries;
+    struct sim_nccl_board_entry *entries;
     struct ncclComm *comm;
     int ranks = 0;
     int rank = 0;
 
     free(arg);
-    entries = sim_board_collect(parent->board, parent->number, split.number, (size_t)parent->ranks);
+    entries =
+        sim_nccl_board_collect(parent->board, parent->number, split.number, (size_t)parent->ranks);
     if (entries == NULL) {
-        return sim_comm_fail(ncclRemoteError, "other ranks did not split the communicator");
+        return sim_nccl_fail(ncclRemoteError, "other ranks did not split the communicator");
     }
     for (int i = 0; i < parent->ranks; i++) {
         if (entries[i].color == split.color) {
@@ -124,13 +125,13 @@ static ncclResult_t finish_split(void *arg)
     if (split.color == NCCL_SPLIT_NOCOLOR) {
         return ncclSuccess;
     }
-    comm = sim_comm_new(ranks, rank);
+    comm = sim_nccl_comm_create(ranks, rank);
     if (comm == NULL) {
-        return sim_comm_fail(ncclSystemError, "out of host memory");
+        return sim_nccl_fail(ncclSystemError, "out of host memory");
     }
     comm->context = parent->context;
     comm->device = parent->device;
-    comm->board = sim_board_ref(parent->board);
+    comm->board = sim_nccl_board_ref(parent->board);
     comm->number = mix(parent->number, split.number, split.color);
     *split.ret_comm = comm;
     return ncclSuccess;
@@ -139,28 +140,28 @@ static ncclResult_t finish_split(void *arg)
 SIM_SHIM_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
                                            ncclConfig_t *config)
 {
-    struct sim_board_entry entry;
+    struct sim_nccl_board_entry entry;
     struct split *split;
 
     if (comm == NULL || newcomm == NULL || (color < 0 && color != NCCL_SPLIT_NOCOLOR)) {
-        return sim_comm_fail(ncclInvalidArgument, "invalid communicator or color");
+        return sim_nccl_fail(ncclInvalidArgument, "invalid communicator or color");
     }
     if (comm->board == NULL) {
-        return sim_comm_fail(ncclSystemError, "the process that made the unique id is not on this "
+        return sim_nccl_fail(ncclSystemError, "the process that made the unique id is not on this "
                                               "machine, or gone: cannot split");
     }
-    entry = (struct sim_board_entry){comm->number, comm->splits++, comm->rank, color, key};
+    entry = (struct sim_nccl_board_entry){comm->number, comm->splits++, comm->rank, color, key};
     split = malloc(sizeof(*split));
-    if (split == NULL || !sim_board_post(comm->board, &entry)) {
+    if (split == NULL || !sim_nccl_board_post(comm->board, &entry)) {
         free(split);
-        return sim_comm_fail(ncclSystemError, "no room for one more split");
+        return sim_nccl_fail(ncclSystemError, "too many splits, or out of host memory");
     }
     *newcomm = NCCL_COMM_NULL;
     *split = (struct split){comm, entry.split, color, key, newcomm};
-    return sim_group_defer(finish_split, split);
+    return defer(finish_split, split);
 }
 
-/* Who is left needs no asking. */
+/* The remaining ranks follow from the arguments, so no rank waits for another. */
 SIM_SHIM_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList,
                                             int excludeRanksCount, ncclComm_t *newcomm,
                                             ncclConfig_t *config, int shrinkFlags)
@@ -170,21 +171,21 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksLi
 
     if (comm == NULL || newcomm == NULL || excludeRanksList == NULL || excludeRanksCount < 1 ||
         excludeRanksCount >= comm->ranks) {
-        return sim_comm_fail(ncclInvalidArgument, "invalid communicator or list of ranks");
+        return sim_nccl_fail(ncclInvalidArgument, "invalid communicator or list of ranks");
     }
     for (int i = 0; i < excludeRanksCount; i++) {
         if (excludeRanksList[i] == comm->rank) {
-            return sim_comm_fail(ncclInvalidArgument, "an excluded rank may not call this");
+            return sim_nccl_fail(ncclInvalidArgument, "an excluded rank may not call this");
         }
         before += excludeRanksList[i] < comm->rank;
     }
-    smaller = sim_comm_new(comm->ranks - excludeRanksCount, comm->rank - before);
+    smaller = sim_nccl_comm_create(comm->ranks - excludeRanksCount, comm->rank - before);
     if (smaller == NULL) {
-        return sim_comm_fail(ncclSystemError, "out of host memory");
+        return sim_nccl_fail(ncclSystemError, "out of host memory");
     }
     smaller->context = comm->context;
     smaller->device = comm->device;
-    smaller->board = sim_board_ref(comm->board);
+    smaller->board = sim_nccl_board_ref(comm->board);
     smaller->number = mix(comm->number, comm->splits++, -2);
     *newcomm = smaller;
     return ncclSuccess;

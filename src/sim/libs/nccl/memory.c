@@ -1,4 +1,4 @@
-/* Memory from NCCL, and what is made known to it. */
+/* NCCL's allocator, and registration of buffers. */
 #include <stdlib.h>
 
 #include "sim/libs/nccl/comm.h"
@@ -6,11 +6,11 @@
 SIM_SHIM_EXPORT ncclResult_t ncclMemAlloc(void **ptr, size_t size)
 {
     if (ptr == NULL || size == 0) {
-        return sim_comm_fail(ncclInvalidArgument, "no size, or no place for the address");
+        return sim_nccl_fail(ncclInvalidArgument, "the size is 0 or the pointer is NULL");
     }
     return sim_shim_alloc(size, ptr) == CUDA_SUCCESS
                ? ncclSuccess
-               : sim_comm_fail(ncclUnhandledCudaError, "out of device memory");
+               : sim_nccl_fail(ncclUnhandledCudaError, "out of device memory");
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclMemFree(void *ptr)
@@ -19,17 +19,18 @@ SIM_SHIM_EXPORT ncclResult_t ncclMemFree(void *ptr)
     return ncclSuccess;
 }
 
-/* A handle holds nothing, but each has an address of its own. */
-static ncclResult_t make_known(ncclComm_t comm, const void *buffer, size_t size, void **ret_handle)
+/* A handle has no contents, only an address of its own. */
+static ncclResult_t register_buffer(ncclComm_t comm, const void *buffer, size_t size,
+                                    void **ret_handle)
 {
     void *handle;
 
     if (comm == NULL || buffer == NULL || size == 0 || ret_handle == NULL) {
-        return sim_comm_fail(ncclInvalidArgument, "no communicator, buffer or place");
+        return sim_nccl_fail(ncclInvalidArgument, "a pointer is NULL or the size is 0");
     }
     handle = malloc(1);
     if (handle == NULL) {
-        return sim_comm_fail(ncclSystemError, "out of host memory");
+        return sim_nccl_fail(ncclSystemError, "out of host memory");
     }
     *ret_handle = handle;
     return ncclSuccess;
@@ -38,7 +39,7 @@ static ncclResult_t make_known(ncclComm_t comm, const void *buffer, size_t size,
 static ncclResult_t forget(ncclComm_t comm, void *handle)
 {
     if (comm == NULL) {
-        return sim_comm_fail(ncclInvalidArgument, "no communicator");
+        return sim_nccl_fail(ncclInvalidArgument, "no communicator");
     }
     free(handle);
     return ncclSuccess;
@@ -47,7 +48,7 @@ static ncclResult_t forget(ncclComm_t comm, void *handle)
 SIM_SHIM_EXPORT ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size,
                                               void **handle)
 {
-    return make_known(comm, buff, size, handle);
+    return register_buffer(comm, buff, size, handle);
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
@@ -58,7 +59,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *han
 SIM_SHIM_EXPORT ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size,
                                                     ncclWindow_t *win, int winFlags)
 {
-    return make_known(comm, buff, size, (void **)win);
+    return register_buffer(comm, buff, size, (void **)win);
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)

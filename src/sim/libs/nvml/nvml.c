@@ -1,6 +1,7 @@
 /* The simulated NVML: identity and memory of the simulated devices.
  *
- * It asks the simulated driver beside it, without initialising CUDA, as programs expect of NVML.
+ * The devices are read from the simulated driver without initialising CUDA, as programs expect of
+ * NVML.
  *
  * Locking: the table of devices is filled once; everything else is read-only. */
 #include <nvml.h>
@@ -186,7 +187,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
     return NVML_SUCCESS;
 }
 
-/* Memory is asked for anew: it changes. Other processes have their own simulated devices. */
+/* Memory use changes, so it is read at each call. Other processes have simulated devices of their
+ * own. */
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     struct spillway_sim_device now;
@@ -214,9 +216,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v
     return result;
 }
 
-/* The memory this process has on the device, if there is room for an entry; *infoCount is the room
- * on entry and the number of entries on return. Other processes have their own simulated devices.
- */
+/* This process's memory on the device. *infoCount is the capacity of the caller's array on entry
+ * and the number of entries on return. Other processes have simulated devices of their own. */
 static nvmlReturn_t own_memory(nvmlDevice_t device, unsigned int *infoCount,
                                unsigned long long *ret_bytes)
 {
@@ -231,7 +232,8 @@ static nvmlReturn_t own_memory(nvmlDevice_t device, unsigned int *infoCount,
     return room < *infoCount ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-/* The first version, which PyTorch asks when it reports that memory has run out. */
+/* The first version of the function, which PyTorch calls when it reports that memory has run
+ * out. */
 EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
                                                          unsigned int *infoCount,
                                                          nvmlProcessInfo_v1_t *infos)
@@ -273,7 +275,8 @@ EXPORT nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device1, nvmlDevice_t de
     return NVML_SUCCESS;
 }
 
-/* These are asked as a matter of course, and answered for good: no need to name them. */
+/* Programs call these as a matter of course. "Not supported" is a valid answer, so nothing is
+ * reported. */
 EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link,
                                                         nvmlIntNvLinkDeviceType_t *type)
 {
