@@ -10,6 +10,7 @@
 #include "serve/decision.h"
 #include "track/process.h"
 #include "track/spill.h"
+#include "intercept/entry.h"
 #include "intercept/fork.h"
 #include "serve/host_budget.h"
 #include "serve/policy_file.h"
@@ -498,6 +499,8 @@ static void forget_contexts(void *vm)
 {
     spw_backend_forget_contexts(vm);
 }
+
+void (*const *const spw_intercept_entries)(void) = spw_intercept_entry_table;
 
 const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,

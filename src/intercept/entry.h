@@ -6,8 +6,12 @@
 
 #include "driver/driver.h"
 
-/* The address of each entry, in the order of enum spw_fn. Defined beside the entries. */
-extern void (*const spw_intercept_entries[SPW_FN_COUNT])(void);
+/* The address of each entry, in the order of enum spw_fn: the table of the generated file. */
+extern void (*const spw_intercept_entry_table[SPW_FN_COUNT])(void);
+
+/* The table that the look-ups below read. preload.c makes it the generated one, so that the look-ups
+ * do not depend on the entries, which use them. */
+extern void (*const *const spw_intercept_entries)(void);
 
 /* The address of the entry for a row. */
 void *spw_intercept_entry_address(enum spw_fn fn);

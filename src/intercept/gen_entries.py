@@ -39,7 +39,7 @@ HEAD = """\
 """
 
 TABLE = """\
-void (*const spw_intercept_entries[SPW_FN_COUNT])(void) = {
+void (*const spw_intercept_entry_table[SPW_FN_COUNT])(void) = {
 #define SPW_EACH(symbol) (void (*)(void))symbol,
 #include "driver/functions.def"
 };

@@ -1,13 +1,13 @@
 /* Leases: a pool, and all that belongs to it, stays valid while a call of the program uses it.
  *
- * A thread destroys the last context of a device, and with it the device's pool, while other
- * threads go through the pools of all devices. So every call that may touch a pool holds a lease
- * from its beginning to its end. A pool that is closed is taken out of sight first, and destroyed
- * when every call that may have seen it has ended.
+ * A thread that destroys the last context of a device destroys the device's pool, while other
+ * threads may be looking through the pools of all devices. So every call that may touch a pool holds
+ * a lease from its beginning to its end. A closed pool is taken out of sight first, and destroyed
+ * when every call has ended that may have seen it.
  *
- * The holder takes no lock: each thread notes in a slot of its own the epoch in which its call
- * began. Whoever closes a pool begins a new epoch and makes the slots of all threads visible with
- * one system call. Any thread, no lock. */
+ * The holder takes no lock: each thread records, in a slot of its own, the epoch in which its call
+ * began. The thread that closes a pool begins a new epoch, and makes the slots of all threads
+ * visible with one system call (membarrier). Any thread, no lock. */
 #pragma once
 
 #include <stdatomic.h>
@@ -46,8 +46,8 @@ static inline bool spw_track_lease_shared(const struct spw_lease_slot *slot)
     return slot == &spw_leases.slots[SPW_LEASE_SLOTS - 1];
 }
 
-/* Before and after everything that looks at the pool of a device, or what belongs to it. They
- * nest. What was read under a lease must not be used after it. */
+/* Begins and ends a lease, around every use of a device's pool or of its parts. Leases nest. A
+ * pointer that was read under a lease must not be used after it. */
 static inline void spw_track_lease_enter(void)
 {
     struct spw_lease_slot *slot = spw_lease_thread.slot;
@@ -86,15 +86,15 @@ static inline void spw_track_lease_leave(void)
     }
 }
 
-/* Begins a new epoch and returns it. To be called when something was taken out of sight. 0 when
- * that cannot be made known to the other threads: it must never be destroyed then. */
+/* Begins a new epoch and returns it; call it after an object was taken out of sight. 0 when other
+ * threads cannot be made to notice: the object must never be destroyed then. */
 uint64_t spw_track_lease_renew(void);
 
-/* Whether every lease from before `epoch` has ended; with `except_own`, that of the calling thread
- * does not count. */
+/* True when every lease that began before `epoch` has ended; `except_own` leaves out the lease of the
+ * calling thread. */
 bool spw_track_lease_ended(uint64_t epoch, bool except_own);
 
-/* Waits until it has, but not longer than `most_ns`. */
+/* Waits for that, at most `most_ns`; false when a lease has not ended by then. */
 bool spw_track_lease_await(uint64_t epoch, bool except_own, uint64_t most_ns);
 
 /* In a child after fork: the other threads are gone. */

@@ -87,6 +87,14 @@ def uses(paths):
     return edges
 
 
+def between_sources(edges, paths):
+    """The uses among modules that have a source file. A header alone only declares, such as the
+    interface of a folder whose functions several modules define."""
+    sources = {module(path) for path in paths if path.suffix == ".c"}
+    return {node: {other: why for other, why in others.items() if other in sources}
+            for node, others in edges.items() if node in sources}
+
+
 def cycles(edges):
     """The sets of modules that all lead back to each other (strongly connected components, by
     Tarjan's algorithm), each sorted, without those of a single module."""

@@ -131,7 +131,7 @@ class Layers(unittest.TestCase):
             with self.subTest(layer=layer):
                 paths = [path for path in tree.matching("src", ".c", ".h")
                          if tree.layer(path) == layer]
-                edges = modules.uses(paths)
+                edges = modules.between_sources(modules.uses(paths), paths)
                 self.assertEqual([modules.describe(component, edges)
                                   for component in modules.cycles(edges)], [])
 
