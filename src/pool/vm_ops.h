@@ -63,7 +63,7 @@ struct spw_vm_ops {
     /* Makes later work of `stream` wait for the fence. Does not block the calling thread. */
     enum spw_err (*wait_stream)(void *vm, const struct spw_stream *stream, void *fence);
     void (*drop)(void *vm, void *fence);
-    /* Whether a fence of SPW_STREAM_ALL completes only in a call of wait_host or wait_soon, which
+    /* True when a fence of SPW_STREAM_ALL completes only in a call of wait_host or wait_soon, which
      * waits for the whole device, as long as that takes. */
     bool (*defers)(void *vm);
 

@@ -1,9 +1,9 @@
 /* Leases: a pool, and all that belongs to it, stays valid while a call of the program uses it.
  *
  * A thread that destroys the last context of a device destroys the device's pool, while other
- * threads may be looking through the pools of all devices. So every call that may touch a pool holds
- * a lease from its beginning to its end. A closed pool is taken out of sight first, and destroyed
- * when every call has ended that may have seen it.
+ * threads may be looking through the pools of all devices. So every call that may touch a pool
+ * holds a lease from its beginning to its end. A closed pool is taken out of sight first, and
+ * destroyed when every call has ended that may have seen it.
  *
  * The holder takes no lock: each thread records, in a slot of its own, the epoch in which its call
  * began. The thread that closes a pool begins a new epoch, and makes the slots of all threads
@@ -90,8 +90,8 @@ static inline void spw_track_lease_leave(void)
  * threads cannot be made to notice: the object must never be destroyed then. */
 uint64_t spw_track_lease_renew(void);
 
-/* True when every lease that began before `epoch` has ended; `except_own` leaves out the lease of the
- * calling thread. */
+/* True when every lease that began before `epoch` has ended; `except_own` leaves out the lease of
+ * the calling thread. */
 bool spw_track_lease_ended(uint64_t epoch, bool except_own);
 
 /* Waits for that, at most `most_ns`; false when a lease has not ended by then. */
