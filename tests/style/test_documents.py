@@ -28,6 +28,27 @@ class Documents(unittest.TestCase):
     def test_readme_is_a_front_door(self):
         self.assertLessEqual(tree.text(pathlib.PurePath("README.md")).count("\n"), 100)
 
+    def test_quoted_messages_exist(self):
+        """The first column of the tables in troubleshooting.md quotes messages of the sources."""
+        strings = "\n".join("".join(re.findall(r'"((?:\\.|[^"\\\n])*)"', match))
+                            for path in tree.matching("src", ".c", ".h")
+                            for match in re.findall(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*',
+                                                    tree.text(path)))
+        text = tree.text(pathlib.PurePath("docs/troubleshooting.md"))
+        quoted = [quote for row in re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
+                  for quote in re.findall(r"`([^`]*)`", row)
+                  if " " in quote]
+        self.assertGreater(len(quoted), 15)
+        missing = [part for quote in quoted for part in map(str.strip, quote.split("..."))
+                   if part and part not in strings]
+        self.assertEqual(missing, [])
+
+    def test_bash_completion_answers(self):
+        script = ("source docs/completions/spillway; COMP_WORDS=(spillway sim --prof); COMP_CWORD=2; "
+                  '_spillway; echo "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", script], cwd=tree.ROOT, capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("--profile\n", ""))
+
     def test_paths_exist(self):
         """Paths of the tree, in backticks or links, that the documents name."""
         wrong = []
