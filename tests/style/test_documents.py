@@ -30,10 +30,10 @@ class Documents(unittest.TestCase):
 
     def test_quoted_messages_exist(self):
         """The first column of the tables in troubleshooting.md quotes messages of the sources."""
-        strings = "\n".join("".join(re.findall(r'"((?:\\.|[^"\\\n])*)"', match))
+        string = r'"((?:\\.|[^"\\\n])*)"'
+        strings = "\n".join("".join(re.findall(string, match.group()))
                             for path in tree.matching("src", ".c", ".h")
-                            for match in re.findall(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*',
-                                                    tree.text(path)))
+                            for match in re.finditer(rf"{string}(\s*{string})*", tree.text(path)))
         text = tree.text(pathlib.PurePath("docs/troubleshooting.md"))
         quoted = [quote for row in re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
                   for quote in re.findall(r"`([^`]*)`", row)
@@ -44,8 +44,8 @@ class Documents(unittest.TestCase):
         self.assertEqual(missing, [])
 
     def test_bash_completion_answers(self):
-        script = ("source docs/completions/spillway; COMP_WORDS=(spillway sim --prof); COMP_CWORD=2; "
-                  '_spillway; echo "${COMPREPLY[@]}"')
+        script = ("source docs/completions/spillway; COMP_WORDS=(spillway sim --prof); "
+                  'COMP_CWORD=2; _spillway; echo "${COMPREPLY[@]}"')
         done = subprocess.run(["bash", "-c", script], cwd=tree.ROOT, capture_output=True, text=True)
         self.assertEqual((done.stdout, done.stderr), ("--profile\n", ""))
 
