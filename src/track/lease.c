@@ -32,7 +32,13 @@ static void make_key(void)
                  syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0);
 }
 
-struct spw_lease_slot *spw_track_lease_join(void)
+static bool is_shared(const struct spw_lease_slot *slot)
+{
+    return slot == &spw_leases.slots[SPW_LEASE_SLOTS - 1];
+}
+
+/* Finds a slot for the calling thread. */
+static struct spw_lease_slot *join(void)
 {
     struct spw_lease_slot *slot = &spw_leases.slots[SPW_LEASE_SLOTS - 1];
 
@@ -52,7 +58,36 @@ struct spw_lease_slot *spw_track_lease_join(void)
         }
     }
     spw_lease_thread.slot = slot;
+    spw_lease_thread.quick = is_shared(slot) || atomic_load(&spw_leases.fenced) ? NULL : slot;
     return slot;
+}
+
+void spw_track_lease_enter_slowly(void)
+{
+    struct spw_lease_slot *slot = spw_lease_thread.slot;
+
+    if (slot == NULL) {
+        slot = join();
+    }
+    if (is_shared(slot)) {
+        atomic_fetch_add(&slot->sharing, 1);
+    } else {
+        atomic_store_explicit(&slot->epoch,
+                              atomic_load_explicit(&spw_leases.epoch, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+void spw_track_lease_leave_slowly(void)
+{
+    struct spw_lease_slot *slot = spw_lease_thread.slot;
+
+    if (is_shared(slot)) {
+        atomic_fetch_sub(&slot->sharing, 1);
+    } else {
+        atomic_store_explicit(&slot->epoch, 0, memory_order_release);
+    }
 }
 
 uint64_t spw_track_lease_renew(void)
@@ -106,7 +141,7 @@ void spw_track_lease_reset(void)
         if (!own || !holds) {
             atomic_store(&slot->epoch, 0);
         }
-        atomic_store(&slot->sharing, own && holds && spw_track_lease_shared(slot) ? 1 : 0);
+        atomic_store(&slot->sharing, own && holds && is_shared(slot) ? 1 : 0);
         atomic_store(&slot->taken, own);
     }
 }

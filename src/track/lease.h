@@ -30,60 +30,51 @@ struct spw_leases {
 };
 
 struct spw_lease_thread {
-    struct spw_lease_slot *slot; /* NULL: none yet */
-    uint32_t depth;              /* leases held, one inside the other */
+    struct spw_lease_slot *slot;  /* NULL: none yet */
+    struct spw_lease_slot *quick; /* the same, if it is not shared and needs no fence; else NULL */
+    uint32_t depth;               /* leases held, one inside the other */
 };
 
 extern struct spw_leases spw_leases;
 extern _Thread_local struct spw_lease_thread spw_lease_thread
     __attribute__((tls_model("initial-exec")));
 
-/* The slow part of spw_track_lease_enter: finds a slot for the thread. */
-struct spw_lease_slot *spw_track_lease_join(void);
+/* The slow paths of the two functions below: the first lease of a thread, a shared slot, a system
+ * without membarrier. */
+void spw_track_lease_enter_slowly(void);
+void spw_track_lease_leave_slowly(void);
 
-static inline bool spw_track_lease_shared(const struct spw_lease_slot *slot)
-{
-    return slot == &spw_leases.slots[SPW_LEASE_SLOTS - 1];
-}
-
-/* Begins and ends a lease, around every use of a device's pool or of its parts. Leases nest. A
- * pointer that was read under a lease must not be used after it. */
+/* Begins a lease, before a device's pool or its parts are used. Leases nest. */
 static inline void spw_track_lease_enter(void)
 {
-    struct spw_lease_slot *slot = spw_lease_thread.slot;
+    struct spw_lease_slot *slot = spw_lease_thread.quick;
 
     if (spw_lease_thread.depth++ > 0) {
         return;
     }
     if (__builtin_expect(slot == NULL, 0)) {
-        slot = spw_track_lease_join();
+        spw_track_lease_enter_slowly();
+        return;
     }
-    if (__builtin_expect(spw_track_lease_shared(slot), 0)) {
-        atomic_fetch_add(&slot->sharing, 1);
-    } else {
-        atomic_store_explicit(&slot->epoch,
-                              atomic_load_explicit(&spw_leases.epoch, memory_order_relaxed),
-                              memory_order_relaxed);
-    }
-    if (__builtin_expect(atomic_load_explicit(&spw_leases.fenced, memory_order_relaxed), 0)) {
-        atomic_thread_fence(memory_order_seq_cst);
-    } else {
-        atomic_signal_fence(memory_order_seq_cst);
-    }
+    atomic_store_explicit(&slot->epoch,
+                          atomic_load_explicit(&spw_leases.epoch, memory_order_relaxed),
+                          memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
+/* Ends it. A pointer that was read under the lease must not be used any more. */
 static inline void spw_track_lease_leave(void)
 {
-    struct spw_lease_slot *slot = spw_lease_thread.slot;
+    struct spw_lease_slot *slot = spw_lease_thread.quick;
 
     if (--spw_lease_thread.depth > 0) {
         return;
     }
-    if (__builtin_expect(spw_track_lease_shared(slot), 0)) {
-        atomic_fetch_sub(&slot->sharing, 1);
-    } else {
-        atomic_store_explicit(&slot->epoch, 0, memory_order_release);
+    if (__builtin_expect(slot == NULL, 0)) {
+        spw_track_lease_leave_slowly();
+        return;
     }
+    atomic_store_explicit(&slot->epoch, 0, memory_order_release);
 }
 
 /* Begins a new epoch and returns it; call it after an object was taken out of sight. 0 when other
