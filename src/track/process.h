@@ -2,8 +2,8 @@
  *
  * Locking: spw_locks.process covers starting, and the opening and closing of pools. Tables have
  * locks of their own; common/lock.def gives the order. No lock is held while the real driver does
- * the program's work, nor around the dynamic loader. Atomic members may be read without a lock. A
- * lease (lease.h) keeps a pool from being destroyed. */
+ * the program's work (spw_locks.primary excepted), nor around the dynamic loader. Atomic members
+ * may be read without a lock. A lease (lease.h) keeps a pool from being destroyed. */
 #pragma once
 
 #include "track/state.h"
