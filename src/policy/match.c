@@ -1,12 +1,23 @@
 /* Matches rules: the conditions on a site, and those on one of its allocations. */
 #include "policy/reader.h"
 
+#include <assert.h>
+
 #define BIT(name) ((uint64_t)1 << SPW_POLICY_KEY_match_##name)
 
 /* Conditions on sites, which have one answer for all allocations of a site. */
 #define FRAME_KEYS   (BIT(python) | BIT(native))
 #define SITE_KEYS    (FRAME_KEYS | BIT(thread) | BIT(node) | BIT(process) | BIT(rank))
 #define REQUEST_KEYS (BIT(size) | BIT(device) | BIT(api) | BIT(nth))
+
+/* Every key of `match`: one that neither set has would be read and never asked. */
+enum {
+    MATCH_KEYS = 0
+#define SPW_POLICY_KEY(object, member, ...) +(SPW_POLICY_OBJECT_##object == SPW_POLICY_OBJECT_match)
+#include "policy/keys.def"
+};
+static_assert(__builtin_popcountll(SITE_KEYS | REQUEST_KEYS) == MATCH_KEYS,
+              "each key of match is in SITE_KEYS or REQUEST_KEYS");
 
 static bool any_glob(const struct spw_policy_globs *globs, const char *name)
 {
