@@ -24,13 +24,18 @@ void *spw_intercept_dlvsym_route(void *handle, const char *name);
 /* Defines the function `name`: calls `route` with its own arguments, restores them and jumps to the
  * address that `route` returned. */
 /* clang-format off */
+#define SPW_FUNCTION_BEGIN(name)                                                                   \
+    ".text\n"                                                                                      \
+    ".globl " name "\n"                                                                            \
+    ".type " name ", %function\n"                                                                  \
+    name ":\n"                                                                                     \
+    ".cfi_startproc\n"
+#define SPW_FUNCTION_END(name)                                                                     \
+    ".cfi_endproc\n"                                                                               \
+    ".size " name ", .-" name "\n"
 #if defined(__x86_64__)
 #define SPW_JUMP(name, route)                                                                      \
-    __asm__(".text\n"                                                                              \
-            ".globl " name "\n"                                                                    \
-            ".type " name ", %function\n"                                                          \
-            name ":\n"                                                                             \
-            ".cfi_startproc\n"                                                                     \
+    __asm__(SPW_FUNCTION_BEGIN(name)                                                               \
             "    push %rdi\n"                                                                      \
             "    .cfi_adjust_cfa_offset 8\n"                                                       \
             "    push %rsi\n"                                                                      \
@@ -45,15 +50,10 @@ void *spw_intercept_dlvsym_route(void *handle, const char *name);
             "    pop %rdi\n"                                                                       \
             "    .cfi_adjust_cfa_offset -8\n"                                                      \
             "    jmp *%rax\n"                                                                      \
-            ".cfi_endproc\n"                                                                       \
-            ".size " name ", .-" name "\n")
+            SPW_FUNCTION_END(name))
 #elif defined(__aarch64__)
 #define SPW_JUMP(name, route)                                                                      \
-    __asm__(".text\n"                                                                              \
-            ".globl " name "\n"                                                                    \
-            ".type " name ", %function\n"                                                          \
-            name ":\n"                                                                             \
-            ".cfi_startproc\n"                                                                     \
+    __asm__(SPW_FUNCTION_BEGIN(name)                                                               \
             "    stp x29, x30, [sp, #-48]!\n"                                                      \
             "    .cfi_adjust_cfa_offset 48\n"                                                      \
             "    .cfi_rel_offset x29, 0\n"                                                         \
@@ -69,8 +69,7 @@ void *spw_intercept_dlvsym_route(void *handle, const char *name);
             "    .cfi_restore x29\n"                                                               \
             "    .cfi_restore x30\n"                                                               \
             "    br x16\n"                                                                         \
-            ".cfi_endproc\n"                                                                       \
-            ".size " name ", .-" name "\n")
+            SPW_FUNCTION_END(name))
 #else
 #error "dlsym needs a jump in this architecture's assembly"
 #endif
@@ -78,6 +77,8 @@ void *spw_intercept_dlvsym_route(void *handle, const char *name);
 SPW_JUMP("dlsym", "spw_intercept_dlsym_route");
 SPW_JUMP("dlvsym", "spw_intercept_dlvsym_route");
 #undef SPW_JUMP
+#undef SPW_FUNCTION_BEGIN
+#undef SPW_FUNCTION_END
 /* clang-format on */
 
 /* False for names that cannot be in the list, by the first letters: those of cuMemAlloc,

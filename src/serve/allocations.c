@@ -349,30 +349,29 @@ static CUresult free_ordered(const struct spw_device *device, struct spw_pool *p
     return free_block(device, pool, address, &info->stream);
 }
 
-CUresult spw_serve_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+/* cuMemFreeAsync and its variant for per-thread default streams. */
+static inline CUresult free_async(CUdeviceptr dptr, CUstream hStream, bool ptsz)
 {
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
     struct spw_passed_free passed;
+    CUresult result;
 
     if (device == NULL) {
         spw_serve_account_free_begin(dptr, &passed);
-        return spw_serve_account_free_end(&passed,
-                                          spw_track_driver()->cuMemFreeAsync(dptr, hStream));
+        result = ptsz ? spw_track_driver()->cuMemFreeAsync_ptsz(dptr, hStream)
+                      : spw_track_driver()->cuMemFreeAsync(dptr, hStream);
+        return spw_serve_account_free_end(&passed, result);
     }
-    return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, false));
+    return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, ptsz));
+}
+
+CUresult spw_serve_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+    return free_async(dptr, hStream, /* ptsz */ false);
 }
 
 CUresult spw_serve_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
-    struct spw_pool *pool;
-    const struct spw_device *device = spw_track_device_owner(dptr, &pool);
-    struct spw_passed_free passed;
-
-    if (device == NULL) {
-        spw_serve_account_free_begin(dptr, &passed);
-        return spw_serve_account_free_end(&passed,
-                                          spw_track_driver()->cuMemFreeAsync_ptsz(dptr, hStream));
-    }
-    return free_ordered(device, pool, dptr, spw_track_stream_get(hStream, true));
+    return free_async(dptr, hStream, /* ptsz */ true);
 }

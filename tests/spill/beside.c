@@ -11,10 +11,11 @@
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MIB = 1 << 20, COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
+#include "common.h"
+
+enum { COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
 enum { HOT_BYTES = 9 * MIB, HOTS = 4, AGE = 80, PASS = 64 };
 
 static CUfunction add_kernel, map_kernel, spin_kernel;
@@ -22,34 +23,18 @@ static CUstream main_stream, side_stream;
 static CUdeviceptr cold[COLD];
 static uint32_t expected[COLD];
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        CUresult must = (call);                                                                    \
-                                                                                                   \
-        if (must != CUDA_SUCCESS) {                                                                \
-            printf("line %d: %s = %d\n", __LINE__, #call, (int)must);                              \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static void start(void)
 {
-    CUcontext context;
     CUmodule module;
 
-    MUST(cuInit(0));
-    MUST(cuDevicePrimaryCtxRetain(&context, 0));
-    MUST(cuCtxSetCurrent(context));
-    MUST(cuModuleLoadData(&module, "any image will do"));
+    enter_device(0, &module);
     MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
     MUST(cuModuleGetFunction(&map_kernel, module, "spw_add_by_map"));
     MUST(cuModuleGetFunction(&spin_kernel, module, "spw_spin"));
     MUST(cuStreamCreate(&main_stream, CU_STREAM_NON_BLOCKING));
     MUST(cuStreamCreate(&side_stream, CU_STREAM_NON_BLOCKING));
     for (int i = 0; i < COLD; i++) {
-        MUST(cuMemAllocAsync(&cold[i], COLD_BYTES, main_stream));
-        MUST(cuMemsetD32Async(cold[i], (unsigned)i * 1000, COLD_WORDS, main_stream));
-        expected[i] = (uint32_t)i * 1000;
+        expected[i] = new_block(&cold[i], i, COLD_WORDS, main_stream);
     }
     MUST(cuCtxSynchronize());
     for (int i = 0; i < AGE; i++) {
@@ -92,11 +77,7 @@ static void nothing(void *cookie)
 /* `first` is the argument by which the kernel finds the block. */
 static void launch(CUfunction kernel, void *first, int block)
 {
-    size_t words = COLD_WORDS;
-    uint32_t one = 1;
-    void *params[] = {first, &words, &one};
-
-    MUST(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, side_stream, params, NULL));
+    launch_add(kernel, first, COLD_WORDS, side_stream);
     expected[block]++;
 }
 
@@ -109,15 +90,10 @@ static void use(int blocks)
 
 static void use_by_maps(int blocks)
 {
-    const cuuint64_t dims[] = {COLD_WORDS}, strides[] = {COLD_BYTES};
-    const cuuint32_t box[] = {32}, steps[] = {1};
     CUtensorMap map;
 
     for (int i = 0; i < blocks; i++) {
-        MUST(cuTensorMapEncodeTiled(
-            &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, (void *)(uintptr_t)cold[i], dims, strides, box,
-            steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-            CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+        describe_block(&map, cold[i], COLD_WORDS);
         launch(map_kernel, &map, i);
     }
 }
@@ -137,19 +113,14 @@ static void grow_cold(void)
 
 static int check(void)
 {
-    uint32_t *words = malloc(COLD_BYTES);
-    int wrong = 0;
+    size_t wrong = 0;
 
     for (int i = 0; i < COLD; i++) {
-        MUST(cuMemcpyDtoH(words, cold[i], COLD_BYTES));
-        for (int w = 0; w < COLD_WORDS; w++) {
-            wrong += words[w] != expected[i];
-        }
+        wrong += count_wrong(cold[i], COLD_WORDS, expected[i]);
         MUST(cuMemFreeAsync(cold[i], main_stream));
     }
     MUST(cuCtxSynchronize());
-    free(words);
-    printf("%d words wrong\n", wrong);
+    printf("%zu words wrong\n", wrong);
     return wrong > 0;
 }
 
@@ -158,7 +129,6 @@ int main(int argc, char **argv)
     const char *mode = argc == 2 ? argv[1] : "";
     CUdeviceptr flag;
     void *params[] = {&flag};
-    CUmemoryPool pool;
     int status;
 
     start();
@@ -183,7 +153,6 @@ int main(int argc, char **argv)
     MUST(cuCtxSynchronize());
     status = check();
     MUST(cuMemFree(flag));
-    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
-    MUST(cuMemPoolTrimTo(pool, 0));
+    trim_pool();
     return status;
 }

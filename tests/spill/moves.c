@@ -34,8 +34,9 @@
 #include <unistd.h>
 
 #include "driver/register_api.h"
+#include "common.h"
 
-enum { MIB = 1 << 20, COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
+enum { COLD = 14, COLD_BYTES = 3 * MIB + 512, COLD_WORDS = COLD_BYTES / 4 };
 enum { ROUNDS = 30, AGE = 80, HOT_BYTES = 9 * MIB };
 
 static CUcontext context;
@@ -47,24 +48,9 @@ static bool may_fail;
 static int thread_rounds = ROUNDS;
 static int status;
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        CUresult must = (call);                                                                    \
-                                                                                                   \
-        if (must != CUDA_SUCCESS) {                                                                \
-            printf("line %d: %s = %d\n", __LINE__, #call, (int)must);                              \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static void add_by(CUfunction kernel, CUstream stream, int block)
 {
-    CUdeviceptr address = cold[block];
-    size_t words = COLD_WORDS;
-    uint32_t one = 1;
-    void *params[] = {&address, &words, &one};
-
-    MUST(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+    launch_add(kernel, &cold[block], COLD_WORDS, stream);
     expected[block]++;
 }
 
@@ -112,18 +98,13 @@ static void start(void)
 {
     CUmodule module;
 
-    MUST(cuInit(0));
-    MUST(cuDevicePrimaryCtxRetain(&context, 0));
-    MUST(cuCtxSetCurrent(context));
-    MUST(cuModuleLoadData(&module, "any image will do"));
+    context = enter_device(0, &module);
     MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
     MUST(cuModuleGetFunction(&spin_kernel, module, "spw_spin"));
     MUST(cuStreamCreate(&main_stream, CU_STREAM_NON_BLOCKING));
     MUST(cuStreamCreate(&side_stream, CU_STREAM_NON_BLOCKING));
     for (int i = 0; i < COLD; i++) {
-        MUST(cuMemAllocAsync(&cold[i], COLD_BYTES, main_stream));
-        MUST(cuMemsetD32Async(cold[i], (unsigned)i * 1000, COLD_WORDS, main_stream));
-        expected[i] = (uint32_t)i * 1000;
+        expected[i] = new_block(&cold[i], i, COLD_WORDS, main_stream);
     }
     MUST(cuStreamSynchronize(main_stream));
     let_age();
@@ -143,38 +124,27 @@ static CUdeviceptr new_hot(void)
 
 static void check(void)
 {
-    uint32_t *words = malloc(COLD_BYTES);
-
     MUST(cuCtxSynchronize());
     for (int i = 0; i < COLD; i++) {
-        int wrong = 0;
+        size_t wrong = count_wrong(cold[i], COLD_WORDS, expected[i]);
 
-        MUST(cuMemcpyDtoH(words, cold[i], COLD_BYTES));
-        for (int w = 0; w < COLD_WORDS; w++) {
-            wrong += words[w] != expected[i];
-        }
         if (wrong > 0) {
-            printf("block %d: %d of %d words wrong, expected %u\n", i, wrong, COLD_WORDS,
+            printf("block %d: %zu of %d words wrong, expected %u\n", i, wrong, COLD_WORDS,
                    expected[i]);
             status = 1;
         }
     }
-    free(words);
 }
 
 static void finish(void)
 {
-    CUmemoryPool pool;
-
     check();
     for (int i = 0; i < COLD; i++) {
         MUST(cuMemFreeAsync(cold[i], main_stream));
     }
-    MUST(cuCtxSynchronize());
-    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
     /* Twice: a call that failed once must succeed when it is repeated. */
     for (int i = 0; i < 2; i++) {
-        MUST(cuMemPoolTrimTo(pool, 0));
+        trim_pool();
     }
 }
 
@@ -243,16 +213,6 @@ static void *submit(void *cookie)
     return NULL;
 }
 
-/* Waits until the other thread has submitted too, however busy the machine is. */
-static void await_turn(void)
-{
-    int before = atomic_load(&turns);
-
-    while (atomic_load(&turns) == before) {
-        usleep(100);
-    }
-}
-
 static void with_threads(void)
 {
     CUdeviceptr hot[4] = {0};
@@ -262,7 +222,7 @@ static void with_threads(void)
     for (int round = 0; round < thread_rounds; round++) {
         CUdeviceptr *slot = &hot[round % 4];
 
-        await_turn();
+        await_turn(&turns);
         for (int i = 1; i < COLD; i += 2) {
             add(main_stream, i);
         }
@@ -432,9 +392,7 @@ static void start_peer(void)
 {
     CUmodule module;
 
-    MUST(cuDevicePrimaryCtxRetain(&peer_context, 1));
-    MUST(cuCtxSetCurrent(peer_context));
-    MUST(cuModuleLoadData(&module, "any image will do"));
+    peer_context = enter_device(1, &module);
     MUST(cuModuleGetFunction(&peer_add, module, "spw_add"));
     MUST(cuModuleGetFunction(&peer_spin, module, "spw_spin"));
     MUST(cuStreamCreate(&peer_stream, CU_STREAM_NON_BLOCKING));

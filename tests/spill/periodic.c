@@ -18,8 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MIB = 1 << 20, BLOCKS = 24, LEAST_BYTES = 3 * MIB, MOST_BYTES = LEAST_BYTES + BLOCKS * 512 };
-enum { SOME_WORDS = 1024 };
+#include "common.h"
+
+enum { BLOCKS = 24, LEAST_BYTES = 3 * MIB, SOME_WORDS = 1024 };
 
 struct mode {
     const char *name;
@@ -41,16 +42,6 @@ static CUdeviceptr table; /* their addresses, in the device's memory, and a word
 static uint32_t expected[BLOCKS];
 static int status;
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        CUresult must = (call);                                                                    \
-                                                                                                   \
-        if (must != CUDA_SUCCESS) {                                                                \
-            printf("line %d: %s = %d\n", __LINE__, #call, (int)must);                              \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
 /* Each block has its own size, so that the predictor can tell them apart. */
 static size_t bytes_of(int block)
 {
@@ -59,10 +50,7 @@ static size_t bytes_of(int block)
 
 static void launch(CUfunction kernel, CUdeviceptr address, size_t words)
 {
-    uint32_t one = 1;
-    void *params[] = {&address, &words, &one};
-
-    MUST(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+    launch_add(kernel, &address, words, stream);
 }
 
 static void add(int block)
@@ -107,20 +95,14 @@ static void fill_table(void)
 
 static void start(void)
 {
-    CUcontext context;
     CUmodule module;
 
-    MUST(cuInit(0));
-    MUST(cuDevicePrimaryCtxRetain(&context, 0));
-    MUST(cuCtxSetCurrent(context));
-    MUST(cuModuleLoadData(&module, "any image will do"));
+    enter_device(0, &module);
     MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
     MUST(cuModuleGetFunction(&through_kernel, module, "spw_add_through"));
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(cuMemAllocAsync(&blocks[i], bytes_of(i), stream));
-        MUST(cuMemsetD32Async(blocks[i], (unsigned)i * 1000, bytes_of(i) / 4, stream));
-        expected[i] = (uint32_t)i * 1000;
+        expected[i] = new_block(&blocks[i], i, bytes_of(i) / 4, stream);
     }
     MUST(cuMemAlloc(&table, sizeof(blocks) + sizeof(uint32_t)));
     make_graph();
@@ -160,35 +142,24 @@ static void step(const struct mode *mode)
 
 static void check(void)
 {
-    uint32_t *words = malloc(MOST_BYTES);
-
     for (int i = 0; i < BLOCKS; i++) {
-        size_t count = bytes_of(i) / 4, wrong = 0;
+        size_t count = bytes_of(i) / 4, wrong = count_wrong(blocks[i], count, expected[i]);
 
-        MUST(cuMemcpyDtoH(words, blocks[i], bytes_of(i)));
-        for (size_t k = 0; k < count; k++) {
-            wrong += words[k] != expected[i];
-        }
         if (wrong > 0) {
             printf("block %d: %zu of %zu words wrong\n", i, wrong, count);
             status = 1;
         }
     }
-    free(words);
 }
 
 static void finish(void)
 {
-    CUmemoryPool pool;
-
     check();
     for (int i = 0; i < BLOCKS; i++) {
         MUST(cuMemFreeAsync(blocks[i], stream));
     }
     MUST(cuMemFree(table));
-    MUST(cuCtxSynchronize());
-    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
-    MUST(cuMemPoolTrimTo(pool, 0));
+    trim_pool();
 }
 
 static bool take_steps(const char *name, int steps)

@@ -22,9 +22,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { MIB = 1 << 20, BLOCKS = 14, BYTES = 3 * MIB + 512, WORDS = BYTES / 4 };
+#include "common.h"
+
+enum { BLOCKS = 14, BYTES = 3 * MIB + 512, WORDS = BYTES / 4 };
 enum { HOTS = 4, HOT_BYTES = 8 * MIB, ROUNDS = 12, AGE = 80 };
 
 static CUcontext context;
@@ -33,62 +34,38 @@ static CUstream stream, main_stream;
 static CUdeviceptr blocks[BLOCKS], tables[BLOCKS], sources[BLOCKS];
 static uint32_t expected[BLOCKS];
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        CUresult must = (call);                                                                    \
-                                                                                                   \
-        if (must != CUDA_SUCCESS) {                                                                \
-            printf("line %d: %s = %d\n", __LINE__, #call, (int)must);                              \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static void start(void)
 {
     CUmodule module;
 
-    MUST(cuInit(0));
-    MUST(cuDevicePrimaryCtxRetain(&context, 0));
-    MUST(cuCtxSetCurrent(context));
-    MUST(cuModuleLoadData(&module, "any image will do"));
+    context = enter_device(0, &module);
     MUST(cuModuleGetFunction(&through_kernel, module, "spw_add_through"));
     MUST(cuModuleGetFunction(&named_kernel, module, "spw_add_through_GemmGrouped"));
     MUST(cuModuleGetFunction(&map_kernel, module, "spw_add_by_map"));
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuStreamCreate(&main_stream, CU_STREAM_NON_BLOCKING));
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(cuMemAllocAsync(&blocks[i], BYTES, stream));
-        MUST(cuMemsetD32Async(blocks[i], (unsigned)i * 1000, WORDS, stream));
-        expected[i] = (uint32_t)i * 1000;
+        expected[i] = new_block(&blocks[i], i, WORDS, stream);
     }
     MUST(cuStreamSynchronize(stream));
 }
 
 static void finish(void)
 {
-    uint32_t *words = malloc(BYTES);
-    int wrong = 0;
+    size_t wrong = 0;
 
     MUST(cuCtxSynchronize());
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(cuMemcpyDtoH(words, blocks[i], BYTES));
-        for (int w = 0; w < WORDS; w++) {
-            wrong += words[w] != expected[i];
-        }
+        wrong += count_wrong(blocks[i], WORDS, expected[i]);
         MUST(cuMemFreeAsync(blocks[i], stream));
     }
-    free(words);
-    printf("%d words wrong\n", wrong);
+    printf("%zu words wrong\n", wrong);
     exit(wrong > 0);
 }
 
 static void add(CUfunction kernel, void *first, int block)
 {
-    size_t words = WORDS;
-    uint32_t one = 1;
-    void *params[] = {first, &words, &one};
-
-    MUST(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, params, NULL));
+    launch_add(kernel, first, WORDS, stream);
     expected[block]++;
 }
 
@@ -221,14 +198,9 @@ static void new_managed(void)
 
 static void by_map(int block)
 {
-    const cuuint64_t dims[] = {WORDS}, strides[] = {BYTES};
-    const cuuint32_t box[] = {32}, steps[] = {1};
     CUtensorMap map;
 
-    MUST(cuTensorMapEncodeTiled(
-        &map, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, (void *)(uintptr_t)blocks[block], dims, strides,
-        box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    describe_block(&map, blocks[block], WORDS);
     add(map_kernel, &map, block);
 }
 
@@ -255,16 +227,6 @@ static void *submit(void *cookie)
         atomic_fetch_add(&turns, 1);
     }
     return NULL;
-}
-
-/* Waits until the other thread has submitted too, however busy the machine is. */
-static void await_turn(void)
-{
-    int before = atomic_load(&turns);
-
-    while (atomic_load(&turns) == before) {
-        usleep(100);
-    }
 }
 
 /* Uses that make old what else is there. */
@@ -304,7 +266,7 @@ static void run(void (*prepare)(void), void (*write)(int block))
     prepare();
     pthread_create(&thread, NULL, submit, &write);
     for (int round = 0; round < ROUNDS; round++) {
-        await_turn();
+        await_turn(&turns);
         need_room();
     }
     atomic_store(&stop, true);

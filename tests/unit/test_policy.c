@@ -10,38 +10,12 @@
 
 #include <cmocka.h>
 
+#include "malloc_faults.h"
+
 #define RULE(name, match, action)                                                                  \
     "{\"name\":\"" name "\",\"match\":" match ",\"action\":" action "}"
 
 static struct spw_json json;
-static long until_failure; /* allocations up to the one that fails; 0: none will */
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-
-static bool may_allocate(void)
-{
-    return until_failure == 0 || --until_failure > 0;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return may_allocate() ? __real_malloc(bytes) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return may_allocate() ? __real_calloc(count, bytes) : NULL;
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    return may_allocate() ? __real_realloc(old, bytes) : NULL;
-}
 
 /* A policy of these rules, up to a NULL; it must be good. */
 static struct spw_policy *parse(const char *rule, ...)
@@ -281,10 +255,10 @@ static struct spw_policy *parse_failing(const char *text, long n, bool *ret_fail
 {
     struct spw_policy *policy;
 
-    until_failure = n;
+    calls_until_failure = n;
     policy = spw_policy_parse(text, strlen(text), &json, ret_complaints);
-    *ret_failed = until_failure == 0;
-    until_failure = 0;
+    *ret_failed = calls_until_failure == 0;
+    calls_until_failure = 0;
     return policy;
 }
 

@@ -1,42 +1,14 @@
-/* The process runs out of memory: every allocation of the pool's records fails once, one run each.
- * Linked with --wrap, so that malloc and its kin are replaced. */
+/* The process runs out of memory: every allocation of the pool's records fails once,
+ * one run each. */
+#include "malloc_faults.h"
 #include "pool_fixture.h"
 
 #include <stdlib.h>
 
 enum { BLOCKS = 3000, STREAMS = 40 };
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-
-static size_t left = SIZE_MAX; /* allocations that succeed before one fails */
-
-static bool fails(void)
-{
-    return left != SIZE_MAX && left-- == 0;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return fails() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    return fails() ? NULL : __real_realloc(old, bytes);
-}
-
 /* Allocates and frees until the records have grown several times. True if the fault was reached. */
-static bool run(size_t after)
+static bool run(long after)
 {
     static uint64_t blocks[BLOCKS];
     struct pool_fixture f;
@@ -44,7 +16,7 @@ static bool run(size_t after)
 
     pool_open(&f, 0);
     f.vm.immediate = true;
-    left = after;
+    calls_until_failure = after + 1;
     for (uint64_t i = 0; i < BLOCKS; i++) {
         struct spw_stream stream = {.id = 1 + i % STREAMS};
         uint64_t bytes = i % 64 == 0 ? 3 * GRANULE : 4096 + i % 16 * 4096;
@@ -65,8 +37,8 @@ static bool run(size_t after)
             pool_check(&f);
         }
     }
-    met = left == SIZE_MAX;
-    left = SIZE_MAX;
+    met = calls_until_failure == 0;
+    calls_until_failure = 0;
     for (uint64_t i = 0; i < BLOCKS; i++) {
         if (blocks[i] != 0) {
             assert_int_equal(spw_pool_free(f.pool, blocks[i], NULL), SPW_OK);
@@ -80,7 +52,7 @@ static bool run(size_t after)
 
 static void test_every_record_fails_once(void **state)
 {
-    size_t after = 0;
+    long after = 0;
 
     while (run(after)) {
         after++;
@@ -96,13 +68,13 @@ static void test_pool_cannot_be_created(void **state)
     enum spw_err err = SPW_E_METADATA_NOMEM;
     struct spw_pool *pool = NULL;
 
-    for (size_t after = 0; err != SPW_OK; after++) {
+    for (long after = 0; err != SPW_OK; after++) {
         struct fake_vm vm;
 
         fake_vm_init(&vm);
-        left = after;
+        calls_until_failure = after + 1;
         err = spw_pool_create(&config, &fake_vm_ops, &vm, &counters, &pool);
-        left = SIZE_MAX;
+        calls_until_failure = 0;
         assert_true(err == SPW_OK || err == SPW_E_METADATA_NOMEM);
         spw_pool_destroy(err == SPW_OK ? pool : NULL);
         fake_vm_fini(&vm);

@@ -20,12 +20,26 @@ static void open_lanes(struct fixture *f)
     assert_int_equal(spw_pool_stream_queues_init(&f->queues, &fake_vm_ops, &f->vm), SPW_OK);
 }
 
+/* Opens the queues. Returns the one of stream_a. */
+static struct spw_stream_queue *open_lane(struct fixture *f)
+{
+    open_lanes(f);
+    return spw_pool_stream_queue_of(&f->queues, &stream_a);
+}
+
 static void close_lanes(struct fixture *f)
 {
     spw_pool_stream_queues_fini(&f->queues, true);
     assert_int_equal(f->vm.live_fences, 0);
     assert_int_equal(f->vm.violations, 0);
     fake_vm_fini(&f->vm);
+}
+
+/* All fences complete, and the queue sees it. */
+static void complete(struct fixture *f, struct spw_stream_queue *queue)
+{
+    fake_vm_complete(&f->vm);
+    assert_true(spw_pool_stream_queue_poll(&f->queues, queue));
 }
 
 static void test_one_lane_for_each_stream(void **state)
@@ -66,10 +80,8 @@ static void test_cache_collisions(void **state)
 static void test_fence_covers_the_frees_before_it(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_lane(&f);
 
-    open_lanes(&f);
-    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
     assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK); /* nothing to cover */
     assert_int_equal(f.vm.calls[FAKE_FENCE], 0);
     queue->seq = 3;
@@ -86,8 +98,7 @@ static void test_fence_covers_the_frees_before_it(void **state)
     assert_true(spw_pool_stream_queue_passed(&f.queues, queue->number, 3));
     assert_false(spw_pool_stream_queue_passed(&f.queues, queue->number, 4));
     assert_false(spw_pool_stream_queue_poll(&f.queues, queue));
-    fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    complete(&f, queue);
     assert_true(spw_pool_stream_queue_passed(&f.queues, queue->number, 5));
     assert_int_equal(f.vm.live_fences, 0);
     close_lanes(&f);
@@ -96,18 +107,15 @@ static void test_fence_covers_the_frees_before_it(void **state)
 static void test_more_fences_than_places(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_lane(&f);
 
-    open_lanes(&f);
-    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
     for (int i = 0; i < 3 * SPW_STREAM_QUEUE_FENCES; i++) {
         queue->seq++;
         assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
         assert_true(f.vm.live_fences <= SPW_STREAM_QUEUE_FENCES);
     }
     assert_int_equal(queue->fenced, queue->seq);
-    fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    complete(&f, queue);
     assert_int_equal(queue->done, queue->seq);
     close_lanes(&f);
 }
@@ -115,10 +123,8 @@ static void test_more_fences_than_places(void **state)
 static void test_no_fence_in_a_capture(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_lane(&f);
 
-    open_lanes(&f);
-    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
     queue->seq = 1;
     f.vm.capturing = true;
     assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_E_AGAIN);
@@ -136,18 +142,15 @@ static void test_no_fence_in_a_capture(void **state)
 static void test_retired_lane_serves_another_stream(void **state)
 {
     struct fixture f;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_lane(&f);
 
-    open_lanes(&f);
-    queue = spw_pool_stream_queue_of(&f.queues, &stream_a);
     queue->seq = 7;
     assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
     queue->retired = true;
     spw_pool_stream_queue_collect(&f.queues, queue);
     assert_false(queue->vacant); /* its work is pending */
     assert_true(spw_pool_stream_queue_of(&f.queues, &stream_b) != queue);
-    fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    complete(&f, queue);
     spw_pool_stream_queue_collect(&f.queues, queue);
     assert_true(queue->vacant);
     assert_null(spw_pool_stream_queue_known(&f.queues, stream_a.id));
@@ -160,12 +163,17 @@ static void test_retired_lane_serves_another_stream(void **state)
 
 /* ---- waiting without the lock ---- */
 
-static struct spw_stream_queue *pending_lane(struct fixture *f, struct spw_fence_record *ret_record)
+static void add_fence(struct fixture *f, struct spw_stream_queue *queue)
 {
-    struct spw_stream_queue *queue = spw_pool_stream_queue_of(&f->queues, &stream_a);
-
     queue->seq++;
     assert_int_equal(spw_pool_stream_queue_fence(&f->queues, queue), SPW_OK);
+}
+
+static struct spw_stream_queue *open_pending(struct fixture *f, struct spw_fence_record *ret_record)
+{
+    struct spw_stream_queue *queue = open_lane(f);
+
+    add_fence(f, queue);
     assert_ptr_equal(spw_pool_stream_queue_take_pending(&f->queues, ret_record), queue);
     assert_int_equal(queue->count, 0);
     return queue;
@@ -175,10 +183,8 @@ static void test_awaited_fence(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_pending(&f, &record);
 
-    open_lanes(&f);
-    queue = pending_lane(&f, &record);
     assert_null(spw_pool_stream_queue_take_pending(&f.queues, &record));
     spw_pool_stream_queue_waited(&f.queues, queue, record, true);
     assert_int_equal(queue->done, 1);
@@ -190,15 +196,12 @@ static void test_refused_fence_stays_pending(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_pending(&f, &record);
 
-    open_lanes(&f);
-    queue = pending_lane(&f, &record);
     spw_pool_stream_queue_waited(&f.queues, queue, record, false);
     assert_int_equal(queue->done, 0);
     assert_int_equal(queue->count, 1);
-    fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    complete(&f, queue);
     close_lanes(&f);
 }
 
@@ -206,17 +209,13 @@ static void test_refused_fence_with_a_newer_one(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_pending(&f, &record);
 
-    open_lanes(&f);
-    queue = pending_lane(&f, &record);
-    queue->seq++;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
+    add_fence(&f, queue);
     spw_pool_stream_queue_waited(&f.queues, queue, record, false);
     assert_int_equal(queue->count, 1);
     assert_int_equal(f.vm.live_fences, 1);
-    fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    complete(&f, queue);
     assert_int_equal(queue->done, 2);
     close_lanes(&f);
 }
@@ -226,14 +225,10 @@ static void test_refused_fence_that_is_old(void **state)
 {
     struct fixture f;
     struct spw_fence_record record;
-    struct spw_stream_queue *queue;
+    struct spw_stream_queue *queue = open_pending(&f, &record);
 
-    open_lanes(&f);
-    queue = pending_lane(&f, &record);
-    queue->seq++;
-    assert_int_equal(spw_pool_stream_queue_fence(&f.queues, queue), SPW_OK);
-    fake_vm_complete(&f.vm);
-    assert_true(spw_pool_stream_queue_poll(&f.queues, queue));
+    add_fence(&f, queue);
+    complete(&f, queue);
     spw_pool_stream_queue_waited(&f.queues, queue, record, false);
     assert_int_equal(queue->count, 0);
     assert_int_equal(queue->done, 2);

@@ -37,33 +37,33 @@ static void print_help(void)
           stdout);
 }
 
+enum { MEASURE_OPTION = 256, JSON_OPTION };
+
+static bool take(const struct spw_cli_arguments *from, int found, void *to)
+{
+    struct settings *settings = to;
+
+    if (found == SPW_CLI_ARGUMENT_OPERAND) {
+        spw_cli_arguments_unexpected(from);
+        return false;
+    }
+    settings->measure |= found == MEASURE_OPTION;
+    settings->json |= found == JSON_OPTION;
+    settings->help |= found == SPW_CLI_ARGUMENT_HELP;
+    return true;
+}
+
 static bool parse(int argc, char **argv, struct settings *ret_settings)
 {
-    enum { MEASURE = 256, JSON };
     static const struct option options[] = {
-        {"measure", no_argument, NULL, MEASURE},
-        {"json", no_argument, NULL, JSON},
+        {"measure", no_argument, NULL, MEASURE_OPTION},
+        {"json", no_argument, NULL, JSON_OPTION},
         SPW_CLI_HELP_OPTION,
         {0},
     };
-    struct spw_cli_arguments arguments = {
-        .command = argv[0], .argc = argc, .argv = argv, .options = options};
-    int found;
 
     *ret_settings = (struct settings){0};
-    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
-        if (found == SPW_CLI_ARGUMENT_BAD) {
-            return false;
-        }
-        if (found == SPW_CLI_ARGUMENT_OPERAND) {
-            spw_cli_arguments_unexpected(&arguments);
-            return false;
-        }
-        ret_settings->measure |= found == MEASURE;
-        ret_settings->json |= found == JSON;
-        ret_settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-    }
-    return true;
+    return spw_cli_arguments_each(argc, argv, options, take, ret_settings);
 }
 
 /* Restarts this command without spillway, if it runs under it: the doctor tests the bare driver. */

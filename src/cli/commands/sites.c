@@ -272,8 +272,10 @@ static bool parse_top(const char *text, size_t *ret_top)
 }
 
 /* Takes one argument. False, with one line on stderr, when it is not usable. */
-static bool take(const struct spw_cli_arguments *from, int found, struct settings *settings)
+static bool take(const struct spw_cli_arguments *from, int found, void *to)
 {
+    struct settings *settings = to;
+
     if (found == SPW_CLI_ARGUMENT_OPERAND && settings->path != NULL) {
         spw_cli_arguments_unexpected(from);
         return false;
@@ -289,7 +291,7 @@ static bool take(const struct spw_cli_arguments *from, int found, struct setting
     settings->json |= found == JSON_OPTION;
     settings->full |= found == FULL_OPTION;
     settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-    return found != SPW_CLI_ARGUMENT_BAD;
+    return true;
 }
 
 static bool parse(int argc, char **argv, struct settings *ret_settings)
@@ -301,15 +303,10 @@ static bool parse(int argc, char **argv, struct settings *ret_settings)
         SPW_CLI_HELP_OPTION,
         {0},
     };
-    struct spw_cli_arguments arguments = {
-        .command = argv[0], .argc = argc, .argv = argv, .options = options};
-    int found;
 
     *ret_settings = (struct settings){.top = TOP};
-    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
-        if (!take(&arguments, found, ret_settings)) {
-            return false;
-        }
+    if (!spw_cli_arguments_each(argc, argv, options, take, ret_settings)) {
+        return false;
     }
     if (ret_settings->path == NULL && !ret_settings->help) {
         spw_cli_complain(argv[0], "expected a statistics file (see spillway sites --help)");

@@ -484,9 +484,10 @@ static bool parse_pid(const char *text, int *ret_pid)
 }
 
 /* Takes one argument. False, with one line on stderr, when it is not usable. */
-static bool take_argument(const struct spw_cli_arguments *from, int found,
-                          struct settings *settings)
+static bool take_argument(const struct spw_cli_arguments *from, int found, void *to)
 {
+    struct settings *settings = to;
+
     if (found == SPW_CLI_ARGUMENT_OPERAND && settings->pid != 0) {
         spw_cli_arguments_unexpected(from);
         return false;
@@ -498,7 +499,7 @@ static bool take_argument(const struct spw_cli_arguments *from, int found,
     settings->once |= found == ONCE_OPTION;
     settings->json |= found == JSON_OPTION;
     settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-    return found != SPW_CLI_ARGUMENT_BAD;
+    return true;
 }
 
 static bool parse(int argc, char **argv, struct settings *ret_settings)
@@ -509,15 +510,10 @@ static bool parse(int argc, char **argv, struct settings *ret_settings)
         SPW_CLI_HELP_OPTION,
         {0},
     };
-    struct spw_cli_arguments arguments = {
-        .command = argv[0], .argc = argc, .argv = argv, .options = options};
-    int found;
 
     *ret_settings = (struct settings){.pid = 0};
-    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
-        if (!take_argument(&arguments, found, ret_settings)) {
-            return false;
-        }
+    if (!spw_cli_arguments_each(argc, argv, options, take_argument, ret_settings)) {
+        return false;
     }
     if (ret_settings->pid == 0 && !ret_settings->help) {
         spw_cli_complain(argv[0], "expected the number of a process (see spillway top --help)");

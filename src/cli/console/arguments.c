@@ -124,6 +124,21 @@ int spw_cli_arguments_next(struct spw_cli_arguments *arguments)
     return result;
 }
 
+bool spw_cli_arguments_each(int argc, char **argv, const struct option *options,
+                            spw_cli_take_argument *take, void *settings)
+{
+    struct spw_cli_arguments arguments = {
+        .command = argv[0], .argc = argc, .argv = argv, .options = options};
+    int found;
+
+    while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
+        if (found == SPW_CLI_ARGUMENT_BAD || !take(&arguments, found, settings)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments)
 {
     spw_cli_complain(arguments->command, "%s: unexpected argument (see spillway %s --help)",

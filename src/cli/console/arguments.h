@@ -41,5 +41,15 @@ struct spw_cli_arguments {
  * stops_at_operand there are no operands: the result is END, and argv + next are the rest. */
 int spw_cli_arguments_next(struct spw_cli_arguments *arguments);
 
+/* Takes one argument of spw_cli_arguments_each(): `found` is the result of
+ * spw_cli_arguments_next(), and never END or BAD. False, after a line on stderr, if the argument is
+ * not usable. */
+typedef bool spw_cli_take_argument(const struct spw_cli_arguments *from, int found, void *settings);
+
+/* Parses a whole command line: calls `take` with each argument and with `settings`. `options` ends
+ * with a row of zeros. False, after a line on stderr, for bad usage. */
+bool spw_cli_arguments_each(int argc, char **argv, const struct option *options,
+                            spw_cli_take_argument *take, void *settings);
+
 /* Writes the line on stderr for an operand too many: `arguments->value`. */
 void spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments);

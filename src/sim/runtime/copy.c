@@ -33,17 +33,24 @@ static cudaError_t sides_of(enum cudaMemcpyKind kind, struct simrt_sides *ret_si
     return cudaErrorInvalidMemcpyDirection;
 }
 
+/* True if a copy ends without a call of the driver, because it is refused or empty. */
+static bool ends_early(size_t size, enum cudaMemcpyKind kind, cudaError_t *ret_error)
+{
+    bool known = (unsigned int)kind <= cudaMemcpyDefault;
+
+    *ret_error = known ? cudaSuccess : cudaErrorInvalidMemcpyDirection;
+    return !known || size == 0;
+}
+
 cudaError_t simrt_copy(bool ptsz, void *target, const void *source, size_t size,
                        enum cudaMemcpyKind kind)
 {
     CUdeviceptr to = (CUdeviceptr)target;
     CUdeviceptr from = (CUdeviceptr)source;
+    cudaError_t error;
 
-    if ((unsigned int)kind > cudaMemcpyDefault) {
-        return cudaErrorInvalidMemcpyDirection;
-    }
-    if (size == 0) {
-        return cudaSuccess;
+    if (ends_early(size, kind, &error)) {
+        return error;
     }
     switch (kind) {
     case cudaMemcpyHostToDevice:
@@ -62,12 +69,10 @@ cudaError_t simrt_copy_async(bool ptsz, void *target, const void *source, size_t
 {
     CUdeviceptr to = (CUdeviceptr)target;
     CUdeviceptr from = (CUdeviceptr)source;
+    cudaError_t error;
 
-    if ((unsigned int)kind > cudaMemcpyDefault) {
-        return cudaErrorInvalidMemcpyDirection;
-    }
-    if (size == 0) {
-        return cudaSuccess;
+    if (ends_early(size, kind, &error)) {
+        return error;
     }
     switch (kind) {
     case cudaMemcpyHostToDevice:

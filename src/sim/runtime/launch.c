@@ -40,17 +40,22 @@ static cudaError_t launch_error(CUresult result, dim3 grid, dim3 block)
     return simrt_error(result);
 }
 
+/* Finds the driver's function of a launch with that many bytes of shared memory. */
+static cudaError_t find_function(const void *kernel, size_t shared, CUfunction *ret_function)
+{
+    cudaError_t error = simrt_function_find(kernel, ret_function);
+
+    return error == cudaSuccess && shared > UINT_MAX ? cudaErrorInvalidValue : error;
+}
+
 static cudaError_t launch(bool ptsz, const void *kernel, dim3 grid, dim3 block, void **arguments,
                           size_t shared, cudaStream_t stream)
 {
     CUfunction function;
-    cudaError_t error = simrt_function_find(kernel, &function);
+    cudaError_t error = find_function(kernel, shared, &function);
 
     if (error != cudaSuccess) {
         return error;
-    }
-    if (shared > UINT_MAX) {
-        return cudaErrorInvalidValue;
     }
     CUresult result =
         simrt_driver.cuLaunchKernel[ptsz](function, grid.x, grid.y, grid.z, block.x, block.y,
@@ -81,13 +86,10 @@ SIMRT_API_PTSZ(cudaLaunchCooperativeKernel, SIMRT_CONTEXT,
                (kernel, grid, block, arguments, shared, stream))
 {
     CUfunction function;
-    cudaError_t error = simrt_function_find(kernel, &function);
+    cudaError_t error = find_function(kernel, shared, &function);
 
     if (error != cudaSuccess) {
         return error;
-    }
-    if (shared > UINT_MAX) {
-        return cudaErrorInvalidValue;
     }
     CUresult result = simrt_driver.cuLaunchCooperativeKernel[ptsz](
         function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned int)shared, stream,

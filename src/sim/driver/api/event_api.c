@@ -49,15 +49,21 @@ SIM_API(cuEventDestroy_v2, SIM_CONTEXT, (CUevent hEvent), (hEvent))
     return destroy(hEvent);
 }
 
+/* Finds the stream and the event of a call. */
+static CUresult resolve_both(bool ptsz, CUstream hStream, CUevent hEvent,
+                             struct sim_stream **ret_stream, struct sim_event **ret_event)
+{
+    CUresult result = sim_stream_resolve(hStream, ptsz, ret_stream);
+
+    return result == CUDA_SUCCESS ? sim_event_resolve(hEvent, ret_event) : result;
+}
+
 static CUresult record(bool ptsz, CUevent hEvent, CUstream hStream, unsigned int flags)
 {
     struct sim_stream *stream;
     struct sim_event *event;
-    CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
+    CUresult result = resolve_both(ptsz, hStream, hEvent, &stream, &event);
 
-    if (result == CUDA_SUCCESS) {
-        result = sim_event_resolve(hEvent, &event);
-    }
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -98,11 +104,8 @@ SIM_API_PTSZ(cuStreamWaitEvent, SIM_CONTEXT, (CUstream hStream, CUevent hEvent, 
 {
     struct sim_stream *stream;
     struct sim_event *event;
-    CUresult result = sim_stream_resolve(hStream, ptsz, &stream);
+    CUresult result = resolve_both(ptsz, hStream, hEvent, &stream, &event);
 
-    if (result == CUDA_SUCCESS) {
-        result = sim_event_resolve(hEvent, &event);
-    }
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -189,24 +192,25 @@ SIM_API(cuEventElapsedTime_v2, SIM_CONTEXT, (float *pMilliseconds, CUevent hStar
     return elapsed(pMilliseconds, hStart, hEnd);
 }
 
-/* A context that may be recorded or made to wait: live and without an open capture. */
-static CUresult whole_context(CUcontext ctx)
+/* Finds the event of a call that records a context or makes it wait. The context must be live and
+ * without an open capture. */
+static CUresult resolve_with_context(CUcontext ctx, CUevent hEvent, struct sim_event **ret_event)
 {
+    CUresult result;
+
     if (!sim_ctx_is_live(ctx)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
-    return ctx->sticky != CUDA_SUCCESS ? ctx->sticky : sim_capture_forbids_context(ctx);
+    result = ctx->sticky != CUDA_SUCCESS ? ctx->sticky : sim_capture_forbids_context(ctx);
+    return result == CUDA_SUCCESS ? sim_event_resolve(hEvent, ret_event) : result;
 }
 
 SIM_API(cuCtxRecordEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent))
 {
     struct sim_fences fences = {0};
     struct sim_event *event;
-    CUresult result = whole_context(hCtx);
+    CUresult result = resolve_with_context(hCtx, hEvent, &event);
 
-    if (result == CUDA_SUCCESS) {
-        result = sim_event_resolve(hEvent, &event);
-    }
     if (result != CUDA_SUCCESS) {
         return result;
     }
@@ -230,11 +234,8 @@ SIM_API(cuCtxRecordEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent), (hC
 SIM_API(cuCtxWaitEvent, SIM_INITIALIZED, (CUcontext hCtx, CUevent hEvent), (hCtx, hEvent))
 {
     struct sim_event *event;
-    CUresult result = whole_context(hCtx);
+    CUresult result = resolve_with_context(hCtx, hEvent, &event);
 
-    if (result == CUDA_SUCCESS) {
-        result = sim_event_resolve(hEvent, &event);
-    }
     if (result != CUDA_SUCCESS) {
         return result;
     }

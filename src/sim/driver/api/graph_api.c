@@ -190,8 +190,21 @@ SIM_API(cuGraphGetEdges_v2, SIM_INITIALIZED,
     return get_edges(hGraph, from, to, edgeData, numEdges);
 }
 
-static CUresult get_dependencies(CUgraphNode hNode, CUgraphNode *nodes, CUgraphEdgeData *data,
-                                 size_t *ret_count)
+enum neighbours { DEPENDENCIES, DEPENDENTS };
+
+static bool depends_on(const struct sim_node *node, const struct sim_node *on)
+{
+    for (size_t i = 0; i < node->after_count; i++) {
+        if (node->after[i] == on) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lists the neighbours of a node on one side. */
+static CUresult get_neighbours(CUgraphNode hNode, enum neighbours which, CUgraphNode *nodes,
+                               CUgraphEdgeData *data, size_t *ret_count)
 {
     const struct sim_node *node = sim_node_of(hNode);
     struct listing listing = {0};
@@ -200,8 +213,13 @@ static CUresult get_dependencies(CUgraphNode hNode, CUgraphNode *nodes, CUgraphE
         return CUDA_ERROR_INVALID_VALUE;
     }
     listing.capacity = nodes == NULL ? 0 : *ret_count;
-    for (size_t i = 0; i < node->after_count; i++) {
+    for (size_t i = 0; which == DEPENDENCIES && i < node->after_count; i++) {
         list(&listing, nodes, node->after[i]);
+    }
+    for (size_t i = 0; which == DEPENDENTS && i < node->graph->count; i++) {
+        if (depends_on(node->graph->nodes[i], node)) {
+            list(&listing, nodes, node->graph->nodes[i]);
+        }
     }
     (void)end_listing(&listing, nodes, ret_count);
     if (nodes != NULL && data != NULL) {
@@ -214,7 +232,7 @@ SIM_API(cuGraphNodeGetDependencies, SIM_INITIALIZED,
         (CUgraphNode hNode, CUgraphNode *dependencies, size_t *numDependencies),
         (hNode, dependencies, numDependencies))
 {
-    return get_dependencies(hNode, dependencies, NULL, numDependencies);
+    return get_neighbours(hNode, DEPENDENCIES, dependencies, NULL, numDependencies);
 }
 
 SIM_API(cuGraphNodeGetDependencies_v2, SIM_INITIALIZED,
@@ -222,46 +240,14 @@ SIM_API(cuGraphNodeGetDependencies_v2, SIM_INITIALIZED,
          size_t *numDependencies),
         (hNode, dependencies, edgeData, numDependencies))
 {
-    return get_dependencies(hNode, dependencies, edgeData, numDependencies);
-}
-
-static bool depends_on(const struct sim_node *node, const struct sim_node *on)
-{
-    for (size_t i = 0; i < node->after_count; i++) {
-        if (node->after[i] == on) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static CUresult get_dependents(CUgraphNode hNode, CUgraphNode *nodes, CUgraphEdgeData *data,
-                               size_t *ret_count)
-{
-    const struct sim_node *node = sim_node_of(hNode);
-    struct listing listing = {0};
-
-    if (node == NULL || ret_count == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    listing.capacity = nodes == NULL ? 0 : *ret_count;
-    for (size_t i = 0; i < node->graph->count; i++) {
-        if (depends_on(node->graph->nodes[i], node)) {
-            list(&listing, nodes, node->graph->nodes[i]);
-        }
-    }
-    (void)end_listing(&listing, nodes, ret_count);
-    if (nodes != NULL && data != NULL) {
-        memset(data, 0, *ret_count * sizeof(*data));
-    }
-    return CUDA_SUCCESS;
+    return get_neighbours(hNode, DEPENDENCIES, dependencies, edgeData, numDependencies);
 }
 
 SIM_API(cuGraphNodeGetDependentNodes, SIM_INITIALIZED,
         (CUgraphNode hNode, CUgraphNode *dependentNodes, size_t *numDependentNodes),
         (hNode, dependentNodes, numDependentNodes))
 {
-    return get_dependents(hNode, dependentNodes, NULL, numDependentNodes);
+    return get_neighbours(hNode, DEPENDENTS, dependentNodes, NULL, numDependentNodes);
 }
 
 SIM_API(cuGraphNodeGetDependentNodes_v2, SIM_INITIALIZED,
@@ -269,7 +255,7 @@ SIM_API(cuGraphNodeGetDependentNodes_v2, SIM_INITIALIZED,
          size_t *numDependentNodes),
         (hNode, dependentNodes, edgeData, numDependentNodes))
 {
-    return get_dependents(hNode, dependentNodes, edgeData, numDependentNodes);
+    return get_neighbours(hNode, DEPENDENTS, dependentNodes, edgeData, numDependentNodes);
 }
 
 /* One call of sim_node_depend() or sim_node_undepend() per pair. */

@@ -382,30 +382,31 @@ SIM_API(cuGraphExecNodeSetParams, SIM_HEALTHY,
     return set_params(hGraphExec, hNode, nodeParams);
 }
 
+/* Takes either version of CUDA_KERNEL_NODE_PARAMS; the first is the beginning of the second. */
+static CUresult set_kernel_params(CUgraphExec hGraphExec, CUgraphNode hNode, const void *kernel,
+                                  size_t size)
+{
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+
+    if (kernel == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memcpy(&params.kernel, kernel, size);
+    return set_params(hGraphExec, hNode, &params);
+}
+
 SIM_API(cuGraphExecKernelNodeSetParams, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams),
         (hGraphExec, hNode, nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.kernel, nodeParams, sizeof(*nodeParams));
-    return set_params(hGraphExec, hNode, &params);
+    return set_kernel_params(hGraphExec, hNode, nodeParams, sizeof(*nodeParams));
 }
 
 SIM_API(cuGraphExecKernelNodeSetParams_v2, SIM_HEALTHY,
         (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams),
         (hGraphExec, hNode, nodeParams))
 {
-    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
-
-    if (nodeParams == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    memcpy(&params.kernel, nodeParams, sizeof(*nodeParams));
-    return set_params(hGraphExec, hNode, &params);
+    return set_kernel_params(hGraphExec, hNode, nodeParams, sizeof(*nodeParams));
 }
 
 SIM_API(cuGraphExecMemcpyNodeSetParams, SIM_HEALTHY,

@@ -347,36 +347,48 @@ SIM_API(cuMemPoolGetAccess, SIM_INITIALIZED,
     return CUDA_SUCCESS;
 }
 
-static CUresult give_pool(CUmemoryPool found, CUmemoryPool *ret_pool)
+/* Returns the pool that `pool_of` finds for a device; NULL: there is no such device. */
+static CUresult give_pool(struct sim_device *device, CUmemoryPool (*pool_of)(struct sim_device *),
+                          CUmemoryPool *ret_pool)
 {
-    if (found == NULL) {
+    CUmemoryPool pool;
+
+    if (ret_pool == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    pool = pool_of(device);
+    if (pool == NULL) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *ret_pool = found;
+    *ret_pool = pool;
     return CUDA_SUCCESS;
+}
+
+/* Returns the pool that `pool_of` finds for the device of a location. */
+static CUresult give_pool_at(const CUmemLocation *location, CUmemAllocationType type,
+                             CUmemoryPool (*pool_of)(struct sim_device *), CUmemoryPool *ret_pool)
+{
+    struct sim_device *device;
+    CUresult result = device_at(location, type, &device);
+
+    if (ret_pool == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return result == CUDA_SUCCESS ? give_pool(device, pool_of, ret_pool) : result;
 }
 
 SIM_API(cuDeviceGetDefaultMemPool, SIM_INITIALIZED, (CUmemoryPool * pool_out, CUdevice dev),
         (pool_out, dev))
 {
-    struct sim_device *device = sim_device_get(dev);
-
-    if (pool_out == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return device != NULL ? give_pool(sim_mempool_default(device), pool_out)
-                          : CUDA_ERROR_INVALID_DEVICE;
+    return give_pool(sim_device_get(dev), sim_mempool_default, pool_out);
 }
 
 SIM_API(cuDeviceGetMemPool, SIM_INITIALIZED, (CUmemoryPool * pool, CUdevice dev), (pool, dev))
 {
-    struct sim_device *device = sim_device_get(dev);
-
-    if (pool == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return device != NULL ? give_pool(sim_mempool_current(device), pool)
-                          : CUDA_ERROR_INVALID_DEVICE;
+    return give_pool(sim_device_get(dev), sim_mempool_current, pool);
 }
 
 static CUresult make_current(struct sim_device *device, CUmemoryPool pool)
@@ -400,26 +412,14 @@ SIM_API(cuMemGetDefaultMemPool, SIM_INITIALIZED,
         (CUmemoryPool * pool_out, CUmemLocation *location, CUmemAllocationType type),
         (pool_out, location, type))
 {
-    struct sim_device *device;
-    CUresult result = device_at(location, type, &device);
-
-    if (pool_out == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return result == CUDA_SUCCESS ? give_pool(sim_mempool_default(device), pool_out) : result;
+    return give_pool_at(location, type, sim_mempool_default, pool_out);
 }
 
 SIM_API(cuMemGetMemPool, SIM_INITIALIZED,
         (CUmemoryPool * pool, CUmemLocation *location, CUmemAllocationType type),
         (pool, location, type))
 {
-    struct sim_device *device;
-    CUresult result = device_at(location, type, &device);
-
-    if (pool == NULL) {
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    return result == CUDA_SUCCESS ? give_pool(sim_mempool_current(device), pool) : result;
+    return give_pool_at(location, type, sim_mempool_current, pool);
 }
 
 SIM_API(cuMemSetMemPool, SIM_INITIALIZED,

@@ -92,21 +92,29 @@ static CUresult batch(bool ptsz, CUstream hStream, const CUdeviceptr *addresses,
     return result;
 }
 
-static CUresult check_locations(const CUmemLocation *locations, const size_t *indices,
-                                size_t location_count, size_t count)
+/* The destinations of a batch: `indices` are the first ranges of each. */
+struct destinations {
+    const CUmemLocation *locations;
+    const size_t *indices;
+    size_t count;
+};
+
+static CUresult batch_to(bool ptsz, CUstream hStream, const CUdeviceptr *addresses,
+                         const size_t *sizes, size_t count, struct destinations to,
+                         unsigned long long flags)
 {
-    if (locations == NULL || indices == NULL || location_count == 0 || location_count > count ||
-        indices[0] != 0) {
+    if (to.locations == NULL || to.indices == NULL || to.count == 0 || to.count > count ||
+        to.indices[0] != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    for (size_t i = 0; i < location_count; i++) {
-        CUresult result = check_location(&locations[i]);
+    for (size_t i = 0; i < to.count; i++) {
+        CUresult result = check_location(&to.locations[i]);
 
         if (result != CUDA_SUCCESS) {
             return result;
         }
     }
-    return CUDA_SUCCESS;
+    return batch(ptsz, hStream, addresses, sizes, count, flags);
 }
 
 SIM_API_PTSZ(cuMemPrefetchBatchAsync, SIM_CONTEXT,
@@ -115,9 +123,9 @@ SIM_API_PTSZ(cuMemPrefetchBatchAsync, SIM_CONTEXT,
               CUstream hStream),
              (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream))
 {
-    CUresult result = check_locations(prefetchLocs, prefetchLocIdxs, numPrefetchLocs, count);
+    struct destinations to = {prefetchLocs, prefetchLocIdxs, numPrefetchLocs};
 
-    return result == CUDA_SUCCESS ? batch(ptsz, hStream, dptrs, sizes, count, flags) : result;
+    return batch_to(ptsz, hStream, dptrs, sizes, count, to, flags);
 }
 
 SIM_API_PTSZ(cuMemDiscardBatchAsync, SIM_CONTEXT,
@@ -134,9 +142,9 @@ SIM_API_PTSZ(cuMemDiscardAndPrefetchBatchAsync, SIM_CONTEXT,
               CUstream hStream),
              (dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream))
 {
-    CUresult result = check_locations(prefetchLocs, prefetchLocIdxs, numPrefetchLocs, count);
+    struct destinations to = {prefetchLocs, prefetchLocIdxs, numPrefetchLocs};
 
-    return result == CUDA_SUCCESS ? batch(ptsz, hStream, dptrs, sizes, count, flags) : result;
+    return batch_to(ptsz, hStream, dptrs, sizes, count, to, flags);
 }
 
 SIM_API_PTSZ(cuStreamAttachMemAsync, SIM_CONTEXT,

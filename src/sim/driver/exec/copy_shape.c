@@ -53,6 +53,12 @@ static CUresult copy_from(const struct side *dst, const struct side *src, size_t
     return result;
 }
 
+/* The struct side of one end, `dst` or `src`, of the parameters of a 3D copy. */
+#define SIDE(params, end)                                                                          \
+    ((struct side){(params)->end##MemoryType, (params)->end##Host, (params)->end##Device,          \
+                   (params)->end##Pitch, (params)->end##Height, (params)->end##XInBytes,           \
+                   (params)->end##Y, (params)->end##Z})
+
 CUresult sim_copy_from_3d(const CUDA_MEMCPY3D *params, struct sim_copy *ret_copy)
 {
     struct side dst;
@@ -61,12 +67,8 @@ CUresult sim_copy_from_3d(const CUDA_MEMCPY3D *params, struct sim_copy *ret_copy
     if (params == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    dst = (struct side){params->dstMemoryType, params->dstHost,   params->dstDevice,
-                        params->dstPitch,      params->dstHeight, params->dstXInBytes,
-                        params->dstY,          params->dstZ};
-    src = (struct side){params->srcMemoryType, params->srcHost,   params->srcDevice,
-                        params->srcPitch,      params->srcHeight, params->srcXInBytes,
-                        params->srcY,          params->srcZ};
+    dst = SIDE(params, dst);
+    src = SIDE(params, src);
     return copy_from(&dst, &src, params->WidthInBytes, params->Height, params->Depth, ret_copy);
 }
 
@@ -75,11 +77,7 @@ CUresult sim_copy_from_3d_peer(const CUDA_MEMCPY3D_PEER *params, struct sim_copy
     struct side dst;
     struct side src;
 
-    dst = (struct side){params->dstMemoryType, params->dstHost,   params->dstDevice,
-                        params->dstPitch,      params->dstHeight, params->dstXInBytes,
-                        params->dstY,          params->dstZ};
-    src = (struct side){params->srcMemoryType, params->srcHost,   params->srcDevice,
-                        params->srcPitch,      params->srcHeight, params->srcXInBytes,
-                        params->srcY,          params->srcZ};
+    dst = SIDE(params, dst);
+    src = SIDE(params, src);
     return copy_from(&dst, &src, params->WidthInBytes, params->Height, params->Depth, ret_copy);
 }
