@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "pool/accounts.h"
 #include "callsite/modules.h"
 #include "callsite/strings.h"

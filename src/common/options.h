@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 
 enum spw_option {
 #define SPW_OPTION(name, type, fallback, scope, help) SPW_OPT_##name,

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "driver/cuda_api.h"
 
 /* The rows of functions.def, in their order. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/layout.h"
-#include "common/limits.h"
+#include "common/bounds.h"
 
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 2 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/counters.h"
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "pool/accounts.h"
 
 enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 4 };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "common/layout.h"
 
 enum { SPW_CLI_SIM_PROCESSES = 256, SPW_CLI_SIM_NAME = 128 };

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/runtime/driver.h"
 #include "sim/runtime/error.h"
 

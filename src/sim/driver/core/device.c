@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/profile.h"
 
 static struct sim_options options;

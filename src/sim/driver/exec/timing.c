@@ -1,6 +1,6 @@
 #include "sim/driver/exec/timing.h"
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/exec/copy.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/graph/stream_capture.h"

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/budget.h"
 #include "sim/driver/core/heap.h"
 #include "sim/driver/core/run_record.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/device.h"
 
 /* The file is as long as tmpfs allows with room to spare: only offsets, not bytes, are used up. */

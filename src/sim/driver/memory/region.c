@@ -1,6 +1,6 @@
 #include "sim/driver/memory/region.h"
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/heap.h"
 
 /* Arenas are larger than the device so that addresses are not reused at once and are not used up by

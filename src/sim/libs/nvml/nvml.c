@@ -16,7 +16,7 @@
 
 #include <cuda.h>
 
-#include "common/limits.h"
+#include "common/bounds.h"
 #include "sim/driver/core/control.h"
 
 #define EXPORT __attribute__((visibility("default")))
