@@ -41,7 +41,7 @@ class Modes(unittest.TestCase):
         for mode, backend, without in (
                 ("tensor", "cudaMallocAsync", TENSOR_WITHOUT),
                 ("segment", "native", SEGMENT_WITHOUT),
-                ("observe", "native", "limits and accounting only: the driver allocates")):
+                ("observe", "native", "limits and accounting only; the driver allocates")):
             with self.subTest(mode=mode):
                 run = self.run_script("allocator.py", flags=["--mode", mode])
                 self.check(run, backend, mode, f"SPILLWAY_MODE={mode}; {without}")
