@@ -1,6 +1,7 @@
 #include "intercept/fork.h"
 
 #include "common/lock.h"
+#include "common/thread_slots.h"
 #include "track/arguments.h"
 #include "track/capture.h"
 #include "track/device.h"
@@ -47,6 +48,7 @@ static void child(void)
         return;
     }
     atomic_store(&spw_process.state, SPW_PROCESS_CHILD);
+    spw_thread_slots_reset();
     spw_migrate_barrier_reset();
     spw_track_lease_reset();
     /* Before the pools are closed, since closing changes counters: the parent's must not change. */

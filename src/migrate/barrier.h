@@ -3,10 +3,10 @@
  *
  * There is one barrier for all devices, since finding out which devices a call concerns would cost
  * more than waiting for another device's migration. It is an asymmetric lock. Readers (submitters)
- * take no lock: a thread marks its own slot as inside and checks the flag `closed`. The writer (a
- * migration) sets `closed`, orders all readers with one membarrier system call, and waits (bounded)
- * until every slot is outside. A thread that is inside may enter again, for example from a driver
- * callback, and so may the writer.
+ * take no lock: a thread marks its slot (common/thread_slots.h) as inside and checks the flag
+ * `closed`. The writer (a migration) sets `closed`, orders all readers with one membarrier system
+ * call, and waits (bounded) until every slot is outside. A thread that is inside may enter again,
+ * for example from a driver callback, and so may the writer.
  *
  * Each slot counts its submissions; the sum tells how much was submitted in a time span. */
 #pragma once
@@ -16,31 +16,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPW_MIGRATE_BARRIER_SLOTS = 1024 };
-
-struct spw_migrate_barrier_slot {
-    _Alignas(64) _Atomic uint32_t inside; /* number of threads inside; at most 1 except in the last
-                                           * slot */
-    _Atomic bool taken;
-    _Atomic uint64_t submissions;
-};
+#include "common/thread_slots.h"
 
 struct spw_migrate_barrier {
-    _Atomic uint32_t closed;  /* 1: submitters wait; a futex word */
-    _Atomic bool armed;       /* in use; set once, before the first submission */
-    _Atomic bool needs_fence; /* no membarrier: readers use a memory fence */
-    struct spw_migrate_barrier_slot
-        slots[SPW_MIGRATE_BARRIER_SLOTS]; /* the last slot is shared by threads that got none */
-};
-
-struct spw_migrate_barrier_thread {
-    struct spw_migrate_barrier_slot *slot; /* NULL: none yet */
-    uint32_t depth;                        /* nested calls under way */
+    _Atomic uint32_t closed; /* 1: submitters wait; a futex word */
+    _Atomic bool armed;      /* in use; set once, before the first submission */
 };
 
 extern struct spw_migrate_barrier spw_migrate_barrier;
-extern _Thread_local struct spw_migrate_barrier_thread spw_migrate_barrier_thread
-    __attribute__((tls_model("initial-exec")));
+
+/* Calls under way in the calling thread, one inside the other. */
+extern _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));
 
 /* Arms the barrier. Called once before the first submission that matters, and again in a child
  * after fork. Until then acquire and release do nothing. */
@@ -49,49 +35,33 @@ void spw_migrate_barrier_arm(void);
 /* Resets it in a child after fork, where the other threads are gone. */
 void spw_migrate_barrier_reset(void);
 
-/* Slow paths of acquire: takes a slot for the calling thread; waits while the barrier is closed. */
-struct spw_migrate_barrier_slot *spw_migrate_barrier_join(void);
-void spw_migrate_barrier_wait(struct spw_migrate_barrier_slot *slot);
+/* Slow paths of acquire and release: the first call of a thread, a shared slot, a system without
+ * membarrier; a closed barrier. */
+void spw_migrate_barrier_acquire_slowly(void);
+void spw_migrate_barrier_release_slowly(void);
+void spw_migrate_barrier_wait(struct spw_thread_slot *slot);
 
 /* True while the calling thread is between acquire and release. */
 static inline bool spw_migrate_barrier_inside(void)
 {
-    return spw_migrate_barrier_thread.depth > 0;
-}
-
-static inline bool spw_migrate_barrier_shared(const struct spw_migrate_barrier_slot *slot)
-{
-    return slot == &spw_migrate_barrier.slots[SPW_MIGRATE_BARRIER_SLOTS - 1];
-}
-
-static inline void spw_migrate_barrier_mark(struct spw_migrate_barrier_slot *slot)
-{
-    if (__builtin_expect(spw_migrate_barrier_shared(slot), 0)) {
-        atomic_fetch_add(&slot->inside, 1);
-    } else {
-        atomic_store_explicit(&slot->inside, 1, memory_order_relaxed);
-    }
-    if (__builtin_expect(
-            atomic_load_explicit(&spw_migrate_barrier.needs_fence, memory_order_relaxed), 0)) {
-        atomic_thread_fence(memory_order_seq_cst);
-    } else {
-        atomic_signal_fence(memory_order_seq_cst);
-    }
+    return spw_migrate_barrier_depth > 0;
 }
 
 /* A submitting call is enclosed by acquire and release. They nest, and never fail. */
 static inline void spw_migrate_barrier_acquire(void)
 {
-    struct spw_migrate_barrier_slot *slot = spw_migrate_barrier_thread.slot;
+    struct spw_thread_slot *slot = spw_thread_self.quick;
 
     if (!atomic_load_explicit(&spw_migrate_barrier.armed, memory_order_relaxed) ||
-        spw_migrate_barrier_thread.depth++ > 0) {
+        spw_migrate_barrier_depth++ > 0) {
         return;
     }
     if (__builtin_expect(slot == NULL, 0)) {
-        slot = spw_migrate_barrier_join();
+        spw_migrate_barrier_acquire_slowly();
+        return;
     }
-    spw_migrate_barrier_mark(slot);
+    atomic_store_explicit(&slot->submitting, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
     if (__builtin_expect(
             atomic_load_explicit(&spw_migrate_barrier.closed, memory_order_acquire) != 0, 0)) {
         spw_migrate_barrier_wait(slot);
@@ -100,20 +70,19 @@ static inline void spw_migrate_barrier_acquire(void)
 
 static inline void spw_migrate_barrier_release(void)
 {
-    struct spw_migrate_barrier_slot *slot = spw_migrate_barrier_thread.slot;
+    struct spw_thread_slot *slot = spw_thread_self.quick;
 
-    if (spw_migrate_barrier_thread.depth == 0 || --spw_migrate_barrier_thread.depth > 0) {
+    if (spw_migrate_barrier_depth == 0 || --spw_migrate_barrier_depth > 0) {
         return;
     }
-    if (__builtin_expect(spw_migrate_barrier_shared(slot), 0)) {
-        atomic_fetch_add(&slot->submissions, 1);
-        atomic_fetch_sub(&slot->inside, 1);
+    if (__builtin_expect(slot == NULL, 0)) {
+        spw_migrate_barrier_release_slowly();
         return;
     }
     atomic_store_explicit(&slot->submissions,
                           atomic_load_explicit(&slot->submissions, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    atomic_store_explicit(&slot->inside, 0, memory_order_release);
+    atomic_store_explicit(&slot->submitting, 0, memory_order_release);
 }
 
 /* Closes the barrier and waits, at most `most_ns`, until no other thread is inside. False when one

@@ -233,7 +233,7 @@ void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream
 void spw_track_arguments_note(const struct spw_arguments *use)
 {
     /* A call inside another call is a part of the outer one, which was recorded. */
-    for (int i = 0; spw_migrate_barrier_thread.depth == 1 && i < spw_process.device_count; i++) {
+    for (int i = 0; spw_migrate_barrier_depth == 1 && i < spw_process.device_count; i++) {
         if (SPW_UNLIKELY(use->first)) {
             spw_track_spill_meet_kernel(&spw_process.devices[i]);
         }

@@ -5,9 +5,9 @@
  * holds a lease from its beginning to its end. A closed pool is taken out of sight first, and
  * destroyed when every call has ended that may have seen it.
  *
- * The holder takes no lock: each thread records, in a slot of its own, the epoch in which its call
- * began. The thread that closes a pool begins a new epoch, and makes the slots of all threads
- * visible with one system call (membarrier). Any thread, no lock. */
+ * The holder takes no lock: each thread records, in its slot (common/thread_slots.h), the epoch in
+ * which its call began. The thread that closes a pool begins a new epoch, and makes the slots of
+ * all threads visible. Any thread, no lock. */
 #pragma once
 
 #include <stdatomic.h>
@@ -15,29 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPW_LEASE_SLOTS = 1024 };
+#include "common/thread_slots.h"
 
-struct spw_lease_slot {
-    _Alignas(64) _Atomic uint64_t epoch; /* in which the call began; 0: no call is under way */
-    _Atomic uint32_t sharing;            /* of the last slot: calls under way */
-    _Atomic bool taken;
-};
-
-struct spw_leases {
-    _Atomic uint64_t epoch;
-    _Atomic bool fenced; /* the system call is missing: threads order their stores themselves */
-    struct spw_lease_slot slots[SPW_LEASE_SLOTS]; /* the last one is for threads that got none */
-};
-
-struct spw_lease_thread {
-    struct spw_lease_slot *slot;  /* NULL: none yet */
-    struct spw_lease_slot *quick; /* the same, if it is not shared and needs no fence; else NULL */
-    uint32_t depth;               /* leases held, one inside the other */
-};
-
-extern struct spw_leases spw_leases;
-extern _Thread_local struct spw_lease_thread spw_lease_thread
-    __attribute__((tls_model("initial-exec")));
+extern _Atomic uint64_t spw_lease_epoch;
+extern _Thread_local uint32_t spw_lease_depth __attribute__((tls_model("initial-exec")));
 
 /* The slow paths of the two functions below: the first lease of a thread, a shared slot, a system
  * without membarrier. */
@@ -47,17 +28,17 @@ void spw_track_lease_leave_slowly(void);
 /* Begins a lease, before a device's pool or its parts are used. Leases nest. */
 static inline void spw_track_lease_enter(void)
 {
-    struct spw_lease_slot *slot = spw_lease_thread.quick;
+    struct spw_thread_slot *slot = spw_thread_self.quick;
 
-    if (spw_lease_thread.depth++ > 0) {
+    if (spw_lease_depth++ > 0) {
         return;
     }
     if (__builtin_expect(slot == NULL, 0)) {
         spw_track_lease_enter_slowly();
         return;
     }
-    atomic_store_explicit(&slot->epoch,
-                          atomic_load_explicit(&spw_leases.epoch, memory_order_relaxed),
+    atomic_store_explicit(&slot->lease_epoch,
+                          atomic_load_explicit(&spw_lease_epoch, memory_order_relaxed),
                           memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
@@ -65,16 +46,16 @@ static inline void spw_track_lease_enter(void)
 /* Ends it. A pointer that was read under the lease must not be used any more. */
 static inline void spw_track_lease_leave(void)
 {
-    struct spw_lease_slot *slot = spw_lease_thread.quick;
+    struct spw_thread_slot *slot = spw_thread_self.quick;
 
-    if (--spw_lease_thread.depth > 0) {
+    if (--spw_lease_depth > 0) {
         return;
     }
     if (__builtin_expect(slot == NULL, 0)) {
         spw_track_lease_leave_slowly();
         return;
     }
-    atomic_store_explicit(&slot->epoch, 0, memory_order_release);
+    atomic_store_explicit(&slot->lease_epoch, 0, memory_order_release);
 }
 
 /* Begins a new epoch and returns it; call it after an object was taken out of sight. 0 when other
