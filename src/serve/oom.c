@@ -231,7 +231,7 @@ void spw_serve_oom_report(const struct spw_oom *oom)
 {
     struct spw_stats_oom *report = oom->device->oom;
 
-    if (oom->overcome || !is_first(oom->site) || atomic_flag_test_and_set(&report->busy)) {
+    if (oom->overcome || !is_first(oom->site) || !spw_stats_claim(&report->busy)) {
         return;
     }
     gather(oom, report);
@@ -242,5 +242,5 @@ void spw_serve_oom_report(const struct spw_oom *oom)
     say_host(report);
     say_holders(report);
     say_rule(report);
-    atomic_flag_clear(&report->busy);
+    spw_stats_unclaim(&report->busy);
 }

@@ -44,11 +44,25 @@ static void put_driver_calls(struct spw_writer *writer, const struct spw_stats *
     spw_write(writer, "}");
 }
 
-static void put_refusal(struct spw_writer *writer, const struct spw_stats_refusal *refusal)
+/* Writes the key of a record that threads share, and claims the record. Writes null and returns
+ * false where there is none yet, or where another thread keeps it. */
+static bool claim_record(struct spw_writer *writer, const char *key, atomic_flag *busy,
+                         const _Atomic uint64_t *count)
 {
-    spw_write_key(writer, "last_oom");
-    if (atomic_load(&refusal->count) == 0) {
-        spw_write(writer, "null");
+    spw_write_key(writer, key);
+    if (spw_stats_claim(busy)) {
+        if (atomic_load(count) > 0) {
+            return true;
+        }
+        spw_stats_unclaim(busy);
+    }
+    spw_write(writer, "null");
+    return false;
+}
+
+static void put_refusal(struct spw_writer *writer, struct spw_stats_refusal *refusal)
+{
+    if (!claim_record(writer, "last_oom", &refusal->busy, &refusal->count)) {
         return;
     }
     spw_write(writer, "{\"allocation\": ");
@@ -59,6 +73,7 @@ static void put_refusal(struct spw_writer *writer, const struct spw_stats_refusa
     spw_write_text(writer, "thread", refusal->thread);
     spw_write_figure(writer, "tid", (uint64_t)refusal->tid);
     spw_write(writer, "}");
+    spw_stats_unclaim(&refusal->busy);
 }
 
 static void put_holders(struct spw_writer *writer, const struct spw_stats_oom *oom)
@@ -88,11 +103,9 @@ static void put_usage(struct spw_writer *writer, const struct spw_stats_oom *oom
     }
 }
 
-static void put_oom(struct spw_writer *writer, const struct spw_stats_oom *oom)
+static void put_oom(struct spw_writer *writer, struct spw_stats_oom *oom)
 {
-    spw_write_key(writer, "oom");
-    if (atomic_load(&oom->count) == 0) {
-        spw_write(writer, "null");
+    if (!claim_record(writer, "oom", &oom->busy, &oom->count)) {
         return;
     }
     spw_write(writer, "{\"device\": ");
@@ -120,11 +133,12 @@ static void put_oom(struct spw_writer *writer, const struct spw_stats_oom *oom)
     spw_write(writer, oom->rule[0] != '\0' ? oom->rule : "null");
     spw_write_figure(writer, "rule_bytes", oom->rule_bytes);
     spw_write(writer, "}");
+    spw_stats_unclaim(&oom->busy);
 }
 
-static void put_device(struct spw_writer *writer, const struct spw_stats *stats, int ordinal)
+static void put_device(struct spw_writer *writer, struct spw_stats *stats, int ordinal)
 {
-    const struct spw_stats_device *device = &stats->devices[ordinal];
+    struct spw_stats_device *device = &stats->devices[ordinal];
 
     spw_write(writer, "{\"ordinal\": ");
     spw_write_number(writer, (uint64_t)ordinal);
@@ -181,7 +195,7 @@ static void put_rules(struct spw_writer *writer, const struct spw_stats *stats)
 }
 
 /* The first bytes are what spw_stats_path_owner recognises. */
-static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
+static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
 {
     void (*put_extension)(struct spw_writer *);
 
@@ -206,7 +220,7 @@ static void put_stats(struct spw_writer *writer, const struct spw_stats *stats)
 }
 
 /* Writes and closes; false with errno set when it went wrong. */
-static bool write_to(int fd, const struct spw_stats *stats)
+static bool write_to(int fd, struct spw_stats *stats)
 {
     struct spw_writer writer = {.fd = fd};
 

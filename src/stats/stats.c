@@ -1,5 +1,6 @@
 #include "stats/stats.h"
 
+#include "common/backoff.h"
 #include "common/fd.h"
 #include "common/options.h"
 #include "stats/process.h"
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { CLAIM_NS = 5000000 };
 enum { MOST_IMAGES = 16 }; /* a process may execute one program after the other */
 
 /* The mapping of this process; at the same address from the first creation on. */
@@ -105,12 +107,29 @@ struct spw_stats *spw_stats_mine(void)
     return atomic_load(&process.stats);
 }
 
+bool spw_stats_claim(atomic_flag *busy)
+{
+    struct spw_backoff backoff = {.limit_ns = CLAIM_NS};
+
+    while (atomic_flag_test_and_set_explicit(busy, memory_order_acquire)) {
+        if (!spw_backoff_pause(&backoff)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void spw_stats_unclaim(atomic_flag *busy)
+{
+    atomic_flag_clear_explicit(busy, memory_order_release);
+}
+
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
                       uint64_t bytes, uint64_t missing_bytes)
 {
     struct timespec now;
 
-    if (atomic_flag_test_and_set(&refusal->busy)) {
+    if (!spw_stats_claim(&refusal->busy)) {
         return;
     }
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -122,7 +141,7 @@ void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64
     snprintf(refusal->api, sizeof(refusal->api), "%s", api);
     prctl(PR_GET_NAME, refusal->thread);
     atomic_fetch_add(&refusal->count, 1);
-    atomic_flag_clear(&refusal->busy);
+    spw_stats_unclaim(&refusal->busy);
 }
 
 void spw_stats_forget(void)
@@ -164,10 +183,12 @@ static void distrust_oom(struct spw_stats_oom *oom)
     }
 }
 
-/* Ends every text within its bounds, and brings counts into theirs. */
+/* Ends every text within its bounds, brings counts into theirs, and lets go of records that a
+ * thread was killed at. */
 static void distrust(struct spw_stats *stats)
 {
     make_bool(&stats->summary);
+    atomic_flag_clear(&stats->oom.busy);
     TERMINATE(stats->mode);
     TERMINATE(stats->why);
     TERMINATE(stats->process);
@@ -182,6 +203,7 @@ static void distrust(struct spw_stats *stats)
     }
     distrust_oom(&stats->oom);
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
+        atomic_flag_clear(&stats->devices[i].refusal.busy);
         TERMINATE(stats->devices[i].refusal.api);
         TERMINATE(stats->devices[i].refusal.thread);
     }

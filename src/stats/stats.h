@@ -27,7 +27,7 @@ enum spw_stats_file { SPW_STATS_FILE_NONE, SPW_STATS_FILE_PLAIN, SPW_STATS_FILE_
 
 /* The last allocation on a device that was answered out of memory. */
 struct spw_stats_refusal {
-    atomic_flag busy;       /* held by the writer; others give up */
+    atomic_flag busy;       /* held while a thread writes or reads the rest */
     _Atomic uint64_t count; /* number of refusals; 0: the rest is not valid */
     uint64_t number;        /* of the allocation, among all of this device, from 1 */
     uint64_t bytes;         /* asked for */
@@ -48,7 +48,7 @@ struct spw_stats_holder {
 
 /* The last out-of-memory report that was written in full. Unknown figures are 0. */
 struct spw_stats_oom {
-    atomic_flag busy;       /* held by the writer; others give up */
+    atomic_flag busy;       /* held while a thread writes or reads the rest */
     _Atomic uint64_t count; /* number of reports; 0: the rest is not valid */
     int device;
     uint64_t bytes;         /* asked for */
@@ -109,8 +109,14 @@ struct spw_stats *spw_stats_create(void);
 /* The mapping of this process; NULL before spw_stats_create. */
 struct spw_stats *spw_stats_mine(void);
 
+/* Claims a record that threads share, by its flag `busy`, to write or read it; unclaim ends that.
+ * Waits a few milliseconds at most for another thread; false when that thread is not done by then,
+ * and the record must be left alone. */
+bool spw_stats_claim(atomic_flag *busy);
+void spw_stats_unclaim(atomic_flag *busy);
+
 /* Records that the calling thread's allocation was answered out of memory. The arguments are
- * members of struct spw_stats_refusal. Any thread; when two call at once, one record is lost. */
+ * members of struct spw_stats_refusal. Any thread. */
 void spw_stats_refuse(struct spw_stats_refusal *refusal, const char *api, uint64_t number,
                       uint64_t bytes, uint64_t missing_bytes);
 
