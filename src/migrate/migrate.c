@@ -171,6 +171,19 @@ static enum spw_err evict(struct spw_migrate *tier, uint64_t bytes, bool must, u
                                      tier->prefetch.patience_ns, ret_bytes);
 }
 
+/* True when the limits of the device and of the host tier could hold the request beside all blocks,
+ * wherever these are. */
+static bool is_possible(const struct spw_migrate *tier, const struct spw_request *request)
+{
+    uint64_t device = spw_counter_get(&tier->config.counters->limit_bytes);
+    uint64_t live = spw_counter_get(&tier->config.counters->live_bytes);
+    uint64_t most = device + tier->config.limit_bytes;
+    bool on_device = request->placement != NULL && request->placement->on_device;
+
+    return live <= most && request->bytes <= most - live &&
+           (!on_device || request->bytes <= device);
+}
+
 /* Bytes that the device lacks for a request. */
 static uint64_t missing_for(const struct spw_migrate *tier, uint64_t bytes)
 {
@@ -229,6 +242,9 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
     enum spw_err err = refused;
     bool open;
 
+    if (!is_possible(tier, request)) {
+        return refused;
+    }
     spw_lock(&tier->lock);
     open = open_host(tier);
     if (open && tier->host.can_migrate && request->may_move) {

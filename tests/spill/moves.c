@@ -17,6 +17,7 @@
  *     moves peer-spin   one of them runs until a later submission lets it go
  *     moves pointers    pointer attributes of blocks that are on the host
  *     moves create      the program's own physical memory, more than the device has
+ *     moves impossible  requests that no migration can make room for
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
  * `threads` takes 30 rounds, or as many as a further argument says. Made for a device of 64 MiB.
@@ -694,20 +695,43 @@ static void with_create(void)
     MUST(cuMemAddressFree(range, (size_t)PIECES * PIECE_BYTES));
 }
 
+/* ---- requests that can never be had ---- */
+
+static void with_impossible(void)
+{
+    static const size_t sizes[] = {100 * MIB, (size_t)1 << 40, SIZE_MAX / 2};
+    CUdeviceptr address;
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        EXPECT(cuMemAlloc(&address, sizes[i]), CUDA_ERROR_OUT_OF_MEMORY);
+        EXPECT(cuMemAllocAsync(&address, sizes[i], main_stream), CUDA_ERROR_OUT_OF_MEMORY);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"writes", writes},          {"threads", with_threads},
-                 {"spin", with_spin},         {"wait", with_wait},
-                 {"callback", with_callback}, {"copy", with_copy},
-                 {"capture", with_capture},   {"faults", with_faults},
-                 {"peer", with_peer},         {"peer-spin", with_peer_spin},
-                 {"pointers", with_pointers}, {"registered", with_registered},
-                 {"told", with_told},         {"told-next", with_told_next},
-                 {"pin", with_pin},           {"unpin", with_unpin},
-                 {"priority", with_priority}, {"create", with_create}};
+    } modes[] = {{"writes", writes},
+                 {"threads", with_threads},
+                 {"spin", with_spin},
+                 {"wait", with_wait},
+                 {"callback", with_callback},
+                 {"copy", with_copy},
+                 {"capture", with_capture},
+                 {"faults", with_faults},
+                 {"peer", with_peer},
+                 {"peer-spin", with_peer_spin},
+                 {"pointers", with_pointers},
+                 {"registered", with_registered},
+                 {"told", with_told},
+                 {"told-next", with_told_next},
+                 {"pin", with_pin},
+                 {"unpin", with_unpin},
+                 {"priority", with_priority},
+                 {"create", with_create},
+                 {"impossible", with_impossible}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (argc >= 2 && strcmp(argv[1], modes[i].name) == 0) {

@@ -53,6 +53,15 @@ class Moves(harness.Case):
         self.assertEqual(device["vmm_bytes"], 0)
         self.assertEqual(device["vmm_host_bytes"], 0)
 
+    def test_request_that_can_never_be_had(self):
+        """It is refused before anything migrates for it, and before the host tier is tried."""
+        result = self.run_program(MOVES, "impossible", allow=["out of memory on device 0"],
+                                  SIM_MEMORY="64MiB", HOST_LIMIT="64MiB", CHECK="on", **PATIENT)
+        device = result.device()
+        self.assertEqual(device["ooms"], 6)
+        self.assertEqual(device["spilled_bytes"], 0)
+        self.assertEqual(device["host_peak_bytes"], 0)
+
     def test_memory_of_a_graph_stays(self):
         device = self.moves("capture")
         self.assertEqual(device["moves"], 0)
