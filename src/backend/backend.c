@@ -277,9 +277,8 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
  * */
 static CUresult enter_any(struct spw_backend *backend, bool *ret_pushed)
 {
-    return spw_backend_fences_enter(
-        &backend->fences, backend->fences.own_count > 0 ? backend->fences.contexts[0] : NULL,
-        ret_pushed);
+    return spw_backend_fences_enter(&backend->fences,
+                                    spw_backend_fences_own_context(&backend->fences), ret_pushed);
 }
 
 static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,

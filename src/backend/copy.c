@@ -25,16 +25,15 @@ static struct spw_stream own_stream(const struct spw_backend_copier *copier)
 static enum spw_err open_stream(struct spw_backend_copier *copier)
 {
     struct spw_backend_fences *fences = copier->fences;
-    CUcontext context = NULL;
+    CUcontext context;
     CUresult result;
     bool pushed;
 
     if (copier->handle != NULL) {
         return SPW_OK;
     }
-    if (fences->own_count > 0) {
-        context = fences->contexts[0];
-    } else {
+    context = spw_backend_fences_own_context(fences);
+    if (context == NULL) {
         (void)CALL(copier, cuCtxGetCurrent, &context);
     }
     if (context == NULL) {

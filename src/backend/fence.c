@@ -32,30 +32,50 @@ void spw_backend_fences_leave(struct spw_backend_fences *fences, bool pushed)
     }
 }
 
-static bool is_known(const struct spw_backend_fences *fences, CUcontext context)
+static struct spw_backend_context *find_context(const struct spw_backend_fences *fences,
+                                                CUcontext context)
 {
-    for (size_t i = 0; i < fences->context_count; i++) {
-        if (fences->contexts[i] == context) {
-            return true;
-        }
+    struct spw_backend_context *known = fences->contexts;
+
+    while (known != NULL && known->context != context) {
+        known = known->next;
     }
-    return false;
+    return known;
+}
+
+CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences)
+{
+    const struct spw_backend_context *known;
+    CUcontext context;
+
+    spw_lock(&fences->lock);
+    known = fences->contexts;
+    while (known != NULL && known->peer) {
+        known = known->next;
+    }
+    context = known != NULL ? known->context : NULL;
+    spw_unlock(&fences->lock);
+    return context;
 }
 
 static void note_context(struct spw_backend_fences *fences, CUcontext context, bool peer)
 {
-    if (context == NULL || is_known(fences, context)) {
+    struct spw_backend_context *known;
+
+    if (context == NULL || find_context(fences, context) != NULL) {
         return;
     }
-    if (fences->context_count == SPW_BACKEND_CONTEXTS) {
-        fences->overflow = true;
+    known = malloc(sizeof(*known));
+    if (known == NULL) {
+        fences->missing = true;
         return;
     }
-    fences->contexts[fences->context_count++] = context;
-    if (!peer) {
-        fences->contexts[fences->context_count - 1] = fences->contexts[fences->own_count];
-        fences->contexts[fences->own_count++] = context;
-    }
+    /* It does not matter to the deferred fences that were made before. */
+    *known = (struct spw_backend_context){.next = fences->contexts,
+                                          .context = context,
+                                          .peer = peer,
+                                          .synchronized = fences->last_deferred};
+    fences->contexts = known;
 }
 
 void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
@@ -66,29 +86,34 @@ void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontex
     spw_unlock(&fences->lock);
 }
 
-/* Removes an entry; the last of its kind takes its place. */
-static void take_out(struct spw_backend_fences *fences, size_t index)
+/* Removes the record of a context. */
+static void take_out(struct spw_backend_fences *fences, CUcontext context)
 {
-    if (index < fences->own_count) {
-        fences->contexts[index] = fences->contexts[--fences->own_count];
-        index = fences->own_count;
+    struct spw_backend_context **link = &fences->contexts, *known;
+
+    while (*link != NULL && (*link)->context != context) {
+        link = &(*link)->next;
     }
-    fences->contexts[index] = fences->contexts[--fences->context_count];
+    known = *link;
+    if (known != NULL) {
+        *link = known->next;
+        free(known);
+    }
 }
 
-/* The events of a context that is gone, or whose work is complete, hold nobody up any more. */
-static void strip(struct spw_backend_fence *fence, CUcontext context)
+/* Removes the events of a context that is gone, or whose work is complete, from a list. */
+static void strip(struct spw_backend_event **link, CUcontext context)
 {
-    size_t kept = 0;
+    while (*link != NULL) {
+        struct spw_backend_event *event = *link;
 
-    for (size_t i = 0; i < fence->count; i++) {
-        if (fence->events[i]->context == context) {
-            free(fence->events[i]);
+        if (event->context == context) {
+            *link = event->next;
+            free(event);
         } else {
-            fence->events[kept++] = fence->events[i];
+            link = &event->next;
         }
     }
-    fence->count = kept;
 }
 
 /* Waits until no thread synchronises the context. Its work is complete, so the wait is short. */
@@ -108,28 +133,11 @@ static void await_visits(struct spw_backend_fences *fences, CUcontext context)
 
 static void forget_context(struct spw_backend_fences *fences, CUcontext context)
 {
-    struct spw_backend_event **link = &fences->unused_events;
-
     for (struct spw_backend_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
-        strip(fence, context);
+        strip(&fence->events, context);
     }
-
-    for (size_t i = 0; i < fences->context_count; i++) {
-        if (fences->contexts[i] == context) {
-            take_out(fences, i);
-            break;
-        }
-    }
-    while (*link != NULL) {
-        struct spw_backend_event *event = *link;
-
-        if (event->context != context) {
-            link = &event->next;
-            continue;
-        }
-        *link = event->next;
-        free(event);
-    }
+    strip(&fences->unused_events, context);
+    take_out(fences, context);
     await_visits(fences, context);
 }
 
@@ -143,8 +151,8 @@ void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcont
 void spw_backend_fences_forget_contexts(struct spw_backend_fences *fences)
 {
     spw_lock(&fences->lock);
-    while (fences->context_count > 0) {
-        forget_context(fences, fences->contexts[0]);
+    while (fences->contexts != NULL) {
+        forget_context(fences, fences->contexts->context);
     }
     spw_unlock(&fences->lock);
 }
@@ -200,10 +208,12 @@ static struct spw_backend_fence *take_fence(struct spw_backend_fences *fences)
 
 static void drop_events(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
 {
-    for (size_t i = 0; i < fence->count; i++) {
-        keep_event(fences, fence->events[i]);
+    while (fence->events != NULL) {
+        struct spw_backend_event *event = fence->events;
+
+        fence->events = event->next;
+        keep_event(fences, event);
     }
-    fence->count = 0;
 }
 
 static void drop(struct spw_backend_fences *fences, struct spw_backend_fence *fence)
@@ -274,7 +284,8 @@ static CUresult add_event(struct spw_backend_fences *fences, struct spw_backend_
         keep_event(fences, event);
         return result;
     }
-    fence->events[fence->count++] = event;
+    event->next = fence->events;
+    fence->events = event;
     return CUDA_SUCCESS;
 }
 
@@ -300,8 +311,9 @@ static CUresult record_all(struct spw_backend_fences *fences, struct spw_backend
 {
     CUresult result = fences->defers ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 
-    for (size_t i = 0; result == CUDA_SUCCESS && i < fences->context_count; i++) {
-        result = add_event(fences, fence, fences->contexts[i], all);
+    for (const struct spw_backend_context *known = fences->contexts;
+         result == CUDA_SUCCESS && known != NULL; known = known->next) {
+        result = add_event(fences, fence, known->context, all);
         if (to_err(result) == SPW_OK) {
             result = CUDA_SUCCESS; /* a context that is gone needs no event */
         }
@@ -322,7 +334,7 @@ static enum spw_err record(struct spw_backend_fences *fences, const struct spw_s
     enum spw_err err;
 
     /* A fence of a whole context breaks every capture in it. */
-    if (stream->id == SPW_STREAM_ALL ? captures_open(fences) || fences->overflow
+    if (stream->id == SPW_STREAM_ALL ? captures_open(fences) || fences->missing
                                      : is_capturing(fences, stream)) {
         return SPW_E_AGAIN;
     }
@@ -397,8 +409,8 @@ static enum spw_err query(struct spw_backend_fences *fences, struct spw_backend_
     if (fence->deferred > fences->synchronized) {
         return SPW_E_AGAIN;
     }
-    for (size_t i = 0; i < fence->count; i++) {
-        const struct spw_backend_event *event = fence->events[i];
+    for (const struct spw_backend_event *event = fence->events; event != NULL;
+         event = event->next) {
         CUresult result;
         enum spw_err err;
 
@@ -446,29 +458,38 @@ static CUresult visit(struct spw_backend_fences *fences, CUcontext context)
     return result;
 }
 
+/* Returns a context whose work may keep deferred fences up to `number` from being complete. */
+static CUcontext find_behind(const struct spw_backend_fences *fences, uint64_t number)
+{
+    const struct spw_backend_context *known = fences->contexts;
+
+    while (known != NULL && known->synchronized >= number) {
+        known = known->next;
+    }
+    return known != NULL ? known->context : NULL;
+}
+
 /* Waits for all work of every context, which completes the deferred fences that were made before.
- * Releases the lock meanwhile. Contexts that are added meanwhile do not matter to those fences, and
- * the work of contexts that are removed is complete. */
+ * Releases the lock meanwhile. The work of contexts that are removed is complete. */
 static enum spw_err synchronize(struct spw_backend_fences *fences)
 {
-    CUcontext contexts[SPW_BACKEND_CONTEXTS];
-    size_t count = fences->context_count;
     uint64_t covered = fences->last_deferred;
+    CUcontext context;
 
-    for (size_t i = 0; i < count; i++) {
-        contexts[i] = fences->contexts[i];
-    }
-    for (size_t i = 0; i < count; i++) {
-        enum spw_err err = SPW_OK;
+    while ((context = find_behind(fences, covered)) != NULL) {
+        struct spw_backend_context *known;
+        enum spw_err err;
 
         if (captures_open(fences)) {
             return SPW_E_AGAIN;
         }
-        if (is_known(fences, contexts[i])) {
-            err = to_err(visit(fences, contexts[i]));
-        }
+        err = to_err(visit(fences, context));
         if (err != SPW_OK) {
             return err;
+        }
+        known = find_context(fences, context);
+        if (known != NULL && known->synchronized < covered) {
+            known->synchronized = covered;
         }
     }
     if (covered > fences->synchronized) {
@@ -519,12 +540,13 @@ static enum spw_err wait_stream(struct spw_backend_fences *fences, const struct 
     if (is_capturing(fences, stream) || fence->deferred > fences->synchronized) {
         return SPW_E_AGAIN;
     }
-    for (size_t i = 0; i < fence->count; i++) {
+    for (const struct spw_backend_event *event = fence->events; event != NULL;
+         event = event->next) {
         CUresult result;
         enum spw_err err;
 
-        CALL_IN(result, fences, stream->context, cuStreamWaitEvent, stream->handle,
-                fence->events[i]->event, 0);
+        CALL_IN(result, fences, stream->context, cuStreamWaitEvent, stream->handle, event->event,
+                0);
         err = to_err(result);
         if (err != SPW_OK) {
             return err;
@@ -558,9 +580,10 @@ void spw_backend_fences_init(struct spw_backend_fences *fences, struct spw_drive
 void spw_backend_fences_fini(struct spw_backend_fences *fences, bool destroy_events)
 {
     for (struct spw_backend_fence *fence = fences->all; fence != NULL; fence = fence->all_next) {
-        for (size_t i = 0; i < fence->count; i++) {
-            keep_event(fences, fence->events[i]);
-        }
+        drop_events(fences, fence);
+    }
+    while (fences->contexts != NULL) {
+        take_out(fences, fences->contexts->context);
     }
     while (fences->unused_events != NULL) {
         struct spw_backend_event *event = fences->unused_events;

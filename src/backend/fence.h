@@ -22,11 +22,16 @@
 #include "driver/driver.h"
 #include "pool/vm_ops.h"
 
-/* Capacity: contexts that a fence of one device covers. With more, there are no such fences. */
-enum { SPW_BACKEND_CONTEXTS = 64 };
+/* A context that fences of the device cover. */
+struct spw_backend_context {
+    struct spw_backend_context *next;
+    CUcontext context;
+    bool peer;             /* of another device, whose kernels may reach this device's memory */
+    uint64_t synchronized; /* deferred fences up to this number are complete in it */
+};
 
 struct spw_backend_event {
-    struct spw_backend_event *next; /* in the list of unused ones */
+    struct spw_backend_event *next; /* of its fence, or of the unused ones */
     CUevent event;
     CUcontext context;
 };
@@ -35,8 +40,7 @@ struct spw_backend_fence {
     struct spw_backend_fence *next;     /* in the list of unused ones */
     struct spw_backend_fence *all_next; /* in the list of all */
     uint64_t deferred;                  /* the number of a deferred fence, else 0 */
-    size_t count;
-    struct spw_backend_event *events[SPW_BACKEND_CONTEXTS];
+    struct spw_backend_event *events;
 };
 
 /* A thread that synchronises a context, without a lock. */
@@ -51,12 +55,11 @@ struct spw_backend_fences {
     struct spw_lock lock;
     pthread_cond_t left; /* a visit ended */
     struct spw_backend_fence_visit *visits;
-    bool defers;                              /* the driver cannot record events of a context */
-    uint64_t last_deferred;                   /* number of the last deferred fence */
-    uint64_t synchronized;                    /* deferred fences up to this number are complete */
-    CUcontext contexts[SPW_BACKEND_CONTEXTS]; /* those of this device, then those of peers */
-    size_t own_count, context_count;
-    bool overflow; /* there were more contexts than fit */
+    bool defers;            /* the driver cannot record events of a context */
+    uint64_t last_deferred; /* number of the last deferred fence */
+    uint64_t synchronized;  /* deferred fences up to this number are complete */
+    struct spw_backend_context *contexts;
+    bool missing; /* no memory for the record of a context: no fence covers the device any more */
     struct spw_backend_event *unused_events;
     struct spw_backend_fence *unused, *all;
 };
@@ -109,6 +112,9 @@ void spw_backend_fences_init(struct spw_backend_fences *fences, struct spw_drive
 /* Adds a context of this device, or of a peer, to those that fences of the device cover. */
 void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
                                      bool peer);
+
+/* Returns a context of this device; NULL when none is known. */
+CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences);
 
 /* Removes a context and its events. */
 void spw_backend_fences_forget_context(struct spw_backend_fences *fences, CUcontext context);

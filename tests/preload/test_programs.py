@@ -111,6 +111,13 @@ class Programs(harness.Case):
     def test_contexts_with_peer_access_come_and_go(self):
         self.contexts_come_and_go("peer")
 
+    def test_many_contexts(self):
+        """Freed memory is used again beside any number of contexts, and after they are gone."""
+        for count in (20, 100):
+            result = self.run_program(PROGRAMS / "many_contexts", count, timeout=60)
+            self.assertEqual(result.device()["live_peak_bytes"], 16 * MIB)
+            self.assertLessEqual(result.device()["committed_peak_bytes"], 64 * MIB)
+
     def test_host_function_that_waits(self):
         self.run_both(PROGRAMS / "host_function", timeout=60)
 
