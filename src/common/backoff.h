@@ -9,6 +9,8 @@
  *     }
  *
  * The clock is first read at the first pause: a question that is answered at once costs nothing.
+ * The limit is on the time that the thread had: while other threads keep it from the processor it
+ * cannot ask, so a pause that lasts longer than a millisecond counts as one millisecond.
  * No locking: each waiting thread has its own struct. */
 #pragma once
 
@@ -18,25 +20,26 @@
 
 #include "common/clock.h"
 
-enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000 };
+enum { SPW_BACKOFF_FIRST_NS = 2000, SPW_BACKOFF_MOST_NS = 100000, SPW_BACKOFF_COUNTS_NS = 1000000 };
 
 /* Begins as {.limit_ns = ...}. */
 struct spw_backoff {
-    uint64_t limit_ns; /* of the whole wait, from the first pause on */
-    uint64_t start_ns; /* of the first pause; 0 before */
-    uint64_t pause_ns; /* length of the last pause; 0 before */
+    uint64_t limit_ns;  /* of the whole wait, from the first pause on */
+    uint64_t last_ns;   /* when the last pause began; 0 before */
+    uint64_t waited_ns; /* that count */
+    uint64_t pause_ns;  /* length of the last pause; 0 before */
 };
 
 /* Sleeps for one pause and returns true; returns false at once when the limit has passed. */
 static inline bool spw_backoff_pause(struct spw_backoff *backoff)
 {
     uint64_t now = spw_clock_ns();
+    uint64_t passed = backoff->pause_ns == 0 ? 0 : now - backoff->last_ns;
     struct timespec pause = {0};
 
-    if (backoff->pause_ns == 0) {
-        backoff->start_ns = now;
-    }
-    if (now - backoff->start_ns >= backoff->limit_ns) {
+    backoff->last_ns = now;
+    backoff->waited_ns += passed < SPW_BACKOFF_COUNTS_NS ? passed : SPW_BACKOFF_COUNTS_NS;
+    if (backoff->waited_ns >= backoff->limit_ns) {
         return false;
     }
     if (backoff->pause_ns == 0) {

@@ -1,8 +1,10 @@
 #include "common/backoff.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/time.h>
 
 #include <cmocka.h>
 
@@ -39,12 +41,39 @@ static void test_the_limit_ends_the_wait(void **state)
     (void)state;
 }
 
+static void keep_the_processor(int signal)
+{
+    uint64_t begin = spw_clock_ns();
+
+    while (spw_clock_ns() - begin < 40000000) {
+    }
+    (void)signal;
+}
+
+/* A thread that seldom has the processor still asks as often as the limit allows. */
+static void test_time_without_the_processor_does_not_count(void **state)
+{
+    struct spw_backoff backoff = {.limit_ns = 10000000};
+    const struct itimerval soon = {.it_value.tv_usec = 1000};
+    int asked = 0;
+
+    signal(SIGALRM, keep_the_processor);
+    do {
+        setitimer(ITIMER_REAL, &soon, NULL);
+        asked++;
+    } while (spw_backoff_pause(&backoff));
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    assert_true(asked >= 10);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_time_means_no_pause),
         cmocka_unit_test(test_pauses_double_up_to_a_bound),
         cmocka_unit_test(test_the_limit_ends_the_wait),
+        cmocka_unit_test(test_time_without_the_processor_does_not_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
