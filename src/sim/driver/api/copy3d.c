@@ -42,6 +42,7 @@ static CUresult peer_box(bool ptsz, CUstream hStream, const CUDA_MEMCPY3D_PEER *
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     result = sim_copy_from_3d_peer(params, &copy);
+    copy.peer = true;
     if (result == CUDA_SUCCESS) {
         result = sim_stream_resolve(hStream, ptsz, &stream);
     }

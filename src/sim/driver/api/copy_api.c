@@ -87,6 +87,7 @@ static CUresult peer(bool ptsz, CUstream hStream, struct sim_copy copy, CUcontex
     if (!sim_ctx_is_live(dst_ctx) || !sim_ctx_is_live(src_ctx)) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
+    copy.peer = true;
     return linear(ptsz, hStream, copy, mode);
 }
 

@@ -104,6 +104,8 @@ static void read_environment(void)
         .unmap_waits = get(SPW_OPT_SPILLWAY_SIM_UNMAP_WAITS).on,
         .free_syncs = get(SPW_OPT_SPILLWAY_SIM_FREE_SYNC).on,
         .vmm_unsafe = get(SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM).word == SPW_SAFETY_UNSAFE,
+        .crossing = (enum spw_crossing)get(SPW_OPT_SPILLWAY_SIM_CROSSING).word,
+        .reach = (enum spw_reach)get(SPW_OPT_SPILLWAY_SIM_REACH).word,
         .host_numa = get(SPW_OPT_SPILLWAY_SIM_HOST_NUMA).on,
         .peers = get(SPW_OPT_SPILLWAY_SIM_PEERS).on,
         .host_map = get(SPW_OPT_SPILLWAY_SIM_HOST_MAP).on,

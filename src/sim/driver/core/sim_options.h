@@ -28,19 +28,22 @@ struct sim_options {
     enum spw_per unmap;                  /* SPILLWAY_SIM_UNMAP: RANGE, one call may cover several
                                           * adjacent whole mappings; CHUNK, exactly one */
     enum spw_per set_access;             /* SPILLWAY_SIM_SETACCESS */
-    bool unmap_waits;      /* SPILLWAY_SIM_UNMAP_WAITS: cuMemUnmap waits for queued work */
-    bool free_syncs;       /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
-    bool vmm_unsafe;       /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
-                            * thread's global-mode capture, as cuMemAlloc does */
-    bool host_numa;        /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
-    bool peers;            /* SPILLWAY_SIM_PEERS: devices can access each other */
-    bool host_map;         /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
-                            * the process; off: host access always faults */
-    uint64_t va_max_bytes; /* SPILLWAY_SIM_VA_MAX: limit of the address space that is
-                            * reserved in the process; mappings beyond it are in the
-                            * tables only; 0: none */
-    uint64_t map_max;      /* SPILLWAY_SIM_MAP_MAX: limit of kernel mappings; 0: from
-                            * vm.max_map_count, less a reserve for the program */
+    bool unmap_waits;           /* SPILLWAY_SIM_UNMAP_WAITS: cuMemUnmap waits for queued work */
+    bool free_syncs;            /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
+    bool vmm_unsafe;            /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
+                                 * thread's global-mode capture, as cuMemAlloc does */
+    enum spw_crossing crossing; /* SPILLWAY_SIM_CROSSING: copies and memsets that cross from device
+                                 * to host memory */
+    enum spw_reach reach;       /* SPILLWAY_SIM_REACH: memory that copies between devices reach */
+    bool host_numa;             /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
+    bool peers;                 /* SPILLWAY_SIM_PEERS: devices can access each other */
+    bool host_map;              /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
+                                 * the process; off: host access always faults */
+    uint64_t va_max_bytes;      /* SPILLWAY_SIM_VA_MAX: limit of the address space that is
+                                 * reserved in the process; mappings beyond it are in the
+                                 * tables only; 0: none */
+    uint64_t map_max;           /* SPILLWAY_SIM_MAP_MAX: limit of kernel mappings; 0: from
+                                 * vm.max_map_count, less a reserve for the program */
     struct spw_option_value payload; /* SPILLWAY_SIM_PAYLOAD: limit of host memory for the content
                                       * of simulated memory, or a share of what is available */
 };

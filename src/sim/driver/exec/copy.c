@@ -2,8 +2,11 @@
 
 #include <stdlib.h>
 
+#include "sim/driver/core/sim_options.h"
+#include "sim/driver/exec/crossing.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/memory/content.h"
+#include "sim/driver/memory/mapping.h"
 
 struct copy_op {
     struct sim_op op;
@@ -40,6 +43,9 @@ static enum sim_outcome copy_run(struct sim_op *op, struct sim_item *item)
     const struct sim_copy *copy = &self->copy;
     const unsigned char *staged = self->staged;
 
+    if (sim_crossing_check(op) != CUDA_SUCCESS) {
+        return SIM_FAULT;
+    }
     for (size_t z = 0; z < copy->depth; z++) {
         for (size_t y = 0; y < copy->height; y++) {
             if (staged != NULL) {
@@ -51,6 +57,7 @@ static enum sim_outcome copy_run(struct sim_op *op, struct sim_item *item)
             }
         }
     }
+    sim_crossing_spoil(op, copy->dst.address + extent(&copy->dst, copy) - 1);
     return SIM_DONE;
 }
 
@@ -87,6 +94,24 @@ static bool is_well_formed(const struct sim_copy *copy)
     return true;
 }
 
+/* True if the device that owns the memory of a side may do the copy, whether or not the one that is
+ * asked to may access it. Of a copy between devices that is true of memory of cuMemAlloc, and of
+ * all memory if it is a peer copy. */
+static bool owner_may_do(const struct sim_copy *copy, const struct sim_place *side)
+{
+    const struct sim_mapping *mapping = sim_mapping_find(side->address);
+
+    return sim_options()->reach == SPW_REACH_ANY || copy->peer ||
+           !sim_mem_is_device(copy->dst.address) || !sim_mem_is_device(copy->src.address) ||
+           mapping == NULL || mapping->kind == SIM_MAPPING_ALLOC;
+}
+
+static struct sim_span span_of(const struct sim_copy *copy, const struct sim_place *side)
+{
+    return (struct sim_span){side->address, extent(side, copy), side == &copy->dst,
+                             owner_may_do(copy, side)};
+}
+
 CUresult sim_copy_op_new(const struct sim_copy *copy, int device, struct sim_op **ret_op)
 {
     struct copy_op *self;
@@ -100,11 +125,12 @@ CUresult sim_copy_op_new(const struct sim_copy *copy, int device, struct sim_op 
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     self->copy = *copy;
-    result = sim_op_add_span(
-        &self->op, (struct sim_span){copy->dst.address, extent(&copy->dst, copy), true, true});
+    result = sim_op_add_span(&self->op, span_of(copy, &copy->dst));
     if (result == CUDA_SUCCESS) {
-        result = sim_op_add_span(
-            &self->op, (struct sim_span){copy->src.address, extent(&copy->src, copy), false, true});
+        result = sim_op_add_span(&self->op, span_of(copy, &copy->src));
+    }
+    if (result == CUDA_SUCCESS) {
+        result = sim_crossing_check(&self->op);
     }
     return sim_op_seal(&self->op, result, ret_op);
 }

@@ -26,6 +26,7 @@ struct sim_copy {
     size_t width;
     size_t height;
     size_t depth;
+    bool peer; /* a peer copy, which names the contexts of both sides */
 };
 
 /* A copy of `size` bytes in one row. */

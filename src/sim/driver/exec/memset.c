@@ -1,5 +1,6 @@
 #include "sim/driver/exec/memset.h"
 
+#include "sim/driver/exec/crossing.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/memory/content.h"
 
@@ -8,14 +9,24 @@ struct memset_op {
     CUDA_MEMSET_NODE_PARAMS params;
 };
 
+/* Bytes from the first to behind the last. */
+static size_t span_of(const CUDA_MEMSET_NODE_PARAMS *params)
+{
+    return (params->height - 1) * params->pitch + params->width * params->elementSize;
+}
+
 static enum sim_outcome memset_run(struct sim_op *op, struct sim_item *item)
 {
     const CUDA_MEMSET_NODE_PARAMS *params = &((const struct memset_op *)op)->params;
 
+    if (sim_crossing_check(op) != CUDA_SUCCESS) {
+        return SIM_FAULT;
+    }
     for (size_t y = 0; y < params->height; y++) {
         sim_mem_fill(params->dst + y * params->pitch, params->value, params->elementSize,
                      params->width * params->elementSize);
     }
+    sim_crossing_spoil(op, params->dst + span_of(params) - 1);
     return SIM_DONE;
 }
 
@@ -41,7 +52,6 @@ CUresult sim_memset_op_new(const CUDA_MEMSET_NODE_PARAMS *params, int device,
                            struct sim_op **ret_op)
 {
     struct memset_op *self;
-    size_t size;
     CUresult result;
 
     if (!is_well_formed(params)) {
@@ -52,8 +62,11 @@ CUresult sim_memset_op_new(const CUDA_MEMSET_NODE_PARAMS *params, int device,
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     self->params = *params;
-    size = (params->height - 1) * params->pitch + params->width * params->elementSize;
-    result = sim_op_add_span(&self->op, (struct sim_span){params->dst, size, true, true});
+    result =
+        sim_op_add_span(&self->op, (struct sim_span){params->dst, span_of(params), true, true});
+    if (result == CUDA_SUCCESS) {
+        result = sim_crossing_check(&self->op);
+    }
     return sim_op_seal(&self->op, result, ret_op);
 }
 
