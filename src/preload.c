@@ -225,6 +225,7 @@ static void start(struct spw_process *process)
     report_options();
     process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
+    process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
     text = mode_text(process->mode);
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
@@ -346,6 +347,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,
         .to_commit = &spw_process.lazies,
+        .host_chunks = spw_process.whole_copies ? NULL : &spw_process.looked_at,
         .accounts = device->rules,
     };
     uint32_t factors = ARENA_FACTOR;

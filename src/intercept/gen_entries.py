@@ -30,7 +30,9 @@ HEAD = """\
 #include "track/arguments.h"
 #include "track/indirect.h"
 #include "track/lease.h"
+#include "track/parts.h"
 #include "track/process.h"
+#include "track/rows.h"
 #include "track/spill.h"
 
 #include <errno.h>
@@ -129,6 +131,36 @@ SUBMIT_REPORT = """\
     return result;
 """
 
+# The call for each part of a copy or fill: a function of its own, beside the entry.
+PARTS = """\
+static CUresult {symbol}_in_parts({params})
+{{
+    struct spw_driver *driver = spw_track_driver();
+    struct spw_parts parts;
+    CUresult result = CUDA_SUCCESS;
+
+    {begin}
+    while (spw_track_parts_next(&parts, result)) {{
+        {call}
+    }}
+    return result;
+}}
+
+"""
+
+# Such a call with a descriptor of the copy.
+PARTS_BEGIN_ROWS = """\
+{type} part;
+
+if (pCopy == NULL) {{
+    return driver->{call};
+}}
+spw_track_parts_{kind}(&parts, pCopy);"""
+PARTS_CALL_ROWS = """\
+part = *pCopy;
+spw_track_rows_cut_{kind}(&part, &parts.cut.part);
+result = driver->{call};"""
+
 RUNTIME = """\
     const void *caller = __builtin_return_address(0);
     void *found = spw_intercept_library_function(SPW_FN_{symbol}, caller);
@@ -174,12 +206,10 @@ REGISTER = """\
     return result;
 """
 
-# The function that looks for addresses in a copy of rows, by the type of its descriptor.
-LOOK_AT_ROWS = {
-    "const CUDA_MEMCPY2D *": "spw_track_indirect_copy_2d(pCopy);",
-    "const CUDA_MEMCPY3D *": "spw_track_indirect_copy_3d(pCopy);",
-    "const CUDA_MEMCPY3D_PEER *": "spw_track_indirect_copy_3d_peer(pCopy);",
-}
+# The last part of the names of the functions for a copy of rows, by the type of its descriptor.
+ROWS = {"CUDA_MEMCPY2D": "2d", "CUDA_MEMCPY3D": "3d", "CUDA_MEMCPY3D_PEER": "3d_peer"}
+# Bytes of an element, by the type of the value of a fill.
+ELEMENT = {"unsigned char": 1, "unsigned short": 2, "unsigned int": 4}
 
 
 def arguments(row):
@@ -219,6 +249,71 @@ def look_at_copy(row):
     return f"{look_at_pointers(row)}\nspw_track_indirect_copy({to}, {source}, ByteCount);"
 
 
+def type_of_rows(row):
+    """The type of the descriptor of a copy of rows."""
+    return next(functions.type_of(param).removeprefix("const ").removesuffix(" *")
+                for param in row.params if functions.name_of(param) == "pCopy")
+
+
+def is_fill(row):
+    return row.symbol.startswith("cuMemset")
+
+
+def call_of_part(row):
+    """The call for the part at hand of a copy or fill of one row, or a fill of rows."""
+    values = {"ByteCount": "spw_track_parts_count(&parts)",
+              "N": "spw_track_parts_count(&parts)",
+              "Width": "spw_track_parts_count(&parts)",
+              "Height": "parts.cut.part.height"}
+    words = []
+    for param in row.params:
+        name = functions.name_of(param)
+        if name in values:
+            words.append(values[name])
+        elif functions.type_of(param) == "CUdeviceptr" and is_fill(row):
+            words.append(f"spw_track_parts_element(&parts, {name})")
+        elif functions.type_of(param) == "CUdeviceptr" or name.endswith("Offset"):
+            words.append(f"{name} + spw_track_parts_at(&parts)")
+        elif "*" in param:
+            words.append(f"({functions.type_of(param).replace('void', 'char')}){name} + "
+                         "spw_track_parts_at(&parts)")
+        else:
+            words.append(name)
+    return f"result = driver->{row.symbol}({', '.join(words)});"
+
+
+def begin_parts(row):
+    names = [functions.name_of(param) for param in row.params]
+    if is_fill(row):
+        unit = next(ELEMENT[functions.type_of(param)] for param in row.params
+                    if functions.type_of(param) in ELEMENT)
+        rows = "dstPitch, {}, Width, Height" if "dstPitch" in names else "0, {}, N, 1"
+        return f"spw_track_parts_fill(&parts, {names[0]}, {rows.format(unit)});"
+    ends = [as_word(param) for param in row.params
+            if functions.type_of(param) == "CUdeviceptr" or "*" in param]
+    return f"spw_track_parts_copy(&parts, {ends[0]}, {ends[1]}, ByteCount);"
+
+
+def is_split(row):
+    return row.memory in ("POINTERS", "COPY", "DESCRIPTOR")
+
+
+def parts(row):
+    """The function that makes the call in parts; empty if it is never split."""
+    if not is_split(row):
+        return ""
+    if row.memory == "DESCRIPTOR":
+        kind = ROWS[type_of_rows(row)]
+        begin = PARTS_BEGIN_ROWS.format(type=type_of_rows(row), kind=kind,
+                                         call=f"{row.symbol}({arguments(row)})")
+        call = PARTS_CALL_ROWS.format(
+            kind=kind, call=f"{row.symbol}({arguments(row).replace('pCopy', '&part')})")
+    else:
+        begin, call = begin_parts(row), call_of_part(row)
+    return PARTS.format(symbol=row.symbol, params=", ".join(row.params),
+                         begin=indent(begin, 4), call=indent(call, 8))
+
+
 def look(row):
     """The statements that fill in `use`, or look at a batch."""
     names = [functions.name_of(param) for param in row.params]
@@ -226,8 +321,8 @@ def look(row):
         extra = "extra" if "extra" in names else "/* extra */ NULL"
         return f"spw_track_arguments_launch(&use, f, kernelParams, {extra});"
     if row.memory == "DESCRIPTOR":
-        types = [functions.type_of(param) for param in row.params]
-        return "spw_track_arguments_anything(&use);\n" + LOOK_AT_ROWS[types[names.index("pCopy")]]
+        return ("spw_track_arguments_anything(&use);\n"
+                f"spw_track_indirect_copy_{ROWS[type_of_rows(row)]}(pCopy);")
     if row.memory == "BATCH":
         return ("spw_track_indirect_copy_3d_batch(opList, numOps);" if "opList" in names else
                 "spw_track_indirect_copy_batch(dsts, srcs, sizes, count);")
@@ -236,8 +331,10 @@ def look(row):
 
 def function_entry(row):
     call = f"{row.symbol}({arguments(row)})"
-    forward = (f"SPW_FORWARD(result, driver->{call});" if row.retry == "RETRY" else
-               f"result = driver->{call};")
+    made = f"driver->{call}"
+    if is_split(row):
+        made = f"spw_track_parts_wanted() ? {row.symbol}_in_parts({arguments(row)}) : {made}"
+    forward = f"SPW_FORWARD(result, {made});" if row.retry == "RETRY" else f"result = {made};"
     if row.answer == "HANDLER_ALWAYS":
         body = HANDLER_ALWAYS
     elif row.answer == "HANDLER":
@@ -291,7 +388,8 @@ def wrap(line):
 def entry(row):
     result, body = ENTRY[type(row)](row)
     head = f"SPW_EXPORT {result}{row.symbol}({', '.join(row.params) or 'void'})"
-    return "\n".join(map(wrap, [head, "{", *body.splitlines(), "}"]))
+    before = parts(row).splitlines() if isinstance(row, functions.Function) else []
+    return "\n".join(map(wrap, [*before, head, "{", *body.splitlines(), "}"]))
 
 
 def main():

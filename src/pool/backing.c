@@ -31,6 +31,7 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
                                     .vm = config->vm,
                                     .queues = config->queues,
                                     .counters = config->counters,
+                                    .host_chunks = config->host_chunks,
                                     .bytes = config->arena_bytes,
                                     .staging_bytes = config->staging_bytes,
                                     .granule_bytes = config->granule_bytes};
@@ -69,6 +70,9 @@ static void count_chunks(struct spw_backing *backing, enum spw_tier tier, int64_
 
     backing->tiers[tier].chunk_count += (size_t)change;
     if (tier == SPW_TIER_HOST) {
+        if (backing->host_chunks != NULL) {
+            atomic_fetch_add(backing->host_chunks, (uint64_t)change);
+        }
         spw_counter_shift(&counters->host_bytes, bytes);
         spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
         return;
@@ -245,6 +249,17 @@ uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t
         }
     }
     return bytes;
+}
+
+uint64_t spw_pool_backing_run(const struct spw_backing *backing, uint64_t address, uint64_t end)
+{
+    uint64_t at = spw_pool_backing_down(backing, address) + backing->granule_bytes;
+    uint8_t tier = backing->granules[spw_pool_backing_index(backing, address)].tier;
+
+    while (at < end && backing->granules[spw_pool_backing_index(backing, at)].tier == tier) {
+        at += backing->granule_bytes;
+    }
+    return (at < end ? at : end) - address;
 }
 
 size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t address, uint64_t end)

@@ -52,6 +52,7 @@ struct spw_backing {
     void *vm;
     struct spw_stream_queues *queues;
     struct spw_counters *counters;
+    _Atomic uint64_t *host_chunks;
 };
 
 /* Pointers are not owned. Sizes are multiples of the granule. */
@@ -60,6 +61,7 @@ struct spw_backing_config {
     void *vm;
     struct spw_stream_queues *queues;
     struct spw_counters *counters;
+    _Atomic uint64_t *host_chunks; /* counts the chunks of the host; NULL: they are not counted */
     uint64_t arena_bytes, staging_bytes, granule_bytes;
 };
 
@@ -113,6 +115,9 @@ void spw_pool_backing_count_host(struct spw_backing *backing, int64_t bytes, int
 bool spw_pool_backing_on_host(const struct spw_backing *backing, uint64_t address, uint64_t end);
 uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t address,
                                      uint64_t end);
+
+/* Returns how many bytes of [address, end) from `address` on are in one tier. */
+uint64_t spw_pool_backing_run(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
 /* Mark a granule broken for good; or lost, and broken as long as something is lost. */
 void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule);

@@ -32,6 +32,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
                             .vm = vm,
                             .queues = &pool->queues,
                             .counters = counters,
+                            .host_chunks = config->host_chunks,
                             .arena_bytes = config->arena_bytes,
                             .staging_bytes = SPW_MOVES * SPW_MOVE_GRANULES * config->granule_bytes,
                             .granule_bytes = config->granule_bytes});

@@ -33,19 +33,21 @@
 struct spw_pool;
 
 struct spw_pool_config {
-    uint64_t clock;               /* first number of its frees; above all numbers of earlier pools
-                                     of the device */
-    uint64_t granule_bytes;       /* the driver's minimum allocation granularity */
-    uint64_t arena_bytes;         /* address space to reserve, a multiple of the granule */
-    uint64_t limit_bytes;         /* most device memory in chunks, foreign charges included */
-    uint64_t host_limit_bytes;    /* most host memory, in chunks or page-locked; 0: no host tier */
-    uint32_t growth_permille;     /* free but backed memory to keep, as a share of the live peak */
-    struct spw_charges *charges;  /* by site; not owned, outlives the pool; NULL: none are kept */
-    struct spw_account *accounts; /* SPW_ACCOUNTS of them, likewise */
-    bool host_heap;               /* reserve addresses for blocks that are placed on the host */
-    uint32_t numbered_heaps;      /* heaps that placements may choose, at most SPW_POOL_HEAPS */
-    _Atomic uint64_t *to_commit;  /* counts what spw_pool_commit has to do, for several pools; not
-                                     owned; NULL: no block is lazy */
+    uint64_t clock;                /* first number of its frees; above all numbers of earlier pools
+                                      of the device */
+    uint64_t granule_bytes;        /* the driver's minimum allocation granularity */
+    uint64_t arena_bytes;          /* address space to reserve, a multiple of the granule */
+    uint64_t limit_bytes;          /* most device memory in chunks, foreign charges included */
+    uint64_t host_limit_bytes;     /* most host memory, in chunks or page-locked; 0: no host tier */
+    uint32_t growth_permille;      /* free but backed memory to keep, as a share of the live peak */
+    struct spw_charges *charges;   /* by site; not owned, outlives the pool; NULL: none are kept */
+    struct spw_account *accounts;  /* SPW_ACCOUNTS of them, likewise */
+    bool host_heap;                /* reserve addresses for blocks that are placed on the host */
+    uint32_t numbered_heaps;       /* heaps that placements may choose, at most SPW_POOL_HEAPS */
+    _Atomic uint64_t *to_commit;   /* counts what spw_pool_commit has to do, for several pools; not
+                                      owned; NULL: no block is lazy */
+    _Atomic uint64_t *host_chunks; /* counts chunks of the host, for several pools; not owned; NULL:
+                                      they are not counted */
 };
 
 /* One live block. */
@@ -132,6 +134,10 @@ bool spw_pool_owns(const struct spw_pool *pool, uint64_t address);
 
 /* Finds the live block that contains `address`; false when there is none. */
 bool spw_pool_find(struct spw_pool *pool, uint64_t address, struct spw_block *ret_block);
+
+/* Returns how many bytes from `address`, which is in memory of the pool, are in one tier; at most
+ * `most`. True of memory that a block has as long as nothing moves. */
+uint64_t spw_pool_run(struct spw_pool *pool, uint64_t address, uint64_t most);
 
 /* Reads the figures of one moment. */
 void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage);

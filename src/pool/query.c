@@ -8,6 +8,20 @@ bool spw_pool_owns(const struct spw_pool *pool, uint64_t address)
            spw_pool_slabs_own(&pool->slabs, address);
 }
 
+uint64_t spw_pool_run(struct spw_pool *pool, uint64_t address, uint64_t most)
+{
+    uint64_t left = pool->backing.base + pool->backing.bytes - address, run;
+
+    /* Page-locked memory is elsewhere, all of it on the host. */
+    if (address - pool->backing.base >= pool->backing.bytes) {
+        return most;
+    }
+    spw_lock(&pool->lock);
+    run = spw_pool_backing_run(&pool->backing, address, address + (most < left ? most : left));
+    spw_unlock(&pool->lock);
+    return run;
+}
+
 struct spw_extent *spw_pool_extent(const struct spw_pool *pool, uint64_t address)
 {
     struct spw_extent *extent = spw_pool_address_map_get(&pool->blocks, address);

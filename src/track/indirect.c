@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "track/lookup.h"
+#include "track/rows.h"
 #include "track/tensor_map.h"
 #include "common/safe_read.h"
 
@@ -238,83 +239,51 @@ void spw_track_indirect_copy(uint64_t to, uint64_t from, size_t bytes)
     }
 }
 
-/* A copy of `depth` layers of `height` rows. In bytes. */
-struct volume {
-    uint64_t to, from;
-    size_t width, height, depth;
-    size_t to_pitch, from_pitch; /* from row to row */
-    size_t to_slice, from_slice; /* from layer to layer */
-};
-
-static void copy_volume(const struct volume *volume)
+static void copy_box(const struct spw_cut_box *box)
 {
-    size_t rows = volume->height * volume->depth;
+    const struct spw_cut_side *to = &box->to, *from = &box->from;
+    size_t rows = box->height * box->depth;
 
-    if (volume->to == 0 || volume->from == 0 || volume->width == 0 || rows == 0 ||
-        rows > SIZE_MAX / volume->width || volume->width * rows > SPW_INDIRECT_MOST) {
+    if (to->address == 0 || from->address == 0 || box->width == 0 || rows == 0 ||
+        rows > SIZE_MAX / box->width || box->width * rows > SPW_INDIRECT_MOST) {
         return;
     }
-    if (rows > MOST_ROWS || volume->width < WORD) {
-        hold(volume->to);
+    if (rows > MOST_ROWS || box->width < WORD) {
+        hold(to->address);
         return;
     }
-    for (size_t z = 0; z < volume->depth; z++) {
-        for (size_t y = 0; y < volume->height; y++) {
-            spw_track_indirect_copy(volume->to + z * volume->to_slice + y * volume->to_pitch,
-                                    volume->from + z * volume->from_slice + y * volume->from_pitch,
-                                    volume->width);
+    for (size_t z = 0; z < box->depth; z++) {
+        for (size_t y = 0; y < box->height; y++) {
+            spw_track_indirect_copy(to->address + z * to->slice + y * to->pitch,
+                                    from->address + z * from->slice + y * from->pitch, box->width);
         }
     }
 }
 
-/* The address of one end of a copy, `src` or `dst`; 0 for an array. */
-#define FIRST_OF(copy, end)                                                                        \
-    ((copy)->end##MemoryType == CU_MEMORYTYPE_ARRAY  ? 0                                           \
-     : (copy)->end##MemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)(copy)->end##Host      \
-                                                     : (uint64_t)(copy)->end##Device)
-#define AT_2D(copy, end)                                                                           \
-    (FIRST_OF(copy, end) == 0                                                                      \
-         ? 0                                                                                       \
-         : FIRST_OF(copy, end) + (copy)->end##Y * (copy)->end##Pitch + (copy)->end##XInBytes)
-#define AT_3D(copy, end)                                                                           \
-    (AT_2D(copy, end) == 0                                                                         \
-         ? 0                                                                                       \
-         : AT_2D(copy, end) + (copy)->end##Z * (copy)->end##Height * (copy)->end##Pitch)
-#define VOLUME_3D(copy)                                                                            \
-    ((struct volume){.to = AT_3D(copy, dst),                                                       \
-                     .from = AT_3D(copy, src),                                                     \
-                     .width = (copy)->WidthInBytes,                                                \
-                     .height = (copy)->Height,                                                     \
-                     .depth = (copy)->Depth,                                                       \
-                     .to_pitch = (copy)->dstPitch,                                                 \
-                     .from_pitch = (copy)->srcPitch,                                               \
-                     .to_slice = (copy)->dstHeight * (copy)->dstPitch,                             \
-                     .from_slice = (copy)->srcHeight * (copy)->srcPitch})
-
 void spw_track_indirect_copy_2d(const CUDA_MEMCPY2D *copy)
 {
     if (copy != NULL) {
-        copy_volume(&(struct volume){.to = AT_2D(copy, dst),
-                                     .from = AT_2D(copy, src),
-                                     .width = copy->WidthInBytes,
-                                     .height = copy->Height,
-                                     .depth = 1,
-                                     .to_pitch = copy->dstPitch,
-                                     .from_pitch = copy->srcPitch});
+        const struct spw_cut_box box = spw_track_rows_2d(copy);
+
+        copy_box(&box);
     }
 }
 
 void spw_track_indirect_copy_3d(const CUDA_MEMCPY3D *copy)
 {
     if (copy != NULL) {
-        copy_volume(&VOLUME_3D(copy));
+        const struct spw_cut_box box = spw_track_rows_3d(copy);
+
+        copy_box(&box);
     }
 }
 
 void spw_track_indirect_copy_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
 {
     if (copy != NULL) {
-        copy_volume(&VOLUME_3D(copy));
+        const struct spw_cut_box box = spw_track_rows_3d_peer(copy);
+
+        copy_box(&box);
     }
 }
 
@@ -326,37 +295,12 @@ void spw_track_indirect_copy_batch(const CUdeviceptr *to, const CUdeviceptr *fro
     }
 }
 
-static uint64_t pointer_of(const CUmemcpy3DOperand *operand)
-{
-    return operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER ? operand->op.ptr.ptr : 0;
-}
-
-static size_t pitch_of(const CUmemcpy3DOperand *operand, size_t width)
-{
-    return operand->op.ptr.rowLength > 0 ? operand->op.ptr.rowLength : width;
-}
-
-static size_t slice_of(const CUmemcpy3DOperand *operand, const CUextent3D *extent)
-{
-    size_t height = operand->op.ptr.layerHeight;
-
-    return (height > 0 ? height : extent->height) * pitch_of(operand, extent->width);
-}
-
 void spw_track_indirect_copy_3d_batch(const CUDA_MEMCPY3D_BATCH_OP *copies, size_t count)
 {
     for (size_t i = 0; copies != NULL && i < count; i++) {
-        const CUDA_MEMCPY3D_BATCH_OP *copy = &copies[i];
+        const struct spw_cut_box box = spw_track_rows_batched(&copies[i]);
 
-        copy_volume(&(struct volume){.to = pointer_of(&copy->dst),
-                                     .from = pointer_of(&copy->src),
-                                     .width = copy->extent.width,
-                                     .height = copy->extent.height,
-                                     .depth = copy->extent.depth,
-                                     .to_pitch = pitch_of(&copy->dst, copy->extent.width),
-                                     .from_pitch = pitch_of(&copy->src, copy->extent.width),
-                                     .to_slice = slice_of(&copy->dst, &copy->extent),
-                                     .from_slice = slice_of(&copy->src, &copy->extent)});
+        copy_box(&box);
     }
 }
 

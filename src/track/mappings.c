@@ -55,6 +55,25 @@ bool spw_track_mappings_is_unused(const struct spw_piece *piece)
     return unused;
 }
 
+/* Enters a range where a spilled piece is mapped; or, with `bytes` 0, takes out the one at
+ * `address`. Without memory its copies are not cut. Caller holds the lock. */
+static void set_spilled(uint64_t address, uint64_t bytes)
+{
+    struct spw_mappings *mappings = &spw_process.mappings;
+    size_t before = mappings->spilled.count;
+    struct spw_span span;
+
+    if (bytes > 0) {
+        (void)spw_track_spans_add(&mappings->spilled, address, bytes);
+    } else {
+        (void)spw_track_spans_take(&mappings->spilled, address, &span);
+    }
+    atomic_store(&mappings->spilled_count, mappings->spilled.count);
+    if (!spw_process.whole_copies) {
+        atomic_fetch_add(&spw_process.looked_at, mappings->spilled.count - before);
+    }
+}
+
 void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t address, uint64_t bytes)
 {
     struct mapping *mapping = malloc(sizeof(*mapping));
@@ -66,6 +85,9 @@ void spw_track_mappings_map(CUmemGenericAllocationHandle handle, uint64_t addres
         if (mapping->piece != NULL &&
             spw_map_put(&spw_process.mappings.mappings, address, mapping)) {
             mapping->piece->mappings++;
+            if (mapping->piece->spilled) {
+                set_spilled(address, bytes);
+            }
             mapping = NULL;
         }
     }
@@ -80,6 +102,9 @@ struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes
 
     spw_lock(&spw_locks.mappings);
     mapping = spw_map_take(&spw_process.mappings.mappings, address);
+    if (mapping != NULL && mapping->piece->spilled) {
+        set_spilled(address, /* bytes */ 0);
+    }
     if (mapping != NULL && --mapping->piece->mappings == 0 && mapping->piece->references == 0) {
         gone = mapping->piece;
     }
@@ -115,9 +140,26 @@ void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t add
     spw_unlock(&spw_locks.mappings);
 }
 
+uint64_t spw_track_mappings_run(uint64_t address, uint64_t most)
+{
+    uint64_t run = most, next;
+
+    if (atomic_load_explicit(&spw_process.mappings.spilled_count, memory_order_relaxed) == 0) {
+        return most;
+    }
+    spw_lock(&spw_locks.mappings);
+    next = spw_track_spans_change(&spw_process.mappings.spilled, address);
+    spw_unlock(&spw_locks.mappings);
+    return next - address < run ? next - address : run;
+}
+
 void spw_track_mappings_reset(void)
 {
     spw_lock(&spw_locks.mappings);
+    atomic_fetch_sub(&spw_process.looked_at,
+                     spw_process.whole_copies ? 0 : spw_process.mappings.spilled.count);
+    spw_track_spans_clear(&spw_process.mappings.spilled);
+    atomic_store(&spw_process.mappings.spilled_count, 0);
     spw_map_clear(&spw_process.mappings.mappings);
     spw_map_clear(&spw_process.mappings.pieces);
     spw_unlock(&spw_locks.mappings);

@@ -47,5 +47,9 @@ struct spw_piece *spw_track_mappings_unmap(uint64_t address, uint64_t *ret_bytes
  * mapping: adds a reference. */
 void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t address);
 
+/* Returns how many bytes from `address` on, at most `most`, are in spilled pieces, or how many are
+ * not. */
+uint64_t spw_track_mappings_run(uint64_t address, uint64_t most);
+
 /* In a child after fork: empties the tables. */
 void spw_track_mappings_reset(void);

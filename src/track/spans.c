@@ -67,6 +67,22 @@ bool spw_track_spans_have(const struct spw_spans *spans, uint64_t address)
     return at < spans->count && spans->list[at].begin <= address;
 }
 
+uint64_t spw_track_spans_change(const struct spw_spans *spans, uint64_t address)
+{
+    size_t at = find(spans, address);
+
+    if (at == spans->count) {
+        return UINT64_MAX;
+    }
+    if (spans->list[at].begin > address) {
+        return spans->list[at].begin;
+    }
+    while (at + 1 < spans->count && spans->list[at + 1].begin == spans->list[at].end) {
+        at++;
+    }
+    return spans->list[at].end;
+}
+
 bool spw_track_spans_take(struct spw_spans *spans, uint64_t address, struct spw_span *ret_span)
 {
     size_t at = find(spans, address);

@@ -99,8 +99,10 @@ struct spw_ledger {
 
 /* The program's own physical memory. Guarded by spw_locks.mappings. */
 struct spw_mappings {
-    struct spw_map pieces;   /* struct spw_piece by handle */
-    struct spw_map mappings; /* by address */
+    struct spw_map pieces;    /* struct spw_piece by handle */
+    struct spw_map mappings;  /* by address */
+    struct spw_spans spilled; /* where spilled pieces are mapped */
+    _Atomic size_t spilled_count;
 };
 
 enum {
@@ -217,6 +219,12 @@ struct spw_process {
     /* Blocks of all devices that get their memory when the device is first given work, and devices
      * that lost memory in a move. */
     _Atomic uint64_t lazies;
+
+    /* Above 0: copies and fills of the program are looked at (parts.h). Counts chunks of the host
+     * and mappings of the program's own memory there, unless `whole_copies`; and 1 for good since
+     * two devices had pools at a time. */
+    _Atomic uint64_t looked_at;
+    bool whole_copies; /* SPILLWAY_SPLIT_COPIES=off */
 
     /* Set at the start, before calls are served, and in a child after fork. */
     struct spw_stats *stats;

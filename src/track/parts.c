@@ -1,0 +1,72 @@
+#include "track/parts.h"
+
+#include "track/lease.h"
+#include "track/lookup.h"
+#include "track/mappings.h"
+#include "track/rows.h"
+
+/* How many bytes are in one tier: of a block, or of the program's own memory. */
+static uint64_t run_of_tier(uint64_t address, uint64_t most)
+{
+    struct spw_pool *pool;
+
+    return spw_track_device_owner(address, &pool) != NULL ? spw_pool_run(pool, address, most)
+                                                          : spw_track_mappings_run(address, most);
+}
+
+static void begin(struct spw_parts *ret_parts, struct spw_cut_box box)
+{
+    if (spw_process.whole_copies) {
+        box.to.address = box.from.address = 0;
+    }
+    ret_parts->peer = false;
+    spw_track_cut_begin(&ret_parts->cut, &box);
+}
+
+void spw_track_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from, size_t bytes)
+{
+    begin(ret_parts, (struct spw_cut_box){.to = {.address = to},
+                                          .from = {.address = from},
+                                          .unit = 1,
+                                          .width = bytes,
+                                          .height = 1,
+                                          .depth = 1});
+}
+
+void spw_track_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
+                          size_t width, size_t height)
+{
+    begin(ret_parts, (struct spw_cut_box){.to = {.address = to, .pitch = pitch},
+                                          .unit = unit,
+                                          .width = width,
+                                          .height = height,
+                                          .depth = 1});
+}
+
+void spw_track_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy)
+{
+    begin(ret_parts, spw_track_rows_2d(copy));
+}
+
+void spw_track_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy)
+{
+    begin(ret_parts, spw_track_rows_3d(copy));
+}
+
+void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy)
+{
+    begin(ret_parts, spw_track_rows_3d_peer(copy));
+}
+
+bool spw_track_parts_next(struct spw_parts *parts, CUresult result)
+{
+    bool found;
+
+    if (result != CUDA_SUCCESS) {
+        return false;
+    }
+    spw_track_lease_enter();
+    found = spw_track_cut_next(&parts->cut, run_of_tier);
+    spw_track_lease_leave();
+    return found;
+}

@@ -1,0 +1,72 @@
+/* Copies and fills of the program that the driver may not do in one part, or not in this way.
+ *
+ * A copy may cross from device memory to memory that spilled to the host, at the same addresses as
+ * before. NVIDIA's documents do not say if one copy may do that: the driver may choose its way by
+ * the first byte. So it becomes several, none of which crosses. Boundaries do not move meanwhile:
+ * memory moves only while no call is inside the submit barrier (migrate/barrier.h), and the caller
+ * is.
+ *
+ * A copy between two devices reaches memory of cuMemCreate, which blocks are made of, only with an
+ * access right, unless it is a peer copy (llama.cpp#4620; PyTorch's allocators choose alike). So it
+ * becomes a peer copy where the right is missing.
+ *
+ * An error of a later part is the call's error; earlier parts are enqueued then. A call that is
+ * repeated does them again, which changes nothing.
+ *
+ * Locking: those of the pools and of the program's own memory, inside. Any thread, inside the
+ * submit barrier. */
+#pragma once
+
+#include "track/cut.h"
+#include "track/process.h"
+
+struct spw_parts {
+    struct spw_cut cut; /* cut.part: the part at hand */
+    bool peer;          /* to be made a peer copy, between these contexts: */
+    CUcontext to_context, from_context;
+};
+
+/* True when copies and fills have to be looked at: memory is on the host, or two devices are used.
+ * No lock. */
+static inline bool spw_track_parts_wanted(void)
+{
+    return SPW_UNLIKELY(atomic_load_explicit(&spw_process.looked_at, memory_order_relaxed) > 0);
+}
+
+/* Begins with a copy of bytes; 0 as an address: an array. */
+void spw_track_parts_copy(struct spw_parts *ret_parts, uint64_t to, uint64_t from, size_t bytes);
+
+/* Begins with a fill of `height` rows of `width` elements of `unit` bytes. */
+void spw_track_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch, size_t unit,
+                          size_t width, size_t height);
+
+/* Begin with a copy of rows or of a volume, which is not NULL. */
+void spw_track_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy);
+void spw_track_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy);
+void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy);
+
+/* Finds the next part, as long as the ones before were enqueued: `result` is the driver's answer
+ * to the last one. False after the last. */
+bool spw_track_parts_next(struct spw_parts *parts, CUresult result);
+
+/* How many bytes after the beginning of a copy of bytes the part begins. */
+static inline size_t spw_track_parts_at(const struct spw_parts *parts)
+{
+    return parts->cut.part.x;
+}
+
+/* The first element of the part of a fill of `to`. */
+static inline CUdeviceptr spw_track_parts_element(const struct spw_parts *parts, CUdeviceptr to)
+{
+    const struct spw_cut_box *box = &parts->cut.box;
+    const struct spw_cut_part *part = &parts->cut.part;
+
+    return to + part->y * box->to.pitch + part->x * box->unit;
+}
+
+/* The bytes, or elements, of the part in a row. */
+
+static inline size_t spw_track_parts_count(const struct spw_parts *parts)
+{
+    return parts->cut.part.width;
+}

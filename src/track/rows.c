@@ -1,0 +1,101 @@
+#include "track/rows.h"
+
+/* The address of one end of a copy, `src` or `dst`; 0 for an array. */
+#define FIRST_OF(copy, end)                                                                        \
+    ((copy)->end##MemoryType == CU_MEMORYTYPE_ARRAY  ? 0                                           \
+     : (copy)->end##MemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)(uintptr_t)(copy)->end##Host      \
+                                                     : (uint64_t)(copy)->end##Device)
+#define AT_2D(copy, end)                                                                           \
+    (FIRST_OF(copy, end) == 0                                                                      \
+         ? 0                                                                                       \
+         : FIRST_OF(copy, end) + (copy)->end##Y * (copy)->end##Pitch + (copy)->end##XInBytes)
+#define AT_3D(copy, end)                                                                           \
+    (AT_2D(copy, end) == 0                                                                         \
+         ? 0                                                                                       \
+         : AT_2D(copy, end) + (copy)->end##Z * (copy)->end##Height * (copy)->end##Pitch)
+#define SIDE_3D(copy, end)                                                                         \
+    {                                                                                              \
+        AT_3D(copy, end), (copy)->end##Pitch, (copy)->end##Height *(copy)->end##Pitch              \
+    }
+#define BOX_3D(copy)                                                                               \
+    ((struct spw_cut_box){.to = SIDE_3D(copy, dst),                                                \
+                          .from = SIDE_3D(copy, src),                                              \
+                          .unit = 1,                                                               \
+                          .width = (copy)->WidthInBytes,                                           \
+                          .height = (copy)->Height,                                                \
+                          .depth = (copy)->Depth})
+
+struct spw_cut_box spw_track_rows_2d(const CUDA_MEMCPY2D *copy)
+{
+    return (struct spw_cut_box){.to = {AT_2D(copy, dst), copy->dstPitch},
+                                .from = {AT_2D(copy, src), copy->srcPitch},
+                                .unit = 1,
+                                .width = copy->WidthInBytes,
+                                .height = copy->Height,
+                                .depth = 1};
+}
+
+struct spw_cut_box spw_track_rows_3d(const CUDA_MEMCPY3D *copy)
+{
+    return BOX_3D(copy);
+}
+
+struct spw_cut_box spw_track_rows_3d_peer(const CUDA_MEMCPY3D_PEER *copy)
+{
+    return BOX_3D(copy);
+}
+
+/* Row length and layer height of 0 mean: without gaps. */
+static struct spw_cut_side side_of(const CUmemcpy3DOperand *operand, const CUextent3D *extent)
+{
+    size_t row = operand->op.ptr.rowLength, layer = operand->op.ptr.layerHeight;
+
+    if (operand->type != CU_MEMCPY_OPERAND_TYPE_POINTER) {
+        return (struct spw_cut_side){0};
+    }
+    row = row > 0 ? row : extent->width;
+    return (struct spw_cut_side){operand->op.ptr.ptr, row,
+                                 (layer > 0 ? layer : extent->height) * row};
+}
+
+struct spw_cut_box spw_track_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
+{
+    return (struct spw_cut_box){.to = side_of(&copy->dst, &copy->extent),
+                                .from = side_of(&copy->src, &copy->extent),
+                                .unit = 1,
+                                .width = copy->extent.width,
+                                .height = copy->extent.height,
+                                .depth = copy->extent.depth};
+}
+
+#define CUT_2D(copy, part)                                                                         \
+    do {                                                                                           \
+        (copy)->dstXInBytes += (part)->x;                                                          \
+        (copy)->srcXInBytes += (part)->x;                                                          \
+        (copy)->dstY += (part)->y;                                                                 \
+        (copy)->srcY += (part)->y;                                                                 \
+        (copy)->WidthInBytes = (part)->width;                                                      \
+        (copy)->Height = (part)->height;                                                           \
+    } while (0)
+#define CUT_3D(copy, part)                                                                         \
+    do {                                                                                           \
+        CUT_2D(copy, part);                                                                        \
+        (copy)->dstZ += (part)->z;                                                                 \
+        (copy)->srcZ += (part)->z;                                                                 \
+        (copy)->Depth = (part)->depth;                                                             \
+    } while (0)
+
+void spw_track_rows_cut_2d(CUDA_MEMCPY2D *copy, const struct spw_cut_part *part)
+{
+    CUT_2D(copy, part);
+}
+
+void spw_track_rows_cut_3d(CUDA_MEMCPY3D *copy, const struct spw_cut_part *part)
+{
+    CUT_3D(copy, part);
+}
+
+void spw_track_rows_cut_3d_peer(CUDA_MEMCPY3D_PEER *copy, const struct spw_cut_part *part)
+{
+    CUT_3D(copy, part);
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Copies and memsets of blocks that are partly on the host, with a driver that refuses those which
+cross from device to host memory, or does them wrong."""
+import json
+import re
+import sys
+import unittest
+
+import spill  # finds the harness
+import harness
+
+CROSSING = harness.ROOT / "tests/spill/crossing"
+
+
+class Copies(harness.Case):
+    def run_crossing(self, *names, **options):
+        """Half of the granules of each block are on the host."""
+        policy = self.folder / "half.json"
+        rule = {"name": "half", "match": {}, "action": {"host_share": "50%"}}
+        policy.write_text(json.dumps({"version": 1, "rules": [rule]}))
+        return self.run_program(CROSSING, *names, POLICY=policy, SIM_MEMORY="256MiB",
+                                CHECK="on", allow=[spill.SPILL_LINE], **options)
+
+    def test_what_the_driver_does(self):
+        """What the driver may do with a copy that crosses hurts, unless it is split."""
+        result = self.run_crossing(SIM_CROSSING="works", SPLIT_COPIES="off")
+        self.assertEqual(result.stdout, "")
+        self.assertGreater(result.device()["host_peak_bytes"], 0)
+        for crossing, pattern in (("refused", ": 1, wrong"), ("wrong", ": 0, wrong")):
+            for name in ("HtoD", "DtoD", "Rows", "D32Async", "D2D8"):
+                with self.subTest(crossing, name=name):
+                    result = self.run_crossing(name, SIM_CROSSING=crossing, SPLIT_COPIES="off",
+                                               status=1)
+                    self.assertRegex(result.stdout, pattern)
+
+    def test_every_function(self):
+        for crossing in ("works", "refused", "wrong"):
+            for seed in (0, 3):
+                with self.subTest(crossing, seed=seed):
+                    result = self.run_crossing(SIM_CROSSING=crossing, SIM_SEED=seed)
+                    self.assertEqual(result.stdout, "")
+
+    def count_calls(self, **options):
+        log = self.folder / "log"
+        self.run_crossing(SIM_LOG=log, **options)
+        return len(re.findall(r" cuMem(?:cpy|set)\w+ = ", log.read_text()))
+
+    def test_nothing_is_split_without_need(self):
+        """Of blocks on the device, each copy of the program is one of the driver."""
+        bare = self.folder / "bare"
+        self.run_program(CROSSING, preload=False, SIM_LOG=bare, SIM_MEMORY="256MiB")
+        calls = len(re.findall(r" cuMem(?:cpy|set)\w+ = ", bare.read_text()))
+        on_device = self.folder / "device"
+        self.run_program(CROSSING, SIM_LOG=on_device, SIM_MEMORY="256MiB")
+        self.assertEqual(len(re.findall(r" cuMem(?:cpy|set)\w+ = ", on_device.read_text())), calls)
+        self.assertGreater(self.count_calls(), calls + 100)
+
+
+if __name__ == "__main__":
+    harness.main()
