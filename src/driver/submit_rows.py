@@ -50,7 +50,7 @@ SEVERAL = re.compile(r"Batch|MultiDevice")
 # Attribute `memory`, by the name without version and variant; "-" for all others.
 MEMORY = {
     "KERNEL": re.compile(r"cuLaunch(Cooperative)?Kernel(Ex)?$"),
-    "POINTERS": re.compile(r"cuMem(cpyDtoH(Async)?|set(D2)?D(8|16|32)(Async)?)$"),
+    "POINTERS": re.compile(r"cuMem(cpy(DtoH(Async)?|AtoD|DtoA)|set(D2)?D(8|16|32)(Async)?)$"),
     "COPY": re.compile(r"cuMemcpy(HtoD|DtoD|Peer)?(Async)?$"),
     "DESCRIPTOR": re.compile(r"cuMemcpy(2D(Unaligned)?|3D(Peer)?)(Async)?$"),
     "BATCH": re.compile(r"cuMemcpy(3D)?BatchAsync$"),

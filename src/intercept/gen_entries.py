@@ -150,16 +150,29 @@ static CUresult {symbol}_in_parts({params})
 
 # Such a call with a descriptor of the copy.
 PARTS_BEGIN_ROWS = """\
-{type} part;
-
 if (pCopy == NULL) {{
     return driver->{call};
 }}
 spw_track_parts_{kind}(&parts, pCopy);"""
 PARTS_CALL_ROWS = """\
-part = *pCopy;
+{type} part = *pCopy;
+
 spw_track_rows_cut_{kind}(&part, &parts.cut.part);
-result = driver->{call};"""
+{call}"""
+
+# Of a copy that may be between devices: the search, and the call when it must be a peer copy.
+PARTS_FIND_PEER = """
+spw_track_parts_find_peer(&parts, {stream}, /* per_thread */ {per_thread});"""
+PARTS_CALL_PEER = """\
+if (SPW_UNLIKELY(parts.is_peer)) {{
+    {peer}
+}} else {{
+    {call}
+}}"""
+PARTS_CALL_PEER_ROWS = """\
+const CUDA_MEMCPY3D_PEER peer = spw_track_rows_peer_of_{kind}(&part, &parts.peer);
+
+result = driver->{symbol}({arguments});"""
 
 RUNTIME = """\
     const void *caller = __builtin_return_address(0);
@@ -218,7 +231,7 @@ def arguments(row):
 
 def indent(text, columns):
     """The lines behind the first one, moved to the right."""
-    return text.replace("\n", "\n" + " " * columns)
+    return re.sub(r"\n(?!\n)", "\n" + " " * columns, text)
 
 
 def stream_of(row):
@@ -259,31 +272,73 @@ def is_fill(row):
     return row.symbol.startswith("cuMemset")
 
 
-def call_of_part(row):
-    """The call for the part at hand of a copy or fill of one row, or a fill of rows."""
-    values = {"ByteCount": "spw_track_parts_count(&parts)",
-              "N": "spw_track_parts_count(&parts)",
-              "Width": "spw_track_parts_count(&parts)",
-              "Height": "parts.cut.part.height"}
-    words = []
+def per_thread(row):
+    return "true" if row.flags == "2" else "false"
+
+
+def may_be_peer(row):
+    """True of a plain copy both of whose ends may be on devices."""
+    ends = [param for param in row.params if functions.type_of(param) == "CUdeviceptr"]
+    return "Peer" not in row.symbol and (
+        row.memory == "DESCRIPTOR" or row.memory == "COPY" and len(ends) == 2)
+
+
+def peer_symbol(row, base):
+    """The peer copy that waits, and is per thread, as a plain one."""
+    synchronous = stream_of(row) == "NULL"
+    return (base + ("" if synchronous else "Async") +
+            (("_ptds" if synchronous else "_ptsz") if row.flags == "2" else ""))
+
+
+def arguments_of_part(row):
+    """Those for the part at hand of a copy or fill of one row, or a fill of rows."""
+    words = {"ByteCount": "spw_track_parts_count(&parts)",
+             "N": "spw_track_parts_count(&parts)",
+             "Width": "spw_track_parts_count(&parts)",
+             "Height": "parts.cut.part.height"}
+    found = []
     for param in row.params:
-        name = functions.name_of(param)
-        if name in values:
-            words.append(values[name])
-        elif functions.type_of(param) == "CUdeviceptr" and is_fill(row):
-            words.append(f"spw_track_parts_element(&parts, {name})")
-        elif functions.type_of(param) == "CUdeviceptr" or name.endswith("Offset"):
-            words.append(f"{name} + spw_track_parts_at(&parts)")
+        name, kind = functions.name_of(param), functions.type_of(param)
+        if name in words:
+            found.append(words[name])
+        elif kind == "CUdeviceptr" and is_fill(row):
+            found.append(f"spw_track_parts_element(&parts, {name})")
+        elif kind == "CUdeviceptr" or name.endswith("Offset"):
+            found.append(f"{name} + spw_track_parts_at(&parts)")
         elif "*" in param:
-            words.append(f"({functions.type_of(param).replace('void', 'char')}){name} + "
-                         "spw_track_parts_at(&parts)")
+            found.append(f"({kind.replace('void', 'char')}){name} + spw_track_parts_at(&parts)")
         else:
-            words.append(name)
-    return f"result = driver->{row.symbol}({', '.join(words)});"
+            found.append(name)
+    return found
+
+
+def call_of_part(row):
+    words = arguments_of_part(row)
+    call = f"result = driver->{row.symbol}({', '.join(words)});"
+    if not may_be_peer(row):
+        return call
+    to, source, *rest = words
+    words = ", ".join([to, "parts.peer.to", source, "parts.peer.from", *rest])
+    peer = f"result = driver->{peer_symbol(row, 'cuMemcpyPeer')}({words});"
+    return PARTS_CALL_PEER.format(peer=peer, call=call)
+
+
+def call_of_rows(row):
+    call = f"result = driver->{row.symbol}({arguments(row).replace('pCopy', '&part')});"
+    kind = ROWS[type_of_rows(row)]
+    if may_be_peer(row):
+        peer = PARTS_CALL_PEER_ROWS.format(
+            kind=kind, symbol=peer_symbol(row, "cuMemcpy3DPeer"),
+            arguments=arguments(row).replace("pCopy", "&peer"))
+        call = PARTS_CALL_PEER.format(peer=indent(peer, 4), call=call)
+    return PARTS_CALL_ROWS.format(type=type_of_rows(row), kind=kind, call=call)
 
 
 def begin_parts(row):
     names = [functions.name_of(param) for param in row.params]
+    if row.memory == "DESCRIPTOR":
+        return PARTS_BEGIN_ROWS.format(kind=ROWS[type_of_rows(row)],
+                                       call=f"{row.symbol}({arguments(row)})")
     if is_fill(row):
         unit = next(ELEMENT[functions.type_of(param)] for param in row.params
                     if functions.type_of(param) in ELEMENT)
@@ -291,7 +346,7 @@ def begin_parts(row):
         return f"spw_track_parts_fill(&parts, {names[0]}, {rows.format(unit)});"
     ends = [as_word(param) for param in row.params
             if functions.type_of(param) == "CUdeviceptr" or "*" in param]
-    return f"spw_track_parts_copy(&parts, {ends[0]}, {ends[1]}, ByteCount);"
+    return f"spw_track_parts_copy(&parts, {', '.join([*ends, '0'][:2])}, ByteCount);"
 
 
 def is_split(row):
@@ -302,16 +357,12 @@ def parts(row):
     """The function that makes the call in parts; empty if it is never split."""
     if not is_split(row):
         return ""
-    if row.memory == "DESCRIPTOR":
-        kind = ROWS[type_of_rows(row)]
-        begin = PARTS_BEGIN_ROWS.format(type=type_of_rows(row), kind=kind,
-                                         call=f"{row.symbol}({arguments(row)})")
-        call = PARTS_CALL_ROWS.format(
-            kind=kind, call=f"{row.symbol}({arguments(row).replace('pCopy', '&part')})")
-    else:
-        begin, call = begin_parts(row), call_of_part(row)
+    begin = begin_parts(row)
+    if may_be_peer(row):
+        begin += PARTS_FIND_PEER.format(stream=stream_of(row), per_thread=per_thread(row))
+    call = call_of_rows(row) if row.memory == "DESCRIPTOR" else call_of_part(row)
     return PARTS.format(symbol=row.symbol, params=", ".join(row.params),
-                         begin=indent(begin, 4), call=indent(call, 8))
+                        begin=indent(begin, 4), call=indent(call, 8))
 
 
 def look(row):
@@ -349,7 +400,7 @@ def function_entry(row):
         body = SUBMIT_REPORT
     return "CUresult CUDAAPI ", body.format(
         symbol=row.symbol, call=call, forward=forward, stream=stream_of(row),
-        per_thread="true" if row.flags == "2" else "false",
+        per_thread=per_thread(row),
         look=indent(look(row), 8) if row.memory != "-" else "")
 
 

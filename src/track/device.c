@@ -42,6 +42,20 @@ static void replay(struct spw_device *device, struct spw_pool *pool, void *vm)
 
 /* ---- opening ---- */
 
+/* A pool is about to be opened. When there is one already, copies may go from device to device.
+ * Caller holds spw_locks.process. */
+static void note_second_pool(void)
+{
+    static bool noted;
+
+    for (int i = 0; i < spw_process.device_count && !noted; i++) {
+        if (spw_track_device_opened(&spw_process.devices[i]) != NULL) {
+            noted = true;
+            atomic_fetch_add(&spw_process.looked_at, 1);
+        }
+    }
+}
+
 struct spw_pool *spw_track_device_open(struct spw_device *device)
 {
     struct spw_pool *pool = NULL;
@@ -61,6 +75,7 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
                                  &vm, &tier);
         if (err == SPW_OK) {
             replay(device, pool, vm);
+            note_second_pool();
             atomic_store(&device->vm, vm);
             atomic_store(&device->tier, tier);
             atomic_store_explicit(&device->pool, pool, memory_order_release);

@@ -16,10 +16,12 @@ static uint64_t run_of_tier(uint64_t address, uint64_t most)
 
 static void begin(struct spw_parts *ret_parts, struct spw_cut_box box)
 {
+    ret_parts->to = box.to.address;
+    ret_parts->from = box.from.address;
+    ret_parts->is_peer = false;
     if (spw_process.whole_copies) {
         box.to.address = box.from.address = 0;
     }
-    ret_parts->peer = false;
     spw_track_cut_begin(&ret_parts->cut, &box);
 }
 
@@ -56,6 +58,13 @@ void spw_track_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy)
 void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy)
 {
     begin(ret_parts, spw_track_rows_3d_peer(copy));
+}
+
+void spw_track_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread)
+{
+    spw_track_lease_enter();
+    parts->is_peer = spw_track_peer_find(parts->to, parts->from, stream, per_thread, &parts->peer);
+    spw_track_lease_leave();
 }
 
 bool spw_track_parts_next(struct spw_parts *parts, CUresult result)

@@ -18,12 +18,14 @@
 #pragma once
 
 #include "track/cut.h"
+#include "track/peer.h"
 #include "track/process.h"
 
 struct spw_parts {
     struct spw_cut cut; /* cut.part: the part at hand */
-    bool peer;          /* to be made a peer copy, between these contexts: */
-    CUcontext to_context, from_context;
+    CUdeviceptr to, from;
+    bool is_peer; /* to be made a peer copy */
+    struct spw_peer peer;
 };
 
 /* True when copies and fills have to be looked at: memory is on the host, or two devices are used.
@@ -44,6 +46,10 @@ void spw_track_parts_fill(struct spw_parts *ret_parts, uint64_t to, size_t pitch
 void spw_track_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy);
 void spw_track_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy);
 void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy);
+
+/* Finds out if a copy, which one of the functions above began with, must be a peer copy. Not for
+ * one that is. */
+void spw_track_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread);
 
 /* Finds the next part, as long as the ones before were enqueued: `result` is the driver's answer
  * to the last one. False after the last. */

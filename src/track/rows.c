@@ -68,6 +68,41 @@ struct spw_cut_box spw_track_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
                                 .depth = copy->extent.depth};
 }
 
+/* What the descriptors of all kinds have of one end, `src` or `dst`. */
+#define SAME_2D(copy, end)                                                                         \
+    .end##XInBytes = (copy)->end##XInBytes, .end##Y = (copy)->end##Y,                              \
+    .end##MemoryType = (copy)->end##MemoryType, .end##Host = (copy)->end##Host,                    \
+    .end##Device = (copy)->end##Device, .end##Array = (copy)->end##Array,                          \
+    .end##Pitch = (copy)->end##Pitch
+
+CUDA_MEMCPY3D_PEER spw_track_rows_peer_of_2d(const CUDA_MEMCPY2D *copy, const struct spw_peer *peer)
+{
+    return (CUDA_MEMCPY3D_PEER){SAME_2D(copy, src),
+                                SAME_2D(copy, dst),
+                                .srcContext = peer->from,
+                                .dstContext = peer->to,
+                                .WidthInBytes = copy->WidthInBytes,
+                                .Height = copy->Height,
+                                .Depth = 1};
+}
+
+CUDA_MEMCPY3D_PEER spw_track_rows_peer_of_3d(const CUDA_MEMCPY3D *copy, const struct spw_peer *peer)
+{
+    return (CUDA_MEMCPY3D_PEER){SAME_2D(copy, src),
+                                SAME_2D(copy, dst),
+                                .srcZ = copy->srcZ,
+                                .srcLOD = copy->srcLOD,
+                                .srcHeight = copy->srcHeight,
+                                .srcContext = peer->from,
+                                .dstZ = copy->dstZ,
+                                .dstLOD = copy->dstLOD,
+                                .dstHeight = copy->dstHeight,
+                                .dstContext = peer->to,
+                                .WidthInBytes = copy->WidthInBytes,
+                                .Height = copy->Height,
+                                .Depth = copy->Depth};
+}
+
 #define CUT_2D(copy, part)                                                                         \
     do {                                                                                           \
         (copy)->dstXInBytes += (part)->x;                                                          \

@@ -67,8 +67,8 @@ def said(stderr):
 
 def environment(preload=True, sim=True, **options):
     """A clean environment; options are names of variables without the prefix SPILLWAY_, the empty
-    name is SPILLWAY itself. The driver gives the strict answer to captures: what spillway does
-    while one is open must not depend on the lenient one."""
+    name is SPILLWAY itself. Where documents leave open what a driver does, it does the worse: what
+    spillway does must not depend on the better."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith("SPILLWAY") and key not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
     if preload:
@@ -76,6 +76,8 @@ def environment(preload=True, sim=True, **options):
     if sim:
         env["LD_LIBRARY_PATH"] = str(SIM)
         env["SPILLWAY_SIM_CAPTURE_VMM"] = "unsafe"
+        env["SPILLWAY_SIM_CROSSING"] = "refused"
+        env["SPILLWAY_SIM_REACH"] = "granted"
     for name, value in options.items():
         env["SPILLWAY_" + name if name else "SPILLWAY"] = str(value)
     return env

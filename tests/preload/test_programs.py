@@ -131,6 +131,23 @@ class Programs(harness.Case):
         result = self.run_both(PROGRAMS / "peers", SIM_DEVICES=2)
         self.assertEqual(result.device(0)["allocs"], 2)
 
+    def test_copies_between_devices(self):
+        """A driver does not reach mapped memory of another device without access, unless by a peer
+        copy."""
+        for peers, words in (("off", []), ("on", []), ("on", ["access"])):
+            with self.subTest(peers=peers, words=words):
+                log = self.folder / f"log-{peers}-{len(words)}"
+                options = {"SIM_DEVICES": 2, "SIM_PEERS": peers}
+                result = self.run_both(PROGRAMS / "peer_copies", *words, **options)
+                self.assertEqual(result.stdout.count("0, right"), 8 * 6)
+                self.run_program(PROGRAMS / "peer_copies", *words, SIM_LOG=log, **options)
+                plain = re.findall(r" (cuMemcpy(?:DtoD|2D|3D)?(?:Async)?)(?:_v2)? = 0",
+                                   log.read_text())
+                peer = re.findall(r" cuMemcpy(?:3D)?Peer(?:Async)? = 0", log.read_text())
+                # Device 0 reaches both devices by itself where it may; device 1 only its own.
+                self.assertEqual(len(plain), 8 * 3 if words else 0)
+                self.assertEqual(len(peer), 8 * 3 if words else 8 * 6)
+
     def test_observe_mode_serves_nothing(self):
         result = self.run_both(PROGRAMS / "door_runtime", MODE="observe",
                                allow=["mode observe", OOM_LINE])

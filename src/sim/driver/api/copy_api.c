@@ -2,6 +2,8 @@
 #include "sim/driver/api/copy_submit.h"
 
 #include "sim/driver/core/context.h"
+#include "sim/driver/core/sim_options.h"
+#include "sim/driver/memory/content.h"
 #include "sim/driver/api/entry.h"
 
 /* The kind of an address, as the function's name says: device memory, or memory of any kind. */
@@ -81,11 +83,21 @@ SIM_API_PTSZ(cuMemcpyDtoDAsync_v2, SIM_CONTEXT,
                   SIM_COPY_ASYNC);
 }
 
+/* Whether a context is one of the device that an address belongs to. Nobody says that a driver
+ * checks it. */
+static bool is_owner(CUcontext ctx, CUdeviceptr address)
+{
+    return sim_options()->reach == SPW_REACH_ANY || sim_mem_device(address) == ctx->device->ordinal;
+}
+
 static CUresult peer(bool ptsz, CUstream hStream, struct sim_copy copy, CUcontext dst_ctx,
                      CUcontext src_ctx, enum sim_copy_mode mode)
 {
     if (!sim_ctx_is_live(dst_ctx) || !sim_ctx_is_live(src_ctx)) {
         return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (!is_owner(dst_ctx, copy.dst.address) || !is_owner(src_ctx, copy.src.address)) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
     copy.peer = true;
     return linear(ptsz, hStream, copy, mode);
