@@ -28,6 +28,7 @@ HEAD = """\
 #include "serve/handlers.h"
 #include "serve/immovable.h"
 #include "track/arguments.h"
+#include "track/batch.h"
 #include "track/indirect.h"
 #include "track/lease.h"
 #include "track/parts.h"
@@ -147,6 +148,31 @@ static CUresult {symbol}_in_parts({params})
 }}
 
 """
+
+# The call for a batch of copies in which some are split.
+BATCH_IN_PARTS = """\
+static CUresult {symbol}_in_parts({params})
+{{
+    const struct {type} whole = {{{members}}};
+    struct spw_driver *driver = spw_track_driver();
+    size_t failed = SIZE_MAX;
+    struct {type} split;
+    CUresult result;
+
+    if (!spw_track_batch_split{suffix}(&whole, &split)) {{
+        return driver->{symbol}({arguments});
+    }}
+    result = driver->{symbol}({changed});
+    failed = spw_track_batch_end{suffix}(&split, failed);
+    {tell}
+    return result;
+}}
+
+"""
+BATCH_TELL = """\
+if (failIdx != NULL && failed != SIZE_MAX) {
+    *failIdx = failed;
+}"""
 
 # Such a call with a descriptor of the copy.
 PARTS_BEGIN_ROWS = """\
@@ -350,13 +376,35 @@ def begin_parts(row):
 
 
 def is_split(row):
-    return row.memory in ("POINTERS", "COPY", "DESCRIPTOR")
+    return row.memory in ("POINTERS", "COPY", "DESCRIPTOR", "BATCH")
+
+
+# What changes in the arguments of a batch that is split, by their names; of both kinds.
+CHANGED = {"dsts": "split.to", "srcs": "split.from", "sizes": "split.bytes", "count": "split.count",
+           "attrsIdxs": "split.firsts", "opList": "split.copies", "numOps": "split.count",
+           "failIdx": "failIdx != NULL ? &failed : NULL"}
+
+
+def batch_in_parts(row):
+    names = [functions.name_of(param) for param in row.params]
+    suffix, members = "_3d", ".copies = opList, .count = numOps"
+    if "opList" not in names:
+        suffix = ""
+        members = (".to = dsts, .from = srcs, .bytes = sizes, .count = count, "
+                   ".firsts = attrsIdxs, .attributes = numAttrs")
+    return BATCH_IN_PARTS.format(
+        symbol=row.symbol, params=", ".join(row.params), type="spw_batch" + suffix, suffix=suffix,
+        members=members, arguments=arguments(row),
+        changed=", ".join(CHANGED.get(name, name) for name in names),
+        tell=indent(BATCH_TELL, 4) if "failIdx" in names else "(void)failed;")
 
 
 def parts(row):
     """The function that makes the call in parts; empty if it is never split."""
     if not is_split(row):
         return ""
+    if row.memory == "BATCH":
+        return batch_in_parts(row)
     begin = begin_parts(row)
     if may_be_peer(row):
         begin += PARTS_FIND_PEER.format(stream=stream_of(row), per_thread=per_thread(row))

@@ -60,6 +60,11 @@ void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PE
     begin(ret_parts, spw_track_rows_3d_peer(copy));
 }
 
+void spw_track_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy)
+{
+    begin(ret_parts, spw_track_rows_batched(copy));
+}
+
 void spw_track_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread)
 {
     spw_track_lease_enter();

@@ -47,6 +47,9 @@ void spw_track_parts_2d(struct spw_parts *ret_parts, const CUDA_MEMCPY2D *copy);
 void spw_track_parts_3d(struct spw_parts *ret_parts, const CUDA_MEMCPY3D *copy);
 void spw_track_parts_3d_peer(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_PEER *copy);
 
+/* Begins with one copy of a batch. */
+void spw_track_parts_batched(struct spw_parts *ret_parts, const CUDA_MEMCPY3D_BATCH_OP *copy);
+
 /* Finds out if a copy, which one of the functions above began with, must be a peer copy. Not for
  * one that is. */
 void spw_track_parts_find_peer(struct spw_parts *parts, CUstream stream, bool per_thread);

@@ -50,9 +50,6 @@ static struct spw_cut_side side_of(const CUmemcpy3DOperand *operand, const CUext
 {
     size_t row = operand->op.ptr.rowLength, layer = operand->op.ptr.layerHeight;
 
-    if (operand->type != CU_MEMCPY_OPERAND_TYPE_POINTER) {
-        return (struct spw_cut_side){0};
-    }
     row = row > 0 ? row : extent->width;
     return (struct spw_cut_side){operand->op.ptr.ptr, row,
                                  (layer > 0 ? layer : extent->height) * row};
@@ -60,6 +57,14 @@ static struct spw_cut_side side_of(const CUmemcpy3DOperand *operand, const CUext
 
 struct spw_cut_box spw_track_rows_batched(const CUDA_MEMCPY3D_BATCH_OP *copy)
 {
+    /* With an array, the extent is in its elements. */
+    if (copy->dst.type != CU_MEMCPY_OPERAND_TYPE_POINTER ||
+        copy->src.type != CU_MEMCPY_OPERAND_TYPE_POINTER) {
+        return (struct spw_cut_box){.unit = 1,
+                                    .width = copy->extent.width,
+                                    .height = copy->extent.height,
+                                    .depth = copy->extent.depth};
+    }
     return (struct spw_cut_box){.to = side_of(&copy->dst, &copy->extent),
                                 .from = side_of(&copy->src, &copy->extent),
                                 .unit = 1,
@@ -133,4 +138,22 @@ void spw_track_rows_cut_3d(CUDA_MEMCPY3D *copy, const struct spw_cut_part *part)
 void spw_track_rows_cut_3d_peer(CUDA_MEMCPY3D_PEER *copy, const struct spw_cut_part *part)
 {
     CUT_3D(copy, part);
+}
+
+static void cut_operand(CUmemcpy3DOperand *operand, const struct spw_cut_side *side,
+                        const struct spw_cut_box *box, const struct spw_cut_part *part)
+{
+    if (operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER) {
+        operand->op.ptr.ptr += part->z * side->slice + part->y * side->pitch + part->x;
+        operand->op.ptr.layerHeight = side->pitch > 0 ? side->slice / side->pitch : box->height;
+        operand->op.ptr.rowLength = side->pitch;
+    }
+}
+
+void spw_track_rows_cut_batched(CUDA_MEMCPY3D_BATCH_OP *copy, const struct spw_cut_box *box,
+                                const struct spw_cut_part *part)
+{
+    cut_operand(&copy->dst, &box->to, box, part);
+    cut_operand(&copy->src, &box->from, box, part);
+    copy->extent = (CUextent3D){part->width, part->height, part->depth};
 }

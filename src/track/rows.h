@@ -23,3 +23,5 @@ CUDA_MEMCPY3D_PEER spw_track_rows_peer_of_3d(const CUDA_MEMCPY3D *copy,
 void spw_track_rows_cut_2d(CUDA_MEMCPY2D *copy, const struct spw_cut_part *part);
 void spw_track_rows_cut_3d(CUDA_MEMCPY3D *copy, const struct spw_cut_part *part);
 void spw_track_rows_cut_3d_peer(CUDA_MEMCPY3D_PEER *copy, const struct spw_cut_part *part);
+void spw_track_rows_cut_batched(CUDA_MEMCPY3D_BATCH_OP *copy, const struct spw_cut_box *box,
+                                const struct spw_cut_part *part);

@@ -223,6 +223,112 @@ static CUresult VolumePeerAsync(const struct part *part)
     return cuMemcpy3DPeerAsync(&copy, stream);
 }
 
+/* ---- batches: the part, and what lies before and behind it, as copies of their own ---- */
+
+/* As they were before CUDA 13. */
+typedef CUresult batch_function(CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count,
+                                CUmemcpyAttributes *attributes, size_t *firsts,
+                                size_t attribute_count, size_t *ret_failed, CUstream on);
+typedef CUresult batch_function_3d(size_t count, CUDA_MEMCPY3D_BATCH_OP *copies, size_t *ret_failed,
+                                   unsigned long long flags, CUstream on);
+
+static void *old_function(const char *name)
+{
+    CUdriverProcAddressQueryResult status;
+    void *found = NULL;
+
+    MUST(cuGetProcAddress(name, &found, 12080, 0, &status));
+    return found;
+}
+
+struct batch {
+    CUdeviceptr to[3], from[3];
+    size_t bytes[3], firsts[2], count;
+    CUmemcpyAttributes attributes[2];
+};
+
+static struct batch batch_of(const struct part *part)
+{
+    struct batch batch = {.to = {TO(part), block, TO(part) + part->bytes},
+                          .from = {FROM(part), other, FROM(part) + part->bytes},
+                          .bytes = {part->bytes, part->at, BYTES - part->at - part->bytes},
+                          .firsts = {0, 1},
+                          .count = part->at == 0 ? 1 : 3,
+                          .attributes = {{.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM},
+                                         {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY}}};
+
+    expect_copy(held, other_held, part->at == 0 ? part : &(struct part){0, BYTES, 1, 1});
+    return batch;
+}
+
+static CUresult Batch(const struct part *part)
+{
+    struct batch batch = batch_of(part);
+
+    return cuMemcpyBatchAsync(batch.to, batch.from, batch.bytes, batch.count, batch.attributes,
+                              batch.firsts, batch.count == 1 ? 1 : 2, stream);
+}
+
+static CUresult BatchOld(const struct part *part)
+{
+    batch_function *call = (batch_function *)(uintptr_t)old_function("cuMemcpyBatchAsync");
+    struct batch batch = batch_of(part);
+    size_t failed = SIZE_MAX;
+
+    return call(batch.to, batch.from, batch.bytes, batch.count, batch.attributes, batch.firsts,
+                batch.count == 1 ? 1 : 2, &failed, stream);
+}
+
+/* The second copy fails: its index is told. */
+static CUresult BatchFails(const struct part *part)
+{
+    batch_function *call = (batch_function *)(uintptr_t)old_function("cuMemcpyBatchAsync");
+    struct batch batch = batch_of(&(struct part){part->at, part->bytes, 1, 1});
+    size_t failed = SIZE_MAX;
+    CUresult result;
+
+    expect_copy(held, other_held, part);
+    batch.from[1] = 0;
+    batch.bytes[1] = 4;
+    result = call(batch.to, batch.from, batch.bytes, 2, batch.attributes, batch.firsts, 2, &failed,
+                  stream);
+    MUST(cuMemcpyDtoD(block, other, GRANULE)); /* what else batch_of expects */
+    for (size_t at = GRANULE; at < BYTES; at += GRANULE) {
+        MUST(cuMemcpyDtoD(block + at, other + at, GRANULE));
+    }
+    memcpy(held, other_held, BYTES);
+    return result == CUDA_ERROR_INVALID_VALUE && failed == 1 ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
+
+static CUDA_MEMCPY3D_BATCH_OP volume_of(const struct part *part)
+{
+    CUDA_MEMCPY3D_BATCH_OP copy = {.extent = {part->bytes, part->height, part->depth}};
+
+    copy.src.type = copy.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    copy.src.op.ptr.ptr = FROM(part);
+    copy.dst.op.ptr.ptr = TO(part);
+    copy.src.op.ptr.rowLength = copy.dst.op.ptr.rowLength = PITCH;
+    copy.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    expect_copy(held, other_held, part);
+    return copy;
+}
+
+static CUresult BatchVolumes(const struct part *part)
+{
+    CUDA_MEMCPY3D_BATCH_OP copy = volume_of(part);
+
+    return cuMemcpy3DBatchAsync(1, &copy, 0, stream);
+}
+
+static CUresult BatchVolumesOld(const struct part *part)
+{
+    batch_function_3d *call = (batch_function_3d *)(uintptr_t)old_function("cuMemcpy3DBatchAsync");
+    CUDA_MEMCPY3D_BATCH_OP copy = volume_of(part);
+    size_t failed = SIZE_MAX;
+
+    return call(1, &copy, &failed, 0, stream);
+}
+
 /* ---- memsets ---- */
 
 /* Writes `bytes` times the low bytes of a value over a part. */
@@ -268,6 +374,32 @@ FILL(D2D16Async, 2, (uint16_t)(turn * 257 + 1),
 FILL(D2D32Async, 4, turn * 65537 + 1,
      cuMemsetD2D32Async(TO(part), PITCH, turn * 65537 + 1, part->bytes / 4, ROWS(part), stream))
 
+/* ---- capture ---- */
+
+/* A graph of a copy and a fill, launched twice. */
+static CUresult Captured(const struct part *part)
+{
+    CUgraphExec exec = NULL;
+    CUgraph graph = NULL;
+    CUresult result;
+
+    expect_copy(held, other_held, part);
+    memset(held + part->at, 0x77, part->bytes / 2);
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    result = cuMemcpyDtoDAsync(TO(part), FROM(part), part->bytes, stream);
+    if (result == CUDA_SUCCESS) {
+        result = cuMemsetD8Async(TO(part), 0x77, part->bytes / 2, stream);
+    }
+    MUST(cuStreamEndCapture(stream, &graph));
+    MUST(cuGraphInstantiate(&exec, graph, 0));
+    MUST(cuGraphLaunch(exec, stream));
+    MUST(cuGraphLaunch(exec, stream));
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuGraphExecDestroy(exec));
+    MUST(cuGraphDestroy(graph));
+    return result;
+}
+
 /* ---- the program ---- */
 
 #define ROW(name)                                                                                  \
@@ -304,6 +436,12 @@ static const struct {
     MANY(VolumeAsync),
     MANY(VolumePeer),
     MANY(VolumePeerAsync),
+    ROW(Batch),
+    ROW(BatchOld),
+    ROW(BatchFails),
+    MANY(BatchVolumes),
+    MANY(BatchVolumesOld),
+    ROW(Captured),
     ROW(D8),
     ROW(D16),
     ROW(D32),

@@ -56,6 +56,24 @@ static void test_overlap(void **state)
     spw_track_spans_clear(&spans);
 }
 
+/* Where a walk over the addresses enters or leaves the ranges. */
+static void test_change(void **state)
+{
+    struct spw_spans spans = {0};
+
+    assert_true(spw_track_spans_change(&spans, 5) == UINT64_MAX);
+    assert_true(spw_track_spans_add(&spans, 100, 10));
+    assert_true(spw_track_spans_add(&spans, 110, 10));
+    assert_true(spw_track_spans_add(&spans, 130, 5));
+    assert_int_equal(spw_track_spans_change(&spans, 7), 100);
+    assert_int_equal(spw_track_spans_change(&spans, 100), 120);
+    assert_int_equal(spw_track_spans_change(&spans, 119), 120);
+    assert_int_equal(spw_track_spans_change(&spans, 120), 130);
+    assert_int_equal(spw_track_spans_change(&spans, 134), 135);
+    assert_true(spw_track_spans_change(&spans, 135) == UINT64_MAX);
+    spw_track_spans_clear(&spans);
+}
+
 /* Random ranges, compared with a table that has an entry for each byte. */
 static void test_random(void **state)
 {
@@ -95,9 +113,8 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_empty),   cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_overlap), cmocka_unit_test(test_change),
         cmocka_unit_test(test_random),
     };
 
