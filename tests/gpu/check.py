@@ -1,399 +1,239 @@
 #!/usr/bin/env python3
-"""Runs spillway against a real driver and writes what it found as one Markdown page.
+"""Runs the rows, each in a process of its own, and writes what they found as they end.
 
-    check.py ROOT [--output FILE]     ROOT: build or dist/spillway
+    check.py ROOT [--output DIR] [--call N] [--only ROW]... [--list]
 
-Programs are compiled here with nvcc, so the bundle is enough; without nvcc those of build/ are
-taken. Every row is: what was done, the result, figures. A row that fails does not stop the next.
-"""
+ROOT is build or dist/spillway. DIR gets page.md, rows.json and evidence.tar.gz. Ends with 0 if no
+row is bad, 1 if one is, 2 for bad usage."""
 import argparse
-import concurrent.futures
 import datetime
-import json
 import os
 import pathlib
-import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-PRELOAD = SOURCE / "tests/preload"
-TOOLS = SOURCE / "tests/tools"
-SECONDS = 560  # for everything together
-TORCH = SOURCE / "tests/torch/gpt2_like.py"
-CORPUS = SOURCE / "tests/torch"
-AT_ONCE = 6  # scripts of the corpus, whose times mean nothing
-SPILL_LIMITS = (90, 75)  # of the live peak, in percent
-TRAINING = []  # further arguments of the training that spills
-LATER = (("policy files", "only that of the static spill is tried"),)
+import bounded
+import faults
+import findings
+import machine
+import page
+import processes
+from archive import Archive
+from rows import CALLS, TABLE
+from setting import Setting
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS = 570            # of one call
+LEAST_SECONDS = 5        # a row is not begun with less
+ALIVE_SECONDS = 40
+KILL_SECONDS = 8
+# For a second run of a row that went wrong by itself; they slow a kernel down.
+CORE_DUMPS = {"CUDA_ENABLE_COREDUMP_ON_EXCEPTION": "1", "CUDA_ENABLE_LIGHTWEIGHT_COREDUMP": "1",
+              "CUDA_COREDUMP_FILE": "core-cuda-%p"}
+
+
+class Stopped(Exception):
+    """Somebody told the whole check to end."""
+
+
+def stop(number, frame):
+    signal.signal(number, signal.SIG_IGN)
+    raise Stopped(findings.signal_name(number))
 
 
 class Check:
-    def __init__(self, root):
-        self.root = root.resolve()
+    """One call: its rows, and where they go."""
+
+    def __init__(self, setting, output, seconds, bound):
+        self.setting = setting
+        self.output = output
+        self.bound = bound   # of every row, where it is less than the row's own
+        self.end = time.monotonic() + seconds
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="spillway-gpu-check-"))
-        self.nvcc = shutil.which("nvcc") or (
-            "/usr/local/cuda/bin/nvcc" if os.path.exists("/usr/local/cuda/bin/nvcc") else None)
-        self.rows = []
-        self.deadline = time.monotonic() + SECONDS
+        self.setting.save(self.work / "setting.json")
+        self.archive = Archive(output / "evidence.tar.gz")
+        self.facts, self.rows = page.read(output)
+        self.sick = ""       # the row since which the device does not answer
 
-    def row(self, what, result, figures=""):
-        line = f"| {what} | {result} | {figures.replace(chr(10), '; ').replace('|', '/')} |"
-        print(line, flush=True)
-        self.rows.append(line)
+    def left(self):
+        return self.end - time.monotonic()
 
-    def environment(self, preload, **options):
-        env = {key: value for key, value in os.environ.items()
-               if not key.startswith(("SPILLWAY", "PYTORCH_"))}
-        env.pop("LD_PRELOAD", None)
-        if self.nvcc:
-            toolkit = pathlib.Path(self.nvcc).resolve().parents[1]
-            env["LD_LIBRARY_PATH"] = ":".join(
-                [str(toolkit / "lib64"), env.get("LD_LIBRARY_PATH", "")]).strip(":")
-        if preload:
-            env["LD_PRELOAD"] = str(self.root / "libspillway.so")
-            env["SPILLWAY_SUMMARY"] = "off"
-        return env | options
+    def begin(self, row):
+        """The entry of a row that begins: what stays if nothing follows."""
+        entry = {"name": row.name, "what": row.what, "result": "began", "seconds": 0.0,
+                 "reason": "no end is recorded", "findings": [], "notes": []}
+        self.rows = [other for other in self.rows if other["name"] != row.name] + [entry]
+        self.write()
+        return entry
 
-    def run(self, command, preload=False, timeout=120, **options):
-        """(status, stdout, stderr, statistics, seconds); a program that hangs has status 124."""
-        stats = self.work / "stats.json"
-        stats.unlink(missing_ok=True)
-        env = self.environment(preload, **options)
-        if preload:
-            env["SPILLWAY_STATS"] = str(stats)
-        begin = time.monotonic()
-        timeout = min(timeout, max(1, self.deadline - begin))
+    def write(self):
         try:
-            done = subprocess.run([str(word) for word in command], env=env, capture_output=True,
-                                  text=True, errors="replace", timeout=timeout)
-            status, out, err = done.returncode, done.stdout, done.stderr
-        except subprocess.TimeoutExpired:
-            status, out, err = 124, "", f"still running after {timeout:.0f} s"
+            page.write(self.output, self.facts, self.rows)
         except OSError as error:
-            status, out, err = 127, "", str(error)
-        seconds = time.monotonic() - begin
-        found = json.loads(stats.read_text()) if stats.exists() else None
-        return status, out, err, found, seconds
+            print(f"cannot write to {self.output}: {error}", file=sys.stderr)
 
-    def compile(self, name, sources, *flags):
-        """The path of a program, built here or taken from build/; None when there is none."""
-        target = self.work / name
-        if self.nvcc:
-            stubs = pathlib.Path(self.nvcc).resolve().parents[1] / "lib64/stubs"
-            done = subprocess.run(
-                [self.nvcc, "-O2", "-Xcompiler", "-fno-strict-aliasing,-D_GNU_SOURCE,-pthread",
-                 "-o", str(target), *map(str, sources), *flags, f"-L{stubs}", "-ldl"],
-                capture_output=True, text=True)
-            if done.returncode == 0:
-                return target
-            self.row(f"compile {name}", "FAILED", last_line(done.stderr))
-            return None
-        for folder in ("tests/preload", "tests/tools"):
-            if (SOURCE / "build" / folder / name).exists():
-                return SOURCE / "build" / folder / name
-        return None
+    def start(self, row, name, seconds, more):
+        """Runs a row's process in a new folder. (ending, folder)"""
+        folder = self.work / name
+        folder.mkdir()
+        ending = bounded.run(
+            [sys.executable, "-B", "-X", "faulthandler", HERE / "row.py", row.name,
+             self.work / "setting.json", f"{seconds:.1f}"],
+            folder, seconds, env=self.setting.environment() | fault() | more, new_session=True,
+            evidence=min(bounded.EVIDENCE_SECONDS, self.left() - seconds - KILL_SECONDS),
+            floor=machine.memory_floor())
+        return ending, folder
 
-    def compare(self, what, program, *arguments, on_purpose=r"$^", counted=True):
-        """A program bare and under spillway: the same output, but for the lines that match
-        `on_purpose`, and statistics, unless it never initialises CUDA."""
-        if program is None:
-            self.row(what, "not run", "no nvcc, and not in build/")
-            return
-        status, bare, err, _, _ = self.run([program, *arguments])
-        if status != 0:
-            self.row(what, "FAILED bare", f"exit {status}: {last_line(err)}")
-            return
-        status, pool, err, stats, _ = self.run([program, *arguments], preload=True)
-        if status != 0:
-            self.row(what, "FAILED", f"exit {status}: {last_line(err)}")
-        elif stats is None and counted:
-            self.row(what, "FAILED", "no statistics: spillway saw no CUDA")
+    def run(self, row):
+        """Runs a row and notes what came of it."""
+        entry = self.begin(row)
+        if self.left() < LEAST_SECONDS:
+            entry |= {"result": "not run", "reason": f"no time left; --only {row.name}"}
+        elif self.sick and not self.alive():
+            entry |= {"result": "not run",
+                      "reason": f"the device does not answer since row {self.sick}"}
         else:
-            bare, pool = (re.sub(rf"(?m)^({on_purpose}).*\n", "", text) for text in (bare, pool))
-            self.row(what, "same output" if bare == pool else "DIFFERS",
-                     first_difference(bare, pool) + (counters(stats) if counted else ""))
+            self.run_row(row, entry)
+        self.write()
+        print(f"| {entry['name']} | {entry['result']} | {entry['seconds']:.1f} | "
+              f"{page.cell(page.headline(entry))} |", flush=True)
+
+    def run_row(self, row, entry):
+        kernel_log = machine.kernel_log()
+        seconds = min(row.seconds, self.bound, self.left())
+        ending, folder = self.start(row, row.name, seconds, {})
+        found, unreadable = findings.read(folder / "findings.jsonl")
+        result, reason = findings.judge(ending, found, unreadable)
+        if result == "TIME OUT" and seconds < min(row.seconds, self.bound):
+            result = "not run"
+            reason = f"cut short after {seconds:.0f} s, when the call's time was over; " \
+                     f"--only {row.name}"
+        entry |= {"result": result, "reason": reason, "seconds": ending.seconds,
+                  "findings": [vars(finding) for finding in found]}
+        if unreadable and "cannot be read" not in reason:
+            entry["notes"].append(f"{unreadable} lines of its findings cannot be read")
+        if ending.behind:
+            entry["notes"].append(f"left {ending.behind} processes behind")
+        entry["notes"] += machine.new_xids(kernel_log, machine.kernel_log())
+        if page.is_bad(entry):
+            self.explain(row, entry, ending, folder)
+        self.archive.add_folder(row.name, folder, page.is_bad(entry))
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def explain(self, row, entry, ending, folder):
+        """Collects what explains a bad row, and finds out whether the device still answers."""
+        if entry["result"] in ("WRONG", "FAILED", "DIED") and row.again and \
+                self.left() > 3 * ending.seconds + ALIVE_SECONDS:
+            more, second = self.start(row, f"{row.name}-again", 3 * ending.seconds + 5, CORE_DUMPS)
+            outcome = findings.judge(more, *findings.read(second / "findings.jsonl"))
+            entry["notes"].append("again: " + " ".join(filter(None, outcome)))
+            self.archive.add_folder(f"{row.name}-again", second, True)
+            shutil.rmtree(second, ignore_errors=True)
+        if not self.setting.simulated:
+            machine.save_state(folder)
+            if not self.alive():
+                self.sick = row.name
+                entry["notes"].append("the device does not answer afterwards")
+
+    def alive(self):
+        """True if a process of its own can use the device."""
+        program = self.setting.program("probe")
+        if program is None or self.left() < 1:
+            return True
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.work))
+        words, more = self.setting.command([program, "alive"], False)
+        ending = bounded.run(words, folder, min(ALIVE_SECONDS, self.left()),
+                             env=self.setting.environment() | more, new_session=True)
+        if ending.status == 0:
+            self.sick = ""
+        return ending.status == 0
+
+    def close(self):
+        shutil.rmtree(self.work, ignore_errors=True)
 
 
-def last_line(text):
-    return (text.strip().splitlines() or ["no output"])[-1][:200]
+def fault():
+    """The rehearsal's variable, which the environment of rows does not keep otherwise."""
+    return {faults.VARIABLE: os.environ[faults.VARIABLE]} if faults.VARIABLE in os.environ else {}
 
 
-def first_difference(bare, pool):
-    for one, other in zip(bare.splitlines(), pool.splitlines()):
-        if one != other:
-            return f"bare `{one}`, under spillway `{other}`; "
-    return "" if bare == pool else "one output is longer; "
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/gpu-check")
+    parser.add_argument("root", type=pathlib.Path)
+    parser.add_argument("--output", type=pathlib.Path, help="folder for page, rows and archive")
+    parser.add_argument("--call", type=int, choices=sorted(CALLS), help="the rows of one call")
+    parser.add_argument("--only", action="append", metavar="ROW", help="these rows alone")
+    parser.add_argument("--list", action="store_true", help="print the rows, and run none")
+    parser.add_argument("--join", nargs="+", type=pathlib.Path, metavar="DIR",
+                        help="write one page from these output folders to --output")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for everything together")
+    parser.add_argument("--row-seconds", type=float, default=1e9, help="for each row at most")
+    parser.add_argument("--simulated", metavar="SIZE", help="rehearse on a simulated GPU of SIZE")
+    parser.add_argument("--tiny", action="store_true", help="as little work as shows a row runs")
+    args = parser.parse_args()
+    unknown = [name for name in args.only or () if name not in TABLE]
+    if unknown:
+        parser.error(f"no row {unknown[0]}; --list prints all")
+    if not args.output:
+        args.output = pathlib.Path(f"gpu-check-{datetime.datetime.now():%Y%m%d-%H%M%S}")
+    return args
 
 
-def counters(stats):
-    device = stats["devices"][0]
-    return (f"{device['allocs']} served, {device['passed_allocs']} passed, "
-            f"{device['ooms']} out of memory")
+def chosen(args):
+    if args.only:
+        return [row for row in TABLE.values() if row.name in args.only]
+    return [row for row in TABLE.values() if args.call in (None, row.call)]
 
 
-def check_doors(check):
-    runtime = PRELOAD / "door_runtime.c"
-    dynamic = check.compile("door_runtime", [runtime], "-cudart", "shared")
-    check.compare("runtime, dynamic cudart", dynamic)
-    if dynamic is not None:
-        status, _, err, _, _ = check.run([check.root / "spillway", "run", "--", dynamic])
-        check.row("the same by `spillway run`", "ok" if status == 0 else "FAILED", last_line(err))
-    if check.nvcc:
-        check.compare("runtime, static cudart",
-                      check.compile("door_static", [runtime], "-cudart", "static"))
-    else:
-        check.row("runtime, static cudart", "not run", "needs nvcc")
-    check.compare("linked -lcuda", check.compile("door_linked", [PRELOAD / "doors.c"],
-                                                 "-DDOOR_LINKED", "-lcuda"))
-    lookup = check.compile("door_lookup", [PRELOAD / "doors.c"])
-    for door in ("dlsym", "proc_v1", "proc_v2"):
-        check.compare(f"driver by {door}", lookup, door)
+def print_list():
+    for row in TABLE.values():
+        print(f"{row.call}  {row.seconds:4.0f} s  {row.name:24} {row.what}")
 
 
-def check_programs(check):
-    check.compare("resolver", check.compile("resolver", [PRELOAD / "resolver.c"]), counted=False)
-    check.compare("answers", check.compile("answers", [PRELOAD / "answers.c"], "-lcuda"),
-                  on_purpose="ipc|retain|range handle")
-    for name in ("pools", "vmm"):
-        check.compare(name, check.compile(name, [PRELOAD / f"{name}.c"], "-lcuda"))
-    for name in ("capture", "graph_memory", "limits"):
-        check.compare(name, check.compile(name, [PRELOAD / f"{name}.c"], "-cudart", "shared"))
-    forks = check.compile("forks", [PRELOAD / "forks.c"], "-cudart", "shared")
-    for when in ("before", "after"):
-        check.compare(f"fork {when} CUDA", forks, when)
-
-
-def check_replay(check):
-    replay = check.compile("replay", [TOOLS / f"{name}.c" for name in
-                                      ("replay", "staging", "trace")], "-cudart", "shared")
-    if replay is None:
-        check.row("replay of traces", "not run", "no nvcc, and not in build/")
-        return
-    for trace in ("resnet50", "S_1", "pangu_2.6B"):
-        for way in ("--async", "--sync"):
-            command = [replay, way, "--streams", "4", SOURCE / f"tests/traces/{trace}.csv"]
-            figures, good = [], True
-            for preload in (False, True):
-                status, out, err, stats, _ = check.run(command, preload)
-                good = good and status == 0
-                step = re.search(r"([\d.]+) s a step", out)
-                figures.append(f"{'spillway' if preload else 'bare'} "
-                               f"{step.group(1) + ' s a step' if step else last_line(err)}")
-            if stats is not None:
-                device = stats["devices"][0]
-                figures.append("committed/live peak %.3f" % (
-                    device["committed_peak_bytes"] / max(1, device["live_peak_bytes"])))
-            check.row(f"replay {trace} {way}, 4 streams", "ok" if good else "FAILED",
-                      ", ".join(figures))
-
-
-def check_host_backed(check):
-    if not check.nvcc:
-        check.row("host-backed memory", "not run", "needs nvcc")
-        return
-    program = check.compile("host_backed", [SOURCE / "tests/gpu/host_backed.cu"], "-lcuda")
-    if program is not None:
-        status, out, err, _, _ = check.run([program])
-        check.row("host-backed memory under copies, memset, atomics, a matrix product",
-                  "ok" if status == 0 else "FAILED", out.strip() or last_line(err))
-
-
-def check_torch(check):
-    status, version, _, _, _ = check.run(
-        [sys.executable, "-c", "import torch; assert torch.cuda.is_available(); "
-                               "print(torch.__version__)"])
-    if status != 0:
-        check.row("PyTorch training", "not run", f"{sys.executable} has no PyTorch with a GPU")
-        return
-    ways = (("plain", False, {}),
-            ("plain, backend:cudaMallocAsync", False,
-             {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}),
-            ("under spillway", True, {}))
-    for label, flags in (("fp32", []), ("bf16, varying length, checkpointing",
-                                        ["--bf16", "--vary-length", "--checkpointing"])):
-        losses = {}
-        for way, preload, env in ways:
-            status, out, err, stats, _ = check.run([sys.executable, TORCH, "--steps", "8", *flags],
-                                                   preload, **env)
-            losses[way] = re.findall(r"^step .*$", out, re.MULTILINE)
-            ends = re.findall(r"^(?:peak memory|step time): (.*)$", out, re.MULTILINE)
-            same = losses[way] == losses["plain"] and losses[way]
-            result = ("FAILED" if status != 0 else "reference" if way == "plain"
-                      else "losses equal" if same else "losses DIFFER")
-            figures = ", ".join(ends) if status == 0 else last_line(err)
-            if stats is not None:
-                figures += "; " + counters(stats)
-            check.row(f"PyTorch {version.strip()} {label}, {way}", result, figures)
-
-
-def step_time(text):
-    """In milliseconds; None when the run did not get so far."""
-    match = re.search(r"^step time: ([\d.]+) ms", text, re.MULTILINE)
-    return float(match[1]) if match else None
-
-
-def compare_training(check, what, plain, command, preload=True, **options):
-    """One run beside the plain one: the same losses, and how long a step takes. The peak of what
-    was live under spillway; None when there is none."""
-    status, out, err, stats, _ = check.run(command, preload, **options)
-    losses, expected = (re.findall(r"^step .*$", text, re.MULTILINE) for text in (out, plain))
-    bare, own = step_time(plain), step_time(out)
-    figures = re.findall(r"^(?:peak memory|step time): (.*)$", out, re.MULTILINE)
-    if bare and own:
-        figures.append(f"{own / bare:.2f} of the plain step")
-    if stats is not None:
-        device = stats["devices"][0]
-        figures += [f"{key} {device[key]}" for key in (
-            "spilled_bytes", "promoted_bytes", "host_peak_bytes", "moves", "abandoned_moves",
-            "second_copies", "audits", "failed_audits", "believed_moves", "moves_at_work",
-            "stall_ns", "closed_ns", "ooms")]
-    check.row(f"PyTorch bf16, {what}",
-              "FAILED" if status != 0 else "losses equal" if losses == expected
-              else "losses DIFFER", ", ".join(figures) if status == 0 else last_line(err))
-    return stats["devices"][0]["live_peak_bytes"] if stats is not None else None
-
-
-def check_spill(check):
-    """Training on less memory than it holds: the same losses, and what it costs, beside PyTorch's
-    own way to the host, a spill in which nothing moves, and one that trusts the arguments of
-    kernels. There are as many steps as it takes to earn that, and as many again."""
-    command = [sys.executable, TORCH, "--steps", "12", "--bf16", *TRAINING]
-    static = check.work / "static.json"
-    static.write_text(json.dumps({"version": 1, "rules": [
-        {"name": "static", "match": {}, "action": {"movable": False}}]}))
-    status, plain, err, _, _ = check.run(command)
-    if status != 0:
-        check.row("PyTorch on less memory than it holds", "not run", last_line(err))
-        return
-    check.row("PyTorch bf16, plain", "reference",
-              ", ".join(re.findall(r"^(?:peak memory|step time): (.*)$", plain, re.MULTILINE)))
-    compare_training(check, "plain with save_on_cpu", plain, [*command, "--save-on-cpu"],
-                     preload=False)
-    live = compare_training(check, "all memory", plain, command)
-    for share in SPILL_LIMITS if live is not None else ():
-        limit = str(live * share // 100)
-        compare_training(check, f"{share} % of what it holds", plain, command,
-                         SPILLWAY_LIMIT=limit)
-        compare_training(check, f"{share} %, arguments trusted", plain, command,
-                         SPILLWAY_LIMIT=limit, SPILLWAY_OVERLAP="trust")
-        compare_training(check, f"{share} %, nothing moves", plain, command,
-                         SPILLWAY_LIMIT=limit, SPILLWAY_POLICY=str(static))
-
-
-def check_sites(check):
-    """Checks that the sites at the peak name lines of the script."""
-    status, _, err, stats, _ = check.run([sys.executable, TORCH, "--steps", "3"], preload=True)
-    if status != 0 or stats is None:
-        check.row("call sites of PyTorch tensors", "not run", last_line(err))
-        return
-    sites = stats.get("sites", [])
-    named = [site for site in sites
-             if any(frame["file"].endswith(TORCH.name) for frame in site.get("python", []))]
-    check.row("call sites of PyTorch tensors", "ok" if named else "FAILED: none names the script",
-              f"{len(sites)} sites, {len(named)} name {TORCH.name}")
-
-
-def can_import(module):
-    return subprocess.run([sys.executable, "-c", f"import {module}"],
-                          capture_output=True).returncode == 0
-
-
-def check_corpus(check):
-    """Every script of tests/torch in all modes: each exits well, its figures agree."""
-    count = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.device_count())"],
-                           capture_output=True, text=True).stdout.strip()
-    devices = int(count) if count.isdigit() else 0
-    if devices == 0:
-        check.row("PyTorch corpus", "not run", f"{sys.executable} has no PyTorch with a GPU")
-        return
-    sys.path.insert(0, str(CORPUS))
-    from corpus import SCRIPTS
-
-    has_transformers = can_import("transformers")
-
-    def run(name):
-        if SCRIPTS[name].processes > devices:
-            return "not run", f"needs {SCRIPTS[name].processes} GPUs"
-        if name.startswith("hf_") and not has_transformers:
-            return "not run", f"{sys.executable} has no transformers"
-        left = check.deadline - time.monotonic()
-        if left < 1:
-            return "not run", "no time left"
-        try:
-            done = subprocess.run([sys.executable, str(CORPUS / "test_script.py"), "--gpu", name],
-                                  env=os.environ | {"BUILD_ROOT": str(check.root)},
-                                  capture_output=True, text=True, timeout=left)
-        except subprocess.TimeoutExpired:
-            return "FAILED", "no time left"
-        failures = re.findall(r"^(?:FAIL|ERROR): (\w+).*", done.stderr, re.MULTILINE)
-        reasons = re.findall(r"^\w*(?:Error|Exception)\b.*", done.stderr, re.MULTILINE)
-        figures = re.findall(r"^exempt: .*", done.stdout, re.MULTILINE)[-1:]
-        return ("ok" if done.returncode == 0 else "FAILED",
-                "; ".join([*sorted(set(failures)), *reasons[:2], *figures]))
-
-    # A program that takes all the memory it finds must run alone.
-    alone = [name for name, row in SCRIPTS.items() if row.exempt == "peaks"]
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        others = [name for name in SCRIPTS if name not in alone]
-        found = dict(zip(others, pool.map(run, others)))
-    found.update((name, run(name)) for name in alone)
-    for name in SCRIPTS:
-        check.row(f"PyTorch corpus, all modes: {name}", *found[name])
-
-
-def doctor(check):
-    status, out, err, _, _ = check.run([check.root / "spillway", "doctor", "--measure"],
-                                       timeout=180)
-    check.row("`spillway doctor --measure`", "ok" if status == 0 else f"exit {status}",
-              "below" if out else last_line(err))
-    return out
+def finish(rows):
+    bad = [row["name"] for row in rows if page.is_bad(row)]
+    print(f"\n{len(rows)} rows: {page.counts(rows)}" + (f"; bad: {', '.join(bad)}" if bad else ""))
+    return 1 if bad else 0
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("root", type=pathlib.Path)
-    parser.add_argument("--output", type=pathlib.Path)
-    args = parser.parse_args()
-    check = Check(args.root)
-    query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total",
-                            "--format=csv,noheader"], capture_output=True, text=True)
-    machine = (query.stdout.splitlines() or ["unknown GPU"])[0]
-    today = datetime.date.today().isoformat()
-    print("| what | result | figures |\n|---|---|---|")
-    begin = time.monotonic()
+    args = arguments()
+    if args.list:
+        print_list()
+        return 0
+    args.output.mkdir(parents=True, exist_ok=True)
+    if args.join:
+        facts, rows = page.join(args.join)
+        page.write(args.output, facts, rows)
+        return finish(rows)
+    processes.adopt_orphans()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+    setting = Setting(str(args.root.resolve()), args.simulated is not None,
+                      args.simulated or "", args.tiny)
+    check = Check(setting, args.output.resolve(), args.seconds, args.row_seconds)
+    ran = [row.name for row in chosen(args)]
+    print("| row | result | seconds | findings |\n|---|---|---|---|", flush=True)
     try:
-        check_doors(check)
-        check_programs(check)
-        check_host_backed(check)
-        measured = doctor(check)
-        check_replay(check)
-        check_torch(check)
-        if can_import("torch"):
-            check_spill(check)
-            check_sites(check)
-        check_corpus(check)
-        for what, issue in LATER:
-            check.row(what, "not yet", issue)
+        check.facts = machine.facts(setting) | {"date": datetime.date.today().isoformat()}
+        check.archive.add_text("machine.txt", machine.full(setting))
+        for row in chosen(args):
+            try:
+                check.run(row)
+            except OSError as error:
+                check.rows[-1] |= {"result": "FAILED", "reason": f"the check itself: {error}"}
+    except Stopped as reason:
+        if check.rows and check.rows[-1]["result"] == "began":
+            check.rows[-1]["reason"] = f"the check was ended by {reason}"
+        processes.kill(-1, os.getpid(), seconds=3)
     finally:
-        shutil.rmtree(check.work, ignore_errors=True)
-    version = subprocess.run([check.root / "spillway", "--version"], capture_output=True,
-                             text=True).stdout.strip()
-    name = re.sub(r"[^a-z0-9]+", "-", machine.split(",")[0].lower()).strip("-")
-    output = args.output or SOURCE / f"tests/gpu/results/{name}-{today}.md"
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text("\n".join([
-        f"# {machine.split(',')[0]}, {today}", "",
-        f"{machine}; {version}, from `{args.root}`; {time.monotonic() - begin:.0f} s.", "",
-        "| what | result | figures |", "|---|---|---|", *check.rows, "",
-        "## spillway doctor --measure", "", measured.strip(), ""]))
-    bad = [row for row in check.rows if re.search(r"FAILED|DIFFER|WRONG", row)]
-    print(f"\n{output}: {len(check.rows)} rows, {len(bad)} bad")
-    sys.exit(1 if bad else 0)
+        check.write()
+        check.close()
+    return finish([row for row in check.rows if row["name"] in ran])
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,41 @@
+/* The sections. Each leaves the device as it found it, or ends the process. `argument` is the word
+ * behind the section's name, or NULL. */
+#pragma once
+
+/* Does the device answer, and compute? */
+void section_alive(const char *argument);
+/* Attributes, granularities, address space. */
+void section_facts(const char *argument);
+/* Host memory at a NUMA node, or "host" for no node in particular. May crash in the driver. */
+void section_host_node(const char *argument);
+/* Copies that touch a device chunk, a host chunk, or both: HtoD, DtoH, DtoD, any, memset, 2D. */
+void section_crossing(const char *argument);
+/* Set-access on memory that is accessible and in use. */
+void section_in_use(const char *argument);
+/* cuCtxRecordEvent: cost and meaning. */
+void section_record_event(const char *argument);
+/* The move of 512 MiB, in chunks of so many MiB, by staging or with "kept" second mappings. */
+void section_move(const char *argument);
+/* The cost of each call by size. */
+void section_primitives(const char *argument);
+/* The cost of calls on ranges of several chunks: device, host or mixed. */
+void section_ranges(const char *argument);
+/* Calls beside a running kernel or a running copy. */
+void section_beside_kernel(const char *argument);
+void section_beside_copy(const char *argument);
+/* Read-only access: read, set or write. A write is expected to fault. */
+void section_read_only(const char *argument);
+/* One address on two tiers. */
+void section_tiers(const char *argument);
+/* Bandwidth of kernels' reads and of copies, by tier and direction. */
+void section_link(const char *argument);
+/* Atomics, reductions, bulk copies on host chunks. */
+void section_instructions(const char *argument);
+/* All of the device's memory in chunks of so many MiB. */
+void section_fill_card(const char *argument);
+/* Host chunks of so many MiB up to half of the available memory: numa, host or locked. */
+void section_host_chunks(const char *argument);
+/* The cost of small calls. */
+void section_calls(const char *argument);
+/* Questions about kernels and their parameters, before their first launch. */
+void section_params(const char *argument);

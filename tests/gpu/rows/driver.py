@@ -1,0 +1,129 @@
+"""The driver alone, by sections of the probe (tests/gpu/probe/), each in a process of its own."""
+import machine
+from rows import row
+
+
+@row(call=1, seconds=60)
+def driver_facts(session):
+    """Attributes of the device, granularities, and how much address space may be reserved."""
+    session.probe("facts")
+
+
+@row(call=1, seconds=120, again=False)
+def host_nodes(session):
+    """Which NUMA nodes give host chunks, and whether the location HOST does; each may crash."""
+    for node, (cpu, memory) in machine.nodes().items() or {0: (True, True)}.items():
+        if cpu and memory:
+            session.probe("host-node", str(node), seconds=20)
+        else:
+            session.skip(f"node {node}", "no CPUs or no memory: not asked")
+    session.probe("host-node", "host", seconds=20)
+
+
+@row(call=1, seconds=150, again=False)
+def crossing_copies(session):
+    """Copies and memsets over the boundary between a device chunk and a host chunk."""
+    for kind in ("memset", "HtoD", "DtoH", "DtoD", "any", "2D"):
+        session.probe("crossing", kind, seconds=40)
+
+
+@row(call=1, seconds=90)
+def access_in_use(session):
+    """Set-access 10,000 times on memory that a kernel and a copy use at that time."""
+    session.probe("in-use", "device", label="device chunks: ")
+    session.probe("in-use", "mixed", label="both tiers: ")
+
+
+@row(call=1, seconds=60)
+def record_event(session):
+    """cuCtxRecordEvent: cost with 1, 32 and 96 streams, and which work it covers."""
+    session.probe("record-event")
+
+
+@row(call=1, seconds=120)
+def move_cost(session):
+    """A move of 512 MiB in chunks of 2, 16 and 32 MiB, by staging and with kept mappings."""
+    for shape in ("2", "2kept", "16", "16kept", "32"):
+        session.probe("move", shape, seconds=40)
+
+
+@row(call=1, seconds=120)
+def range_cost(session):
+    """Map, set access and unmap on ranges of 1 to 512 chunks: device, host, and both mixed."""
+    for tiers in ("device", "host", "mixed"):
+        session.probe("ranges", tiers, seconds=40)
+
+
+@row(call=1, seconds=90)
+def beside_kernel(session):
+    """Do create, map, set access, unmap, free and page-locking wait for a running kernel?"""
+    session.probe("beside-kernel")
+
+
+@row(call=1, seconds=90)
+def beside_copy(session):
+    """The same beside a running copy, and what remapping costs the launches of another thread."""
+    session.probe("beside-copy")
+
+
+@row(call=1, seconds=60, again=False)
+def read_only(session):
+    """Read-only access: does a write fault, does a read go on, what does the change cost?"""
+    for step in ("read", "cost", "write"):
+        session.probe("read-only", step, seconds=20)
+
+
+@row(call=1, seconds=60)
+def tiers(session):
+    """One address on two tiers: content, second mappings, what pointer queries answer."""
+    session.probe("tiers")
+
+
+@row(call=1, seconds=60)
+def instructions(session):
+    """Atomics, reductions, bulk copies and cp.async on host chunks."""
+    session.probe("instructions")
+
+
+@row(call=1, seconds=120, again=False)
+def fill_card(session):
+    """All memory of the card in chunks of 2 and 32 MiB: time, host memory, time to exit."""
+    for mib in ("2", "32"):
+        seconds = session.probe("fill-card", mib, label=f"{mib} MiB: ", seconds=60)
+        if seconds is not None:
+            session.timing(f"exit with all chunks of {mib} MiB", f"{seconds:.2f} s")
+
+
+@row(call=1, seconds=180, again=False)
+def host_chunks(session):
+    """Host chunks up to half of the available memory: time, mappings, MemAvailable."""
+    for shape in ("2", "16", "16,host", "16,locked"):
+        seconds = session.probe("host-chunks", shape, label=f"{shape}: ", seconds=60)
+        if seconds is not None:
+            session.timing(f"exit with host chunks {shape}", f"{seconds:.2f} s")
+
+
+@row(call=1, seconds=60)
+def call_cost(session):
+    """The cost of each memory call by size, for device and host chunks."""
+    for tier in ("device", "host"):
+        session.probe("primitives", tier, seconds=30)
+
+
+@row(call=1, seconds=60)
+def link(session):
+    """Bandwidth of the link, of kernels on either tier, and of copies between tiers."""
+    session.probe("link")
+
+
+@row(call=1, seconds=60)
+def small_calls(session):
+    """The cost of small calls: events, streams, launches, queries."""
+    session.probe("calls")
+
+
+@row(call=1, seconds=60, again=False)
+def parameters(session):
+    """What may be asked about a kernel's parameters, before its first launch, by either handle."""
+    session.probe("params", seconds=20)
+    session.probe("params", "library", seconds=20, options={"CUDA_MODULE_LOADING": "LAZY"})

@@ -1,0 +1,133 @@
+"""Other frameworks and tools, where they are installed, and the corpus of scripts."""
+import concurrent.futures
+import os
+import re
+import shutil
+import sys
+
+from rows import row, training
+from setting import SOURCE
+
+SCRIPTS = SOURCE / "tests/gpu/scripts"
+CORPUS = SOURCE / "tests/torch"
+AT_ONCE = 6  # scripts of the corpus, whose times mean nothing
+
+
+def framework(session, module, script):
+    """A script bare and under spillway; skipped where its module is missing. Frameworks other than
+    PyTorch bring code that the simulated GPU cannot load."""
+    if session.setting.simulated:
+        session.unmeasurable(module)
+        return
+    python = session.setting.python()
+    if session.run([python, "-c", f"import {module}"], seconds=60).status != 0:
+        session.skip(module, "not installed")
+        return
+    for preload in (False, True):
+        run = session.run([python, SCRIPTS / script], preload=preload, seconds=100)
+        training.report(session, "under spillway" if preload else "bare", run)
+        if preload and run.stats is not None:
+            session.figure("counted", f"{run.device('allocs')} served, "
+                           f"{run.device('passed_allocs')} passed")
+
+
+@row(call=3, seconds=200)
+def jax(session):
+    """JAX with its preallocation, bare and under spillway."""
+    framework(session, "jax", "jax_step.py")
+
+
+@row(call=3, seconds=120)
+def cupy(session):
+    """CuPy's memory pool, bare and under spillway."""
+    framework(session, "cupy", "cupy_step.py")
+
+
+@row(call=3, seconds=120)
+def triton(session):
+    """A Triton kernel, bare and under spillway."""
+    framework(session, "triton", "triton_step.py")
+
+
+@row(call=3, seconds=120)
+def numba(session):
+    """A Numba kernel, bare and under spillway."""
+    framework(session, "numba.cuda", "numba_step.py")
+
+
+@row(call=3, seconds=240)
+def torch_compile(session):
+    """torch.compile with inductor, and its graph mode, bare and under spillway."""
+    framework(session, "torch", "compile_step.py")
+
+
+@row(call=3, seconds=180)
+def sanitizer(session):
+    """compute-sanitizer on a short training under spillway."""
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if session.setting.simulated:
+        session.unmeasurable("compute-sanitizer")
+        return
+    if not os.path.exists(tool):
+        session.skip("compute-sanitizer", "not installed")
+        return
+    python = session.torch()
+    for preload in (False, True) if python else ():
+        run = session.run([tool, "--error-exitcode", "99", python, SCRIPTS / "product.py"],
+                          preload=preload, seconds=80)
+        what = "under spillway" if preload else "bare"
+        errors = re.findall(r"ERROR SUMMARY: (.*)", run.out)
+        if run.status == 0:
+            session.ok(what, "; ".join(errors))
+        elif preload:
+            session.failed(what, run.why())
+        else:
+            session.skip(what, run.why())
+
+
+@row(call=3, seconds=120)
+def profiler(session):
+    """PyTorch's profiler on a short training: it must see kernels under spillway as well."""
+    python = session.torch()
+    for preload in (False, True) if python else ():
+        run = session.run([python, SCRIPTS / "profiled.py"], preload=preload, seconds=60)
+        training.report(session, "under spillway" if preload else "bare", run)
+
+
+@row(call=3, seconds=500, again=False)
+def corpus(session):
+    """Every script of tests/torch in all modes: it ends well, and PyTorch's figures agree."""
+    if session.torch() is None:
+        return
+    sys.path.insert(0, str(CORPUS))
+    import corpus as table
+    names = list(table.SCRIPTS)[:2] if session.setting.tiny else list(table.SCRIPTS)
+    # A program that takes all the memory it finds must run alone.
+    alone = [name for name in names if table.SCRIPTS[name].exempt == "peaks"]
+    with concurrent.futures.ThreadPoolExecutor(1 if session.setting.simulated else AT_ONCE) as pool:
+        list(pool.map(lambda name: corpus_script(session, name, table.SCRIPTS[name]),
+                      [name for name in names if name not in alone]))
+    for name in alone:
+        corpus_script(session, name, table.SCRIPTS[name])
+
+
+def corpus_script(session, name, entry):
+    if session.setting.simulated:
+        session.unmeasurable(name)  # the suite torch runs them
+        return
+    if session.left() < 10:
+        session.skip(name, "no time left")
+        return
+    if entry.processes > 1:
+        session.skip(name, f"needs {entry.processes} GPUs")
+        return
+    run = session.run([session.setting.python(), CORPUS / "test_script.py", "--gpu", name],
+                      seconds=300, options={"BUILD_ROOT": session.setting.root})
+    failures = re.findall(r"^(?:FAIL|ERROR): (\w+).*", run.err, re.MULTILINE)
+    reasons = re.findall(r"^\w*(?:Error|Exception)\b.*", run.err, re.MULTILINE)
+    if run.status == 0:
+        session.ok(name)
+    elif run.status == 77 or "No module named" in run.err:
+        session.skip(name, run.why())
+    else:
+        session.failed(name, "; ".join([*sorted(set(failures)), *reasons[:2]]) or run.why())

@@ -1,0 +1,10 @@
+"""What this machine is."""
+import machine
+from rows import row
+
+
+@row(call=1, seconds=30)
+def machine_facts(session):
+    """Kernel, NUMA nodes, limits, memory, cgroup and link of this machine."""
+    for subject, value in machine.more_facts():
+        session.figure(subject, value)

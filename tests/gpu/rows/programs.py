@@ -1,0 +1,67 @@
+"""Small programs whose output must be the same with and without spillway."""
+import re
+
+from rows import compare, row
+from setting import SOURCE
+
+TRACES = ("resnet50", "S_1", "pangu_2.6B")
+
+
+@row(call=2, seconds=240)
+def programs(session):
+    """Answers, pools, virtual memory, captures, graphs and forks: the same output."""
+    rows = ((["resolver"], {"counted": False}),
+            (["answers"], {"on_purpose": "ipc|retain|range handle"}),
+            (["pools"], {}), (["vmm"], {}), (["capture"], {}), (["graph_memory"], {}),
+            (["forks", "before"], {}), (["forks", "after"], {}))
+    for words, how in rows:
+        program = session.program(words[0])
+        if program is not None:
+            compare.programs(session, " ".join(words), [program, *words[1:]], **how)
+
+
+@row(call=2, seconds=240)
+def exits(session):
+    """Ends of processes with memory held: return, exit, _exit, abort, SIGKILL, 20 times each."""
+    program = session.program("exits")
+    times = 2 if session.setting.tiny else 20
+    ways = (("return", 5), ("exit", 3), ("_exit", 4), ("abort", -6), ("kill", -9))
+    for way, status in ways if program is not None else ():
+        statuses, longest = [], 0.0
+        for _ in range(times):
+            run = session.run([program, way], preload=True, seconds=30)
+            # `spillway sim` reports a signal as shells do.
+            statuses.append(128 - status if run.status == 128 - status else run.status)
+            longest = max(longest, run.seconds)
+        good = all(found in (status, 128 - status) for found in statuses)
+        session.check(good, f"{way}, {times} times",
+                      f"status {sorted(set(statuses))}, longest {longest:.1f} s")
+
+
+@row(call=3, seconds=240)
+def replay(session):
+    """Recorded traces of real models, replayed bare and under spillway, content checked."""
+    program = session.program("replay")
+    for trace in TRACES if program is not None else ():
+        for way in ("--async", "--sync"):
+            replay_one(session, program, trace, way)
+
+
+def replay_one(session, program, trace, way):
+    steps = ["--steps", "1"] if session.setting.tiny else []
+    for preload in (False, True):
+        what = f"{trace} {way}, {'under spillway' if preload else 'bare'}"
+        run = session.run([program, way, *steps, "--streams", "4",
+                           SOURCE / f"tests/traces/{trace}.csv"], preload=preload, seconds=60)
+        if run.status != 0:
+            session.failed(what, run.why())
+            continue
+        mismatches = re.search(r"(\d+) mismatches", run.out)
+        if mismatches and not session.setting.simulated:
+            session.check(mismatches.group(1) == "0", what, mismatches.group())
+        step = re.search(r"([\d.]+) s a step", run.out)
+        if step:
+            session.timing(f"{what}, a step", f"{step.group(1)} s")
+        if preload and run.stats:
+            session.figure(f"{what}, committed by live peak", round(
+                run.device("committed_peak_bytes") / max(1, run.device("live_peak_bytes")), 3))

@@ -1,0 +1,247 @@
+"""Training with PyTorch: the same losses with spillway, with less memory, beside graphs."""
+import json
+import re
+import shutil
+
+from rows import row
+from setting import SOURCE
+
+SCRIPT = SOURCE / "tests/torch/gpt2_like.py"
+SCRIPTS = SOURCE / "tests/gpu/scripts"
+TINY = ["--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "5000", "--context",
+        "256", "--batch", "4"]
+SHOWN = ("spilled_bytes", "promoted_bytes", "host_peak_bytes", "moves", "abandoned_moves",
+         "second_copies", "audits", "failed_audits", "stall_ns", "closed_ns", "ooms")
+
+
+def command(session, python, steps, *flags):
+    small = session.setting.tiny
+    return [python, SCRIPT, "--steps", str(2 if small else steps), *(TINY if small else []), *flags]
+
+
+def step_time(run):
+    match = re.search(r"^step time: ([\d.]+) ms", run.out, re.MULTILINE)
+    return float(match.group(1)) if match else None
+
+
+def losses(run):
+    return re.findall(r"^step .*$", run.out, re.MULTILINE)
+
+
+def compare(session, what, plain, words, preload=True, **options):
+    """One run beside the plain one: the same losses, and how long a step takes. The run."""
+    run = session.run(words, preload=preload, seconds=150, options=options)
+    if run.status != 0:
+        session.failed(what, run.why())
+        return run
+    if session.setting.simulated:
+        session.unmeasurable(f"{what}: losses")
+    else:
+        same = losses(run) == losses(plain)
+        session.check(same and bool(losses(run)), f"{what}: losses",
+                      "equal" if same else f"{(losses(run) or ['none'])[-1]}, "
+                      f"plain {(losses(plain) or ['none'])[-1]}")
+        if step_time(run) and step_time(plain):
+            session.figure(f"{what}: step", f"{step_time(run)} ms, "
+                           f"{step_time(run) / step_time(plain):.3f} of the plain one")
+    if run.stats is not None:
+        session.figure(f"{what}: counters", ", ".join(
+            f"{key} {run.device(key)}" for key in SHOWN if run.device(key)) or "nothing moved")
+    return run
+
+
+def plain_run(session, words):
+    """The run that others are compared with, or None."""
+    run = session.run(words, seconds=150)
+    if run.status != 0:
+        session.skip("plain training", run.why())
+        return None
+    for line in re.findall(r"^(?:peak memory|step time): .*$", run.out, re.MULTILINE):
+        if not session.setting.simulated:
+            session.figure(f"plain: {line}")
+    return run
+
+
+@row(call=2, seconds=240)
+def training(session):
+    """Training in fp32 and bf16: equal losses, and the time of a step."""
+    python = session.torch()
+    ways = {"fp32": [], "bf16, varying length, checkpointing":
+            ["--bf16", "--vary-length", "--checkpointing"]}
+    for name, flags in ways.items() if python else ():
+        words = command(session, python, 8, *flags)
+        plain = plain_run(session, words)
+        if plain is not None:
+            compare(session, f"{name}, backend:cudaMallocAsync", plain, words, preload=False,
+                    PYTORCH_ALLOC_CONF="backend:cudaMallocAsync")
+            compare(session, f"{name}, under spillway", plain, words)
+
+
+@row(call=2, seconds=300)
+def spill(session):
+    """Training on 90 % and 75 % of what it holds: losses, and time beside save_on_cpu."""
+    python = session.torch()
+    if python is None:
+        return
+    words = command(session, python, 12, "--bf16")
+    static = session.folder / "static.json"
+    static.write_text(json.dumps({"version": 1, "rules": [
+        {"name": "static", "match": {}, "action": {"movable": False}}]}))
+    plain = plain_run(session, words)
+    if plain is None:
+        return
+    compare(session, "save_on_cpu", plain, [*words, "--save-on-cpu"], preload=False)
+    whole = compare(session, "all memory", plain, words)
+    for share in (90, 75) if whole.stats else ():
+        limit = {"SPILLWAY_LIMIT": str(whole.device("live_peak_bytes") * share // 100)}
+        compare(session, f"{share} %", plain, words, **limit)
+        compare(session, f"{share} %, arguments trusted", plain, words, SPILLWAY_OVERLAP="trust",
+                **limit)
+        compare(session, f"{share} %, nothing moves", plain, words, SPILLWAY_POLICY=str(static),
+                **limit)
+
+
+@row(call=2, seconds=360)
+def verified_moves(session):
+    """50 steps on 80 % of the memory with SPILLWAY_VERIFY=on, in each overlap mode."""
+    python = session.torch()
+    if python is None:
+        return
+    words = command(session, python, 50, "--bf16")
+    plain = plain_run(session, words)
+    whole = compare(session, "all memory", plain, words) if plain is not None else None
+    for overlap in ("on", "careful", "off") if whole is not None and whole.stats else ():
+        limit = str(whole.device("live_peak_bytes") * 80 // 100)
+        run = compare(session, f"overlap {overlap}", plain, words, SPILLWAY_LIMIT=limit,
+                      SPILLWAY_VERIFY="on", SPILLWAY_OVERLAP=overlap)
+        for line in re.findall(r"^spillway: .*(?:differ|verif|audit).*$", run.err, re.MULTILINE):
+            session.wrong(f"overlap {overlap}", line)
+
+
+@row(call=2, seconds=240, again=False)
+def exhausted(session):
+    """More tensors than the card holds, without a limit: content intact, host memory used."""
+    python = session.torch()
+    if python is None:
+        return
+    extra = "64" if session.setting.tiny else "4096"
+    most = ["--most", "256"] if session.setting.tiny else []
+    run = session.run([python, SCRIPTS / "exhausted.py", "--extra-mib", extra, *most],
+                      preload=True, seconds=200)
+    report(session, "tensors beyond the card", run)
+    if run.stats:
+        session.figure("counters", ", ".join(f"{key} {run.device(key)}" for key in SHOWN))
+
+
+def report(session, what, run, words=()):
+    """Passes a script's lines "ok: ...", "wrong: ..." and "figure: ..." on."""
+    for state, text in re.findall(r"^(ok|wrong|figure|skipped): (.*)$", run.out, re.MULTILINE):
+        if session.setting.simulated and state in ("ok", "wrong"):
+            session.unmeasurable(text)
+        else:
+            session.note(state, f"{what}: {text}")
+    if run.status != 0:
+        session.failed(what, run.why())
+    elif not re.search(r"^(ok|wrong|figure|skipped): ", run.out, re.MULTILINE):
+        session.failed(what, "it reports nothing")
+
+
+@row(call=2, seconds=180)
+def products_on_host(session):
+    """bf16 and fp32 matrix products with operands and results on the host: equal bit for bit."""
+    python = session.torch()
+    if python is None:
+        return
+    policy = session.folder / "host.json"
+    policy.write_text(json.dumps({"version": 1, "rules": [
+        {"name": "host", "match": {"size": {"min": "1MiB"}}, "action": {"placement": "host"}}]}))
+    run = session.run([python, SCRIPTS / "product.py"], preload=True,
+                      options={"SPILLWAY_POLICY": str(policy)})
+    plain = session.run([python, SCRIPTS / "product.py"])
+    if run.status != 0 or plain.status != 0:
+        session.failed("products", run.why() if run.status else plain.why())
+        return
+    session.figure("host memory used", run.device("host_peak_bytes"))
+    for name, digest in re.findall(r"^digest of (.*): (\w+)$", run.out, re.MULTILINE):
+        if session.setting.simulated:
+            session.unmeasurable(name)
+        else:
+            session.check(f"digest of {name}: {digest}\n" in plain.out, name, "equal to device's")
+
+
+@row(call=2, seconds=180)
+def host_refused(session):
+    """Without the right to bind memory (CAP_SYS_NICE): what is left of spilling, and training."""
+    python = session.torch()
+    if python is None:
+        return
+    if session.setting.simulated:
+        prefix, options = [], {"SPILLWAY_SIM_HOST_NUMA": "off"}
+    elif shutil.which("setpriv"):
+        prefix, options = ["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"], {}
+    else:
+        session.skip("training without CAP_SYS_NICE", "setpriv is not here")
+        return
+    words = command(session, python, 6, "--bf16")
+    plain = plain_run(session, words)
+    whole = compare(session, "all memory", plain, words) if plain is not None else None
+    if whole is not None and whole.stats:
+        limit = str(whole.device("live_peak_bytes") * 85 // 100)
+        compare(session, "85 %, host chunks refused", plain, [*prefix, *words],
+                SPILLWAY_LIMIT=limit, **options)
+
+
+@row(call=2, seconds=180)
+def graphs(session):
+    """A capture beside a thread that allocates, 100 replays, with and without spilling."""
+    python = session.torch()
+    for limit in ("", "600MiB") if python else ():
+        options = {"SPILLWAY_LIMIT": limit} if limit else {}
+        run = session.run([python, SCRIPTS / "graphs.py"], preload=True, options=options)
+        report(session, f"limit {limit}" if limit else "no limit", run)
+
+
+@row(call=2, seconds=240)
+def nccl(session):
+    """NCCL with one rank, NCCL_CUMEM_ENABLE 0 and 1, also with the communicator made when full."""
+    python = session.torch()
+    for cumem in ("0", "1") if python else ():
+        for preload, limit in ((False, ""), (True, ""), (True, "512MiB")):
+            options = {"NCCL_CUMEM_ENABLE": cumem, "NCCL_DEBUG": "WARN"}
+            options |= {"SPILLWAY_LIMIT": limit} if limit else {}
+            run = session.run([python, SCRIPTS / "nccl_one.py", *(["--full"] if limit else [])],
+                              preload=preload, options=options, seconds=60)
+            name = f"cumem {cumem}, {'under spillway' if preload else 'bare'}"
+            report(session, name + (", beyond the limit" if limit else ""), run)
+
+
+@row(call=2, seconds=240)
+def process_exits(session):
+    """DataLoader workers, os._exit, SIGTERM and an exception while memory is held, repeated."""
+    python = session.torch()
+    times = 1 if session.setting.tiny else 5
+    ways = {"workers": (0,), "_exit": (7,), "sigterm": (-15, 143), "raise": (1,)}
+    for way, expected in ways.items() if python else ():
+        statuses, longest = set(), 0.0
+        for _ in range(times):
+            run = session.run([python, SCRIPTS / "exits.py", way], preload=True, seconds=60)
+            statuses.add(run.status)
+            longest = max(longest, run.seconds)
+        session.check(statuses <= set(expected), f"{way}, {times} times",
+                      f"status {sorted(statuses)}, longest {longest:.1f} s")
+
+
+@row(call=2, seconds=60)
+def sites(session):
+    """Call sites at the peak name lines of the script."""
+    python = session.torch()
+    if python is None:
+        return
+    run = session.run(command(session, python, 3), preload=True)
+    if run.status != 0 or run.stats is None:
+        session.failed("training", run.why())
+        return
+    found = run.stats.get("sites", [])
+    named = [site for site in found
+             if any(frame["file"].endswith(SCRIPT.name) for frame in site.get("python", []))]
+    session.check(bool(named), "sites that name the script", f"{len(named)} of {len(found)}")

@@ -1,0 +1,150 @@
+"""What a row does and reports: it starts programs, and notes findings in a file as they come."""
+import dataclasses
+import itertools
+import json
+import re
+import time
+
+import bounded
+
+LINE = re.compile(r"(ok|figure|wrong|failed|skipped|unmeasurable)\t([^\t]+)\t(.*)")
+
+
+@dataclasses.dataclass
+class Run:
+    """A program that has run. status: 124 when it was stopped, 127 when it could not start, -n
+    when it died of signal n; stats: its statistics, or None."""
+    status: int
+    out: str
+    err: str
+    stats: dict | None
+    seconds: float
+    stopped: str = ""
+    ended: float = 0.0  # of time.monotonic()
+
+    def why(self):
+        """How it failed, in one line."""
+        last = (self.err.strip().splitlines() or self.out.strip().splitlines() or ["no output"])[-1]
+        how = f"stopped: {self.stopped}" if self.stopped else f"exit status {self.status}"
+        return f"{how}: {last[:200]}"
+
+    def device(self, key, ordinal=0):
+        return self.stats["devices"][ordinal].get(key, 0) if self.stats else 0
+
+
+class Session:
+    """One row at work, in a folder of its own that it may fill. end: when it must be done, of
+    time.monotonic()."""
+
+    def __init__(self, setting, folder, end):
+        self.setting = setting
+        self.folder = folder
+        self.end = end
+        self.runs = itertools.count(1)
+
+    # Each notes one finding at once: the next step may be the last.
+
+    def note(self, state, subject, value=""):
+        line = json.dumps({"state": state, "subject": str(subject), "value": value})
+        with open(self.folder / "findings.jsonl", "a") as file:
+            file.write(line + "\n")
+
+    def ok(self, subject, value=""):
+        self.note("ok", subject, value)
+
+    def figure(self, subject, value=""):
+        self.note("figure", subject, value)
+
+    def wrong(self, subject, value=""):
+        self.note("wrong", subject, value)
+
+    def failed(self, subject, value=""):
+        self.note("failed", subject, value)
+
+    def skip(self, subject, value=""):
+        self.note("skipped", subject, value)
+
+    def unmeasurable(self, subject):
+        self.note("unmeasurable", subject, "not measurable on the simulated GPU")
+
+    def check(self, good, subject, value=""):
+        """ok or wrong."""
+        self.note("ok" if good else "wrong", subject, value)
+        return good
+
+    def timing(self, subject, value):
+        """A figure that a clock gave: the simulated GPU has none."""
+        if self.setting.simulated:
+            self.unmeasurable(subject)
+        else:
+            self.figure(subject, value)
+
+    def left(self):
+        return max(0.0, self.end - time.monotonic())
+
+    def run(self, command, preload=False, seconds=120, options=None, cwd=None):
+        """Runs a program, bare or under spillway, with further variables. Its output, log and
+        statistics stay in the row's folder."""
+        name = f"{next(self.runs):02d}-"
+        words, more = self.setting.command(command, preload)
+        stats = self.folder / f"{name}stats.json"
+        env = self.setting.environment() | more
+        if preload:
+            env |= {"SPILLWAY_SUMMARY": "off", "SPILLWAY_STATS": str(stats),
+                    "SPILLWAY_LOG": f"info:{self.folder / name}log"}
+        env |= options or {}
+        # A program that hangs must be looked at and ended before the row's own time is over.
+        grace = min(30.0, self.left() / 4)
+        seconds = min(seconds, max(1.0, self.left() - grace))
+        ending = bounded.run(words, self.folder, seconds, env=env, name=name, cwd=cwd,
+                             evidence=min(bounded.EVIDENCE_SECONDS, self.left() - seconds - 5))
+        status = 124 if ending.stopped else 127 if ending.status is None else ending.status
+        return Run(status, self.text(name + "stdout"), self.text(name + "stderr") or ending.error,
+                   self.json(stats), ending.seconds, ending.stopped, ending.ended)
+
+    def text(self, name):
+        with open(self.folder / name, "rb") as file:
+            return file.read(8 << 20).decode(errors="replace")
+
+    def torch(self):
+        """The Python that has PyTorch; without one the row notes that it is skipped."""
+        python = self.setting.python()
+        run = self.run([python, "-c", "import torch; assert torch.cuda.is_available(); "
+                                      "print(torch.__version__)"], seconds=60)
+        if run.status != 0:
+            self.skip("PyTorch", f"{python} has none with a GPU: {run.why()}")
+            return None
+        self.figure("PyTorch", run.out.strip())
+        return python
+
+    def json(self, path):
+        try:
+            return json.loads(path.read_text())
+        except (OSError, ValueError):
+            return None
+
+    def program(self, name):
+        """The path of a test program; without it the row notes that it is skipped."""
+        path = self.setting.program(name)
+        if path is None:
+            self.skip(name, "not built here, and not in the bundle")
+        return path
+
+    def probe(self, section, *arguments, label="", seconds=60, preload=False, options=None):
+        """Runs a section of the probe and passes its findings on, behind the label. Returns the
+        seconds between its end and the end of its process; None if it ended badly."""
+        program = self.program("probe")
+        if program is None:
+            return None
+        words = [program, *(["--tiny"] if self.setting.tiny else []), section, *arguments]
+        run = self.run(words, preload, seconds, options)
+        for line in run.out.splitlines():
+            match = LINE.fullmatch(line)
+            if match:
+                state, subject, value = match.groups()
+                self.note(state, f"{label}{subject}", value)
+        if run.status != 0:
+            self.failed(" ".join(["probe", section, *map(str, arguments)]), run.why())
+            return None
+        clock = re.search(r"^clock\t([\d.]+)$", run.out, re.MULTILINE)
+        return max(0.0, run.ended - float(clock.group(1))) if clock else 0.0

@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+"""The rehearsal of gpu-check on the simulated GPU: rows that go wrong in every way end within their
+bounds, with a page that says what happened, and the rows after them run.
+
+    test_rehearsal.py [--long]     --long: every row of all calls as well
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import archive  # noqa: E402
+import bounded  # noqa: E402
+import findings  # noqa: E402
+import page  # noqa: E402
+import processes  # noqa: E402
+from faults import FOREVER, KINDS, VARIABLE  # noqa: E402
+from rows import TABLE  # noqa: E402
+
+ROOT = pathlib.Path(os.environ["BUILD_ROOT"])
+SANITIZED = os.environ.get("BUILD_SANITIZED", "none") != "none"
+LONG = "--long" in sys.argv
+ROW_SECONDS = 4
+AT_ONCE = 4   # rehearsals, which mostly wait
+# For looking at a row that hangs, aborting it, and killing it.
+GRACE = bounded.EVIDENCE_SECONDS + bounded.ABORT_SECONDS + 8
+VICTIM, NEXT = "driver-facts", "tiers"
+
+# Of each fault: the result, and what the line on the row must say.
+EXPECTED = {
+    "hang": ("TIME OUT", r"still running after 4 s"),
+    "hang-deaf": ("TIME OUT", r"still running after 4 s"),
+    "hang-family": ("TIME OUT", r"still running after 4 s"),
+    "stop": ("TIME OUT", r"still running after 4 s"),
+    "crash": ("DIED", r"SIGSEGV.*1 right"),
+    "killed": ("DIED", r"SIGKILL"),
+    "grandchild": ("ok", r"left 1 processes behind.*1 right"),
+    "escaped": ("ok", r"left 1 processes behind.*1 right"),
+    "nested-hang": ("FAILED", r"stopped: time"),
+    "wrong": ("WRONG", r"wrong: 4096 words: 17 differ"),
+    "lie": ("FAILED", r"exit status 3"),
+    "partial": ("FAILED", r"1 lines of its findings cannot be read"),
+    "incomplete": ("FAILED", r"incomplete"),
+    "silent": ("NO RESULT", r"without a finding"),
+    "garbage": ("FAILED", r"lines of its findings cannot be read"),
+    "markup": ("ok", r"1 right"),
+    "flood": ("STOPPED", r"flooded"),
+    "memory": ("FAILED", r"exit status 1"),
+    "error": ("FAILED", r"exit status 1.*1 right"),
+    "no-folder": ("NO RESULT", r"without a finding"),
+    "unreadable": ("FAILED", r"exit status 1"),
+}
+# Faults that another one covers nearly; the quick rehearsal leaves them out.
+SLOW = {"hang", "hang-family", "stop"}
+
+
+def start(output, *arguments, fault="", **options):
+    env = {key: value for key, value in os.environ.items()
+           if not key.startswith(("SPILLWAY", "LD_"))}
+    env |= {VARIABLE: fault, **options}
+    return subprocess.Popen(
+        [sys.executable, "-B", HERE / "check.py", ROOT, "--simulated", "2GiB", "--tiny",
+         "--output", output, *arguments],
+        env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+@unittest.skipIf(SANITIZED, "the rows run programs bare, and some run out of memory on purpose")
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.output = pathlib.Path(folder.name) / "output"
+
+    def check(self, *arguments, **options):
+        """(exit status, rows by name, page, seconds) of one call."""
+        begin = time.monotonic()
+        child = start(self.output, *arguments, **options)
+        out, err = child.communicate(timeout=900)
+        self.assertEqual(err, "", out)
+        _, rows = page.read(self.output)
+        text = (self.output / "page.md").read_text()
+        return child.returncode, {row["name"]: row for row in rows}, text, \
+            time.monotonic() - begin
+
+    def line(self, text, row):
+        """The one line on a row; the page must have exactly one, of four cells."""
+        found = re.findall(rf"^\| {row} \| .*$", text, re.MULTILINE)
+        self.assertEqual(len(found), 1, text)
+        self.assertEqual(found[0].count("|"), 5, found)
+        return found[0]
+
+    def members(self):
+        """The names in the archive, which must be readable to its end."""
+        path = self.output / "evidence.tar.gz"
+        with tarfile.open(path) as file:
+            names = file.getnames()
+        subprocess.run(["tar", "-tzf", path], check=True, capture_output=True)
+        return names
+
+
+class Faults(Case):
+    def go_wrong(self, kind):
+        """Runs a row that goes wrong, and one after it. (fault, status, output, seconds)"""
+        output = self.output / kind
+        begin = time.monotonic()
+        child = start(output, "--only", VICTIM, "--only", NEXT, "--row-seconds", str(ROW_SECONDS),
+                      fault=f"{VICTIM}:{kind}")
+        _, err = child.communicate(timeout=300)
+        return kind, child.returncode, err, time.monotonic() - begin
+
+    def check_fault(self, kind, status, err, seconds):
+        """The page and the archive of a row that went wrong."""
+        result, says = EXPECTED[kind]
+        rows = {row["name"]: row for row in page.read(self.output)[1]}
+        text = (self.output / "page.md").read_text()
+        line = self.line(text, VICTIM)
+        self.assertEqual(err, "")
+        self.assertEqual(rows[VICTIM]["result"], result, line)
+        self.assertRegex(line, says)
+        self.assertEqual(rows[NEXT]["result"], "ok", text)
+        self.assertEqual(status, 0 if result == "ok" else 1)
+        self.assertRegex(text, rf"- bad: {VICTIM if result != 'ok' else 'none'}\n")
+        self.assertLess(seconds, 3 * ROW_SECONDS + GRACE + 20)
+        self.assertLess(rows[VICTIM]["seconds"], ROW_SECONDS + 2)
+        self.assertNotRegex(text, r"[\x00-\x08\x0b-\x1f\x7f]")
+        self.assertLess((self.output / "evidence.tar.gz").stat().st_size, archive.ARCHIVE_BYTES)
+        self.check_evidence(kind, rows[VICTIM]["notes"], self.members())
+
+    def check_evidence(self, kind, notes, names):
+        if kind != "no-folder":
+            self.assertIn(f"{VICTIM}/stderr", names)
+        if kind == "crash":
+            self.assertIn("again: DIED SIGSEGV", notes)
+            self.assertIn("Segmentation fault", self.extract(f"{VICTIM}/stderr"))
+        if kind == "hang-deaf":
+            process = [name for name in names if "/proc-" in name]
+            self.assertEqual(len(process), 1, names)
+            self.assertIn("wchan", self.extract(process[0]))
+        if kind == "hang":
+            self.assertIn("most recent call first", self.extract(f"{VICTIM}/stderr"))
+
+    def test_every_fault_is_expected(self):
+        self.assertEqual(set(EXPECTED), set(KINDS))
+        self.assertGreaterEqual(len(EXPECTED), 12)
+
+    def test_faults(self):
+        self.output.mkdir()
+        kinds = sorted(set(KINDS) - (set() if LONG else SLOW))
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            found = list(pool.map(self.go_wrong, kinds))
+        everything = self.output
+        for kind, status, err, seconds in found:
+            with self.subTest(kind):
+                self.output = everything / kind
+                self.check_fault(kind, status, err, seconds)
+        self.assertEqual(self.sleepers(), [])
+
+    def extract(self, name):
+        with tarfile.open(self.output / "evidence.tar.gz") as file:
+            return file.extractfile(name).read().decode(errors="replace")
+
+    def sleepers(self):
+        """Processes of the faults that still live: none."""
+        found = []
+        for pid in processes.table():
+            try:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[:2] == [b"sleep", str(FOREVER).encode()]:
+                found.append(pid)
+        return found
+
+
+class Driver(Case):
+    """A driver that misbehaves, by options of the simulated one."""
+
+    def one(self, row, **options):
+        _, rows, text, _ = self.check("--only", row, **options)
+        return rows[row], self.line(text, row)
+
+    def test_a_call_that_fails(self):
+        row, line = self.one("tiers", SPILLWAY_SIM_FAIL="cuMemSetAccess:3:700")
+        self.assertEqual(row["result"], "FAILED", line)
+        self.assertIn("CUDA_ERROR_ILLEGAL_ADDRESS", line)
+
+    def test_a_driver_that_lies(self):
+        """Copies of a driver that moves no data, and says that it did."""
+        row, line = self.one("crossing-copies", SPILLWAY_SIM_PAYLOAD="64KiB")
+        self.assertEqual(row["result"], "WRONG", line)
+        self.assertRegex(line, r"bytes differ")
+
+    def test_a_driver_without_host_chunks(self):
+        row, line = self.one("crossing-copies", SPILLWAY_SIM_HOST_NUMA="off")
+        self.assertEqual(row["result"], "skipped", line)
+        self.assertIn("cuMemCreate at node 0", line)
+
+    def test_a_driver_that_unmaps_one_by_one(self):
+        row, line = self.one("range-cost", SPILLWAY_SIM_UNMAP="chunk")
+        self.assertEqual(row["result"], "ok", line)
+        self.assertIn({"state": "figure", "subject": "device, 16 chunks: one unmap",
+                       "value": "CUDA_ERROR_INVALID_VALUE"}, row["findings"])
+
+    def test_a_driver_without_events_of_contexts(self):
+        row, line = self.one("record-event", SPILLWAY_SIM_FAIL="cuCtxRecordEvent:1+:801")
+        self.assertEqual(row["result"], "FAILED", line)
+        self.assertIn("CUDA_ERROR_NOT_SUPPORTED", line)
+
+    def test_no_times_of_a_simulated_gpu(self):
+        row, _ = self.one("call-cost")
+        self.assertEqual(row["result"], "not measurable")
+        self.assertEqual({finding["state"] for finding in row["findings"]},
+                         {"unmeasurable", "end"})
+
+
+class Calls(Case):
+    def test_the_end_of_the_call(self):
+        """Rows that have no time left say how to run them."""
+        status, rows, text, seconds = self.check(
+            "--only", VICTIM, "--only", NEXT, "--seconds", "6", fault=f"{VICTIM}:hang")
+        self.assertRegex(self.line(text, VICTIM), r"not run .*cut short.*--only driver-facts")
+        self.assertRegex(self.line(text, NEXT), r"not run .*no time left; --only tiers")
+        self.assertLess(seconds, 6 + 15)
+        self.assertEqual(status, 0)
+
+    def test_told_to_stop(self):
+        """The page is whole when the check itself is ended, and no process stays."""
+        child = start(self.output, "--only", VICTIM, fault=f"{VICTIM}:hang-deaf")
+        deadline = time.monotonic() + 30
+        while not page.read(self.output)[1] and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1)
+        child.send_signal(signal.SIGTERM)
+        out, err = child.communicate(timeout=30)
+        self.assertEqual((child.returncode, err), (1, ""), out)
+        self.assertRegex(self.line((self.output / "page.md").read_text(), VICTIM),
+                         r"began .*ended by SIGTERM")
+        self.assertEqual(processes.members(child.pid), [])
+
+    def test_killed(self):
+        """Even SIGKILL leaves a page that names the row that ran."""
+        child = start(self.output, "--only", NEXT, "--only", VICTIM,
+                      fault=f"{NEXT}:hang")
+        deadline = time.monotonic() + 30
+        while len(page.read(self.output)[1]) < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        time.sleep(1)
+        rows = processes.members(child.pid)
+        everything = [pid for pid in processes.table() if pid in rows] + [
+            pid for pid, row in processes.table().items() if row[0] == child.pid]
+        child.kill()
+        processes.signal_all(set(everything), signal.SIGKILL)
+        child.communicate(timeout=30)
+        text = (self.output / "page.md").read_text()
+        self.assertRegex(self.line(text, VICTIM), r"\| ok \|")
+        self.assertRegex(self.line(text, NEXT), r"began .*no end is recorded")
+        self.assertIn(f"{VICTIM}/stdout", self.members())
+
+    def test_low_memory(self):
+        """A row that leaves too little memory is stopped before the kernel chooses a victim."""
+        _, rows, text, _ = self.check("--only", VICTIM, fault=f"{VICTIM}:hang",
+                                      SPILLWAY_GPU_CHECK_FLOOR=str(1 << 60))
+        self.assertEqual(rows[VICTIM]["result"], "STOPPED")
+        self.assertRegex(self.line(text, VICTIM), r"it took the machine's memory")
+
+    def test_join(self):
+        """Pages of several calls become one; the last run of a row counts."""
+        first, second = self.output / "1", self.output / "2"
+        for folder, only, fault in ((first, VICTIM, f"{VICTIM}:wrong"), (second, NEXT, ""),
+                                    (second, VICTIM, "")):
+            start(folder, "--only", only, fault=fault).communicate(timeout=60)
+        self.check("--join", str(first), str(second))
+        _, rows = page.read(self.output)
+        self.assertEqual({row["name"]: row["result"] for row in rows},
+                         {VICTIM: "ok", NEXT: "ok"})
+
+    def test_list(self):
+        child = start(self.output, "--list")
+        out, _ = child.communicate(timeout=30)
+        self.assertEqual(len(out.splitlines()), len(TABLE))
+        self.assertFalse(self.output.exists())
+
+    def test_unknown_row(self):
+        child = start(self.output, "--only", "no-such-row")
+        _, err = child.communicate(timeout=30)
+        self.assertEqual(child.returncode, 2)
+        self.assertIn("no row no-such-row", err)
+
+
+class Rows(Case):
+    def test_documented(self):
+        """docs/gpu-check.md says of every row what it decides, and of no other."""
+        text = (HERE.parents[1] / "docs/gpu-check.md").read_text().partition("## Call 1")[2]
+        self.assertEqual(re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE), list(TABLE))
+
+    def test_what_decides_the_design_comes_first(self):
+        calls = [row.call for row in TABLE.values()]
+        self.assertEqual(calls, sorted(calls))
+
+    def test_every_section_of_the_probe_has_a_row(self):
+        env = os.environ | {"LD_LIBRARY_PATH": str(ROOT / "sim")}
+        done = subprocess.run([ROOT / "tests/gpu/probe", "--list"], env=env, text=True,
+                              capture_output=True, check=True)
+        text = (HERE / "rows/driver.py").read_text()
+        self.assertEqual([name for name in done.stdout.split()
+                          if name != "alive" and f'"{name}"' not in text], [])
+
+    def run_call(self, call):
+        _, rows, text, seconds = self.check("--call", str(call), "--seconds", "6000")
+        self.assertEqual(set(rows), {row.name for row in TABLE.values() if row.call == call})
+        for row in rows.values():
+            self.assertIn(row["result"], findings.FINE, self.line(text, row["name"]))
+            self.assertNotEqual(row["result"], "not run")
+            self.line(text, row["name"])
+        self.assertIn("a rehearsal on the simulated GPU", text)
+
+    def test_the_first_call(self):
+        self.run_call(1)
+
+    @unittest.skipUnless(LONG, "--long")
+    def test_the_second_call(self):
+        self.run_call(2)
+
+    @unittest.skipUnless(LONG, "--long")
+    def test_the_third_call(self):
+        self.run_call(3)
+
+
+class Findings(unittest.TestCase):
+    """Ends of rows that cannot be rehearsed."""
+
+    def test_processes_that_cannot_be_killed(self):
+        ending = bounded.Ending(None, 3.0, "time", stuck=(17, 18))
+        self.assertEqual(findings.judge(ending, [], 0),
+                         ("STUCK", "2 processes cannot be killed"))
+
+    def test_a_program_that_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ending = bounded.run(["/no/such/program"], pathlib.Path(folder), 5)
+        self.assertEqual(findings.judge(ending, [], 0)[0], "FAILED")
+
+    def test_an_archive_that_was_cut(self):
+        """What was added before stays readable."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "evidence.tar.gz")
+            grown = archive.Archive(path)
+            grown.add_text("first", "1")
+            grown.add_text("second", os.urandom(9000).hex())
+            os.truncate(path, os.path.getsize(path) - 100)
+            with tarfile.open(path) as file:
+                self.assertEqual(file.next().name, "first")
+
+
+def main():
+    program = unittest.main(argv=[word for word in sys.argv if word != "--long"], exit=False)
+    if not program.result.wasSuccessful():
+        sys.exit(1)
+    skipped = len(program.result.skipped)
+    sys.exit(77 if program.result.testsRun > 0 and skipped == program.result.testsRun else 0)
+
+
+if __name__ == "__main__":
+    main()
