@@ -123,11 +123,11 @@ def collect_evidence(pids, folder, seconds):
     collector.poll()
 
 
-def end_gently(leader, orphans_of):
+def end_gently(leader, orphans_of, spare):
     """SIGABRT makes Python print its frames and others dump core, where they do not ignore it."""
-    processes.signal_all(processes.members(leader, orphans_of), signal.SIGABRT)
+    processes.signal_all(processes.members(leader, orphans_of, spare), signal.SIGABRT)
     end = time.monotonic() + ABORT_SECONDS
-    while processes.members(leader, orphans_of) and time.monotonic() < end:
+    while processes.members(leader, orphans_of, spare) and time.monotonic() < end:
         time.sleep(TICK)
         processes.reap(but=leader)
 
@@ -137,6 +137,8 @@ def run(command, folder, seconds, *, env=None, name="", new_session=False,
     """Runs the command with its output in `folder`/`name`stdout and stderr; at most so many
     seconds, then `evidence` seconds to look at it, and ABORT_SECONDS and a few to kill it."""
     orphans_of = os.getpid() if new_session else None
+    # What an earlier row left and nobody can kill is not this one's.
+    spare = frozenset(processes.members(-1, orphans_of)) if new_session else frozenset()
     begin = time.monotonic()
     with open(folder / f"{name}stdout", "wb") as out, open(folder / f"{name}stderr", "wb") as err:
         try:
@@ -147,13 +149,14 @@ def run(command, folder, seconds, *, env=None, name="", new_session=False,
             return Ending(None, 0.0, error=str(error))
     stopped = watch(child, folder, begin + seconds, floor)
     ended = time.monotonic()
-    behind = len([pid for pid in processes.members(child.pid, orphans_of) if pid != child.pid])
+    family = processes.members(child.pid, orphans_of, spare)
+    behind = len([pid for pid in family if pid != child.pid])
     if stopped:
         if evidence > 0 and stopped == "time":
-            collect_evidence(processes.members(child.pid, orphans_of), folder, evidence)
+            collect_evidence(family, folder, evidence)
         if stopped != "memory":
-            end_gently(child.pid, orphans_of)
-    stuck = processes.kill(child.pid, orphans_of)
+            end_gently(child.pid, orphans_of, spare)
+    stuck = processes.kill(child.pid, orphans_of, spare)
     status = child.poll()
     if orphans_of is not None:
         processes.reap(but=child.pid)

@@ -124,7 +124,8 @@ def garbage(session):
 
 def markup(session):
     """Findings that would break the page: bars, line ends, escape sequences, great length."""
-    session.ok("a | b\nc \x1b[31m `d`", "x" * 10000)
+    session.figure("a | b\nc \x1b[31m `d`", "x" * 10000)
+    session.ok("e | f", "| --- |")
 
 
 def flood(session):

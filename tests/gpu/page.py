@@ -17,7 +17,7 @@ def headline(row):
     by_state = {state: [] for state in findings.STATES}
     for finding in row["findings"]:
         text = finding["subject"] + (f": {finding['value']}" if finding["value"] else "")
-        by_state[finding["state"]].append(text)
+        by_state[finding["state"]].append(text if len(text) <= 110 else text[:110] + " ...")
     parts = [row["reason"]] if row["reason"] else []
     parts += [f"{state}: {text}" for state in ("wrong", "failed", "skipped")
               for text in by_state[state][:3]]

@@ -34,10 +34,11 @@ def table():
     return found
 
 
-def members(leader, orphans_of=None):
+def members(leader, orphans_of=None, spare=frozenset()):
     """The living processes that belong to the command that `leader` began, the eldest first. Those
-    that were orphaned count too where `orphans_of` is the process that adopted them."""
-    every = {pid: row for pid, row in table().items() if row[3] not in "ZX"}
+    that were orphaned count too where `orphans_of` is the process that adopted them, but for those
+    to `spare`, which were there before."""
+    every = {pid: row for pid, row in table().items() if row[3] not in "ZX" and pid not in spare}
     known = {pid for pid, (parent, group, session, _) in every.items()
              if pid == leader or leader in (group, session) or parent == orphans_of}
     known.discard(os.getpid())
@@ -66,12 +67,12 @@ def signal_all(pids, number):
             pass
 
 
-def kill(leader, orphans_of=None, seconds=5.0):
+def kill(leader, orphans_of=None, spare=frozenset(), seconds=5.0):
     """Kills what belongs to the command, again while more appears. Returns what could not be
     killed in that time: processes that wait inside the kernel."""
     end = time.monotonic() + seconds
     while True:
-        left = members(leader, orphans_of)
+        left = members(leader, orphans_of, spare)
         if not left or time.monotonic() > end:
             return left
         signal_all(left, signal.SIGKILL)

@@ -109,12 +109,15 @@ class Session:
     def torch(self):
         """The Python that has PyTorch; without one the row notes that it is skipped."""
         python = self.setting.python()
-        run = self.run([python, "-c", "import torch; assert torch.cuda.is_available(); "
-                                      "print(torch.__version__)"], seconds=60)
-        if run.status != 0:
-            self.skip("PyTorch", f"{python} has none with a GPU: {run.why()}")
-            return None
-        self.figure("PyTorch", run.out.strip())
+        known = self.folder.parent / "torch-version"  # of an earlier row
+        if not known.exists():
+            run = self.run([python, "-c", "import torch; assert torch.cuda.is_available(); "
+                                          "print(torch.__version__)"], seconds=60)
+            if run.status != 0:
+                self.skip("PyTorch", f"{python} has none with a GPU: {run.why()}")
+                return None
+            known.write_text(run.out.strip())
+        self.figure("PyTorch", known.read_text())
         return python
 
     def json(self, path):

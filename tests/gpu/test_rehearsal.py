@@ -52,7 +52,7 @@ EXPECTED = {
     "incomplete": ("FAILED", r"incomplete"),
     "silent": ("NO RESULT", r"without a finding"),
     "garbage": ("FAILED", r"lines of its findings cannot be read"),
-    "markup": ("ok", r"1 right"),
+    "markup": ("ok", r"a / b c \?\[31m `d`: x+ \.\.\..*1 right"),
     "flood": ("STOPPED", r"flooded"),
     "memory": ("FAILED", r"exit status 1"),
     "error": ("FAILED", r"exit status 1.*1 right"),
@@ -133,6 +133,8 @@ class Faults(Case):
         self.assertRegex(text, rf"- bad: {VICTIM if result != 'ok' else 'none'}\n")
         self.assertLess(seconds, 3 * ROW_SECONDS + GRACE + 20)
         self.assertLess(rows[VICTIM]["seconds"], ROW_SECONDS + 2)
+        for row in re.findall(r"^\| .* \|$", text.partition(f"## {VICTIM}")[2], re.MULTILINE):
+            self.assertEqual(row.count("|"), 4, row)
         self.assertNotRegex(text, r"[\x00-\x08\x0b-\x1f\x7f]")
         self.assertLess((self.output / "evidence.tar.gz").stat().st_size, archive.ARCHIVE_BYTES)
         self.check_evidence(kind, rows[VICTIM]["notes"], self.members())

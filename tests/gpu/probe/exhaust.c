@@ -60,6 +60,7 @@ static void fill(struct filled *filled, enum tier tier, CUmemLocationType type, 
     double begin = probe_now();
 
     properties.location.type = type;
+    properties.location.id = type == CU_MEM_LOCATION_TYPE_HOST ? 0 : properties.location.id;
     while (filled->count < most / filled->bytes && filled->count < CHUNKS_MAX &&
            probe_now() - begin < SECONDS * 1e6) {
         CUmemGenericAllocationHandle chunk;
@@ -113,10 +114,10 @@ void section_fill_card(const char *argument)
     struct filled filled = {.bytes = (argument == NULL ? 2 : (size_t)atoi(argument)) * MIB};
     size_t available, total;
 
+    kernels_warm_up();
     MUST(cuMemGetInfo(&available, &total));
-    if (probe.tiny) {
-        available = 64 * MIB;
-    }
+    /* More than there is, so that the driver must refuse. */
+    available = probe.tiny ? 64 * MIB : available + GIB / 2;
     size_t maps = mappings();
     size_t resident = kilobytes_of("/proc/self/status", "VmRSS");
     filled.address = memory_reserve((total + GIB) / filled.bytes * filled.bytes);

@@ -30,6 +30,7 @@ static const struct expected atomics[] = {
 static const struct expected vectors[] = {
     {"atom.add bf16x2", 0, 0x43804380, 4},
     {"red.add bf16x2", 16, 0x43804380, 4},
+    {"red.add f32x2", 32, 0x4780000047800000, 8},
 };
 
 static void subject_of(char *subject, size_t bytes, const char *name, enum tier tier)

@@ -105,6 +105,16 @@ uint64_t kernels_differ(CUdeviceptr p, size_t words, uint32_t value)
     return result;
 }
 
+void kernels_warm_up(void)
+{
+    CUdeviceptr words;
+
+    MUST(cuMemAlloc(&words, 1024));
+    kernels_fill(words, 256, 1, NULL);
+    kernels_differ(words, 256, 1);
+    MUST(cuMemFree(words));
+}
+
 static void *release_later(void *unused)
 {
     while (probe_now() < spin.end && atomic_load(spin.flag) == 0) {

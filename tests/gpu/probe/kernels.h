@@ -25,6 +25,9 @@ void kernels_copy(CUdeviceptr dst, CUdeviceptr src, size_t words, CUstream strea
 /* The number of words that differ from `value`; waits. */
 uint64_t kernels_differ(CUdeviceptr p, size_t words, uint32_t value);
 
+/* Runs fill and check once, so that later launches need no more memory. */
+void kernels_warm_up(void);
+
 /* A kernel that runs until it is released, and a thread that releases it after some time, so that
  * a call that waits for the kernel ends. One at a time. */
 void kernels_spin(CUstream stream, double microseconds);

@@ -35,5 +35,7 @@ def row(call, seconds, again=True):
     return enter
 
 
-# The order of the imports is the order of the rows.
-from rows import driver, machine_facts, doors, training, programs, frameworks  # noqa: E402,F401
+# The order of the imports is that of the rows, inside each call.
+from rows import driver, machine_facts, doors, programs, training, frameworks  # noqa: E402,F401
+
+TABLE = dict(sorted(TABLE.items(), key=lambda entry: entry[1].call))

@@ -62,6 +62,19 @@ def plain_run(session, words):
     return run
 
 
+def report(session, what, run, words=()):
+    """Passes a script's lines "ok: ...", "wrong: ..." and "figure: ..." on."""
+    for state, text in re.findall(r"^(ok|wrong|figure|skipped): (.*)$", run.out, re.MULTILINE):
+        if session.setting.simulated and state in ("ok", "wrong"):
+            session.unmeasurable(text)
+        else:
+            session.note(state, f"{what}: {text}")
+    if run.status != 0:
+        session.failed(what, run.why())
+    elif not re.search(r"^(ok|wrong|figure|skipped): ", run.out, re.MULTILINE):
+        session.failed(what, "it reports nothing")
+
+
 @row(call=2, seconds=240)
 def training(session):
     """Training in fp32 and bf16: equal losses, and the time of a step."""
@@ -75,6 +88,68 @@ def training(session):
             compare(session, f"{name}, backend:cudaMallocAsync", plain, words, preload=False,
                     PYTORCH_ALLOC_CONF="backend:cudaMallocAsync")
             compare(session, f"{name}, under spillway", plain, words)
+
+
+@row(call=2, seconds=240)
+def nccl(session):
+    """NCCL with one rank, NCCL_CUMEM_ENABLE 0 and 1, also with the communicator made when full."""
+    python = session.torch()
+    for cumem in ("0", "1") if python else ():
+        for preload, limit in ((False, ""), (True, ""), (True, "512MiB")):
+            options = {"NCCL_CUMEM_ENABLE": cumem, "NCCL_DEBUG": "WARN"}
+            options |= {"SPILLWAY_LIMIT": limit} if limit else {}
+            run = session.run([python, SCRIPTS / "nccl_one.py", *(["--full"] if limit else [])],
+                              preload=preload, options=options, seconds=60)
+            name = f"cumem {cumem}, {'under spillway' if preload else 'bare'}"
+            report(session, name + (", beyond the limit" if limit else ""), run)
+
+
+@row(call=2, seconds=180)
+def graphs(session):
+    """A capture beside a thread that allocates, 100 replays, with and without spilling."""
+    python = session.torch()
+    for limit in ("", "600MiB") if python else ():
+        options = {"SPILLWAY_LIMIT": limit} if limit else {}
+        run = session.run([python, SCRIPTS / "graphs.py"], preload=True, options=options)
+        report(session, f"limit {limit}" if limit else "no limit", run)
+
+
+@row(call=2, seconds=180)
+def products_on_host(session):
+    """bf16 and fp32 matrix products with operands and results on the host: equal bit for bit."""
+    python = session.torch()
+    if python is None:
+        return
+    policy = session.folder / "host.json"
+    policy.write_text(json.dumps({"version": 1, "rules": [
+        {"name": "host", "match": {"size": {"min": "1MiB"}}, "action": {"placement": "host"}}]}))
+    run = session.run([python, SCRIPTS / "product.py"], preload=True,
+                      options={"SPILLWAY_POLICY": str(policy)})
+    plain = session.run([python, SCRIPTS / "product.py"])
+    if run.status != 0 or plain.status != 0:
+        session.failed("products", run.why() if run.status else plain.why())
+        return
+    session.figure("host memory used", run.device("host_peak_bytes"))
+    for name, digest in re.findall(r"^digest of (.*): (\w+)$", run.out, re.MULTILINE):
+        if session.setting.simulated:
+            session.unmeasurable(name)
+        else:
+            session.check(f"digest of {name}: {digest}\n" in plain.out, name, "equal to device's")
+
+
+@row(call=2, seconds=240, again=False)
+def exhausted(session):
+    """More tensors than the card holds, without a limit: content intact, host memory used."""
+    python = session.torch()
+    if python is None:
+        return
+    extra = "64" if session.setting.tiny else "4096"
+    most = ["--most", "256"] if session.setting.tiny else []
+    run = session.run([python, SCRIPTS / "exhausted.py", "--extra-mib", extra, *most],
+                      preload=True, seconds=200)
+    report(session, "tensors beyond the card", run)
+    if run.stats:
+        session.figure("counters", ", ".join(f"{key} {run.device(key)}" for key in SHOWN))
 
 
 @row(call=2, seconds=300)
@@ -101,72 +176,20 @@ def spill(session):
                 **limit)
 
 
-@row(call=2, seconds=360)
-def verified_moves(session):
-    """50 steps on 80 % of the memory with SPILLWAY_VERIFY=on, in each overlap mode."""
+@row(call=2, seconds=60)
+def sites(session):
+    """Call sites at the peak name lines of the script."""
     python = session.torch()
     if python is None:
         return
-    words = command(session, python, 50, "--bf16")
-    plain = plain_run(session, words)
-    whole = compare(session, "all memory", plain, words) if plain is not None else None
-    for overlap in ("on", "careful", "off") if whole is not None and whole.stats else ():
-        limit = str(whole.device("live_peak_bytes") * 80 // 100)
-        run = compare(session, f"overlap {overlap}", plain, words, SPILLWAY_LIMIT=limit,
-                      SPILLWAY_VERIFY="on", SPILLWAY_OVERLAP=overlap)
-        for line in re.findall(r"^spillway: .*(?:differ|verif|audit).*$", run.err, re.MULTILINE):
-            session.wrong(f"overlap {overlap}", line)
-
-
-@row(call=2, seconds=240, again=False)
-def exhausted(session):
-    """More tensors than the card holds, without a limit: content intact, host memory used."""
-    python = session.torch()
-    if python is None:
+    run = session.run(command(session, python, 3), preload=True)
+    if run.status != 0 or run.stats is None:
+        session.failed("training", run.why())
         return
-    extra = "64" if session.setting.tiny else "4096"
-    most = ["--most", "256"] if session.setting.tiny else []
-    run = session.run([python, SCRIPTS / "exhausted.py", "--extra-mib", extra, *most],
-                      preload=True, seconds=200)
-    report(session, "tensors beyond the card", run)
-    if run.stats:
-        session.figure("counters", ", ".join(f"{key} {run.device(key)}" for key in SHOWN))
-
-
-def report(session, what, run, words=()):
-    """Passes a script's lines "ok: ...", "wrong: ..." and "figure: ..." on."""
-    for state, text in re.findall(r"^(ok|wrong|figure|skipped): (.*)$", run.out, re.MULTILINE):
-        if session.setting.simulated and state in ("ok", "wrong"):
-            session.unmeasurable(text)
-        else:
-            session.note(state, f"{what}: {text}")
-    if run.status != 0:
-        session.failed(what, run.why())
-    elif not re.search(r"^(ok|wrong|figure|skipped): ", run.out, re.MULTILINE):
-        session.failed(what, "it reports nothing")
-
-
-@row(call=2, seconds=180)
-def products_on_host(session):
-    """bf16 and fp32 matrix products with operands and results on the host: equal bit for bit."""
-    python = session.torch()
-    if python is None:
-        return
-    policy = session.folder / "host.json"
-    policy.write_text(json.dumps({"version": 1, "rules": [
-        {"name": "host", "match": {"size": {"min": "1MiB"}}, "action": {"placement": "host"}}]}))
-    run = session.run([python, SCRIPTS / "product.py"], preload=True,
-                      options={"SPILLWAY_POLICY": str(policy)})
-    plain = session.run([python, SCRIPTS / "product.py"])
-    if run.status != 0 or plain.status != 0:
-        session.failed("products", run.why() if run.status else plain.why())
-        return
-    session.figure("host memory used", run.device("host_peak_bytes"))
-    for name, digest in re.findall(r"^digest of (.*): (\w+)$", run.out, re.MULTILINE):
-        if session.setting.simulated:
-            session.unmeasurable(name)
-        else:
-            session.check(f"digest of {name}: {digest}\n" in plain.out, name, "equal to device's")
+    found = run.stats.get("sites", [])
+    named = [site for site in found
+             if any(frame["file"].endswith(SCRIPT.name) for frame in site.get("python", []))]
+    session.check(bool(named), "sites that name the script", f"{len(named)} of {len(found)}")
 
 
 @row(call=2, seconds=180)
@@ -191,30 +214,6 @@ def host_refused(session):
                 SPILLWAY_LIMIT=limit, **options)
 
 
-@row(call=2, seconds=180)
-def graphs(session):
-    """A capture beside a thread that allocates, 100 replays, with and without spilling."""
-    python = session.torch()
-    for limit in ("", "600MiB") if python else ():
-        options = {"SPILLWAY_LIMIT": limit} if limit else {}
-        run = session.run([python, SCRIPTS / "graphs.py"], preload=True, options=options)
-        report(session, f"limit {limit}" if limit else "no limit", run)
-
-
-@row(call=2, seconds=240)
-def nccl(session):
-    """NCCL with one rank, NCCL_CUMEM_ENABLE 0 and 1, also with the communicator made when full."""
-    python = session.torch()
-    for cumem in ("0", "1") if python else ():
-        for preload, limit in ((False, ""), (True, ""), (True, "512MiB")):
-            options = {"NCCL_CUMEM_ENABLE": cumem, "NCCL_DEBUG": "WARN"}
-            options |= {"SPILLWAY_LIMIT": limit} if limit else {}
-            run = session.run([python, SCRIPTS / "nccl_one.py", *(["--full"] if limit else [])],
-                              preload=preload, options=options, seconds=60)
-            name = f"cumem {cumem}, {'under spillway' if preload else 'bare'}"
-            report(session, name + (", beyond the limit" if limit else ""), run)
-
-
 @row(call=2, seconds=240)
 def process_exits(session):
     """DataLoader workers, os._exit, SIGTERM and an exception while memory is held, repeated."""
@@ -231,17 +230,18 @@ def process_exits(session):
                       f"status {sorted(statuses)}, longest {longest:.1f} s")
 
 
-@row(call=2, seconds=60)
-def sites(session):
-    """Call sites at the peak name lines of the script."""
+@row(call=2, seconds=360)
+def verified_moves(session):
+    """50 steps on 80 % of the memory with SPILLWAY_VERIFY=on, in each overlap mode."""
     python = session.torch()
     if python is None:
         return
-    run = session.run(command(session, python, 3), preload=True)
-    if run.status != 0 or run.stats is None:
-        session.failed("training", run.why())
-        return
-    found = run.stats.get("sites", [])
-    named = [site for site in found
-             if any(frame["file"].endswith(SCRIPT.name) for frame in site.get("python", []))]
-    session.check(bool(named), "sites that name the script", f"{len(named)} of {len(found)}")
+    words = command(session, python, 50, "--bf16")
+    plain = plain_run(session, words)
+    whole = compare(session, "all memory", plain, words) if plain is not None else None
+    for overlap in ("on", "careful", "off") if whole is not None and whole.stats else ():
+        limit = str(whole.device("live_peak_bytes") * 80 // 100)
+        run = compare(session, f"overlap {overlap}", plain, words, SPILLWAY_LIMIT=limit,
+                      SPILLWAY_VERIFY="on", SPILLWAY_OVERLAP=overlap)
+        for line in re.findall(r"^spillway: .*(?:differ|verif|audit).*$", run.err, re.MULTILINE):
+            session.wrong(f"overlap {overlap}", line)
