@@ -161,7 +161,7 @@ def fetch_runtimes():
 def fetch_torch(folder):
     run(sys.executable, "-m", "venv", "--clear", folder)
     run(libraries.TORCH_PYTHON, "-m", "pip", "install", "--disable-pip-version-check",
-        "--no-cache-dir", "--no-compile", "--only-binary", ":all:", libraries.TORCH)
+        "--no-cache-dir", "--only-binary", ":all:", libraries.TORCH)
     (folder / "complete").touch()
 
 

@@ -153,7 +153,10 @@ class Doctor(Command):
     def test_tables(self):
         """The same tables as JSON and as Markdown; every entry point is served."""
         tables = json.loads(self.doctor("--json").stdout)
-        self.assertEqual(list(tables), ["driver", "devices", "spill", "entry_points", "disabled"])
+        self.assertEqual(list(tables), ["driver", "functions", "devices", "spill", "entry_points",
+                                        "disabled"])
+        row, = tables["functions"]
+        self.assertEqual(row["names"], f"of {row['count']}")  # the simulated driver has them all
         self.assertEqual(len(tables["entry_points"]), 7)
         for row in tables["entry_points"]:
             self.assertEqual(row["result"], "served by the pool", row)
@@ -162,6 +165,17 @@ class Doctor(Command):
         for row in tables["entry_points"]:
             self.assertIn(f"| {row['entry point']} | {row['result']} |\n", text)
         self.assertIn("\n## What disables spillway, or parts of it\n", text)
+
+    def test_without_a_device(self):
+        """What can be told from the driver's library alone."""
+        result = self.doctor("--json", status=1, SIM_FAIL="cuInit:1+:100")
+        self.assertIn("cuInit: CUDA_ERROR_NO_DEVICE", result.stderr)
+        tables = json.loads(result.stdout)
+        self.assertEqual(list(tables), ["driver", "functions", "missing", "open", "entry_points",
+                                        "disabled"])
+        self.assertEqual(tables["missing"][0]["missing"], "cuInit: CUDA_ERROR_NO_DEVICE")
+        for row in tables["entry_points"]:
+            self.assertEqual(row["result"], "reaches spillway; not called without a device", row)
 
     def test_findings(self):
         row, = json.loads(self.doctor("--json", MODE="observe").stdout)["disabled"]

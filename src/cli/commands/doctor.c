@@ -8,7 +8,9 @@
 #include "cli/doctor/devices.h"
 #include "cli/doctor/disabled.h"
 #include "cli/doctor/entry_points.h"
+#include "cli/doctor/functions.h"
 #include "cli/doctor/vmm_cost.h"
+#include "cli/doctor/without_device.h"
 #include "cli/doctor/kernels.h"
 #include "cli/launch/installation.h"
 #include "cli/launch/preload.h"
@@ -30,6 +32,7 @@ static void print_help(void)
           "Reports the CUDA driver and the devices, tests the memory calls that spillway needs,\n"
           "tests that spillway serves every entry point of the driver and the runtime, and lists\n"
           "settings that disable it.\n\n"
+          "Without a device it tells what is missing and what can be told without one.\n\n"
           "  --measure   also measure memory calls, copies and kernels' reads (about a minute)\n"
           "  --json      print one JSON object instead of tables\n\n"
           "On the simulated GPU: spillway sim --no-pool -- spillway doctor\n\n"
@@ -116,13 +119,37 @@ static void measure(const struct spw_cli_cuda *cuda, struct spw_cli_report *repo
     cuda->cuDevicePrimaryCtxRelease_v2(device);
 }
 
+/* The tables of a machine whose driver works. */
+static bool examine(const struct spw_cli_cuda *cuda, bool measured, struct spw_cli_report *report)
+{
+    bool well = spw_cli_doctor_devices(cuda, report);
+
+    spw_cli_doctor_spill(cuda, report);
+    well = spw_cli_doctor_entry_points(report) && well;
+    spw_cli_doctor_disabled(cuda, report);
+    if (measured) {
+        measure(cuda, report);
+    }
+    return well;
+}
+
+/* The tables of a machine with the driver's library only. */
+static void examine_library(const struct spw_cli_cuda *cuda, CUresult started,
+                            struct spw_cli_report *report)
+{
+    spw_cli_doctor_without_device(cuda, started, report);
+    spw_cli_doctor_entry_points(report);
+    spw_cli_doctor_disabled(cuda, report);
+}
+
 int spw_cli_command_doctor(int argc, char **argv)
 {
     struct settings settings;
     struct spw_cli_report report;
     struct spw_cli_cuda cuda;
     char reason[SPW_CLI_REPORT_CELL];
-    bool well;
+    CUresult started;
+    bool well = false;
 
     if (!parse(argc, argv, &settings)) {
         return SPW_CLI_EXIT_USAGE;
@@ -132,18 +159,21 @@ int spw_cli_command_doctor(int argc, char **argv)
         return SPW_CLI_EXIT_OK;
     }
     leave_spillway(argv);
-    if (!spw_cli_cuda_open(&cuda, reason, sizeof(reason))) {
+    if (!spw_cli_cuda_load(&cuda, reason, sizeof(reason))) {
         spw_cli_complain(argv[0], "%s; spillway sim runs programs on a simulated GPU", reason);
         return SPW_CLI_EXIT_FINDINGS;
     }
+    started = spw_cli_cuda_start(&cuda, reason, sizeof(reason));
+    if (started != CUDA_SUCCESS) {
+        spw_cli_complain(argv[0], "%s; spillway sim runs programs on a simulated GPU", reason);
+    }
     spw_cli_report_init(&report, settings.json);
     spw_cli_doctor_driver(&cuda, &report);
-    well = spw_cli_doctor_devices(&cuda, &report);
-    spw_cli_doctor_spill(&cuda, &report);
-    well = spw_cli_doctor_entry_points(&report) && well;
-    spw_cli_doctor_disabled(&cuda, &report);
-    if (settings.measure) {
-        measure(&cuda, &report);
+    spw_cli_doctor_functions(&cuda, &report);
+    if (started == CUDA_SUCCESS) {
+        well = examine(&cuda, settings.measure, &report);
+    } else {
+        examine_library(&cuda, started, &report);
     }
     spw_cli_report_fini(&report);
     return well ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;

@@ -18,10 +18,9 @@ static bool take_functions(struct spw_cli_cuda *cuda, char *reason, size_t capac
     return true;
 }
 
-bool spw_cli_cuda_open(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity)
+bool spw_cli_cuda_load(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity)
 {
     struct spw_cli_cuda cuda = {.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
-    CUresult result;
 
     if (cuda.library == NULL) {
         snprintf(reason, capacity, "no CUDA driver (%s)", dlerror());
@@ -31,14 +30,19 @@ bool spw_cli_cuda_open(struct spw_cli_cuda *ret_cuda, char *reason, size_t capac
         return false;
     }
     cuda.simulated = dlsym(cuda.library, "spillway_sim_version") != NULL;
-    result = cuda.cuInit(0);
-    if (result != CUDA_SUCCESS) {
-        snprintf(reason, capacity, "the CUDA driver does not start (cuInit: %s)",
-                 spw_cli_cuda_error(&cuda, result));
-        return false;
-    }
     *ret_cuda = cuda;
     return true;
+}
+
+CUresult spw_cli_cuda_start(const struct spw_cli_cuda *cuda, char *reason, size_t capacity)
+{
+    CUresult result = cuda->cuInit(0);
+
+    if (result != CUDA_SUCCESS) {
+        snprintf(reason, capacity, "the CUDA driver does not start (cuInit: %s)",
+                 spw_cli_cuda_error(cuda, result));
+    }
+    return result;
 }
 
 const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result)

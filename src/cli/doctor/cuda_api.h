@@ -21,9 +21,12 @@ struct spw_cli_place {
     int id;
 };
 
-/* Loads libcuda.so.1, looks up its functions and calls cuInit. On failure returns false and writes
- * the reason. The library stays loaded. */
-bool spw_cli_cuda_open(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity);
+/* Loads libcuda.so.1 and looks up its functions. On failure returns false and writes the reason.
+ * The library stays loaded. */
+bool spw_cli_cuda_load(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity);
+
+/* Calls cuInit, and writes the reason if it does not succeed. */
+CUresult spw_cli_cuda_start(const struct spw_cli_cuda *cuda, char *reason, size_t capacity);
 
 /* The name of an error ("CUDA_ERROR_OUT_OF_MEMORY"); static storage. */
 const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result);

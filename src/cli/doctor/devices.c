@@ -4,20 +4,73 @@
 #include "cli/doctor/probe.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *library_path(const struct spw_cli_cuda *cuda)
+{
+    struct link_map *map = NULL;
+
+    return dlinfo(cuda->library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL ? map->l_name : "?";
+}
+
+bool spw_cli_doctor_library_version(const struct spw_cli_cuda *cuda,
+                                    char ret_text[SPW_CLI_VERSION_TEXT])
+{
+    static const char name[] = "/libcuda.so.";
+    char path[PATH_MAX];
+    const char *found = realpath(library_path(cuda), path) != NULL ? strstr(path, name) : NULL;
+    bool known = found != NULL && strchr(found + strlen(name), '.') != NULL;
+
+    snprintf(ret_text, SPW_CLI_VERSION_TEXT, "%.60s", known ? found + strlen(name) : "not known");
+    return known;
+}
+
+bool spw_cli_doctor_module_version(char ret_text[SPW_CLI_VERSION_TEXT])
+{
+    FILE *file = fopen("/proc/driver/nvidia/version", "re");
+    char line[256] = "";
+    const char *begin;
+    size_t length = 0;
+
+    if (file != NULL) {
+        (void)!fgets(line, sizeof(line), file);
+        fclose(file);
+    }
+    /* The version is the first word that begins with a digit: the line names the architecture
+     * (x86_64) before it. */
+    begin = strpbrk(line, " ");
+    while (begin != NULL && (begin[1] < '0' || begin[1] > '9')) {
+        begin = strpbrk(begin + 1, " ");
+    }
+    length = begin == NULL ? 0 : strspn(begin + 1, "0123456789.");
+    if (length == 0 || length >= SPW_CLI_VERSION_TEXT) {
+        snprintf(ret_text, SPW_CLI_VERSION_TEXT, "not known");
+        return false;
+    }
+    snprintf(ret_text, SPW_CLI_VERSION_TEXT, "%.*s", (int)length, begin + 1);
+    return true;
+}
 
 void spw_cli_doctor_driver(const struct spw_cli_cuda *cuda, struct spw_cli_report *report)
 {
     static const char *const columns[] = {"what", "found", NULL};
-    struct link_map *map = NULL;
+    char library[SPW_CLI_VERSION_TEXT];
+    char module[SPW_CLI_VERSION_TEXT];
     int version = 0;
     int count = 0;
 
-    dlinfo(cuda->library, RTLD_DI_LINKMAP, &map);
+    (void)spw_cli_doctor_library_version(cuda, library);
+    (void)spw_cli_doctor_module_version(module);
     cuda->cuDriverGetVersion(&version);
     cuda->cuDeviceGetCount(&count);
     spw_cli_report_table(report, "driver", "Driver", columns);
-    spw_cli_report_row(report, "library\t%s", map != NULL ? map->l_name : "?");
+    spw_cli_report_row(report, "library\t%s", library_path(cuda));
+    spw_cli_report_row(report, "library's version\t%s", library);
+    spw_cli_report_row(report, "kernel module\t%s", module);
     spw_cli_report_row(report, "driver API\tCUDA %d.%d", version / 1000, version % 1000 / 10);
     spw_cli_report_row(report, "simulated\t%s",
                        cuda->simulated ? "yes (ignore times and bandwidths)" : "no");

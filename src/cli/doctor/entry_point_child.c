@@ -189,6 +189,53 @@ static int try_entry_point(const struct spw_cli_cuda *cuda, enum spw_cli_entry_p
     return SPW_CLI_EXIT_USAGE;
 }
 
+/* The allocation function of an entry point, as a program gets it. */
+static any_fn *look_up(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
+{
+    any_fn *function = NULL;
+    void *library;
+
+    switch (entry_point) {
+    case SPW_CLI_ENTRY_POINT_EXPORTED:
+        return (any_fn *)cuMemAlloc_v2;
+    case SPW_CLI_ENTRY_POINT_DLSYM:
+        return (any_fn *)cuda->cuMemAlloc_v2;
+    case SPW_CLI_ENTRY_POINT_RESOLVER_V1:
+        return resolve_v1(cuda, "cuMemAlloc");
+    case SPW_CLI_ENTRY_POINT_RESOLVER_V2:
+        return resolve_v2(cuda, "cuMemAlloc");
+    case SPW_CLI_ENTRY_POINT_ORDERED:
+        return resolve_v2(cuda, "cuMemAllocAsync");
+    case SPW_CLI_ENTRY_POINT_RUNTIME:
+    case SPW_CLI_ENTRY_POINT_RUNTIME_ORDERED:
+        library = open_runtime();
+        if (library != NULL) {
+            *(void **)&function =
+                dlsym(library, entry_point == SPW_CLI_ENTRY_POINT_RUNTIME ? "cudaMalloc"
+                                                                          : "cudaMallocAsync");
+        }
+        break;
+    case SPW_CLI_ENTRY_POINT_COUNT:
+        break;
+    }
+    return function;
+}
+
+/* For a machine without a device: whose function a program would call. */
+static int report_owner(const struct spw_cli_cuda *cuda, enum spw_cli_entry_point entry_point)
+{
+    any_fn *function = look_up(cuda, entry_point);
+    bool ours;
+    Dl_info info;
+
+    if (function == NULL) {
+        return report(SPW_CLI_ENTRY_POINT_ABSENT);
+    }
+    ours =
+        dladdr(*(void **)&function, &info) != 0 && strstr(info.dli_fname, "libspillway.so") != NULL;
+    return report(ours ? SPW_CLI_ENTRY_POINT_REACHED : SPW_CLI_ENTRY_POINT_MISSED);
+}
+
 int spw_cli_entry_point_child(int argc, char **argv)
 {
     struct spw_cli_cuda cuda;
@@ -204,8 +251,11 @@ int spw_cli_entry_point_child(int argc, char **argv)
         spw_cli_complain(argv[0], "only spillway doctor uses this command");
         return SPW_CLI_EXIT_USAGE;
     }
-    if (!spw_cli_cuda_open(&cuda, reason, sizeof(reason))) {
+    if (!spw_cli_cuda_load(&cuda, reason, sizeof(reason))) {
         return report(reason);
+    }
+    if (spw_cli_cuda_start(&cuda, reason, sizeof(reason)) != CUDA_SUCCESS) {
+        return report_owner(&cuda, (enum spw_cli_entry_point)i);
     }
     if (cuda.cuDeviceGet(&device, 0) != CUDA_SUCCESS ||
         cuda.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS ||

@@ -24,10 +24,16 @@ enum spw_cli_entry_point {
 /* The child prints this for an entry point that this machine does not have. */
 #define SPW_CLI_ENTRY_POINT_ABSENT "not there"
 
+/* Without a device nothing is called; the child prints one of these: the function that a program
+ * would call is spillway's entry, or another one. */
+#define SPW_CLI_ENTRY_POINT_REACHED "reached"
+#define SPW_CLI_ENTRY_POINT_MISSED  "missed"
+
 /* The word and the description of an entry point; static storage. */
 const char *spw_cli_entry_point_word(enum spw_cli_entry_point entry_point);
 const char *spw_cli_entry_point_text(enum spw_cli_entry_point entry_point);
 
 /* The child process: `spillway _entry-point WORD`. Allocates and frees once through that entry
- * point and prints "done", or one line that says why not. The result is the exit code. */
+ * point and prints "done", or one line that says why not. The result is the exit code. Without a
+ * device it only looks the function up. */
 int spw_cli_entry_point_child(int argc, char **argv);

@@ -120,6 +120,14 @@ static bool judge(const struct trial *trial, char *verdict, size_t capacity)
 {
     bool served = trial->allocs == 1 && trial->frees == 1 && trial->passed == 0;
 
+    if (strcmp(trial->said, SPW_CLI_ENTRY_POINT_REACHED) == 0) {
+        snprintf(verdict, capacity, "reaches spillway; not called without a device");
+        return true;
+    }
+    if (strcmp(trial->said, SPW_CLI_ENTRY_POINT_MISSED) == 0) {
+        snprintf(verdict, capacity, "DOES NOT REACH SPILLWAY: another function is found");
+        return false;
+    }
     if (strcmp(trial->said, "done") != 0) {
         snprintf(verdict, capacity, "not tested: %s", trial->said);
         return strcmp(trial->said, SPW_CLI_ENTRY_POINT_ABSENT) == 0;
