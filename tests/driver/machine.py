@@ -4,6 +4,7 @@ The build folder is in the environment as BUILD_ROOT; set by meson.build. Only t
 started here find the driver library, by LD_LIBRARY_PATH.
 """
 import functools
+import glob
 import os
 import pathlib
 import shutil
@@ -75,10 +76,10 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_command(self, command, env, stdin=None, timeout=300):
-        return subprocess.run([*without_nodes(), *(str(word) for word in command)], env=env, capture_output=True,
-                              text=True, errors="replace", cwd=self.folder, input=stdin,
-                              stdin=None if stdin is not None else subprocess.DEVNULL,
-                              timeout=timeout)
+        command = [*without_nodes(), *(str(word) for word in command)]
+        return subprocess.run(command, env=env, capture_output=True, text=True, errors="replace",
+                              cwd=self.folder, input=stdin, timeout=timeout,
+                              stdin=None if stdin is not None else subprocess.DEVNULL)
 
     def run_both(self, command, branch, folders=(), **variables):
         """Runs a command bare and under spillway, at the same time: exit status and both outputs
@@ -98,6 +99,9 @@ class Case(unittest.TestCase):
 
 def main():
     """unittest's runner with Meson's exit codes: 77, with the reason, if nothing was tested."""
+    if glob.glob("/dev/nvidia[0-9]*"):
+        print("skipped: this machine has a GPU, whose driver fits its own library only")
+        sys.exit(77)
     if not libraries.drivers():
         print(libraries.why_not())
         sys.exit(77)

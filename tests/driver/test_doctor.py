@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """spillway's command on a machine that has NVIDIA's driver library and no device."""
-import glob
 import json
 import unittest
 
@@ -11,7 +10,6 @@ TABLES = ["driver", "functions", "missing", "open", "entry_points", "disabled"]
 REACHED = "reaches spillway; not called without a device"
 
 
-@unittest.skipIf(glob.glob("/dev/nvidia[0-9]*"), "this machine has a GPU")
 @unittest.skipIf(machine.SANITIZED, "the doctor's children are preloaded without the sanitizer")
 class Doctor(machine.Case):
     def run_here(self, *words, folders=()):
