@@ -32,17 +32,18 @@ class Missing(Exception):
 
 
 def run(*command, cwd=None):
-    """The output of a command; its last line of stderr is the reason of a failure."""
+    """The output of a command; the last line of stderr is the reason if it fails."""
+    name = "pip" if "pip" in command else pathlib.Path(command[0]).name
     try:
         done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True,
                               text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
     except FileNotFoundError as error:
-        raise Missing(f"{command[0]} is not there") from error
+        raise Missing(f"{name} is not there") from error
     except subprocess.TimeoutExpired as error:
-        raise Missing(f"{command[0]} took more than {SECONDS} s") from error
+        raise Missing(f"{name} took more than {SECONDS} s") from error
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise Missing(f"{command[0]}: {last}")
+        raise Missing(f"{name}: {last.removeprefix('E: ').removeprefix('ERROR: ')}")
     return done.stdout
 
 
@@ -135,8 +136,11 @@ def fetch_drivers(missing):
         apt = Apt(pathlib.Path(name), missing)
         apt.get("update", "--error-on=any")
         for branch in missing:
-            yield from into(libraries.driver_folder(branch),
-                            lambda folder, branch=branch: fetch_driver(apt, branch, folder))
+            try:
+                into(libraries.driver_folder(branch),
+                     lambda folder, branch=branch: fetch_driver(apt, branch, folder))
+            except Missing as reason:
+                yield str(reason)
 
 
 # ---- PyPI's packages ----
@@ -145,8 +149,8 @@ def fetch_runtime(requirement, folder):
     """Gets the libraries of a runtime's wheel into the new folder `folder`."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         run(sys.executable, "-m", "pip", "install", "--disable-pip-version-check",
-            "--root-user-action=ignore", "--only-binary", ":all:", "--no-deps", "--no-compile",
-            "--target", name, requirement)
+            "--root-user-action=ignore", "--retries", "1", "--only-binary", ":all:", "--no-deps",
+            "--no-compile", "--target", name, requirement)
         for path in pathlib.Path(name).rglob("nvidia/*/lib/lib*"):
             shutil.move(path, folder / path.name)
 
@@ -154,8 +158,8 @@ def fetch_runtime(requirement, folder):
 def fetch_runtimes():
     for version, requirement in libraries.RUNTIMES.items():
         if version not in libraries.runtimes():
-            yield from into(libraries.runtime_folder(version),
-                            lambda folder, what=requirement: fetch_runtime(what, folder))
+            into(libraries.runtime_folder(version),
+                 lambda folder, what=requirement: fetch_runtime(what, folder))
 
 
 def fetch_torch(folder):
@@ -168,29 +172,27 @@ def fetch_torch(folder):
 # ---- both ----
 
 def into(target, fetch):
-    """Fills a new folder and gives it its name when it is whole; yields the reason of a failure."""
+    """Fills a new folder, and gives it its name when it is whole."""
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     shutil.rmtree(target, ignore_errors=True)
     partial.mkdir()
     try:
         fetch(partial)
-    except Missing as reason:
-        yield str(reason)
-        shutil.rmtree(partial)
-    else:
         partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def fetch_all(torch):
-    """Fetches what is not there; yields the reason of each failure."""
+    """Fetches what is not there; yields the reasons of failures."""
     there = libraries.drivers()
     try:
         yield from fetch_drivers([branch for branch in libraries.BRANCHES if branch not in there])
     except Missing as reason:
         yield str(reason)
-    yield from fetch_runtimes()
     try:
+        fetch_runtimes()
         if torch and not libraries.torch_is_there():
             fetch_torch(libraries.TORCH_PYTHON.parents[1])
     except Missing as reason:
