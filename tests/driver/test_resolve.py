@@ -46,10 +46,12 @@ class Resolve(machine.Case):
             self.known[branch, preload] = self.ask(branch, preload)
         return self.known[branch, preload]
 
-    def ask(self, branch, preload):
+    def ask(self, branch, preload, simulated=False):
         asked = versions()
-        done = self.run_command([machine.PROGRAMS / "resolve_all", *asked],
-                                machine.environment(branch, preload),
+        env = machine.environment(branch, preload)
+        if simulated:
+            env["LD_LIBRARY_PATH"] = str(machine.ROOT / "sim")
+        done = self.run_command([machine.PROGRAMS / "resolve_all", *asked], env,
                                 stdin="".join(name + "\n" for name in names(branch)))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         found = {}
@@ -93,6 +95,29 @@ class Resolve(machine.Case):
                         else:
                             self.assertEqual(answer, own, row)
                             self.assertNotEqual(before, own, row)
+
+    def test_the_simulated_driver_answers_alike(self):
+        """For all names of cuda.h that both have, at the versions that both know. The simulated
+        driver is newer: what came after the real one is left out."""
+        branch = libraries.drivers()[-1]
+        since = submit_rows.versions(HEADERS, submit_rows.prototypes(HEADERS))
+        real = self.symbols(self.answers(branch, ()), library(branch))
+        sim = self.symbols(self.ask(branch, (), simulated=True), machine.ROOT / "sim/libcuda.so.1")
+        both = {submit_rows.split(symbol)[0] for symbol, version in since.items()
+                if version <= branch.cuda}
+        newer = {submit_rows.split(symbol)[0] for symbol, version in since.items()
+                 if version > branch.cuda}
+        wrong = [(key, answer, sim[key]) for key, answer in real.items()
+                 if key[2] in both and sim[key] != answer and
+                 not (key[2] in newer and key[3] > branch.cuda)]
+        self.assertEqual(wrong[:SHOWN], [], f"{len(wrong)} of {len(real)}")
+
+    @staticmethod
+    def symbols(answers, path):
+        """The answers with symbols instead of places in the library."""
+        named = {f"libcuda+{address:x}": symbol
+                 for symbol, address in machine.exports(path).items()}
+        return {key: named.get(answer, answer) for key, answer in answers.items()}
 
 
 if __name__ == "__main__":

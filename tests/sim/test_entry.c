@@ -37,7 +37,6 @@ static void test_versions_select_abis(void **state)
     expect_abi("cuMemcpyHtoD", 3020, 0, "cuMemcpyHtoD_v2");
     expect_abi("cuMemcpyHtoD", 7000, 0, "cuMemcpyHtoD_v2");
     expect_abi("cuMemcpyHtoD", 7000, 2, "cuMemcpyHtoD_v2_ptds");
-    expect_abi("cuMemcpyHtoD", 6050, 2, "cuMemcpyHtoD_v2");
     expect_abi("cuMemAllocAsync", 11020, 0, "cuMemAllocAsync");
     expect_abi("cuMemAllocAsync", 11020, 1, "cuMemAllocAsync");
     expect_abi("cuMemAllocAsync", 11020, 2, "cuMemAllocAsync_ptsz");
@@ -54,6 +53,7 @@ static void test_versions_select_abis(void **state)
     expect_abi("cuCtxGetDevice", 12000, 0, "cuCtxGetDevice");
     expect_abi("cuCtxGetDevice", 13000, 0, "cuCtxGetDevice_v2");
     expect_abi("cuCtxCreate", 13000, 0, "cuCtxCreate_v4");
+    expect_abi("cuCtxCreate", 99000, 0, "cuCtxCreate_v4"); /* above the driver's own version */
 }
 
 static void test_what_is_not_found(void **state)
@@ -70,15 +70,24 @@ static void test_what_is_not_found(void **state)
     assert_null(found);
     assert_int_equal(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 
+    /* Per-thread variants came with CUDA 7.0: before it a function that has one is not found. */
+    found = &status;
+    OK(cuGetProcAddress("cuMemcpyHtoD", &found, 6050, 2, &status));
+    assert_null(found);
+    assert_int_equal(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+
     /* The status is optional; a name with its suffix is not a base name. */
     OK(cuGetProcAddress("cuMemAlloc_v2", &found, 13000, 0, NULL));
     assert_null(found);
 
     found = &status;
-    FAILS(cuGetProcAddress("", &found, 0, 0, &status), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGetProcAddress("", &found, 0, 0, &status));
+    assert_null(found);
+    assert_int_equal(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+
+    found = &status;
     FAILS(cuGetProcAddress(NULL, &found, 13000, 0, &status), CUDA_ERROR_INVALID_VALUE);
     FAILS(cuGetProcAddress("cuInit", NULL, 13000, 0, NULL), CUDA_ERROR_INVALID_VALUE);
-    FAILS(cuGetProcAddress("cuInit", &found, 13010, 0, &status), CUDA_ERROR_INVALID_VALUE);
     FAILS(cuGetProcAddress("cuInit", &found, 13000, 8, &status), CUDA_ERROR_INVALID_VALUE);
     assert_ptr_equal(found, &status);
 }
@@ -91,8 +100,9 @@ static void test_first_version_has_four_arguments(void **state)
     *(void **)&get = exported("cuGetProcAddress");
     OK(get("cuMemFree", &found, 13000, 0));
     assert_ptr_equal(found, exported("cuMemFree_v2"));
-    OK(get("cuNoSuchThing", &found, 13000, 0));
-    assert_null(found);
+    FAILS(get("cuNoSuchThing", &found, 13000, 0), CUDA_ERROR_NOT_FOUND);
+    FAILS(get("cuMemAllocAsync", &found, 11010, 0), CUDA_ERROR_NOT_FOUND);
+    assert_ptr_equal(found, exported("cuMemFree_v2"));
 }
 
 /* Stands before the driver's own, as a function of a preloaded object does. */

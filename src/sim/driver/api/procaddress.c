@@ -34,16 +34,20 @@ static const struct sim_abi *first_abi(const char *base)
     return low < sim_abi_count && strcmp(sim_abis[low].base, base) == 0 ? &sim_abis[low] : NULL;
 }
 
-/* cuda.h: the newest ABI not newer than the version; with the per-thread flag the per-thread
- * variant, or the legacy one where there is none. */
-static const struct sim_abi *choose_abi(const struct sim_abi *first, int version, bool per_thread)
+/* As NVIDIA's driver answers (docs/driver.md): the newest ABI not newer than the version, which may
+ * be above the driver's own. With the per-thread flag only per-thread variants count, if there is
+ * one. */
+static const struct sim_abi *choose_abi(const struct sim_abi *first, unsigned int version,
+                                        bool per_thread)
 {
     const struct sim_abi *end = sim_abis + sim_abi_count;
     const struct sim_abi *plain = NULL, *own = NULL;
+    bool has_own = false;
 
     for (const struct sim_abi *abi = first; abi < end && strcmp(abi->base, first->base) == 0;
          abi++) {
-        if (abi->version > version) {
+        has_own |= abi->per_thread;
+        if ((unsigned int)abi->version > version) {
             continue;
         }
         if (abi->per_thread) {
@@ -52,44 +56,52 @@ static const struct sim_abi *choose_abi(const struct sim_abi *first, int version
             plain = abi;
         }
     }
-    return per_thread && own != NULL ? own : plain;
+    return per_thread && has_own ? own : plain;
 }
 
+/* Writes the outputs on success; *ret_abi is NULL for what is not found. NVIDIA's driver crashes
+ * without a name or a place for the result; here that is an error. */
 static CUresult look_up(const char *symbol, void **pfn, int version, cuuint64_t flags,
-                        CUdriverProcAddressQueryResult *status)
+                        const struct sim_abi **ret_abi, CUdriverProcAddressQueryResult *ret_status)
 {
     const cuuint64_t known =
         CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     const struct sim_abi *first, *abi = NULL;
 
-    /* cuda.h: INVALID_VALUE for a version above the driver's; the runtime's first look-up, an empty
-     * name with version 0, must fail cleanly too. */
-    if (symbol == NULL || symbol[0] == '\0' || pfn == NULL || version > SIM_DRIVER_VERSION ||
-        (flags & ~known) != 0) {
+    if (symbol == NULL || pfn == NULL || (flags & ~known) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    *ret_status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     first = first_abi(symbol);
     if (first != NULL) {
-        abi = choose_abi(first, version,
+        abi = choose_abi(first, (unsigned int)version,
                          (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
-        found =
+        *ret_status =
             abi != NULL ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
     }
-    *pfn = abi != NULL ? (void *)(uintptr_t)abi->address : NULL;
-    if (status != NULL) {
-        *status = found;
-    }
+    *ret_abi = abi;
     sim_note("%s %d flags=%llu -> %s", symbol, version, (unsigned long long)flags,
              abi != NULL ? sim_fn_names[abi->fn] : "nothing");
     return CUDA_SUCCESS;
 }
 
+/* The first version has no status: what is not found is an error, and the output stays. */
 SIM_API(cuGetProcAddress, SIM_NOTHING,
         (const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags),
         (symbol, pfn, cudaVersion, flags))
 {
-    return look_up(symbol, pfn, cudaVersion, flags, NULL);
+    CUdriverProcAddressQueryResult status;
+    const struct sim_abi *abi;
+    CUresult result = look_up(symbol, pfn, cudaVersion, flags, &abi, &status);
+
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    if (abi == NULL) {
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    *pfn = (void *)(uintptr_t)abi->address;
+    return CUDA_SUCCESS;
 }
 
 SIM_API(cuGetProcAddress_v2, SIM_NOTHING,
@@ -97,7 +109,18 @@ SIM_API(cuGetProcAddress_v2, SIM_NOTHING,
          CUdriverProcAddressQueryResult *symbolStatus),
         (symbol, pfn, cudaVersion, flags, symbolStatus))
 {
-    return look_up(symbol, pfn, cudaVersion, flags, symbolStatus);
+    CUdriverProcAddressQueryResult status;
+    const struct sim_abi *abi;
+    CUresult result = look_up(symbol, pfn, cudaVersion, flags, &abi, &status);
+
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    *pfn = abi != NULL ? (void *)(uintptr_t)abi->address : NULL;
+    if (symbolStatus != NULL) {
+        *symbolStatus = status;
+    }
+    return CUDA_SUCCESS;
 }
 
 /* Private tables are not modelled and none is ever handed out. */
