@@ -3,6 +3,7 @@
  * At the first CUDA initialisation it reads the options and starts log and statistics; at the first
  * use of a device it makes the device's pool, backend and host tier. Nothing runs when the object
  * is loaded. */
+#include "common/child.h"
 #include "common/log.h"
 #include "common/options.h"
 #include "common/size.h"
@@ -223,6 +224,7 @@ static void start(struct spw_process *process)
 
     spw_log_init();
     report_options();
+    spw_child_keep_environment();
     process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     text = mode_text(process->mode);
@@ -480,9 +482,9 @@ static bool grant(void *vm, int accessor, CUmemAccess_flags access)
                              access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
-static int host_node(void *vm)
+static CUmemLocation host_place(void *vm)
 {
-    return spw_backend_host_node(vm);
+    return spw_backend_host_place(vm);
 }
 
 static void note_context(void *vm, CUcontext context, bool peer)
@@ -507,7 +509,7 @@ const struct spw_track_ops spw_track_ops = {
     .start = start,
     .open = open_device,
     .close = close_device,
-    .host_node = host_node,
+    .host_place = host_place,
     .grant = grant,
     .note_context = note_context,
     .forget_context = forget_context,

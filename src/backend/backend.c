@@ -5,12 +5,12 @@
 
 #include "backend/copy.h"
 #include "backend/fence.h"
+#include "backend/host.h"
 
 enum {
     ACCESSORS = 64,
     ACCESS_RETRIES = 50,
     ACCESS_PAUSE_NS = 200 * 1000,
-    HOST_NODES = 64,
     IDLE_WAIT_NS = 20 * 1000 * 1000
 };
 
@@ -21,7 +21,8 @@ struct spw_backend {
     uint64_t patience_ns;
     CUdevice device;
     uint64_t granule_bytes;
-    int host_node;                    /* NUMA node of host chunks */
+    CUmemLocation host; /* of host chunks, if `host_found` */
+    bool host_sought, host_found;
     bool unmap_ranges, access_ranges; /* one call may cover neighbouring mappings */
     CUmemAccessDesc access[ACCESSORS];
     size_t access_count;
@@ -37,12 +38,11 @@ static enum spw_err to_err(CUresult result)
 
 static CUmemAllocationProp properties(const struct spw_backend *backend, enum spw_tier tier)
 {
-    bool host = tier == SPW_TIER_HOST;
+    const CUmemLocation device = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = backend->device};
 
     return (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .location = {.type = host ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE,
-                     .id = host ? backend->host_node : backend->device},
+        .location = tier == SPW_TIER_HOST ? backend->host : device,
     };
 }
 
@@ -207,17 +207,15 @@ static enum spw_err probe_chunk(struct spw_backend *backend, uint64_t address, u
     return err;
 }
 
-/* Probes all steps of using host memory on one node. Needs no device memory, which may be full. */
-static enum spw_err probe_node(struct spw_backend *backend, int node, uint64_t address,
-                               bool *ret_busy)
+/* Probes all steps of using host memory at the place that was found. Needs no device memory, which
+ * may be full. */
+static enum spw_err probe_place(struct spw_backend *backend, uint64_t address, bool *ret_busy)
 {
-    CUmemAllocationProp prop;
+    CUmemAllocationProp prop = properties(backend, SPW_TIER_HOST);
     size_t granule = 0;
     uint64_t chunk;
     enum spw_err err;
 
-    backend->host_node = node;
-    prop = properties(backend, SPW_TIER_HOST);
     err = to_err(CALL(backend, cuMemGetAllocationGranularity, &granule, &prop,
                       CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     if (err != SPW_OK || granule == 0 || backend->granule_bytes % granule != 0) {
@@ -244,14 +242,27 @@ static bool has_device_fences(struct spw_backend *backend)
     return !spw_backend_fences_defer(&backend->fences);
 }
 
+static void vm_seek_host(void *cookie)
+{
+    struct spw_backend *backend = cookie;
+
+    if (!backend->host_sought) {
+        backend->host_found = spw_backend_host_seek(backend->fences.driver, backend->fences.ordinal,
+                                                    backend->device, &backend->host);
+        backend->host_sought = true;
+    }
+}
+
 static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
 {
     struct spw_backend *backend = cookie;
-    int own = backend->host_node;
     bool busy = false;
     uint64_t address;
     enum spw_err err;
 
+    if (!backend->host_found) {
+        return SPW_E_UNSUPPORTED;
+    }
     if (atomic_load(&backend->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
@@ -259,12 +270,7 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
     if (err != SPW_OK) {
         return err;
     }
-    err = probe_node(backend, own, address, &busy); /* the device's own node first */
-    for (int node = 0; node < HOST_NODES && err != SPW_OK && !busy; node++) {
-        if (node != own) {
-            err = probe_node(backend, node, address, &busy);
-        }
-    }
+    err = probe_place(backend, address, &busy);
     if (!busy) {
         vm_unreserve(backend, address, 2 * backend->granule_bytes);
     }
@@ -410,6 +416,7 @@ const struct spw_vm_ops *spw_backend_ops(void)
         .wait_stream = vm_wait_stream,
         .defers = vm_defers,
         .drop = vm_drop,
+        .seek_host = vm_seek_host,
         .probe_host = vm_probe_host,
         .pin = vm_pin,
         .unpin = vm_unpin,
@@ -494,11 +501,6 @@ static enum spw_err ask_device(struct spw_backend *backend)
     if (granule == 0 || (granule & (granule - 1)) != 0) {
         return SPW_E_UNSUPPORTED;
     }
-    if (CALL(backend, cuDeviceGetAttribute, &backend->host_node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID,
-             backend->device) != CUDA_SUCCESS ||
-        backend->host_node < 0) {
-        backend->host_node = 0; /* required by the driver on machines without NUMA */
-    }
     backend->granule_bytes = granule;
     return SPW_OK;
 }
@@ -548,9 +550,9 @@ void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns)
     backend->patience_ns = patience_ns;
 }
 
-int spw_backend_host_node(const struct spw_backend *backend)
+CUmemLocation spw_backend_host_place(const struct spw_backend *backend)
 {
-    return backend->host_node;
+    return backend->host;
 }
 
 uint64_t spw_backend_granule(const struct spw_backend *backend)

@@ -33,6 +33,7 @@ enum spw_option_type {
     SPW_TYPE_LOG,
     SPW_TYPE_PER,
     SPW_TYPE_SAFETY,
+    SPW_TYPE_HOSTS,
     SPW_TYPE_COUNT_OF_TYPES
 };
 
@@ -54,6 +55,13 @@ enum spw_overlap {
 enum spw_sites { SPW_SITES_OFF, SPW_SITES_NATIVE, SPW_SITES_PYTHON, SPW_SITES_BOTH };
 enum spw_per { SPW_PER_RANGE, SPW_PER_CHUNK };
 enum spw_safety { SPW_SAFETY_UNSAFE, SPW_SAFETY_SAFE };
+enum spw_hosts {
+    SPW_HOSTS_ON,
+    SPW_HOSTS_OFF,
+    SPW_HOSTS_HOST,
+    SPW_HOSTS_CRASH,
+    SPW_HOSTS_ASYMMETRIC
+};
 
 enum { SPW_COMPLAINT_TEXT = 512 }; /* room for every message of this module */
 

@@ -92,10 +92,20 @@ static bool open_host(struct spw_migrate *tier)
     return open;
 }
 
+/* True when the pool has so little room left that a shortage is near. */
+static bool is_nearly_full(const struct spw_migrate *tier)
+{
+    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
+
+    return spw_pool_room(tier->config.pool) < (int64_t)(limit / SPW_TUNE_PREPARE_SHARE);
+}
+
 void spw_migrate_prepare(struct spw_migrate *tier)
 {
     spw_lock(&tier->lock);
-    spw_migrate_host_tier_probe(&tier->host);
+    if (is_nearly_full(tier)) {
+        spw_migrate_host_tier_probe(&tier->host);
+    }
     spw_unlock(&tier->lock);
 }
 

@@ -158,7 +158,8 @@ class Through(harness.Case):
 
     def test_told_where_any_kernel_may_find_them(self):
         line = "addresses were copied to 0x[0-9a-f]+, where any kernel may find them"
-        said = self.through("global", 1, LOG="info", allow=["mode auto", line]).said()
+        said = self.through("global", 1, LOG="info",
+                            allow=["mode auto", "chunks at", line]).said()
         self.assertEqual(len([text for text in said if re.search(line, text)]), 1)
 
 

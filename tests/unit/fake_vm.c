@@ -494,6 +494,11 @@ static void fake_drop(void *cookie, void *dropped)
     pthread_mutex_unlock(&vm->lock);
 }
 
+static void fake_seek_host(void *cookie)
+{
+    (void)cookie;
+}
+
 static bool fake_defers(void *cookie)
 {
     (void)cookie;
@@ -515,6 +520,7 @@ const struct spw_vm_ops fake_vm_ops = {
     .wait_stream = fake_wait_stream,
     .drop = fake_drop,
     .defers = fake_defers,
+    .seek_host = fake_seek_host,
     .probe_host = fake_probe_host,
     .probe_pinned = fake_probe_pinned,
     .pin = fake_pin,

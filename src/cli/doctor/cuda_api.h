@@ -15,7 +15,7 @@ struct spw_cli_cuda {
 #undef SPW_CLI_CUDA
 };
 
-/* A location of physical memory: a device, or a NUMA node of the host. */
+/* A location of physical memory: a device, or a NUMA node of the host, or the host. */
 struct spw_cli_place {
     CUmemLocationType type;
     int id;
@@ -25,6 +25,10 @@ struct spw_cli_place {
  * the reason. The library stays loaded. */
 bool spw_cli_cuda_open(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity);
 
+/* As spw_cli_cuda_open, with the library in the file `path`. */
+bool spw_cli_cuda_open_file(const char *path, struct spw_cli_cuda *ret_cuda, char *reason,
+                            size_t capacity);
+
 /* The name of an error ("CUDA_ERROR_OUT_OF_MEMORY"); static storage. */
 const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result);
 
@@ -32,9 +36,8 @@ const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result)
 int spw_cli_cuda_attribute(const struct spw_cli_cuda *cuda, CUdevice device,
                            CUdevice_attribute attribute);
 
-/* The device's own memory, and the host memory nearest to it. */
+/* The device's own memory. */
 struct spw_cli_place spw_cli_place_device(CUdevice device);
-struct spw_cli_place spw_cli_place_host(const struct spw_cli_cuda *cuda, CUdevice device);
 
 /* The properties for cuMemCreate of a chunk at a place. */
 CUmemAllocationProp spw_cli_place_properties(struct spw_cli_place place);

@@ -264,6 +264,7 @@ static const char *value_syntax(enum spw_option option)
         [SPW_TYPE_LOG] = "error|info|debug[:FILE]",
         [SPW_TYPE_PER] = "range|chunk",
         [SPW_TYPE_SAFETY] = "safe|unsafe",
+        [SPW_TYPE_HOSTS] = "on|off|host|crash|asymmetric",
     };
 
     if (option == SPW_OPT_SPILLWAY_POLICY) {

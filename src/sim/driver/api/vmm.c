@@ -13,6 +13,7 @@
 #include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/space.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -68,6 +69,28 @@ SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, siz
     return CUDA_SUCCESS;
 }
 
+/* True if a driver of this kind is killed by an access to memory that it does not have, as some are
+ * where a node has no memory (nccl#2106). */
+static bool dies_at_node(int node)
+{
+    enum spw_hosts hosts = sim_options()->hosts;
+
+    return hosts == SPW_HOSTS_CRASH ||
+           (hosts == SPW_HOSTS_ASYMMETRIC && (node < 0 || node >= (int)sim_options()->host_nodes));
+}
+
+static CUresult check_node(int node)
+{
+    enum spw_hosts hosts = sim_options()->hosts;
+
+    if (hosts == SPW_HOSTS_OFF || hosts == SPW_HOSTS_HOST) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return node >= 0 && (node < (int)sim_options()->host_nodes || dies_at_node(node))
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_DEVICE;
+}
+
 static CUresult check_location(const CUmemAllocationProp *prop)
 {
     switch (prop->location.type) {
@@ -77,14 +100,9 @@ static CUresult check_location(const CUmemAllocationProp *prop)
         if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        return sim_options()->host_numa ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        return sim_options()->hosts != SPW_HOSTS_OFF ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        if (!sim_options()->host_numa) {
-            return CUDA_ERROR_NOT_SUPPORTED;
-        }
-        return prop->location.id >= 0 && prop->location.id < (int)sim_options()->host_nodes
-                   ? CUDA_SUCCESS
-                   : CUDA_ERROR_INVALID_DEVICE;
+        return check_node(prop->location.id);
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -118,6 +136,10 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
     result = check_properties(prop);
     if (result == CUDA_SUCCESS) {
         result = check_capture();
+    }
+    if (result == CUDA_SUCCESS && prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA &&
+        dies_at_node(prop->location.id)) {
+        raise(SIGSEGV);
     }
     if (result == CUDA_SUCCESS) {
         sim_run_record_asked(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE

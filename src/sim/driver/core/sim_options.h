@@ -32,7 +32,7 @@ struct sim_options {
     bool free_syncs;       /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
     bool vmm_unsafe;       /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
                             * thread's global-mode capture, as cuMemAlloc does */
-    bool host_numa;        /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
+    enum spw_hosts hosts;  /* SPILLWAY_SIM_HOST_NUMA: where chunks of host memory may be */
     bool peers;            /* SPILLWAY_SIM_PEERS: devices can access each other */
     bool host_map;         /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
                             * the process; off: host access always faults */
