@@ -396,12 +396,12 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     }
     spw_serve_host_memory(&memory);
     if (!option.set) {
-        return spw_migrate_host_memory_share(&memory) / (uint64_t)spw_process.device_count;
+        return spw_serve_host_share(&memory);
     }
     most = memory.limited && memory.group_limit < memory.total ? memory.group_limit : memory.total;
     limit = spw_option_bytes(&option, memory.total);
     if (most > 0 && limit > most) {
-        limit = spw_migrate_host_memory_share(&memory) / (uint64_t)spw_process.device_count;
+        limit = spw_serve_host_share(&memory);
         tell_host_limit(&memory, &option, limit, driver->simulated != NULL);
     }
     return limit;
@@ -425,6 +425,7 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .audit = overlap == SPW_OVERLAP_ON,
         .label = spw_callsite_label_of,
         .describe = spw_track_spill_describe,
+        .host_room = spw_serve_host_room,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };
     struct spw_migrate *tier;

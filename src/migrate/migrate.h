@@ -44,6 +44,8 @@ struct spw_migrate_config {
     void (*label)(uint32_t site, char *text, size_t capacity);
     /* Writes a short description of the call under way, likewise. */
     void (*describe)(uint32_t site, char *text, size_t capacity);
+    /* How many more bytes of host memory may be taken now; NULL: any. Reads files. */
+    uint64_t (*host_room)(void);
 };
 
 /* Creates it; nothing is probed yet. SPW_E_METADATA_NOMEM when the process has no memory. */

@@ -7,6 +7,7 @@ import unittest
 
 from spill import PATIENT, PINNED_LINE, SPILL_LINE
 import harness
+from harness import GIB, MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
 CAPTURE = harness.PROGRAMS / "capture"
@@ -126,6 +127,71 @@ class Host(harness.Case):
             done = self.run_command([harness.COMMAND, "doctor"],
                                     harness.environment(preload=False, SIM_HOST_NUMA=numa))
             self.assertIn(expected, done.stdout)
+
+
+class Budget(harness.Case):
+    """How much host memory is taken: machines made of a few files."""
+    def machine(self, available, total=16 * GIB, gpus=1, **files):
+        files = {"proc/meminfo": f"MemTotal: {total >> 10} kB\n"
+                                 f"MemAvailable: {available >> 10} kB\n",
+                 "sys/devices/system/node/has_memory": "0\n",
+                 "sys/devices/system/node/has_cpu": "0\n", **files}
+        for name, text in files.items():
+            path = self.folder / "machine" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        folder = self.folder / "machine/proc/driver/nvidia/gpus"
+        for gpu in range(gpus):
+            (folder / f"0000:{gpu:02x}:00.0").mkdir(parents=True)
+        return {"SIM_ROOT": self.folder / "machine"}
+
+    def limit(self, machine, **options):
+        result = self.run_program(MOVES, "pointers", allow=[*LINES, TRIED], **OPTIONS, **machine,
+                                  **options)
+        return result.device()["host_limit_bytes"]
+
+    def test_half_for_all_gpus_of_the_machine(self):
+        """One visible GPU of eight, as each of eight ranks has: an eighth of the half."""
+        self.assertEqual(self.limit(self.machine(8 * GIB, gpus=8)), 8 * GIB // 2 // 8)
+
+    def test_simulated_gpus_that_are_not_visible(self):
+        os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+        self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
+        self.assertEqual(self.limit({"SIM_DEVICES": 4, "SIM_HOST_MEMORY": "4GiB"}), GIB // 2)
+
+    def test_control_groups(self):
+        for version, files in (
+                ("2", {"proc/self/cgroup": "0::/job\n",
+                       "sys/fs/cgroup/job/memory.max": f"{2 * GIB}",
+                       "sys/fs/cgroup/job/memory.current": f"{GIB}"}),
+                ("1", {"proc/self/cgroup": "4:memory:/job\n",
+                       "sys/fs/cgroup/memory/job/memory.limit_in_bytes": f"{2 * GIB}",
+                       "sys/fs/cgroup/memory/job/memory.usage_in_bytes": f"{GIB}"})):
+            with self.subTest(version=version):
+                self.setUp()
+                self.assertEqual(self.limit(self.machine(8 * GIB, **files)), GIB // 2)
+
+    def test_memory_that_went_meanwhile(self):
+        """The user allows 1 GiB, but the machine has 1 MiB above what stays free."""
+        line = r"short of host memory: device 0 has spilled 0 B and may take 1 MiB more now"
+        group = {"proc/self/cgroup": "0::/job\n", "sys/fs/cgroup/job/memory.max": f"{8 * GIB}",
+                 "sys/fs/cgroup/job/memory.current": f"{7 * GIB - MIB}"}
+        for available, files in ((GIB + MIB, {}), (9 * GIB, group)):
+            with self.subTest(files=files):
+                self.setUp()
+                machine = self.machine(available, **files)
+                result = self.run_program(MOVES, "faults", HOST_LIMIT="1GiB", **OPTIONS, **machine,
+                                          allow=[*LINES, TRIED, line, "out of memory on device 0"])
+                self.assertRegex(result.stderr, line)
+                self.assertEqual(result.stderr.count("short of host memory"), 1)
+                self.assertEqual(result.device()["host_peak_bytes"], 0)
+
+    def test_more_than_the_machine_has(self):
+        """Machines that grow with use report less than they could have: the user is told."""
+        line = r"HOST_LIMIT=64GiB is more than the 16 GiB that .* has; the limit is 4 GiB"
+        result = self.run_program(MOVES, "pointers", HOST_LIMIT="64GiB", **OPTIONS,
+                                  **self.machine(8 * GIB), allow=[*LINES, TRIED, line])
+        self.assertRegex(result.stderr, line)
 
 
 if __name__ == "__main__":
