@@ -25,7 +25,7 @@ struct spw_backend {
     bool host_sought, host_found;
     bool unmap_ranges, access_ranges; /* one call may cover neighbouring mappings */
     CUmemAccessDesc access[ACCESSORS];
-    size_t access_count;
+    size_t access_count, access_changed; /* entries; the one that changed last */
 };
 
 #define CALL(backend, fn, ...)                                                                     \
@@ -91,30 +91,50 @@ static enum spw_err vm_map(void *cookie, uint64_t address, uint64_t bytes, uint6
 
 /* The driver sometimes answers NOT_READY while the device is busy (reported under load). A little
  * later the same call succeeds. */
-static CUresult set_access(struct spw_backend *backend, uint64_t address, uint64_t bytes)
+static CUresult set_access_to(struct spw_backend *backend, uint64_t address, uint64_t bytes,
+                              const CUmemAccessDesc *access, size_t count)
 {
     const struct timespec pause = {.tv_nsec = ACCESS_PAUSE_NS};
-    CUresult result =
-        CALL(backend, cuMemSetAccess, address, bytes, backend->access, backend->access_count);
+    CUresult result = CALL(backend, cuMemSetAccess, address, bytes, access, count);
 
     for (int i = 0; i < ACCESS_RETRIES && result == CUDA_ERROR_NOT_READY; i++) {
         nanosleep(&pause, NULL);
-        result =
-            CALL(backend, cuMemSetAccess, address, bytes, backend->access, backend->access_count);
+        result = CALL(backend, cuMemSetAccess, address, bytes, access, count);
     }
     return result;
+}
+
+static CUresult set_access(struct spw_backend *backend, uint64_t address, uint64_t bytes)
+{
+    return set_access_to(backend, address, bytes, backend->access, backend->access_count);
+}
+
+/* Gives access to a range, in one call or one call for each granule. */
+static enum spw_err set_access_each(struct spw_backend *backend, uint64_t address, uint64_t bytes,
+                                    const CUmemAccessDesc *access, size_t count)
+{
+    uint64_t step = backend->access_ranges ? bytes : backend->granule_bytes;
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint64_t done = 0; done < bytes && result == CUDA_SUCCESS; done += step) {
+        result = set_access_to(backend, address + done, step, access, count);
+    }
+    return to_err(result);
 }
 
 static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes)
 {
     struct spw_backend *backend = cookie;
-    uint64_t step = backend->access_ranges ? bytes : backend->granule_bytes;
-    CUresult result = CUDA_SUCCESS;
 
-    for (uint64_t done = 0; done < bytes && result == CUDA_SUCCESS; done += step) {
-        result = set_access(backend, address + done, step);
-    }
-    return to_err(result);
+    return set_access_each(backend, address, bytes, backend->access, backend->access_count);
+}
+
+/* One entry only: the others' access, which is in use, is not touched. */
+static enum spw_err vm_share(void *cookie, uint64_t address, uint64_t bytes)
+{
+    struct spw_backend *backend = cookie;
+
+    return set_access_each(backend, address, bytes, &backend->access[backend->access_changed], 1);
 }
 
 static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
@@ -408,6 +428,7 @@ const struct spw_vm_ops *spw_backend_ops(void)
         .release = vm_release,
         .map = vm_map,
         .set_access = vm_set_access,
+        .share = vm_share,
         .unmap = vm_unmap,
         .fence = vm_fence,
         .query = vm_query,
@@ -586,6 +607,7 @@ bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable,
     }
     backend->access[i] = (CUmemAccessDesc){
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = accessor}, .flags = flags};
+    backend->access_changed = i;
     return true;
 }
 

@@ -42,9 +42,11 @@ struct spw_vm_ops {
     enum spw_err (*release)(void *vm, uint64_t chunk);
 
     /* Maps a whole chunk, without access. set_access takes a range of one or more whole mappings
-     * and applies the device's present access list. */
+     * that nobody has access to, and applies the device's present access list; share takes mappings
+     * that may be in use, and applies what changed last in the list and nothing else. */
     enum spw_err (*map)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
     enum spw_err (*set_access)(void *vm, uint64_t address, uint64_t bytes);
+    enum spw_err (*share)(void *vm, uint64_t address, uint64_t bytes);
     /* Unmaps `bytes` made of whole mappings of `chunk_bytes` each, at once on the host: the pool
      * calls it only when all device work that may touch the range is complete. On failure *ret_done
      * is how many bytes from the start are unmapped nevertheless. */

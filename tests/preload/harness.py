@@ -67,8 +67,8 @@ def said(stderr):
 
 def environment(preload=True, sim=True, **options):
     """A clean environment; options are names of variables without the prefix SPILLWAY_, the empty
-    name is SPILLWAY itself. The driver gives the strict answer to captures: what spillway does
-    while one is open must not depend on the lenient one."""
+    name is SPILLWAY itself. The driver gives the strict answers: what spillway does during
+    captures, and with memory in use, must not depend on the lenient ones."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith("SPILLWAY") and key not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
     if preload:
@@ -76,6 +76,7 @@ def environment(preload=True, sim=True, **options):
     if sim:
         env["LD_LIBRARY_PATH"] = str(SIM)
         env["SPILLWAY_SIM_CAPTURE_VMM"] = "unsafe"
+        env["SPILLWAY_SIM_REGRANT"] = "unsafe"
     for name, value in options.items():
         env["SPILLWAY_" + name if name else "SPILLWAY"] = str(value)
     return env

@@ -15,6 +15,7 @@ OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 1, "CHECK": "on", "LOG": "info", *
 LINES = [SPILL_LINE, "CUDA IPC", "simulated GPU with", "mode auto", "mode tensor"]
 TRIED = r"device 0: chunks at ([^:]*): (.*)"
 KNOWN = r"device 0: chunks of host memory: an earlier process found (.*)"
+MEMINFO = "MemTotal: {} kB\nMemAvailable: {} kB\n"
 
 
 class Host(harness.Case):
@@ -38,6 +39,8 @@ class Host(harness.Case):
     def root(self, memory, cpus):
         """A machine with nodes that have memory and nodes that have CPUs."""
         folder = self.folder / "machine/sys/devices/system/node"
+        (self.folder / "machine/proc").mkdir(parents=True)
+        (self.folder / "machine/proc/meminfo").write_text(MEMINFO.format(2 * GIB >> 10, GIB >> 10))
         if memory is not None:
             folder.mkdir(parents=True)
             (folder / "has_memory").write_text(memory + "\n")
@@ -132,8 +135,7 @@ class Host(harness.Case):
 class Budget(harness.Case):
     """How much host memory is taken: machines made of a few files."""
     def machine(self, available, total=16 * GIB, gpus=1, **files):
-        files = {"proc/meminfo": f"MemTotal: {total >> 10} kB\n"
-                                 f"MemAvailable: {available >> 10} kB\n",
+        files = {"proc/meminfo": MEMINFO.format(total >> 10, available >> 10),
                  "sys/devices/system/node/has_memory": "0\n",
                  "sys/devices/system/node/has_cpu": "0\n", **files}
         for name, text in files.items():

@@ -180,6 +180,13 @@ class Beside(harness.Case):
                     self.assertGreater(device["moves_at_work"], 0)
                     self.assertEqual(device["placed_bytes"], 0)
 
+    def test_no_access_again_to_what_is_in_use(self):
+        """Unused granules move while their neighbours are in use."""
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                device = self.beside("third", SIM_SEED=seed, OVERLAP="trust", **PATIENT)
+                self.assertGreater(device["moves_at_work"], 0)
+
     def test_what_may_be_in_use(self):
         for mode, overlap in (("all", "trust"), ("all-maps", "trust"), ("unknown", "trust"),
                               ("nothing", "on"), ("nothing", "careful")):

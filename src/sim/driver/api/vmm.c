@@ -334,6 +334,33 @@ static void grant(struct sim_mapping *mapping, const CUmemAccessDesc *desc)
     mapping->writers = write ? mapping->writers | bit : mapping->writers & ~bit;
 }
 
+/* The devices that are given access again to a mapping. */
+static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
+                          size_t count)
+{
+    uint64_t devices = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+            desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+            devices |= UINT64_C(1) << desc[i].location.id;
+        }
+    }
+    return devices & mapping->readers;
+}
+
+/* It is not documented if access that a device has already stays valid while it is given again. The
+ * open kernel module takes a range away before it maps it anew (uvm_map_external.c). */
+static void check_regrant(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
+                          size_t count)
+{
+    uint64_t devices = sim_options()->regrant_unsafe ? regranted(mapping, desc, count) : 0;
+
+    if (devices != 0) {
+        sim_work_check_unused(mapping->range.start, mapping->range.size, devices, "cuMemSetAccess");
+    }
+}
+
 SIM_API(cuMemSetAccess, SIM_HEALTHY,
         (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
         (ptr, size, desc, count))
@@ -357,6 +384,7 @@ SIM_API(cuMemSetAccess, SIM_HEALTHY,
     for (struct sim_mapping *mapping = sim_mapping_from(ptr);
          mapping != NULL && mapping->range.start < ptr + size;
          mapping = sim_mapping_next(mapping)) {
+        check_regrant(mapping, desc, count);
         for (size_t i = 0; i < count; i++) {
             grant(mapping, &desc[i]);
         }

@@ -104,6 +104,7 @@ static void read_environment(void)
         .unmap_waits = get(SPW_OPT_SPILLWAY_SIM_UNMAP_WAITS).on,
         .free_syncs = get(SPW_OPT_SPILLWAY_SIM_FREE_SYNC).on,
         .vmm_unsafe = get(SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM).word == SPW_SAFETY_UNSAFE,
+        .regrant_unsafe = get(SPW_OPT_SPILLWAY_SIM_REGRANT).word == SPW_SAFETY_UNSAFE,
         .hosts = (enum spw_hosts)get(SPW_OPT_SPILLWAY_SIM_HOST_NUMA).word,
         .peers = get(SPW_OPT_SPILLWAY_SIM_PEERS).on,
         .host_map = get(SPW_OPT_SPILLWAY_SIM_HOST_MAP).on,

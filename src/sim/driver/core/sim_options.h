@@ -32,6 +32,8 @@ struct sim_options {
     bool free_syncs;       /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
     bool vmm_unsafe;       /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
                             * thread's global-mode capture, as cuMemAlloc does */
+    bool regrant_unsafe;   /* SPILLWAY_SIM_REGRANT: access that is given again faults work in
+                            * the queue */
     enum spw_hosts hosts;  /* SPILLWAY_SIM_HOST_NUMA: where chunks of host memory may be */
     bool peers;            /* SPILLWAY_SIM_PEERS: devices can access each other */
     bool host_map;         /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
