@@ -23,6 +23,7 @@ struct spw_backend {
     uint64_t granule_bytes;
     CUmemLocation host; /* of host chunks, if `host_found` */
     bool host_sought, host_found;
+    bool rdma; /* chunks of the device can be registered with network cards, as cudaMalloc's can */
     bool unmap_ranges, access_ranges; /* one call may cover neighbouring mappings */
     CUmemAccessDesc access[ACCESSORS];
     size_t access_count, access_changed; /* entries; the one that changed last */
@@ -43,6 +44,7 @@ static CUmemAllocationProp properties(const struct spw_backend *backend, enum sp
     return (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .location = tier == SPW_TIER_HOST ? backend->host : device,
+        .allocFlags.gpuDirectRDMACapable = tier == SPW_TIER_DEVICE && backend->rdma,
     };
 }
 
@@ -73,6 +75,13 @@ static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, 
     CUmemGenericAllocationHandle handle = 0;
     CUresult result = CALL(backend, cuMemCreate, &handle, bytes, &prop, 0);
 
+    if (prop.allocFlags.gpuDirectRDMACapable && result != CUDA_SUCCESS &&
+        result != CUDA_ERROR_OUT_OF_MEMORY) {
+        /* The device says that it can, but memory without the flag is better than none. */
+        prop.allocFlags.gpuDirectRDMACapable = 0;
+        result = CALL(backend, cuMemCreate, &handle, bytes, &prop, 0);
+        backend->rdma = result != CUDA_SUCCESS;
+    }
     if (result == CUDA_SUCCESS) {
         *ret_chunk = handle;
     }
@@ -497,6 +506,16 @@ err_address:
     vm_unreserve(backend, address, 2 * backend->granule_bytes);
 }
 
+static bool supports_rdma(struct spw_backend *backend)
+{
+    int supported = 0;
+
+    return CALL(backend, cuDeviceGetAttribute, &supported,
+                CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+                backend->device) == CUDA_SUCCESS &&
+           supported;
+}
+
 static enum spw_err ask_device(struct spw_backend *backend)
 {
     CUmemAllocationProp prop;
@@ -512,6 +531,7 @@ static enum spw_err ask_device(struct spw_backend *backend)
         return SPW_E_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
+        backend->rdma = supports_rdma(backend);
         prop = properties(backend, SPW_TIER_DEVICE);
         result = CALL(backend, cuMemGetAllocationGranularity, &granule, &prop,
                       CU_MEM_ALLOC_GRANULARITY_MINIMUM);

@@ -119,6 +119,14 @@ static CUresult check_properties(const CUmemAllocationProp *prop)
         prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         return CUDA_ERROR_NOT_SUPPORTED;
     }
+    if (prop->allocFlags.gpuDirectRDMACapable) {
+        if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (!sim_options()->rdma) {
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
+    }
     return check_location(prop);
 }
 
@@ -157,8 +165,8 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
         sim_schedule_step(sim_timing_of_pinning(size));
     }
     *handle = chunk->handle;
-    sim_note("size=%zu location=%d:%d -> %#llx", size, (int)prop->location.type, prop->location.id,
-             (unsigned long long)*handle);
+    sim_note("size=%zu location=%d:%d rdma=%d -> %#llx", size, (int)prop->location.type,
+             prop->location.id, prop->allocFlags.gpuDirectRDMACapable, (unsigned long long)*handle);
     return CUDA_SUCCESS;
 }
 

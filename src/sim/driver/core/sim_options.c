@@ -106,6 +106,7 @@ static void read_environment(void)
         .vmm_unsafe = get(SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM).word == SPW_SAFETY_UNSAFE,
         .regrant_unsafe = get(SPW_OPT_SPILLWAY_SIM_REGRANT).word == SPW_SAFETY_UNSAFE,
         .hosts = (enum spw_hosts)get(SPW_OPT_SPILLWAY_SIM_HOST_NUMA).word,
+        .rdma = get(SPW_OPT_SPILLWAY_SIM_RDMA).on,
         .peers = get(SPW_OPT_SPILLWAY_SIM_PEERS).on,
         .host_map = get(SPW_OPT_SPILLWAY_SIM_HOST_MAP).on,
         .va_max_bytes = get_bytes(SPW_OPT_SPILLWAY_SIM_VA_MAX),

@@ -35,6 +35,7 @@ struct sim_options {
     bool regrant_unsafe;   /* SPILLWAY_SIM_REGRANT: access that is given again faults work in
                             * the queue */
     enum spw_hosts hosts;  /* SPILLWAY_SIM_HOST_NUMA: where chunks of host memory may be */
+    bool rdma;             /* SPILLWAY_SIM_RDMA: chunks may be for network cards */
     bool peers;            /* SPILLWAY_SIM_PEERS: devices can access each other */
     bool host_map;         /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
                             * the process; off: host access always faults */
