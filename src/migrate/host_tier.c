@@ -39,6 +39,11 @@ bool spw_migrate_host_tier_open(struct spw_host_tier *host)
             "device %d cannot map host memory as its own: new blocks go to page-locked host "
             "memory and stay there; `spillway doctor` says what is missing",
             host->ordinal);
+    } else if (!host->can_migrate) {
+        spw_log_always(
+            "device %d cannot be seen at rest by this driver (before CUDA 12.5): new blocks go to "
+            "host memory and stay there",
+            host->ordinal);
     }
     return host->state == SPW_HOST_TIER_OPEN;
 }

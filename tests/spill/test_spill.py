@@ -5,7 +5,8 @@ import re
 import sys
 import unittest
 
-from spill import LONG, PATIENT, PINNED, PINNED_LINE, SEEDS, SPILL_LINE
+from spill import (LONG, NO_REST, NO_REST_LINE, PATIENT, PINNED, PINNED_LINE, SEEDS,
+                   SPILL_LINE)
 import harness
 from harness import MIB
 
@@ -193,6 +194,34 @@ class Beside(harness.Case):
             with self.subTest(mode, overlap=overlap):
                 device = self.beside(mode, SIM_SEED=1, OVERLAP=overlap, MOVE_WAIT=100)
                 self.assertGreater(device["placed_bytes"], 0)
+
+
+class WithoutContextEvents(harness.Case):
+    """Drivers that cannot say when a device is at rest: memory is placed and never moved, and
+    nothing waits without end."""
+    MODES = ("threads", "spin", "wait", "callback", "copy", "capture", "pin", "priority", "peer",
+             "peer-spin", "create", "faults")
+
+    def test_programs(self):
+        for mode in self.MODES:
+            with self.subTest(mode):
+                rounds = (6,) if mode == "threads" and not LONG else ()
+                result = self.run_program(MOVES, mode, *rounds, SIM_MEMORY="64MiB", SIM_SEED=1,
+                                          SIM_DEVICES=2, CHECK="on", **NO_REST,
+                                          allow=[SPILL_LINE, NO_REST_LINE])
+                device = result.device()
+                self.assertEqual(result.stderr.count("cannot be seen at rest"), 1)
+                self.assertGreater(device["placed_bytes"], 0)
+                self.assertEqual(device["moves"], 0)
+                self.assertEqual(device["ooms"], 0)
+                for gauge in ("live_bytes", "committed_bytes", "host_bytes"):
+                    self.assertEqual(device[gauge], 0, gauge)
+
+    def test_doctor(self):
+        result = self.run_command([harness.COMMAND, "doctor"],
+                                  harness.environment(preload=False, **NO_REST))
+        self.assertIn("| 0 | host chunks: new blocks only, which stay there | cuCtxRecordEvent",
+                      result.stdout)
 
 
 class Pinned(harness.Case):

@@ -94,6 +94,28 @@ static const char *missing_for_moves(char *object, size_t capacity)
     return "nothing";
 }
 
+/* True if the driver records events of a context, without which nothing moves. The context is
+ * current. */
+static bool records_contexts(const struct spw_cli_cuda *cuda, CUcontext context)
+{
+    __typeof__(cuCtxRecordEvent) *record;
+    __typeof__(cuEventCreate) *create;
+    __typeof__(cuEventDestroy_v2) *destroy;
+    CUevent event;
+    bool records;
+
+    *(void **)&record = dlsym(cuda->library, "cuCtxRecordEvent");
+    *(void **)&create = dlsym(cuda->library, "cuEventCreate");
+    *(void **)&destroy = dlsym(cuda->library, "cuEventDestroy_v2");
+    if (record == NULL || create == NULL || destroy == NULL ||
+        create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+        return false;
+    }
+    records = record(context, event) == CUDA_SUCCESS;
+    destroy(event);
+    return records;
+}
+
 static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
                          struct spw_cli_report *report)
 {
@@ -109,7 +131,13 @@ static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
     }
     cuda->cuCtxSetCurrent(context);
     chunks = spw_cli_host_chunks_find(cuda, device);
-    if (chunks->work) {
+    if (chunks->work && !records_contexts(cuda, context)) {
+        spw_cli_report_row(
+            report,
+            "%d\thost chunks: new blocks only, which stay there\tcuCtxRecordEvent: a "
+            "driver of CUDA 12.5 or later",
+            ordinal);
+    } else if (chunks->work) {
         spw_cli_report_row(report, "%d\thost chunks: blocks move there and back\t%s", ordinal,
                            missing_for_moves(object, sizeof(object)));
     } else if (spw_cli_doctor_probe_pinned(cuda, pinned, sizeof(pinned))) {
