@@ -3,6 +3,7 @@
  * At the first CUDA initialisation it reads the options and starts log and statistics; at the first
  * use of a device it makes the device's pool, backend and host tier. Nothing runs when the object
  * is loaded. */
+#include "common/child.h"
 #include "common/log.h"
 #include "common/options.h"
 #include "common/size.h"
@@ -223,6 +224,7 @@ static void start(struct spw_process *process)
 
     spw_log_init();
     report_options();
+    spw_child_keep_environment();
     process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
@@ -396,12 +398,12 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     }
     spw_serve_host_memory(&memory);
     if (!option.set) {
-        return spw_migrate_host_memory_share(&memory) / (uint64_t)spw_process.device_count;
+        return spw_serve_host_share(&memory);
     }
     most = memory.limited && memory.group_limit < memory.total ? memory.group_limit : memory.total;
     limit = spw_option_bytes(&option, memory.total);
     if (most > 0 && limit > most) {
-        limit = spw_migrate_host_memory_share(&memory) / (uint64_t)spw_process.device_count;
+        limit = spw_serve_host_share(&memory);
         tell_host_limit(&memory, &option, limit, driver->simulated != NULL);
     }
     return limit;
@@ -425,6 +427,7 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .audit = overlap == SPW_OVERLAP_ON,
         .label = spw_callsite_label_of,
         .describe = spw_track_spill_describe,
+        .host_room = spw_serve_host_room,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };
     struct spw_migrate *tier;
@@ -482,9 +485,9 @@ static bool grant(void *vm, int accessor, CUmemAccess_flags access)
                              access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
-static int host_node(void *vm)
+static CUmemLocation host_place(void *vm)
 {
-    return spw_backend_host_node(vm);
+    return spw_backend_host_place(vm);
 }
 
 static void note_context(void *vm, CUcontext context, bool peer)
@@ -509,7 +512,7 @@ const struct spw_track_ops spw_track_ops = {
     .start = start,
     .open = open_device,
     .close = close_device,
-    .host_node = host_node,
+    .host_place = host_place,
     .grant = grant,
     .note_context = note_context,
     .forget_context = forget_context,

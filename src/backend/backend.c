@@ -5,12 +5,12 @@
 
 #include "backend/copy.h"
 #include "backend/fence.h"
+#include "backend/host.h"
 
 enum {
     ACCESSORS = 64,
     ACCESS_RETRIES = 50,
     ACCESS_PAUSE_NS = 200 * 1000,
-    HOST_NODES = 64,
     IDLE_WAIT_NS = 20 * 1000 * 1000
 };
 
@@ -21,10 +21,12 @@ struct spw_backend {
     uint64_t patience_ns;
     CUdevice device;
     uint64_t granule_bytes;
-    int host_node;                    /* NUMA node of host chunks */
+    CUmemLocation host; /* of host chunks, if `host_found` */
+    bool host_sought, host_found;
+    bool rdma; /* chunks of the device can be registered with network cards, as cudaMalloc's can */
     bool unmap_ranges, access_ranges; /* one call may cover neighbouring mappings */
     CUmemAccessDesc access[ACCESSORS];
-    size_t access_count;
+    size_t access_count, access_changed; /* entries; the one that changed last */
 };
 
 #define CALL(backend, fn, ...)                                                                     \
@@ -37,12 +39,12 @@ static enum spw_err to_err(CUresult result)
 
 static CUmemAllocationProp properties(const struct spw_backend *backend, enum spw_tier tier)
 {
-    bool host = tier == SPW_TIER_HOST;
+    const CUmemLocation device = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = backend->device};
 
     return (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .location = {.type = host ? CU_MEM_LOCATION_TYPE_HOST_NUMA : CU_MEM_LOCATION_TYPE_DEVICE,
-                     .id = host ? backend->host_node : backend->device},
+        .location = tier == SPW_TIER_HOST ? backend->host : device,
+        .allocFlags.gpuDirectRDMACapable = tier == SPW_TIER_DEVICE && backend->rdma,
     };
 }
 
@@ -73,6 +75,13 @@ static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, 
     CUmemGenericAllocationHandle handle = 0;
     CUresult result = CALL(backend, cuMemCreate, &handle, bytes, &prop, 0);
 
+    if (prop.allocFlags.gpuDirectRDMACapable && result != CUDA_SUCCESS &&
+        result != CUDA_ERROR_OUT_OF_MEMORY) {
+        /* The device says that it can, but memory without the flag is better than none. */
+        prop.allocFlags.gpuDirectRDMACapable = 0;
+        result = CALL(backend, cuMemCreate, &handle, bytes, &prop, 0);
+        backend->rdma = result != CUDA_SUCCESS;
+    }
     if (result == CUDA_SUCCESS) {
         *ret_chunk = handle;
     }
@@ -91,30 +100,50 @@ static enum spw_err vm_map(void *cookie, uint64_t address, uint64_t bytes, uint6
 
 /* The driver sometimes answers NOT_READY while the device is busy (reported under load). A little
  * later the same call succeeds. */
-static CUresult set_access(struct spw_backend *backend, uint64_t address, uint64_t bytes)
+static CUresult set_access_to(struct spw_backend *backend, uint64_t address, uint64_t bytes,
+                              const CUmemAccessDesc *access, size_t count)
 {
     const struct timespec pause = {.tv_nsec = ACCESS_PAUSE_NS};
-    CUresult result =
-        CALL(backend, cuMemSetAccess, address, bytes, backend->access, backend->access_count);
+    CUresult result = CALL(backend, cuMemSetAccess, address, bytes, access, count);
 
     for (int i = 0; i < ACCESS_RETRIES && result == CUDA_ERROR_NOT_READY; i++) {
         nanosleep(&pause, NULL);
-        result =
-            CALL(backend, cuMemSetAccess, address, bytes, backend->access, backend->access_count);
+        result = CALL(backend, cuMemSetAccess, address, bytes, access, count);
     }
     return result;
+}
+
+static CUresult set_access(struct spw_backend *backend, uint64_t address, uint64_t bytes)
+{
+    return set_access_to(backend, address, bytes, backend->access, backend->access_count);
+}
+
+/* Gives access to a range, in one call or one call for each granule. */
+static enum spw_err set_access_each(struct spw_backend *backend, uint64_t address, uint64_t bytes,
+                                    const CUmemAccessDesc *access, size_t count)
+{
+    uint64_t step = backend->access_ranges ? bytes : backend->granule_bytes;
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint64_t done = 0; done < bytes && result == CUDA_SUCCESS; done += step) {
+        result = set_access_to(backend, address + done, step, access, count);
+    }
+    return to_err(result);
 }
 
 static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes)
 {
     struct spw_backend *backend = cookie;
-    uint64_t step = backend->access_ranges ? bytes : backend->granule_bytes;
-    CUresult result = CUDA_SUCCESS;
 
-    for (uint64_t done = 0; done < bytes && result == CUDA_SUCCESS; done += step) {
-        result = set_access(backend, address + done, step);
-    }
-    return to_err(result);
+    return set_access_each(backend, address, bytes, backend->access, backend->access_count);
+}
+
+/* One entry only: the others' access, which is in use, is not touched. */
+static enum spw_err vm_share(void *cookie, uint64_t address, uint64_t bytes)
+{
+    struct spw_backend *backend = cookie;
+
+    return set_access_each(backend, address, bytes, &backend->access[backend->access_changed], 1);
 }
 
 static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
@@ -207,17 +236,15 @@ static enum spw_err probe_chunk(struct spw_backend *backend, uint64_t address, u
     return err;
 }
 
-/* Probes all steps of using host memory on one node. Needs no device memory, which may be full. */
-static enum spw_err probe_node(struct spw_backend *backend, int node, uint64_t address,
-                               bool *ret_busy)
+/* Probes all steps of using host memory at the place that was found. Needs no device memory, which
+ * may be full. */
+static enum spw_err probe_place(struct spw_backend *backend, uint64_t address, bool *ret_busy)
 {
-    CUmemAllocationProp prop;
+    CUmemAllocationProp prop = properties(backend, SPW_TIER_HOST);
     size_t granule = 0;
     uint64_t chunk;
     enum spw_err err;
 
-    backend->host_node = node;
-    prop = properties(backend, SPW_TIER_HOST);
     err = to_err(CALL(backend, cuMemGetAllocationGranularity, &granule, &prop,
                       CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     if (err != SPW_OK || granule == 0 || backend->granule_bytes % granule != 0) {
@@ -244,14 +271,27 @@ static bool has_device_fences(struct spw_backend *backend)
     return !spw_backend_fences_defer(&backend->fences);
 }
 
+static void vm_seek_host(void *cookie)
+{
+    struct spw_backend *backend = cookie;
+
+    if (!backend->host_sought) {
+        backend->host_found = spw_backend_host_seek(backend->fences.driver, backend->fences.ordinal,
+                                                    backend->device, &backend->host);
+        backend->host_sought = true;
+    }
+}
+
 static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
 {
     struct spw_backend *backend = cookie;
-    int own = backend->host_node;
     bool busy = false;
     uint64_t address;
     enum spw_err err;
 
+    if (!backend->host_found) {
+        return SPW_E_UNSUPPORTED;
+    }
     if (atomic_load(&backend->fences.driver->captures_open) > 0) {
         return SPW_E_AGAIN;
     }
@@ -259,12 +299,7 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
     if (err != SPW_OK) {
         return err;
     }
-    err = probe_node(backend, own, address, &busy); /* the device's own node first */
-    for (int node = 0; node < HOST_NODES && err != SPW_OK && !busy; node++) {
-        if (node != own) {
-            err = probe_node(backend, node, address, &busy);
-        }
-    }
+    err = probe_place(backend, address, &busy);
     if (!busy) {
         vm_unreserve(backend, address, 2 * backend->granule_bytes);
     }
@@ -402,6 +437,7 @@ const struct spw_vm_ops *spw_backend_ops(void)
         .release = vm_release,
         .map = vm_map,
         .set_access = vm_set_access,
+        .share = vm_share,
         .unmap = vm_unmap,
         .fence = vm_fence,
         .query = vm_query,
@@ -410,6 +446,7 @@ const struct spw_vm_ops *spw_backend_ops(void)
         .wait_stream = vm_wait_stream,
         .defers = vm_defers,
         .drop = vm_drop,
+        .seek_host = vm_seek_host,
         .probe_host = vm_probe_host,
         .pin = vm_pin,
         .unpin = vm_unpin,
@@ -469,6 +506,16 @@ err_address:
     vm_unreserve(backend, address, 2 * backend->granule_bytes);
 }
 
+static bool supports_rdma(struct spw_backend *backend)
+{
+    int supported = 0;
+
+    return CALL(backend, cuDeviceGetAttribute, &supported,
+                CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,
+                backend->device) == CUDA_SUCCESS &&
+           supported;
+}
+
 static enum spw_err ask_device(struct spw_backend *backend)
 {
     CUmemAllocationProp prop;
@@ -484,6 +531,7 @@ static enum spw_err ask_device(struct spw_backend *backend)
         return SPW_E_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
+        backend->rdma = supports_rdma(backend);
         prop = properties(backend, SPW_TIER_DEVICE);
         result = CALL(backend, cuMemGetAllocationGranularity, &granule, &prop,
                       CU_MEM_ALLOC_GRANULARITY_MINIMUM);
@@ -493,11 +541,6 @@ static enum spw_err ask_device(struct spw_backend *backend)
     }
     if (granule == 0 || (granule & (granule - 1)) != 0) {
         return SPW_E_UNSUPPORTED;
-    }
-    if (CALL(backend, cuDeviceGetAttribute, &backend->host_node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID,
-             backend->device) != CUDA_SUCCESS ||
-        backend->host_node < 0) {
-        backend->host_node = 0; /* required by the driver on machines without NUMA */
     }
     backend->granule_bytes = granule;
     return SPW_OK;
@@ -548,9 +591,9 @@ void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns)
     backend->patience_ns = patience_ns;
 }
 
-int spw_backend_host_node(const struct spw_backend *backend)
+CUmemLocation spw_backend_host_place(const struct spw_backend *backend)
 {
-    return backend->host_node;
+    return backend->host;
 }
 
 uint64_t spw_backend_granule(const struct spw_backend *backend)
@@ -584,6 +627,7 @@ bool spw_backend_grant(struct spw_backend *backend, int accessor, bool readable,
     }
     backend->access[i] = (CUmemAccessDesc){
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = accessor}, .flags = flags};
+    backend->access_changed = i;
     return true;
 }
 

@@ -5,11 +5,12 @@
  *     backend.c   reserve, create, map, set access; probes what the driver supports
  *     copy.c      copies between device and host, on streams of spillway's own
  *     fence.c     fences made of driver events
+ *     host.c      where chunks of host memory can be
  *
  * Locking: none of its own. The ops are called under the pool's lock, except wait_host, which
- * touches nothing that changes. grant, note_context and forget_context are called under the
- * device's lock. Every driver call is made in a scope of driver/driver.h and counted for the
- * device. */
+ * touches nothing that changes, and seek_host, before which there are no host chunks. grant,
+ * note_context and forget_context are called under the device's lock. Every driver call is made in
+ * a scope of driver/driver.h and counted for the device. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,8 +38,8 @@ const struct spw_vm_ops *spw_backend_ops(void);
 /* The driver's minimum allocation granularity for device memory, in bytes; a power of two. */
 uint64_t spw_backend_granule(const struct spw_backend *backend);
 
-/* The NUMA node of host chunks: the one that worked, after vm_ops.probe_host. */
-int spw_backend_host_node(const struct spw_backend *backend);
+/* The location of host chunks: the one that worked, after vm_ops.probe_host. */
+CUmemLocation spw_backend_host_place(const struct spw_backend *backend);
 
 /* Sets the longest duration of vm_ops.wait_soon. */
 void spw_backend_set_patience(struct spw_backend *backend, uint64_t patience_ns);

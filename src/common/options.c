@@ -13,7 +13,7 @@
 
 #define PREFIX          "SPILLWAY_"
 
-enum { PREFIX_LENGTH = sizeof(PREFIX) - 1, LONGEST_NAME = 64, MOST_WORDS = 4 };
+enum { PREFIX_LENGTH = sizeof(PREFIX) - 1, LONGEST_NAME = 64, MOST_WORDS = 5 };
 
 static const struct spw_option_row rows[SPW_OPT_COUNT] = {
 #define SPW_OPTION(name, type, fallback, scope, help)                                              \
@@ -47,6 +47,7 @@ static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS] = {
     [SPW_TYPE_SAFETY] = {"unsafe", "safe"},
     [SPW_TYPE_CROSSING] = {"works", "refused", "wrong"},
     [SPW_TYPE_REACH] = {"any", "granted"},
+    [SPW_TYPE_HOSTS] = {"on", "off", "host", "crash", "asymmetric"},
 };
 
 static size_t word_count(enum spw_option_type type)

@@ -1,5 +1,6 @@
 #include "migrate/host_memory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 enum { PATH_BYTES = 1024, FILE_BYTES = 8192 };
+
+static const uint64_t most_kept_free = UINT64_C(1) << 30;
 
 /* Reads the beginning of a file as text. False when it cannot be read or is empty. */
 static bool read_text(const char *path, char text[FILE_BYTES])
@@ -174,4 +177,38 @@ uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *mem
         left = memory->group_leaves;
     }
     return left / 2;
+}
+
+static uint64_t above_floor(uint64_t available, uint64_t total)
+{
+    uint64_t floor = total / 8 < most_kept_free ? total / 8 : most_kept_free;
+
+    return available > floor ? available - floor : 0;
+}
+
+uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memory)
+{
+    uint64_t room = memory->total > 0 ? above_floor(memory->available, memory->total) : UINT64_MAX;
+    uint64_t group =
+        memory->limited ? above_floor(memory->group_leaves, memory->group_limit) : UINT64_MAX;
+
+    return group < room ? group : room;
+}
+
+int spw_migrate_host_memory_gpus(const char *root)
+{
+    char path[PATH_BYTES];
+    const struct dirent *entry;
+    DIR *listing;
+    int count = 0;
+
+    snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root);
+    listing = opendir(path);
+    while (listing != NULL && (entry = readdir(listing)) != NULL) {
+        count += entry->d_name[0] != '.';
+    }
+    if (listing != NULL) {
+        closedir(listing);
+    }
+    return count;
 }

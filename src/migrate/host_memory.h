@@ -22,3 +22,12 @@ void spw_migrate_host_memory_below(const char *root, struct spw_migrate_host_mem
 
 /* The default budget for spilled memory, in bytes: half of the available host memory. */
 uint64_t spw_migrate_host_memory_share(const struct spw_migrate_host_memory *memory);
+
+/* Bytes that may be taken now. What stays free, of the machine and of the control group, is an
+ * eighth of it and at most 1 GiB. UINT64_MAX when the machine's memory is unknown. */
+uint64_t spw_migrate_host_memory_room(const struct spw_migrate_host_memory *memory);
+
+/* The number of NVIDIA GPUs of the machine, visible to this process or not: the folders in
+ * /proc/driver/nvidia/gpus below `root`. 0 when unknown. Eight processes with one visible GPU each
+ * share the memory of one machine. */
+int spw_migrate_host_memory_gpus(const char *root);

@@ -1,7 +1,10 @@
 #include "migrate/host_tier.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/size.h"
+
+enum { ROOM_VALID_NS = 20 * 1000 * 1000 };
 
 void spw_migrate_host_tier_probe(struct spw_host_tier *host)
 {
@@ -36,8 +39,40 @@ bool spw_migrate_host_tier_open(struct spw_host_tier *host)
             "device %d cannot map host memory as its own: new blocks go to page-locked host "
             "memory and stay there; `spillway doctor` says what is missing",
             host->ordinal);
+    } else if (!host->can_migrate) {
+        spw_log_always(
+            "device %d cannot be seen at rest by this driver (before CUDA 12.5): new blocks go to "
+            "host memory and stay there",
+            host->ordinal);
     }
     return host->state == SPW_HOST_TIER_OPEN;
+}
+
+void spw_migrate_host_tier_refresh(struct spw_host_tier *host)
+{
+    char taken[SPW_SIZE_TEXT], more[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
+    uint64_t now = spw_clock_ns(), held, room, limit;
+
+    if (host->room == NULL || host->state != SPW_HOST_TIER_OPEN ||
+        now - host->asked_ns < ROOM_VALID_NS) {
+        return;
+    }
+    host->asked_ns = now;
+    held = spw_counter_get(&host->counters->host_bytes);
+    room = host->room();
+    if (room >= host->limit_bytes || held + room >= host->limit_bytes) {
+        limit = host->limit_bytes;
+    } else {
+        limit = held + room > 0 ? held + room : 1; /* 0 would close the tier */
+    }
+    spw_pool_set_host_limit(host->pool, limit);
+    if (limit < host->limit_bytes && !host->told_short) {
+        host->told_short = true;
+        spw_log_always("the machine is short of host memory: device %d has spilled %s and may take "
+                       "%s more now, less than its budget of %s; the rest stays free",
+                       host->ordinal, spw_size_text(held, taken), spw_size_text(room, more),
+                       spw_size_text(host->limit_bytes, most));
+    }
 }
 
 void spw_migrate_host_tier_announce(struct spw_host_tier *host, uint64_t bytes, uint64_t host_bytes,

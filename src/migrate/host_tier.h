@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/counters.h"
 #include "common/err.h"
 #include "pool/pool.h"
 
@@ -21,6 +22,10 @@ struct spw_host_tier {
     struct spw_pool *pool;
     int ordinal;
     uint64_t limit_bytes; /* most host memory to use */
+    const struct spw_counters *counters;
+    uint64_t (*room)(void); /* how many more bytes may be taken now; NULL: any */
+    uint64_t asked_ns;      /* when it was asked last */
+    bool told_short;        /* the user was told that the machine is short of memory */
     enum spw_host_tier_state state;
     bool can_migrate;      /* memory can move both ways, not only be placed */
     bool pins;             /* only page-locked memory can be had */
@@ -35,6 +40,11 @@ void spw_migrate_host_tier_probe(struct spw_host_tier *host);
 /* At a memory shortage: probes, and tells the user once what does not work. True when host memory
  * is usable. */
 bool spw_migrate_host_tier_open(struct spw_host_tier *host);
+
+/* Adapts the pool's budget to the memory that the machine and its control groups have left now, if
+ * the last time is a while ago: to be called before a batch of moves. The user is told once when
+ * the machine has less than the budget. */
+void spw_migrate_host_tier_refresh(struct spw_host_tier *host);
 
 /* Tells the user, once in the process's life, that an allocation of `bytes` by `who` brought
  * `host_bytes` to the host: of older blocks if `moved`, else of its own. Any thread. */

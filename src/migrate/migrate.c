@@ -42,6 +42,8 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
     tier->host.pool = config->pool;
     tier->host.ordinal = config->ordinal;
     tier->host.limit_bytes = config->limit_bytes;
+    tier->host.counters = config->counters;
+    tier->host.room = config->host_room;
     tier->migrator = (struct spw_migrator){.pool = config->pool,
                                            .counters = config->counters,
                                            .ordinal = config->ordinal,
@@ -84,6 +86,7 @@ static bool open_host(struct spw_migrate *tier)
 {
     bool first = !tier->host.needed, open = spw_migrate_host_tier_open(&tier->host);
 
+    spw_migrate_host_tier_refresh(&tier->host);
     if (first && tier->host.needed && open && tier->host.can_migrate &&
         spw_migrate_access_log_open(&tier->log, tier->config.pool, tier->config.counters)) {
         tier->migrator.log = &tier->log;
@@ -92,10 +95,20 @@ static bool open_host(struct spw_migrate *tier)
     return open;
 }
 
+/* True when the pool has so little room left that a shortage is near. */
+static bool is_nearly_full(const struct spw_migrate *tier)
+{
+    uint64_t limit = spw_counter_get(&tier->config.counters->limit_bytes);
+
+    return spw_pool_room(tier->config.pool) < (int64_t)(limit / SPW_TUNE_PREPARE_SHARE);
+}
+
 void spw_migrate_prepare(struct spw_migrate *tier)
 {
     spw_lock(&tier->lock);
-    spw_migrate_host_tier_probe(&tier->host);
+    if (is_nearly_full(tier)) {
+        spw_migrate_host_tier_probe(&tier->host);
+    }
     spw_unlock(&tier->lock);
 }
 
@@ -311,6 +324,7 @@ void spw_migrate_idle(struct spw_migrate *tier)
         !spw_lock_try(&tier->lock)) {
         return;
     }
+    spw_migrate_host_tier_refresh(&tier->host);
     if (is_prefetching(tier)) {
         spw_migrate_prefetch_advance(&tier->prefetch, /* needed */ false, NULL, 0);
     } else {
@@ -355,6 +369,7 @@ void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *address
         !spw_lock_try(&tier->lock)) {
         return;
     }
+    spw_migrate_host_tier_refresh(&tier->host);
     spw_migrate_prefetch_before_submit(&tier->prefetch, addresses, count, stream, needed);
     spw_unlock(&tier->lock);
 }

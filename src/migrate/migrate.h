@@ -44,6 +44,8 @@ struct spw_migrate_config {
     void (*label)(uint32_t site, char *text, size_t capacity);
     /* Writes a short description of the call under way, likewise. */
     void (*describe)(uint32_t site, char *text, size_t capacity);
+    /* How many more bytes of host memory may be taken now; NULL: any. Reads files. */
+    uint64_t (*host_room)(void);
 };
 
 /* Creates it; nothing is probed yet. SPW_E_METADATA_NOMEM when the process has no memory. */
@@ -53,7 +55,8 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
 /* Frees the records. Takes NULL. No other thread uses it any more. */
 void spw_migrate_destroy(struct spw_migrate *tier);
 
-/* Probes the host now, since during the capture that is about to begin it cannot be done. */
+/* Probes the host now if a shortage is near, since during the capture that is about to begin it
+ * cannot be done. A program that fits pays nothing. */
 void spw_migrate_prepare(struct spw_migrate *tier);
 
 /* True unless the host is known to be full or unusable. Does not block. */

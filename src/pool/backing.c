@@ -522,8 +522,8 @@ enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64
             i++;
             continue;
         }
-        err = backing->ops->set_access(backing->vm, address_of(backing, first),
-                                       (uint64_t)(i - first) << backing->granule_shift);
+        err = backing->ops->share(backing->vm, address_of(backing, first),
+                                  (uint64_t)(i - first) << backing->granule_shift);
         if (err != SPW_OK) {
             return err;
         }

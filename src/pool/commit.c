@@ -93,41 +93,18 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
     return err;
 }
 
-/* True if one call can give access to both items: they are close, and everything between them is
- * mapped. */
-static bool is_bridged(const struct spw_pool *pool, const struct spw_move_item *from,
-                       const struct spw_move_item *to)
+/* Returns the end of the longest run of mapped neighbours from item `first` on. One call gives
+ * access to them, and to nothing else: what lies between moved granules may be in use, and the
+ * driver may take access away before it gives it again (UVM maps external memory anew). */
+static size_t span_of(const struct spw_move *move, size_t first)
 {
-    enum { FAR = 128 };
+    size_t end = first + 1;
 
-    if (to->granule - from->granule > FAR) {
-        return false;
+    while (end < move->count && move->items[end].mapped &&
+           move->items[end].granule == move->items[end - 1].granule + 1) {
+        end++;
     }
-    for (size_t g = from->granule + 1; g < to->granule; g++) {
-        const struct spw_granule *between = &pool->backing.granules[g];
-
-        if (between->chunk == 0 || between->broken || between->lost != SPW_LOST_NOTHING) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Returns the end of the longest sequence of mapped items from `first` on that one call can give
- * access to. Items that are not mapped are skipped. */
-static size_t span_of(const struct spw_pool *pool, const struct spw_move *move, size_t first)
-{
-    size_t last = first;
-
-    for (size_t i = first + 1; i < move->count; i++) {
-        if (move->items[i].mapped) {
-            if (!is_bridged(pool, &move->items[last], &move->items[i])) {
-                break;
-            }
-            last = i;
-        }
-    }
-    return last + 1;
+    return end;
 }
 
 /* Gives access to mapped items and records them as committed. */
@@ -144,14 +121,10 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
         if (!move->items[i].mapped) {
             continue;
         }
-        end = span_of(pool, move, i);
-        given = pool->ops->set_access(pool->vm, address,
-                                      (move->items[end - 1].granule - move->items[i].granule + 1) *
-                                          pool->config.granule_bytes) == SPW_OK;
+        end = span_of(move, i);
+        given = pool->ops->set_access(pool->vm, address, (end - i) * pool->config.granule_bytes) ==
+                SPW_OK;
         for (size_t k = i; k < end; k++) {
-            if (!move->items[k].mapped) {
-                continue;
-            }
             move->items[k].mapped = false;
             if (given) {
                 exchange(pool, &move->items[k]);

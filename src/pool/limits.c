@@ -133,6 +133,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
 {
     enum spw_err err;
 
+    pool->ops->seek_host(pool->vm);
     spw_lock(&pool->lock);
     err = pool->ops->probe_host(pool->vm, ret_moves);
     set_host_limit(pool, host_limit_bytes);

@@ -158,8 +158,8 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
  * the handle becomes invalid. */
 void spw_pool_retire_stream(struct spw_pool *pool, const struct spw_stream *stream);
 
-/* Applies the device's present access list, which the backend keeps, to everything that is mapped.
- */
+/* Applies the change that was made last to the device's access list, which the backend keeps, to
+ * everything that is mapped. */
 enum spw_err spw_pool_refresh_access(struct spw_pool *pool);
 
 /* ---- limits ---- */

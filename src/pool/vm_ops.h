@@ -1,9 +1,9 @@
 /* The interface that the pool needs from a device.
  *
  * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool calls
- * it with its own lock held, except wait_host and wait_soon, which are called without. Members may
- * be called from any thread and must not call back into the pool. Addresses and sizes are multiples
- * of the pool's granule; `vm` is the cookie given at creation. */
+ * it with its own lock held, except wait_host, wait_soon and seek_host, which are called without.
+ * Members may be called from any thread and must not call back into the pool. Addresses and sizes
+ * are multiples of the pool's granule; `vm` is the cookie given at creation. */
 #pragma once
 
 #include <stdbool.h>
@@ -42,9 +42,11 @@ struct spw_vm_ops {
     enum spw_err (*release)(void *vm, uint64_t chunk);
 
     /* Maps a whole chunk, without access. set_access takes a range of one or more whole mappings
-     * and applies the device's present access list. */
+     * that nobody has access to, and applies the device's present access list; share takes mappings
+     * that may be in use, and applies what changed last in the list and nothing else. */
     enum spw_err (*map)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
     enum spw_err (*set_access)(void *vm, uint64_t address, uint64_t bytes);
+    enum spw_err (*share)(void *vm, uint64_t address, uint64_t bytes);
     /* Unmaps `bytes` made of whole mappings of `chunk_bytes` each, at once on the host: the pool
      * calls it only when all device work that may touch the range is complete. On failure *ret_done
      * is how many bytes from the start are unmapped nevertheless. */
@@ -67,9 +69,12 @@ struct spw_vm_ops {
      * waits for the whole device, as long as that takes. */
     bool (*defers)(void *vm);
 
+    /* Finds out where chunks of the host can be, for probe_host. May take seconds, and is called
+     * without the pool's lock, by one thread at a time. */
+    void (*seek_host)(void *vm);
     /* Tests, by doing it, whether chunks can be on the host and be used by the device: UNSUPPORTED
-     * when not. *ret_moves: `copy` can be used as well. Called once, before the first chunk of the
-     * host is created. */
+     * when not. *ret_moves: `copy` can be used as well. Called after seek_host, and before the
+     * first chunk of the host is created. */
     enum spw_err (*probe_host)(void *vm, bool *ret_moves);
     /* For devices that cannot use chunks on the host. pin allocates page-locked memory that the
      * device can use, at an address that the backend chooses: NO_MEMORY if there is none. unpin

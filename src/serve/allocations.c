@@ -207,7 +207,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
                                  struct spw_track_request *ret_request)
 {
     const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
-    CUmemoryPool pool = named;
+    CUmemoryPool pool = named, standard;
     struct spw_device *device;
     bool capturing = false;
 
@@ -216,14 +216,17 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
         return PASSED;
     }
     device = &spw_process.devices[info->ordinal];
+    standard = spw_track_device_default_pool(device);
     if (pool == NULL) {
         pool = atomic_load_explicit(&device->current_pool, memory_order_relaxed);
+        pool = pool == NULL ? standard : pool;
     }
-    if (SPW_UNLIKELY(pool != device->default_pool)) {
+    if (SPW_UNLIKELY(pool != standard)) {
         /* The default pool of another device is served, too. */
         struct spw_device *other = spw_track_device_of_pool(pool);
 
         device = other != NULL ? other : device;
+        standard = spw_track_device_default_pool(device);
     }
     *ret_request = (struct spw_track_request){
         .device = device,
@@ -232,7 +235,7 @@ static enum outcome take_ordered(CUdeviceptr *dptr, size_t bytes, CUmemoryPool n
         .asked.bytes = bytes,
         .asked.api = named == NULL ? "cuMemAllocAsync" : "cuMemAllocFromPoolAsync",
     };
-    if (SPW_UNLIKELY(pool == NULL || pool != device->default_pool)) {
+    if (SPW_UNLIKELY(pool == NULL || pool != standard)) {
         spw_counter_add(&device->counters->foreign_pool_allocs, 1);
         return PASSED;
     }

@@ -99,7 +99,7 @@ CUresult spw_serve_cuMemPoolDestroy(CUmemoryPool pool)
         struct spw_device *device = &spw_process.devices[i];
         CUmemoryPool current = pool;
 
-        (void)atomic_compare_exchange_strong(&device->current_pool, &current, device->default_pool);
+        (void)atomic_compare_exchange_strong(&device->current_pool, &current, NULL);
     }
     return result;
 }

@@ -93,7 +93,7 @@ static unsigned long long buffer_id(const struct spw_device *device, const struc
 }
 
 /* Writes an attribute that differs between a block and its chunks; false for any other. */
-static bool answer(const struct spw_device *device, const struct spw_block *block,
+static bool answer(struct spw_device *device, const struct spw_block *block,
                    CUpointer_attribute attribute, void *data)
 {
     switch (attribute) {
@@ -116,7 +116,7 @@ static bool answer(const struct spw_device *device, const struct spw_block *bloc
         *(size_t *)data = block->bytes;
         return true;
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        *(CUmemoryPool *)data = block->ordered ? device->default_pool : NULL;
+        *(CUmemoryPool *)data = block->ordered ? spw_track_device_default_pool(device) : NULL;
         return true;
     default:
         return false;
@@ -132,7 +132,7 @@ static bool has_none(CUpointer_attribute attribute)
 CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct spw_block block;
-    const struct spw_device *device = find_block(ptr, &block);
+    struct spw_device *device = find_block(ptr, &block);
 
     if (device != NULL && block.bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -151,7 +151,7 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
                                           CUdeviceptr ptr)
 {
     struct spw_block block;
-    const struct spw_device *device = find_block(ptr, &block);
+    struct spw_device *device = find_block(ptr, &block);
     CUresult result;
 
     if (device != NULL && block.bytes == 0) {

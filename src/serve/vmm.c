@@ -70,15 +70,14 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
 static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
                                 enum spw_err err, CUmemAllocationProp *prop)
 {
-    int node;
+    CUmemLocation place;
 
     if (piece->host || piece->spilled ||
-        spw_track_spill_charge(device, piece->bytes, piece->site, err, &node) != SPW_OK) {
+        spw_track_spill_charge(device, piece->bytes, piece->site, err, &place) != SPW_OK) {
         return err;
     }
     piece->spilled = true;
-    prop->location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
-    prop->location.id = node;
+    prop->location = place;
     prop->allocFlags.gpuDirectRDMACapable = 0;
     prop->allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
     return SPW_OK;

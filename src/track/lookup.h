@@ -9,7 +9,21 @@
 /* The device with a driver's handle; NULL when there is none. */
 struct spw_device *spw_track_device_of(CUdevice handle);
 
-/* The device that has this default memory pool; NULL when it is not a default pool. */
+/* The slow path of spw_track_device_default_pool: asks the driver. */
+CUmemoryPool spw_track_device_ask_pool(struct spw_device *device);
+
+/* The driver's default memory pool of a device; NULL when it has none. The driver is asked at the
+ * first use: to make the pool, it reserves twice the device's memory in addresses
+ * (cuda-python#2458), for every device that a process can see. */
+static inline CUmemoryPool spw_track_device_default_pool(struct spw_device *device)
+{
+    return SPW_LIKELY(atomic_load_explicit(&device->default_pool_asked, memory_order_acquire))
+               ? atomic_load_explicit(&device->default_pool, memory_order_relaxed)
+               : spw_track_device_ask_pool(device);
+}
+
+/* The device that has this default memory pool; NULL when it is not a default pool. Devices that
+ * were not used yet are asked for theirs only when no other has it. */
 struct spw_device *spw_track_device_of_pool(CUmemoryPool pool);
 
 /* The pool of a device if it is open, else NULL. */

@@ -59,13 +59,9 @@ static bool find_devices(struct spw_driver *driver)
 
         device->ordinal = i;
         device->handle = i;
-        device->default_pool = NULL;
+        atomic_store(&device->default_pool_asked, false);
+        atomic_store(&device->current_pool, NULL);
         (void)SPW_DRIVER_CALL(driver, -1, cuDeviceGet, &device->handle, i);
-        if (driver->cuDeviceGetDefaultMemPool != NULL) {
-            (void)SPW_DRIVER_CALL(driver, -1, cuDeviceGetDefaultMemPool, &device->default_pool,
-                                  device->handle);
-        }
-        atomic_store(&device->current_pool, device->default_pool);
     }
     return true;
 }

@@ -28,8 +28,8 @@ struct spw_track_ops {
                          void **ret_vm, struct spw_migrate **ret_tier);
     /* Destroys the pool and the backend. No pool lock. */
     void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
-    /* The NUMA node on which the backend creates host memory. No lock. */
-    int (*host_node)(void *vm);
+    /* The location at which the backend creates host memory. No lock. */
+    CUmemLocation (*host_place)(void *vm);
     /* Sets the access of device `accessor` to memory that is mapped from now on. True when it
      * changed. */
     bool (*grant)(void *vm, int accessor, CUmemAccess_flags access);

@@ -88,7 +88,7 @@ bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
 }
 
 enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
-                                    enum spw_err refused, int *ret_node)
+                                    enum spw_err refused, CUmemLocation *ret_place)
 {
     const struct spw_request request = {.bytes = bytes, .site = site};
     struct spw_pool *pool = spw_track_device_opened(device);
@@ -100,7 +100,7 @@ enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, u
         return refused;
     }
     spw_migrate_announce(tier, &request, bytes, /* moved */ false);
-    *ret_node = spw_track_ops.host_node(vm);
+    *ret_place = spw_track_ops.host_place(vm);
     return SPW_OK;
 }
 

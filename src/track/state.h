@@ -46,14 +46,17 @@ enum spw_closing {
 struct spw_device {
     int ordinal;
     CUdevice handle;
-    struct spw_counters *counters;      /* in the statistics, as the next three */
-    struct spw_stats_refusal *refusal;  /* the last request that was refused */
-    struct spw_account *rules;          /* by rule of the policy */
-    uint64_t total_bytes;               /* of its memory; 0 until a pool is opened */
-    struct spw_stats_oom *oom;          /* the out-of-memory report; one for all devices */
-    struct spw_charges *charges;        /* by call site; NULL: not recorded */
-    CUmemoryPool default_pool;          /* of the driver, NULL when it has none */
-    _Atomic(CUmemoryPool) current_pool; /* from which cuMemAllocAsync allocates */
+    struct spw_counters *counters;     /* in the statistics, as the next three */
+    struct spw_stats_refusal *refusal; /* the last request that was refused */
+    struct spw_account *rules;         /* by rule of the policy */
+    uint64_t total_bytes;              /* of its memory; 0 until a pool is opened */
+    struct spw_stats_oom *oom;         /* the out-of-memory report; one for all devices */
+    struct spw_charges *charges;       /* by call site; NULL: not recorded */
+    /* The driver's default memory pool, NULL when it has none; valid once it was asked for: see
+     * spw_track_device_default_pool. */
+    _Atomic(CUmemoryPool) default_pool;
+    _Atomic bool default_pool_asked;
+    _Atomic(CUmemoryPool) current_pool; /* from which cuMemAllocAsync allocates; NULL: default */
     /* The pool, NULL until first used or if `failed`; its backend; its host tier, NULL when nothing
      * spills. They are set and cleared together under spw_locks.process. A pointer that was read is
      * valid until the lock or the lease ends under which it was read. */

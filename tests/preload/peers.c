@@ -37,6 +37,33 @@ static void use(CUmodule module, CUdeviceptr block)
     HOLD(last == VALUE);
 }
 
+/* A kernel of the device waits for a word of its memory while a peer gets access to that. */
+static void enable_meanwhile(CUcontext owner, CUcontext peer, CUdeviceptr block)
+{
+    void *arguments[] = {&block};
+    CUstream streams[2];
+    CUmodule module;
+
+    MUST(cuCtxSetCurrent(owner));
+    MUST(cuModuleLoadData(&module, "built-in"));
+    for (int i = 0; i < 2; i++) {
+        MUST(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    }
+    MUST(cuMemsetD32(block, 0, 1));
+    MUST(cuCtxSynchronize());
+    MUST(cuLaunchKernel(kernel(module, "spw_spin"), 1, 1, 1, 1, 1, 1, 0, streams[0], arguments,
+                        NULL));
+    MUST(cuCtxSetCurrent(peer));
+    printf("enable: %d\n", cuCtxEnablePeerAccess(owner, 0));
+    MUST(cuCtxSetCurrent(owner));
+    MUST(cuMemsetD32Async(block, 1, 1, streams[1]));
+    MUST(cuCtxSynchronize());
+    for (int i = 0; i < 2; i++) {
+        MUST(cuStreamDestroy(streams[i]));
+    }
+    MUST(cuCtxSetCurrent(peer));
+}
+
 int main(void)
 {
     CUcontext contexts[2];
@@ -51,7 +78,7 @@ int main(void)
     MUST(cuMemAlloc(&before, WORDS * sizeof(int)));
 
     MUST(cuCtxSetCurrent(contexts[1]));
-    printf("enable: %d\n", cuCtxEnablePeerAccess(contexts[0], 0));
+    enable_meanwhile(contexts[0], contexts[1], before);
     printf("enable again: %d\n", cuCtxEnablePeerAccess(contexts[0], 0));
     use(module, before);
 

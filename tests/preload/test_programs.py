@@ -34,6 +34,26 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["passed_allocs"], 6)
         self.assertEqual(result.device()["committed_bytes"], 0)
 
+    def log_of(self, program, **options):
+        """Runs a program and returns the simulated driver's log."""
+        path = self.folder / f"log-{next(self.numbers)}"
+        self.run_program(PROGRAMS / program, SIM_LOG=path, allow=[OOM_LINE], **options)
+        return path.read_text()
+
+    def test_default_pools_of_used_devices_only(self):
+        """The driver reserves addresses for a pool that it is asked for."""
+        for program, most in (("door_linked", 1), ("no_context", 2), ("peers", 2)):
+            log = self.log_of(program, SIM_DEVICES=4, SIM_SEED=0)
+            self.assertLessEqual(log.count(" cuDeviceGetDefaultMemPool = "), most, program)
+
+    def test_chunks_for_network_cards(self):
+        """As memory of cudaMalloc they can be registered, where the device supports it."""
+        for options, expected in (({}, 1), ({"SIM_RDMA": "off"}, 0),
+                                  ({"SIM_FAIL": "cuMemCreate:1:801"}, 0)):
+            log = self.log_of("door_linked", **options)
+            made = re.findall(r" cuMemCreate = 0 size=\d+ location=1:0 rdma=(\d)", log)
+            self.assertEqual(set(made), {str(expected)}, options)
+
     def test_virtual_memory_of_the_program(self):
         result = self.run_both(PROGRAMS / "vmm")
         device = result.device()

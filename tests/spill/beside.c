@@ -2,7 +2,8 @@
  *
  *     beside nothing   the kernel uses nothing of what is moved
  *     beside half      others behind it use the older half of the blocks
- *     beside maps      the same, by tensor maps
+ *     beside third     others behind it use every third block
+ *     beside maps      as `half`, by tensor maps
  *     beside all-maps  others behind it use all of them by tensor maps
  *     beside all       others behind it use all of them
  *     beside unknown   behind it is work of which nobody knows what it uses
@@ -81,9 +82,9 @@ static void launch(CUfunction kernel, void *first, int block)
     expected[block]++;
 }
 
-static void use(int blocks)
+static void use(int blocks, int step)
 {
-    for (int i = 0; i < blocks; i++) {
+    for (int i = 0; i < blocks; i += step) {
         launch(add_kernel, &cold[i], i);
     }
 }
@@ -137,13 +138,15 @@ int main(int argc, char **argv)
     pass(flag);
     MUST(cuLaunchKernel(spin_kernel, 1, 1, 1, 1, 1, 1, 0, side_stream, params, NULL));
     if (strcmp(mode, "half") == 0) {
-        use(COLD / 2);
+        use(COLD / 2, 1);
+    } else if (strcmp(mode, "third") == 0) {
+        use(COLD, 3);
     } else if (strcmp(mode, "maps") == 0) {
         use_by_maps(COLD / 2);
     } else if (strcmp(mode, "all-maps") == 0) {
         use_by_maps(COLD);
     } else if (strcmp(mode, "all") == 0) {
-        use(COLD);
+        use(COLD, 1);
     } else if (strcmp(mode, "unknown") == 0) {
         MUST(cuLaunchHostFunc(side_stream, nothing, NULL));
     }

@@ -27,4 +27,7 @@ PATIENT = {"MOVE_WAIT": 1000}
 SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
 # Devices that cannot map chunks of the host.
 PINNED = {"SIM_HOST_NUMA": "off"}
+# Drivers before CUDA 12.5, which cannot record an event of a whole context.
+NO_REST = {"SIM_FAIL": "cuCtxRecordEvent:1+:801"}
+NO_REST_LINE = r"device 0 cannot be seen at rest by this driver \(before CUDA 12.5\)"
 PINNED_LINE = "device 0 cannot map host memory as its own: new blocks go to page-locked"

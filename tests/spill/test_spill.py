@@ -5,7 +5,8 @@ import re
 import sys
 import unittest
 
-from spill import LONG, PATIENT, PINNED, PINNED_LINE, SEEDS, SPILL_LINE
+from spill import (LONG, NO_REST, NO_REST_LINE, PATIENT, PINNED, PINNED_LINE, SEEDS,
+                   SPILL_LINE)
 import harness
 from harness import MIB
 
@@ -158,7 +159,8 @@ class Through(harness.Case):
 
     def test_told_where_any_kernel_may_find_them(self):
         line = "addresses were copied to 0x[0-9a-f]+, where any kernel may find them"
-        said = self.through("global", 1, LOG="info", allow=["mode auto", line]).said()
+        said = self.through("global", 1, LOG="info",
+                            allow=["mode auto", "chunks at", line]).said()
         self.assertEqual(len([text for text in said if re.search(line, text)]), 1)
 
 
@@ -179,12 +181,47 @@ class Beside(harness.Case):
                     self.assertGreater(device["moves_at_work"], 0)
                     self.assertEqual(device["placed_bytes"], 0)
 
+    def test_no_access_again_to_what_is_in_use(self):
+        """Unused granules move while their neighbours are in use."""
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                device = self.beside("third", SIM_SEED=seed, OVERLAP="trust", **PATIENT)
+                self.assertGreater(device["moves_at_work"], 0)
+
     def test_what_may_be_in_use(self):
         for mode, overlap in (("all", "trust"), ("all-maps", "trust"), ("unknown", "trust"),
                               ("nothing", "on"), ("nothing", "careful")):
             with self.subTest(mode, overlap=overlap):
                 device = self.beside(mode, SIM_SEED=1, OVERLAP=overlap, MOVE_WAIT=100)
                 self.assertGreater(device["placed_bytes"], 0)
+
+
+class WithoutContextEvents(harness.Case):
+    """Drivers that cannot say when a device is at rest: memory is placed and never moved, and
+    nothing waits without end."""
+    MODES = ("threads", "spin", "wait", "callback", "copy", "capture", "pin", "priority", "peer",
+             "peer-spin", "create", "faults")
+
+    def test_programs(self):
+        for mode in self.MODES:
+            with self.subTest(mode):
+                rounds = (6,) if mode == "threads" and not LONG else ()
+                result = self.run_program(MOVES, mode, *rounds, SIM_MEMORY="64MiB", SIM_SEED=1,
+                                          SIM_DEVICES=2, CHECK="on", **NO_REST,
+                                          allow=[SPILL_LINE, NO_REST_LINE])
+                device = result.device()
+                self.assertEqual(result.stderr.count("cannot be seen at rest"), 1)
+                self.assertGreater(device["placed_bytes"], 0)
+                self.assertEqual(device["moves"], 0)
+                self.assertEqual(device["ooms"], 0)
+                for gauge in ("live_bytes", "committed_bytes", "host_bytes"):
+                    self.assertEqual(device[gauge], 0, gauge)
+
+    def test_doctor(self):
+        result = self.run_command([harness.COMMAND, "doctor"],
+                                  harness.environment(preload=False, **NO_REST))
+        self.assertIn("| 0 | host chunks: new blocks only, which stay there | cuCtxRecordEvent",
+                      result.stdout)
 
 
 class Pinned(harness.Case):

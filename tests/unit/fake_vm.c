@@ -260,8 +260,19 @@ static enum spw_err set_access(struct fake_vm *vm, uint64_t address, uint64_t by
         return SPW_E_DRIVER - 999;
     }
     for (size_t i = index_of(vm, address); i < index_of(vm, address + bytes); i++) {
-        vm->violations += vm->mapped[i] == 0;
+        vm->violations += vm->mapped[i] == 0 || vm->accessible[i];
         vm->accessible[i] = true;
+    }
+    return SPW_OK;
+}
+
+static enum spw_err share(struct fake_vm *vm, uint64_t address, uint64_t bytes)
+{
+    if (fails(vm, FAKE_ACCESS)) {
+        return SPW_E_DRIVER - 999;
+    }
+    for (size_t i = index_of(vm, address); i < index_of(vm, address + bytes); i++) {
+        vm->violations += vm->mapped[i] == 0 || !vm->accessible[i];
     }
     return SPW_OK;
 }
@@ -454,6 +465,7 @@ FAKE_LOCKED((void *cookie, uint64_t chunk), release, (vm, chunk))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk), map,
             (vm, address, bytes, chunk))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), set_access, (vm, address, bytes))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), share, (vm, address, bytes))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
              uint64_t *ret_done),
             unmap, (vm, address, bytes, chunk_bytes, ret_done))
@@ -494,6 +506,11 @@ static void fake_drop(void *cookie, void *dropped)
     pthread_mutex_unlock(&vm->lock);
 }
 
+static void fake_seek_host(void *cookie)
+{
+    (void)cookie;
+}
+
 static bool fake_defers(void *cookie)
 {
     (void)cookie;
@@ -507,6 +524,7 @@ const struct spw_vm_ops fake_vm_ops = {
     .release = fake_release,
     .map = fake_map,
     .set_access = fake_set_access,
+    .share = fake_share,
     .unmap = fake_unmap,
     .fence = fake_fence,
     .query = fake_query,
@@ -515,6 +533,7 @@ const struct spw_vm_ops fake_vm_ops = {
     .wait_stream = fake_wait_stream,
     .drop = fake_drop,
     .defers = fake_defers,
+    .seek_host = fake_seek_host,
     .probe_host = fake_probe_host,
     .probe_pinned = fake_probe_pinned,
     .pin = fake_pin,

@@ -1,6 +1,7 @@
 #include "cli/commands/list.h"
 #include "cli/console/messages.h"
 #include "cli/doctor/entry_point_child.h"
+#include "cli/doctor/host_chunks.h"
 
 #include "common/nearest.h"
 
@@ -23,6 +24,7 @@ static const struct command commands[] = {
     {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
     {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},
     {"_entry-point", spw_cli_entry_point_child, NULL},
+    {"_host-chunks", spw_cli_host_chunks_child, NULL},
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(*commands) };

@@ -1,5 +1,6 @@
 #include "cli/doctor/bandwidth.h"
 
+#include "cli/doctor/host_chunks.h"
 #include "cli/doctor/timing.h"
 
 #include <string.h>
@@ -193,7 +194,7 @@ void spw_cli_doctor_measure_reads(const struct spw_cli_cuda *cuda, CUdevice devi
         struct spw_cli_place place;
     } cases[] = {
         {"device chunk", spw_cli_place_device(device)},
-        {"host chunk", spw_cli_place_host(cuda, device)},
+        {"host chunk", spw_cli_host_chunks_find(cuda, device)->place},
     };
     CUfunction kernel;
     CUresult result;

@@ -20,7 +20,13 @@ static bool take_functions(struct spw_cli_cuda *cuda, char *reason, size_t capac
 
 bool spw_cli_cuda_load(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity)
 {
-    struct spw_cli_cuda cuda = {.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
+    return spw_cli_cuda_load_file("libcuda.so.1", ret_cuda, reason, capacity);
+}
+
+bool spw_cli_cuda_load_file(const char *path, struct spw_cli_cuda *ret_cuda, char *reason,
+                            size_t capacity)
+{
+    struct spw_cli_cuda cuda = {.library = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
 
     if (cuda.library == NULL) {
         snprintf(reason, capacity, "no CUDA driver (%s)", dlerror());
@@ -64,14 +70,6 @@ int spw_cli_cuda_attribute(const struct spw_cli_cuda *cuda, CUdevice device,
 struct spw_cli_place spw_cli_place_device(CUdevice device)
 {
     return (struct spw_cli_place){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
-}
-
-struct spw_cli_place spw_cli_place_host(const struct spw_cli_cuda *cuda, CUdevice device)
-{
-    int node = spw_cli_cuda_attribute(cuda, device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID);
-
-    return (struct spw_cli_place){.type = CU_MEM_LOCATION_TYPE_HOST_NUMA,
-                                  .id = node >= 0 ? node : 0};
 }
 
 CUmemAllocationProp spw_cli_place_properties(struct spw_cli_place place)

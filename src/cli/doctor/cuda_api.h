@@ -15,7 +15,7 @@ struct spw_cli_cuda {
 #undef SPW_CLI_CUDA
 };
 
-/* A location of physical memory: a device, or a NUMA node of the host. */
+/* A location of physical memory: a device, or a NUMA node of the host, or the host. */
 struct spw_cli_place {
     CUmemLocationType type;
     int id;
@@ -24,6 +24,10 @@ struct spw_cli_place {
 /* Loads libcuda.so.1 and looks up its functions. On failure returns false and writes the reason.
  * The library stays loaded. */
 bool spw_cli_cuda_load(struct spw_cli_cuda *ret_cuda, char *reason, size_t capacity);
+
+/* As spw_cli_cuda_load, with the library in the file `path`. */
+bool spw_cli_cuda_load_file(const char *path, struct spw_cli_cuda *ret_cuda, char *reason,
+                            size_t capacity);
 
 /* Calls cuInit, and writes the reason if it does not succeed. */
 CUresult spw_cli_cuda_start(const struct spw_cli_cuda *cuda, char *reason, size_t capacity);
@@ -35,9 +39,8 @@ const char *spw_cli_cuda_error(const struct spw_cli_cuda *cuda, CUresult result)
 int spw_cli_cuda_attribute(const struct spw_cli_cuda *cuda, CUdevice device,
                            CUdevice_attribute attribute);
 
-/* The device's own memory, and the host memory nearest to it. */
+/* The device's own memory. */
 struct spw_cli_place spw_cli_place_device(CUdevice device);
-struct spw_cli_place spw_cli_place_host(const struct spw_cli_cuda *cuda, CUdevice device);
 
 /* The properties for cuMemCreate of a chunk at a place. */
 CUmemAllocationProp spw_cli_place_properties(struct spw_cli_place place);

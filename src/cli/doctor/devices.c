@@ -1,7 +1,10 @@
 #include "cli/doctor/devices.h"
 
 #include "common/size.h"
+#include "cli/doctor/host_chunks.h"
 #include "cli/doctor/probe.h"
+#include "cli/launch/installation.h"
+#include "driver/host_place.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -82,7 +85,6 @@ static bool report_device(const struct spw_cli_cuda *cuda, int ordinal,
 {
     char name[128] = "?";
     char vmm[SPW_CLI_REPORT_CELL] = "no context";
-    char host[SPW_CLI_REPORT_CELL] = "no context";
     char total_text[SPW_SIZE_TEXT];
     char free_text[SPW_SIZE_TEXT];
     char granule_text[SPW_SIZE_TEXT];
@@ -102,13 +104,13 @@ static bool report_device(const struct spw_cli_cuda *cuda, int ordinal,
         cuda->cuMemGetInfo_v2(&free, &total);
         granule = spw_cli_place_granule(cuda, spw_cli_place_device(device));
         works = spw_cli_doctor_probe(cuda, device, spw_cli_place_device(device), vmm, sizeof(vmm));
-        spw_cli_doctor_probe(cuda, device, spw_cli_place_host(cuda, device), host, sizeof(host));
         cuda->cuCtxSetCurrent(NULL);
         cuda->cuDevicePrimaryCtxRelease_v2(device);
     }
     spw_cli_report_row(report, "%d\t%s\t%s\t%s\t%s\t%s\t%s", ordinal, name,
                        spw_size_text(total, total_text), spw_size_text(free, free_text),
-                       spw_size_text(granule, granule_text), vmm, host);
+                       spw_size_text(granule, granule_text), vmm,
+                       spw_cli_host_chunks_find(cuda, device)->verdict);
     return works;
 }
 
@@ -128,10 +130,48 @@ bool spw_cli_doctor_devices(const struct spw_cli_cuda *cuda, struct spw_cli_repo
     return all_work;
 }
 
+/* What a machine whose host chunks work lacks for moves. */
+static const char *missing_for_moves(char *object, size_t capacity)
+{
+    char command[PATH_MAX];
+
+    if (!spw_cli_installation_find("doctor", "libspillway.so", object) ||
+        spw_driver_host_command(object, command, sizeof(command)) == NULL) {
+        snprintf(object, capacity,
+                 "the command `spillway` beside libspillway.so, which tries them: "
+                 "without it, page-locked memory for new blocks only");
+        return object;
+    }
+    return "nothing";
+}
+
+/* True if the driver records events of a context, without which nothing moves. The context is
+ * current. */
+static bool records_contexts(const struct spw_cli_cuda *cuda, CUcontext context)
+{
+    __typeof__(cuCtxRecordEvent) *record;
+    __typeof__(cuEventCreate) *create;
+    __typeof__(cuEventDestroy_v2) *destroy;
+    CUevent event;
+    bool records;
+
+    *(void **)&record = dlsym(cuda->library, "cuCtxRecordEvent");
+    *(void **)&create = dlsym(cuda->library, "cuEventCreate");
+    *(void **)&destroy = dlsym(cuda->library, "cuEventDestroy_v2");
+    if (record == NULL || create == NULL || destroy == NULL ||
+        create(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+        return false;
+    }
+    records = record(context, event) == CUDA_SUCCESS;
+    destroy(event);
+    return records;
+}
+
 static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
                          struct spw_cli_report *report)
 {
-    char chunks[SPW_CLI_REPORT_CELL] = "no context";
+    const struct spw_cli_host_chunks *chunks;
+    char object[PATH_MAX];
     char pinned[SPW_CLI_REPORT_CELL] = "no context";
     CUcontext context;
     CUdevice device;
@@ -141,19 +181,26 @@ static void report_spill(const struct spw_cli_cuda *cuda, int ordinal,
         return;
     }
     cuda->cuCtxSetCurrent(context);
-    if (spw_cli_doctor_probe(cuda, device, spw_cli_place_host(cuda, device), chunks,
-                             sizeof(chunks))) {
-        spw_cli_report_row(report, "%d\thost chunks: blocks move there and back\tnothing", ordinal);
+    chunks = spw_cli_host_chunks_find(cuda, device);
+    if (chunks->work && !records_contexts(cuda, context)) {
+        spw_cli_report_row(
+            report,
+            "%d\thost chunks: new blocks only, which stay there\tcuCtxRecordEvent: a "
+            "driver of CUDA 12.5 or later",
+            ordinal);
+    } else if (chunks->work) {
+        spw_cli_report_row(report, "%d\thost chunks: blocks move there and back\t%s", ordinal,
+                           missing_for_moves(object, sizeof(object)));
     } else if (spw_cli_doctor_probe_pinned(cuda, pinned, sizeof(pinned))) {
         spw_cli_report_row(
             report,
             "%d\tpage-locked memory: new blocks only, which stay there\thost chunks (%s): a "
             "driver of CUDA 12.2 or later, not WSL, and in containers the capability "
             "SYS_NICE",
-            ordinal, chunks);
+            ordinal, chunks->verdict);
     } else {
         spw_cli_report_row(report, "%d\tnowhere\thost chunks (%s) and page-locked memory (%s)",
-                           ordinal, chunks, pinned);
+                           ordinal, chunks->verdict, pinned);
     }
     cuda->cuCtxSetCurrent(NULL);
     cuda->cuDevicePrimaryCtxRelease_v2(device);

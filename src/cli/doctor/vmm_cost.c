@@ -1,5 +1,6 @@
 #include "cli/doctor/vmm_cost.h"
 
+#include "cli/doctor/host_chunks.h"
 #include "cli/doctor/timing.h"
 
 #include <stdio.h>
@@ -289,7 +290,7 @@ void spw_cli_doctor_measure_vmm(const struct spw_cli_cuda *cuda, CUdevice device
     static const char *const batch_columns[] = {
         "chunks", "map", "set access, once", "set access, each", "unmap, once", "unmap, each", NULL,
     };
-    struct spw_cli_place host = spw_cli_place_host(cuda, device);
+    struct spw_cli_place host = spw_cli_host_chunks_find(cuda, device)->place;
     struct spw_cli_place own = spw_cli_place_device(device);
 
     spw_cli_report_table(report, "chunk_device", "One chunk of device memory (median, us)",

@@ -264,6 +264,9 @@ static const char *value_syntax(enum spw_option option)
         [SPW_TYPE_LOG] = "error|info|debug[:FILE]",
         [SPW_TYPE_PER] = "range|chunk",
         [SPW_TYPE_SAFETY] = "safe|unsafe",
+        [SPW_TYPE_CROSSING] = "works|refused|wrong",
+        [SPW_TYPE_REACH] = "any|granted",
+        [SPW_TYPE_HOSTS] = "on|off|host|crash|asymmetric",
     };
 
     if (option == SPW_OPT_SPILLWAY_POLICY) {

@@ -13,6 +13,7 @@
 #include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/space.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -68,6 +69,28 @@ SIM_API(cuMemAddressFree, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, siz
     return CUDA_SUCCESS;
 }
 
+/* True if a driver of this kind is killed by an access to memory that it does not have, as some are
+ * where a node has no memory (nccl#2106). */
+static bool dies_at_node(int node)
+{
+    enum spw_hosts hosts = sim_options()->hosts;
+
+    return hosts == SPW_HOSTS_CRASH ||
+           (hosts == SPW_HOSTS_ASYMMETRIC && (node < 0 || node >= (int)sim_options()->host_nodes));
+}
+
+static CUresult check_node(int node)
+{
+    enum spw_hosts hosts = sim_options()->hosts;
+
+    if (hosts == SPW_HOSTS_OFF || hosts == SPW_HOSTS_HOST) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return node >= 0 && (node < (int)sim_options()->host_nodes || dies_at_node(node))
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_INVALID_DEVICE;
+}
+
 static CUresult check_location(const CUmemAllocationProp *prop)
 {
     switch (prop->location.type) {
@@ -77,14 +100,9 @@ static CUresult check_location(const CUmemAllocationProp *prop)
         if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE) {
             return CUDA_ERROR_INVALID_VALUE;
         }
-        return sim_options()->host_numa ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+        return sim_options()->hosts != SPW_HOSTS_OFF ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        if (!sim_options()->host_numa) {
-            return CUDA_ERROR_NOT_SUPPORTED;
-        }
-        return prop->location.id >= 0 && prop->location.id < (int)sim_options()->host_nodes
-                   ? CUDA_SUCCESS
-                   : CUDA_ERROR_INVALID_DEVICE;
+        return check_node(prop->location.id);
     default:
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -100,6 +118,14 @@ static CUresult check_properties(const CUmemAllocationProp *prop)
     if (prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE &&
         prop->requestedHandleTypes != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
         return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    if (prop->allocFlags.gpuDirectRDMACapable) {
+        if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+            return CUDA_ERROR_INVALID_VALUE;
+        }
+        if (!sim_options()->rdma) {
+            return CUDA_ERROR_NOT_SUPPORTED;
+        }
     }
     return check_location(prop);
 }
@@ -119,6 +145,10 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
     if (result == CUDA_SUCCESS) {
         result = check_capture();
     }
+    if (result == CUDA_SUCCESS && prop->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA &&
+        dies_at_node(prop->location.id)) {
+        raise(SIGSEGV);
+    }
     if (result == CUDA_SUCCESS) {
         sim_run_record_asked(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE
                                  ? sim_device_get(prop->location.id)
@@ -135,8 +165,8 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
         sim_schedule_step(sim_timing_of_pinning(size));
     }
     *handle = chunk->handle;
-    sim_note("size=%zu location=%d:%d -> %#llx", size, (int)prop->location.type, prop->location.id,
-             (unsigned long long)*handle);
+    sim_note("size=%zu location=%d:%d rdma=%d -> %#llx", size, (int)prop->location.type,
+             prop->location.id, prop->allocFlags.gpuDirectRDMACapable, (unsigned long long)*handle);
     return CUDA_SUCCESS;
 }
 
@@ -312,6 +342,33 @@ static void grant(struct sim_mapping *mapping, const CUmemAccessDesc *desc)
     mapping->writers = write ? mapping->writers | bit : mapping->writers & ~bit;
 }
 
+/* The devices that are given access again to a mapping. */
+static uint64_t regranted(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
+                          size_t count)
+{
+    uint64_t devices = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (desc[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+            desc[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+            devices |= UINT64_C(1) << desc[i].location.id;
+        }
+    }
+    return devices & mapping->readers;
+}
+
+/* It is not documented if access that a device has already stays valid while it is given again. The
+ * open kernel module takes a range away before it maps it anew (uvm_map_external.c). */
+static void check_regrant(const struct sim_mapping *mapping, const CUmemAccessDesc *desc,
+                          size_t count)
+{
+    uint64_t devices = sim_options()->regrant_unsafe ? regranted(mapping, desc, count) : 0;
+
+    if (devices != 0) {
+        sim_work_check_unused(mapping->range.start, mapping->range.size, devices, "cuMemSetAccess");
+    }
+}
+
 SIM_API(cuMemSetAccess, SIM_HEALTHY,
         (CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count),
         (ptr, size, desc, count))
@@ -335,6 +392,7 @@ SIM_API(cuMemSetAccess, SIM_HEALTHY,
     for (struct sim_mapping *mapping = sim_mapping_from(ptr);
          mapping != NULL && mapping->range.start < ptr + size;
          mapping = sim_mapping_next(mapping)) {
+        check_regrant(mapping, desc, count);
         for (size_t i = 0; i < count; i++) {
             grant(mapping, &desc[i]);
         }

@@ -32,10 +32,13 @@ struct sim_options {
     bool free_syncs;            /* SPILLWAY_SIM_FREE_SYNC: cuMemFree does */
     bool vmm_unsafe;            /* SPILLWAY_SIM_CAPTURE_VMM=unsafe: VMM calls break another
                                  * thread's global-mode capture, as cuMemAlloc does */
+    bool regrant_unsafe;        /* SPILLWAY_SIM_REGRANT: access that is given again faults work in
+                                 * the queue */
     enum spw_crossing crossing; /* SPILLWAY_SIM_CROSSING: copies and memsets that cross from device
                                  * to host memory */
     enum spw_reach reach;       /* SPILLWAY_SIM_REACH: memory that copies between devices reach */
-    bool host_numa;             /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
+    enum spw_hosts hosts;       /* SPILLWAY_SIM_HOST_NUMA: where chunks of host memory may be */
+    bool rdma;                  /* SPILLWAY_SIM_RDMA: chunks may be for network cards */
     bool peers;                 /* SPILLWAY_SIM_PEERS: devices can access each other */
     bool host_map;              /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
                                  * the process; off: host access always faults */

@@ -1,0 +1,89 @@
+#include "backend/host.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "driver/host_place.h"
+#include "driver/host_verdict.h"
+
+enum { TEXT = 64 };
+
+/* The path of the object that contains `function`; NULL if unknown. */
+static const char *object_of(const void *function)
+{
+    Dl_info info;
+
+    return dladdr(function, &info) != 0 ? info.dli_fname : NULL;
+}
+
+static int attribute(struct spw_driver *driver, int ordinal, CUdevice device,
+                     CUdevice_attribute name, int unknown)
+{
+    int value;
+
+    return SPW_DRIVER_CALL(driver, ordinal, cuDeviceGetAttribute, &value, name, device) ==
+                   CUDA_SUCCESS
+               ? value
+               : unknown;
+}
+
+static void tell(void *context, CUmemLocation place, enum spw_host_answer answer, const char *said)
+{
+    char text[TEXT];
+
+    spw_log(SPW_LOG_INFO, "device %d: chunks at %s: %s", *(const int *)context,
+            spw_driver_host_text(place, text, sizeof(text)), said);
+    (void)answer;
+}
+
+/* The place on the PCI bus names the device, whichever are visible. */
+static void make_key(struct spw_driver *driver, int ordinal, CUdevice device,
+                     char ret_key[SPW_VERDICT_KEY])
+{
+    char name[TEXT];
+    int version = 0;
+
+    (void)SPW_DRIVER_CALL(driver, ordinal, cuDriverGetVersion, &version);
+    (void)snprintf(name, sizeof(name), "%x:%x:%x",
+                   attribute(driver, ordinal, device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 0),
+                   attribute(driver, ordinal, device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, 0),
+                   attribute(driver, ordinal, device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, 0));
+    spw_driver_host_verdict_key(name, version, ret_key);
+}
+
+bool spw_backend_host_seek(struct spw_driver *driver, int ordinal, CUdevice device,
+                           CUmemLocation *ret_place)
+{
+    char command[PATH_MAX], key[SPW_VERDICT_KEY];
+    struct spw_host_question question = {
+        .command = spw_driver_host_command(object_of((const void *)(uintptr_t)object_of), command,
+                                           sizeof(command)),
+        .library = object_of((const void *)(uintptr_t)driver->cuInit),
+        .ordinal = ordinal,
+        .own_node = attribute(driver, ordinal, device, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, -1),
+        .nodes = attribute(driver, ordinal, device,
+                           CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1),
+        .plain = attribute(driver, ordinal, device,
+                           CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 1),
+        .simulated = driver->simulated != NULL,
+        .tell = tell,
+        .context = &ordinal,
+    };
+    bool works, certain;
+
+    make_key(driver, ordinal, device, key);
+    if (spw_driver_host_verdict_read(question.simulated, key, &works, ret_place)) {
+        spw_log(SPW_LOG_INFO, "device %d: chunks of host memory: an earlier process found %s",
+                ordinal, works ? "a place" : "none");
+        return works;
+    }
+    works = spw_driver_host_place_find(&question, ret_place, &certain);
+    if (certain) {
+        spw_driver_host_verdict_write(question.simulated, key, works, *ret_place);
+    }
+    return works;
+}

@@ -1,0 +1,12 @@
+/* Where the driver can make chunks of host memory: asks helper processes (driver/host_place.h), or
+ * the verdict of an earlier one (driver/host_verdict.h). Locking: none; no lock of a pool is held.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "driver/driver.h"
+
+/* Finds the place for a device; takes up to seconds. False when there is none. */
+bool spw_backend_host_seek(struct spw_driver *driver, int ordinal, CUdevice device,
+                           CUmemLocation *ret_place);

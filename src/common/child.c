@@ -1,0 +1,222 @@
+#include "common/child.h"
+
+#include "common/backoff.h"
+#include "common/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STACK_BYTES = 64 << 10, KEPT_BYTES = 32 << 10, KEPT = 256, CANNOT_START = 127 };
+
+static const uint64_t reap_ns = UINT64_C(200) * 1000 * 1000;
+
+/* ---- the environment ---- */
+
+/* Beginnings of the variables that a helper gets, and of those among them that it does not. */
+static const char *const wanted[] = {
+    "CUDA_", "NVIDIA_", "LD_LIBRARY_PATH=", "HOME=", "PATH=", "SPILLWAY_SIM_"};
+static const char *const unwanted[] = {"CUDA_INJECTION", "SPILLWAY_SIM_LOG=", "SPILLWAY_SIM_FAIL="};
+
+static struct {
+    bool kept;
+    char text[KEPT_BYTES];
+    char *entries[KEPT + 1]; /* NULL-terminated */
+} environment;
+
+static bool begins_with_one(const char *entry, const char *const *beginnings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(entry, beginnings[i], strlen(beginnings[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_wanted(const char *entry)
+{
+    return begins_with_one(entry, wanted, sizeof(wanted) / sizeof(*wanted)) &&
+           !begins_with_one(entry, unwanted, sizeof(unwanted) / sizeof(*unwanted));
+}
+
+void spw_child_keep_environment(void)
+{
+    size_t used = 0, count = 0;
+
+    if (environment.kept) {
+        return;
+    }
+    for (char **entry = environ; entry != NULL && *entry != NULL && count < KEPT; entry++) {
+        size_t bytes = strlen(*entry) + 1;
+
+        if (is_wanted(*entry) && bytes <= KEPT_BYTES - used) {
+            environment.entries[count] = memcpy(environment.text + used, *entry, bytes);
+            count++;
+            used += bytes;
+        }
+    }
+    environment.entries[count] = NULL;
+    environment.kept = true;
+}
+
+/* ---- the helper and its keeper ---- */
+
+/* The program has a child that never executes another program, the keeper: it starts the helper,
+ * waits for it and kills it when it takes too long. An exit signal of 0 would be reset by execve,
+ * so that the helper itself could not be hidden. Keeper and program share their memory, and the
+ * calling thread stands still until the keeper ends. */
+struct keeper {
+    const char *const *arguments;
+    int output;
+    uint64_t limit_ns;
+    char *helper_stack; /* its upper end */
+    struct spw_child_result *result;
+};
+
+/* The helper, in the memory of the program. Returns the exit code when it cannot be executed. */
+static int be_helper(void *context)
+{
+    const struct keeper *keeper = context;
+    sigset_t none;
+    int null = open("/dev/null", O_RDWR);
+
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(keeper->output, STDOUT_FILENO) < 0 ||
+        dup2(null, STDERR_FILENO) < 0) {
+        return CANNOT_START;
+    }
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)execve(keeper->arguments[0], (char *const *)keeper->arguments, environment.entries);
+    return CANNOT_START;
+}
+
+/* Waits until the process has ended. False when it has not after `limit_ns`. */
+static bool await(pid_t pid, uint64_t limit_ns, int *ret_status)
+{
+    struct spw_backoff backoff = {.limit_ns = limit_ns};
+
+    while (waitpid(pid, ret_status, __WALL | WNOHANG) != pid) {
+        if (!spw_backoff_pause(&backoff)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void await_helper(pid_t pid, const struct keeper *keeper)
+{
+    struct spw_child_result *result = keeper->result;
+    int status = 0;
+
+    if (!await(pid, keeper->limit_ns, &status)) {
+        (void)kill(-pid, SIGKILL);
+        (void)await(pid, reap_ns, &status);
+        result->end = SPW_CHILD_TIMED_OUT;
+    } else if (WIFSIGNALED(status)) {
+        result->end = SPW_CHILD_KILLED;
+        result->code = WTERMSIG(status);
+    } else if (WEXITSTATUS(status) != CANNOT_START) {
+        result->end = SPW_CHILD_EXITED;
+        result->code = WEXITSTATUS(status);
+    }
+}
+
+static int be_keeper(void *context)
+{
+    struct sigaction ordinary = {.sa_handler = SIG_DFL};
+    struct keeper *keeper = context;
+    pid_t pid;
+
+    /* The program's handlers must not run here. */
+    for (int number = 1; number < NSIG; number++) {
+        (void)sigaction(number, &ordinary, NULL);
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pid = clone(be_helper, keeper->helper_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, keeper);
+    if (pid > 0) {
+        await_helper(pid, keeper);
+    }
+    return 0;
+}
+
+/* Runs the keeper to its end, with all signals blocked: they wait for the thread or go to others.
+ */
+static void keep(struct keeper *keeper)
+{
+    char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    sigset_t all, previous;
+    int cancel;
+    pid_t pid;
+
+    if (stacks == MAP_FAILED) {
+        return;
+    }
+    keeper->helper_stack = stacks + 2 * STACK_BYTES;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &previous);
+    pid = clone(be_keeper, stacks + STACK_BYTES, CLONE_VM | CLONE_VFORK, keeper);
+    while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) {
+        continue;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    (void)pthread_setcancelstate(cancel, NULL);
+    (void)munmap(stacks, 2 * STACK_BYTES);
+}
+
+static void read_line(int output, char said[SPW_CHILD_TEXT])
+{
+    ssize_t length = pread(output, said, SPW_CHILD_TEXT - 1, 0);
+
+    said[length > 0 ? length : 0] = '\0';
+    said[strcspn(said, "\n")] = '\0';
+}
+
+static void describe(struct spw_child_result *result, int output)
+{
+    switch (result->end) {
+    case SPW_CHILD_EXITED:
+        read_line(output, result->said);
+        break;
+    case SPW_CHILD_KILLED:
+        (void)snprintf(result->said, sizeof(result->said),
+                       "no: the process that tried it was killed by signal %d", result->code);
+        break;
+    case SPW_CHILD_TIMED_OUT:
+        (void)snprintf(result->said, sizeof(result->said), "no answer in time");
+        break;
+    default:
+        (void)snprintf(result->said, sizeof(result->said), "no process could be started");
+        break;
+    }
+}
+
+void spw_child_run(const char *const *arguments, uint64_t limit_ns,
+                   struct spw_child_result *ret_result)
+{
+    int saved = errno, output = memfd_create("spillway", MFD_CLOEXEC);
+    struct keeper keeper = {.arguments = arguments, .limit_ns = limit_ns, .result = ret_result};
+
+    *ret_result = (struct spw_child_result){.end = SPW_CHILD_NOT_STARTED};
+    if (output >= 0) {
+        keeper.output = output = spw_fd_park(output);
+        keep(&keeper);
+        describe(ret_result, output);
+        close(output);
+    }
+    errno = saved;
+}

@@ -1,0 +1,36 @@
+/* Helper processes: spillway's own command, started from somebody else's process to try what may
+ * crash or hang.
+ *
+ * A helper is invisible to the program: no SIGCHLD comes, wait() in the program does not return it,
+ * no fork handler runs, and it is a process group of its own, so that it does not get the
+ * terminal's signals. Its standard input and error are /dev/null. Its environment holds only what
+ * the driver and the simulated GPU read, as it was when spw_child_keep_environment was called: the
+ * program may change its own at any time. It does not outlive the program.
+ *
+ * Locking: none. The environment is kept once, before the first helper runs. */
+#pragma once
+
+#include <stdint.h>
+
+enum { SPW_CHILD_TEXT = 192 };
+
+enum spw_child_end {
+    SPW_CHILD_EXITED,
+    SPW_CHILD_KILLED,     /* by a signal */
+    SPW_CHILD_TIMED_OUT,  /* and was killed for it */
+    SPW_CHILD_NOT_STARTED /* the system refused */
+};
+
+struct spw_child_result {
+    enum spw_child_end end;
+    int code;                  /* exit code, or number of the signal */
+    char said[SPW_CHILD_TEXT]; /* the first line of its output, or what became of it */
+};
+
+/* Notes the variables for helpers. Later calls do nothing. */
+void spw_child_keep_environment(void);
+
+/* Runs `arguments` (NULL-terminated, the first one a path) and waits for the end, at most for
+ * `limit_ns`. A process that does not die when it is killed is left behind. */
+void spw_child_run(const char *const *arguments, uint64_t limit_ns,
+                   struct spw_child_result *ret_result);

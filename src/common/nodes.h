@@ -1,0 +1,15 @@
+/* The NUMA nodes of the machine that can hold memory for devices.
+ *
+ * Source: /sys/devices/system/node and the process's cpuset in /proc/self/status. Drivers crash on
+ * nodes without memory (nccl#2106) and refuse those without CPUs (nccl#2190), such as the memory of
+ * a GPU that is a node. No locking, no allocation. */
+#pragma once
+
+#include <stdint.h>
+
+enum { SPW_NODES = 64 };
+
+/* The nodes with CPUs and memory that this process may use, as bits; those from SPW_NODES on are
+ * left out. 0 when the system lists none. Reads below the folder `root`, "" for the machine's own.
+ */
+uint64_t spw_nodes_usable(const char *root);

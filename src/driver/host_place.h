@@ -1,0 +1,55 @@
+/* Finds out where the driver can make chunks of host memory, without risk for the process.
+ *
+ * cuMemCreate at a NUMA node of the host kills the process on some machines (nccl#2106,
+ * gvisor#12876) and is refused on others (nccl#2190). So each place is tried in a helper process
+ * (common/child.h), `spillway _host-chunks`, which makes a chunk, maps it and copies through it.
+ * The order is: the NUMA node of the device, the other nodes with CPUs and memory, and the host
+ * without a node (CUDA 13). A place that the device's attributes deny is not tried.
+ *
+ * A helper loads the driver and creates a context: about half a second on a real GPU, and some
+ * hundred MiB of its memory while it lasts. So nothing is tried before memory is short, and the
+ * verdict is kept (host_verdict.h). Not to be called with a lock of a pool held. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "driver/cuda_api.h"
+
+/* The exit codes of `spillway _host-chunks`. */
+enum spw_host_answer {
+    SPW_HOST_WORKS,    /* made, mapped, used */
+    SPW_HOST_REFUSED,  /* the driver does not make, map or use it */
+    SPW_HOST_MADE,     /* made; there was no context to use it in, as on a full device */
+    SPW_HOST_UNTRIED,  /* the process could not try */
+    SPW_HOST_CRASHED,  /* killed by a signal: not an exit code, as the next */
+    SPW_HOST_NO_ANSWER /* not in time */
+};
+
+/* The device and how to ask for it. */
+struct spw_host_question {
+    const char *command; /* path of the spillway command; NULL: there is none */
+    const char *library; /* path of the driver */
+    int ordinal;         /* of the device */
+    int own_node;        /* the NUMA node of the device; negative: unknown */
+    bool nodes, plain;   /* the device's attributes allow NUMA nodes, and the host without one */
+    bool simulated;
+    /* Is told of each place that was tried; may be NULL. */
+    void (*tell)(void *context, CUmemLocation place, enum spw_host_answer answer, const char *said);
+    void *context;
+};
+
+/* Tries the places until one works. False when none does. *ret_certain: the next process will get
+ * the same answer, so it may be kept. */
+bool spw_driver_host_place_find(const struct spw_host_question *question, CUmemLocation *ret_place,
+                                bool *ret_certain);
+
+/* The folder below which the machine's files are, "" for the machine itself; NULL for a simulated
+ * machine without files. */
+const char *spw_driver_host_root(bool simulated);
+
+/* The path of the command that was installed with the object at `object`; NULL, when there is none.
+ * `buffer` is of `capacity` bytes. */
+const char *spw_driver_host_command(const char *object, char *buffer, size_t capacity);
+
+/* "NUMA node 0 of the host", "the host". */
+const char *spw_driver_host_text(CUmemLocation place, char *buffer, size_t capacity);

@@ -1,0 +1,166 @@
+#include "driver/host_verdict.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/create.h"
+#include "common/fd.h"
+#include "common/options.h"
+
+enum { LINE_BYTES = 128, FILE_BYTES = SPW_VERDICT_KEY + LINE_BYTES, STATUS_BYTES = 8192 };
+
+/* ---- the key ---- */
+
+/* Reads the beginning of a file as text, which is empty when it cannot be read. */
+static const char *read_text(const char *path, char *text, size_t capacity)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, capacity - 1);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+
+static const char *read_line(const char *path, char line[LINE_BYTES])
+{
+    (void)read_text(path, line, LINE_BYTES);
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}
+
+/* The value behind `name` in /proc/self/status; `name` begins with a newline. */
+static const char *status_of(const char *status, const char *name, char line[LINE_BYTES])
+{
+    const char *found = strstr(status, name);
+
+    (void)snprintf(line, LINE_BYTES, "%s",
+                   found == NULL ? "" : found + strlen(name) + strspn(found + strlen(name), ":\t"));
+    line[strcspn(line, "\n")] = '\0';
+    return line;
+}
+
+void spw_driver_host_verdict_key(const char *device, int version, char ret_key[SPW_VERDICT_KEY])
+{
+    char boot[LINE_BYTES], module[LINE_BYTES], rights[LINE_BYTES], filter[LINE_BYTES];
+    char nodes[LINE_BYTES], status[STATUS_BYTES];
+
+    (void)read_text("/proc/self/status", status, sizeof(status));
+    (void)snprintf(ret_key, SPW_VERDICT_KEY,
+                   "spillway host 1 device=%s driver=%d/%s boot=%s rights=%s filter=%s nodes=%s",
+                   device, version, read_line("/sys/module/nvidia/version", module),
+                   read_line("/proc/sys/kernel/random/boot_id", boot),
+                   status_of(status, "\nCapEff", rights), status_of(status, "\nSeccomp", filter),
+                   status_of(status, "\nMems_allowed_list", nodes));
+}
+
+/* ---- the file ---- */
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* The folder of verdicts; `make`: it is created. False when there is none. */
+static bool folder_of(bool simulated, bool make, char ret_folder[PATH_MAX])
+{
+    const char *run = spw_option_environment("SPILLWAY_RUN_DIR");
+    const char *cache = spw_option_environment("XDG_CACHE_HOME");
+    const char *home = spw_option_environment("HOME");
+    int length;
+
+    if (simulated || ((cache == NULL || *cache != '/') && (home == NULL || *home != '/'))) {
+        return run != NULL && snprintf(ret_folder, PATH_MAX, "%s", run) < PATH_MAX;
+    }
+    length = cache != NULL && *cache == '/' ? snprintf(ret_folder, PATH_MAX, "%s", cache)
+                                            : snprintf(ret_folder, PATH_MAX, "%s/.cache", home);
+    if (length < 0 || length + (int)sizeof("/spillway") > PATH_MAX) {
+        return false;
+    }
+    if (make) {
+        (void)mkdir(ret_folder, 0700);
+    }
+    memcpy(ret_folder + length, "/spillway", sizeof("/spillway"));
+    return !make || mkdir(ret_folder, 0700) == 0 || errno == EEXIST;
+}
+
+static bool path_of(bool simulated, bool make, const char *key, char ret_path[PATH_MAX])
+{
+    char folder[PATH_MAX];
+
+    return folder_of(simulated, make, folder) &&
+           snprintf(ret_path, PATH_MAX, "%s/host-%016" PRIx64, folder, hash_of(key)) < PATH_MAX;
+}
+
+/* Reads the file if it is the user's own and nobody else may write it. */
+static bool read_own(const char *path, char text[FILE_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat status;
+    ssize_t length = -1;
+
+    if (fd < 0) {
+        return false;
+    }
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) {
+        length = read(fd, text, FILE_BYTES - 1);
+    }
+    close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+bool spw_driver_host_verdict_read(bool simulated, const char *key, bool *ret_works,
+                                  CUmemLocation *ret_place)
+{
+    char path[PATH_MAX], text[FILE_BYTES];
+    size_t length = strlen(key);
+    int works, type, id, end = 0;
+
+    if (!path_of(simulated, /* make */ false, key, path) || !read_own(path, text) ||
+        strncmp(text, key, length) != 0 ||
+        sscanf(text + length, "\nworks=%d type=%d id=%d\n%n", &works, &type, &id, &end) != 3 ||
+        end == 0 || text[length + (size_t)end] != '\0' ||
+        (type != CU_MEM_LOCATION_TYPE_HOST && type != CU_MEM_LOCATION_TYPE_HOST_NUMA) || id < 0) {
+        return false;
+    }
+    *ret_works = works == 1;
+    *ret_place = (CUmemLocation){.type = (CUmemLocationType)type, .id = id};
+    return true;
+}
+
+void spw_driver_host_verdict_write(bool simulated, const char *key, bool works, CUmemLocation place)
+{
+    char path[PATH_MAX], temporary[PATH_MAX], text[FILE_BYTES];
+    int fd, length = snprintf(text, sizeof(text), "%s\nworks=%d type=%d id=%d\n", key, works,
+                              (int)place.type, place.id);
+
+    if (length < 0 || length >= (int)sizeof(text) ||
+        !path_of(simulated, /* make */ true, key, path)) {
+        return;
+    }
+    fd = spw_create_beside(path, 0600, temporary, sizeof(temporary));
+    if (fd < 0) {
+        return;
+    }
+    if (!spw_fd_write(fd, text, (size_t)length) || rename(temporary, path) != 0) {
+        (void)unlink(temporary);
+    }
+    close(fd);
+}
