@@ -35,6 +35,7 @@ enum spw_option_type {
     SPW_TYPE_SAFETY,
     SPW_TYPE_CROSSING,
     SPW_TYPE_REACH,
+    SPW_TYPE_HANDLES,
     SPW_TYPE_COUNT_OF_TYPES
 };
 
@@ -58,6 +59,7 @@ enum spw_per { SPW_PER_RANGE, SPW_PER_CHUNK };
 enum spw_safety { SPW_SAFETY_UNSAFE, SPW_SAFETY_SAFE };
 enum spw_crossing { SPW_CROSSING_WORKS, SPW_CROSSING_REFUSED, SPW_CROSSING_WRONG };
 enum spw_reach { SPW_REACH_ANY, SPW_REACH_GRANTED };
+enum spw_handles { SPW_HANDLES_MIXED, SPW_HANDLES_CHECKED, SPW_HANDLES_UNCHECKED };
 
 enum { SPW_COMPLAINT_TEXT = 512 }; /* room for every message of this module */
 

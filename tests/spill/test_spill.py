@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Programs that use memory while it migrates, and those for which a migration must not wait."""
+import collections
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ from harness import MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
 BESIDE = harness.ROOT / "tests/spill/beside"
+HANDLES = harness.ROOT / "tests/spill/handles"
 THROUGH = harness.ROOT / "tests/spill/through"
 
 
@@ -130,6 +132,32 @@ class Moves(harness.Case):
                    " own.spillway_priority(1, 1, 1), own.spillway_version())")
         done = self.run_command([sys.executable, "-c", program], harness.environment())
         self.assertEqual((done.stdout, done.stderr), ("3 3 3 2\n", ""))
+
+
+class Handles(harness.Case):
+    """Kernels whose parameters the driver is asked for. What it does with a handle of the wrong
+    kind is not documented."""
+    def calls(self, kind, handles):
+        log = self.folder / f"log-{kind}-{handles}"
+        result = self.run_program(HANDLES, kind, allow=[SPILL_LINE], SIM_MEMORY="64MiB",
+                                  SIM_HANDLES=handles, SIM_LOG=log, **PATIENT)
+        self.assertEqual(result.stdout, "0 words wrong\n")
+        return collections.Counter(re.findall(r" (cu\w+GetParamInfo) = ", log.read_text()))
+
+    def test_functions(self):
+        """A kernel's function is never asked about them, not even without parameters."""
+        for handles in ("mixed", "checked", "unchecked"):
+            with self.subTest(handles):
+                calls = self.calls("functions", handles)
+                self.assertGreater(calls["cuFuncGetParamInfo"], 2)
+                self.assertNotIn("cuKernelGetParamInfo", calls)
+
+    def test_kernels(self):
+        """They are asked about as kernels where the driver takes no other handle."""
+        self.assertNotIn("cuKernelGetParamInfo", self.calls("kernels", "mixed"))
+        for handles in ("checked", "unchecked"):
+            with self.subTest(handles):
+                self.assertGreater(self.calls("kernels", handles)["cuKernelGetParamInfo"], 2)
 
 
 class Through(harness.Case):

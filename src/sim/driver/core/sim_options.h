@@ -35,6 +35,8 @@ struct sim_options {
     enum spw_crossing crossing; /* SPILLWAY_SIM_CROSSING: copies and memsets that cross from device
                                  * to host memory */
     enum spw_reach reach;       /* SPILLWAY_SIM_REACH: memory that copies between devices reach */
+    enum spw_handles handles;   /* SPILLWAY_SIM_HANDLES: queries of parameters with the other kind
+                                 * of handle, a CUfunction for a CUkernel or the reverse */
     bool host_numa;             /* SPILLWAY_SIM_HOST_NUMA: chunks may be at host locations */
     bool peers;                 /* SPILLWAY_SIM_PEERS: devices can access each other */
     bool host_map;              /* SPILLWAY_SIM_HOST_MAP: accessible mappings are mapped into
