@@ -110,7 +110,8 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
     uint64_t captured = get(&counters->captured_allocs);
     uint64_t foreign = get(&counters->foreign_pool_allocs);
     uint64_t failed = get(&counters->failed_open);
-    uint64_t named = captured + foreign + failed;
+    uint64_t shared = get(&counters->shared_allocs);
+    uint64_t named = captured + foreign + failed + shared;
     char reasons[512] = "";
     size_t used = 0;
 
@@ -119,6 +120,8 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
     }
     append_reason(reasons, sizeof(reasons), &used, captured, "during graph capture");
     append_reason(reasons, sizeof(reasons), &used, foreign, "from the program's memory pools");
+    append_reason(reasons, sizeof(reasons), &used, shared,
+                  "of libraries that share memory with other processes");
     append_reason(reasons, sizeof(reasons), &used, failed, "after an error in the pool");
     append_reason(reasons, sizeof(reasons), &used, passed > named ? passed - named : 0,
                   "because of the mode");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "track/caller.h"
 #include "track/device.h"
 #include "track/lease.h"
 #include "callsite/capture.h"
@@ -28,10 +29,9 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 {
     static _Thread_local uint64_t refused_bytes __attribute__((tls_model("initial-exec")));
     static _Thread_local uint64_t refused_allocs __attribute__((tls_model("initial-exec")));
-    const char *library = spw_track_call.fn == SPW_FN_cudaMalloc ? caller_library() : NULL;
     uint64_t allocs = spw_counter_get(&device->counters->allocs);
 
-    if (library == NULL || strncmp(library, "libc10_cuda.so", 14) != 0 ||
+    if (spw_track_call.fn != SPW_FN_cudaMalloc || spw_track_caller() != SPW_CALLER_PYTORCH ||
         atomic_load(&spw_track_driver()->captures_open) > 0) {
         return false;
     }
@@ -87,8 +87,21 @@ bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
     return spw_track_spill_away(device) && spw_pool_trim(pool, 0) > 0;
 }
 
-enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
-                                    enum spw_err refused, int *ret_node)
+enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
+                                    uint64_t bytes, uint32_t site)
+{
+    enum spw_err err = spw_pool_charge(pool, bytes, site);
+
+    while (SPW_UNLIKELY(err == SPW_E_LIMIT) &&
+           bytes <= spw_counter_get(&device->counters->limit_bytes) &&
+           spw_track_spill_away(device)) {
+        err = spw_pool_charge(pool, bytes, site);
+    }
+    return err;
+}
+
+enum spw_err spw_track_spill_charge_host(struct spw_device *device, uint64_t bytes, uint32_t site,
+                                         enum spw_err refused, int *ret_node)
 {
     const struct spw_request request = {.bytes = bytes, .site = site};
     struct spw_pool *pool = spw_track_device_opened(device);

@@ -12,6 +12,7 @@ from harness import MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
 BESIDE = harness.ROOT / "tests/spill/beside"
+PIECES = harness.ROOT / "tests/spill/pieces"
 HANDLES = harness.ROOT / "tests/spill/handles"
 THROUGH = harness.ROOT / "tests/spill/through"
 
@@ -46,14 +47,6 @@ class Moves(harness.Case):
                     self.assertEqual(device["moves"], 0)
                     self.assertGreaterEqual(device["abandoned_moves"], 1)
                     self.assertGreater(device["placed_bytes"], 0)
-
-    def test_memory_of_the_program_itself(self):
-        """A cuMemCreate that does not fit gets a host chunk, and is accounted for."""
-        device = self.moves("create")
-        self.assertGreater(device["placed_bytes"], 10 * MIB)
-        self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
-        self.assertEqual(device["vmm_bytes"], 0)
-        self.assertEqual(device["vmm_host_bytes"], 0)
 
     def test_request_that_can_never_be_had(self):
         """It is refused before anything migrates for it, and before the host tier is tried."""
@@ -158,6 +151,48 @@ class Handles(harness.Case):
         for handles in ("checked", "unchecked"):
             with self.subTest(handles):
                 self.assertGreater(self.calls("kernels", handles)["cuKernelGetParamInfo"], 2)
+
+
+# A device that ends at its own end, and one that ends at the limit.
+FULL = ({}, {"LIMIT": "60MiB", "SIM_MEMORY": "128MiB"})
+
+
+class Pieces(harness.Case):
+    """Physical memory that the program creates itself, beside 42 MiB of blocks."""
+    def pieces(self, count, way, created=None, allow=(), **options):
+        result = self.run_program(PIECES, count, way, allow=[SPILL_LINE, *allow], CHECK="on",
+                                  **{"SIM_MEMORY": "64MiB", **PATIENT, **options})
+        made = int(re.fullmatch(r"(\d+) created\n0 words wrong\n", result.stdout)[1])
+        if created is not None:
+            self.assertEqual(made, created)
+        device = result.device()
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes", "vmm_bytes",
+                      "vmm_host_bytes"):
+            self.assertEqual(device[gauge], 0, gauge)
+        return device, made
+
+    def test_blocks_make_room(self):
+        """Whoever creates it, and wherever the room ends: at the limit, or at the device's end."""
+        for options in FULL:
+            for way in ("own", "pytorch", "handles", "rdma"):
+                with self.subTest(way, **options):
+                    device, _ = self.pieces(12, way, created=12, **options)
+                    self.assertEqual(device["placed_bytes"], 0)
+                    self.assertGreaterEqual(device["spilled_bytes"], 26 * MIB)
+
+    def test_beyond_the_device(self):
+        """Only memory of PyTorch's that nobody else is to reach goes to the host."""
+        for options in FULL:
+            device, _ = self.pieces(20, "pytorch", created=20, **options)
+            self.assertGreaterEqual(device["placed_bytes"], 16 * MIB)
+            self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
+            for way in ("own", "handles", "rdma"):
+                with self.subTest(way, **options):
+                    device, made = self.pieces(20, way, allow=["out of memory on device 0"],
+                                               **options)
+                    self.assertEqual(made, 15)
+                    self.assertEqual(device["placed_bytes"], 0)
+                    self.assertEqual(device["ooms"], 1)
 
 
 class Through(harness.Case):
