@@ -407,6 +407,11 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     return limit;
 }
 
+static bool may_move(void)
+{
+    return !atomic_load(&spw_process.leaving) && spw_track_spill_may_move();
+}
+
 /* NULL: spilling is off. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *vm,
                                      struct spw_pool *pool, uint64_t limit)
@@ -423,6 +428,7 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .overlap = overlap != SPW_OVERLAP_OFF,
         .trust = overlap == SPW_OVERLAP_TRUST,
         .audit = overlap == SPW_OVERLAP_ON,
+        .may_move = may_move,
         .label = spw_callsite_label_of,
         .describe = spw_track_spill_describe,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,

@@ -153,6 +153,13 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              ordinal, get(&counters->moves), get(&counters->abandoned_moves),
              get(&counters->second_copies), get(&counters->stall_ns) / 1000000,
              get(&counters->closed_ns) / 1000000);
+    if (get(&counters->unseen_refusals) > 0) {
+        put_line(fd,
+                 "spillway: device %d: nothing moved %" PRIu64
+                 " times, because the program has loaded a library whose GPU work spillway does "
+                 "not see (OptiX, NVENC, NVDEC)",
+                 ordinal, get(&counters->unseen_refusals));
+    }
     if (get(&counters->failed_audits) > 0) {
         put_line(fd,
                  "spillway: device %d: a kernel wrote through a pointer that is not among its "

@@ -7,6 +7,7 @@
 #include "track/caller.h"
 #include "track/device.h"
 #include "track/lease.h"
+#include "track/unseen.h"
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 #include "migrate/migrate.h"
@@ -69,17 +70,48 @@ static struct spw_migrate *tier_of(const struct spw_device *device)
     return atomic_load_explicit(&device->tier, memory_order_acquire);
 }
 
-/* Nothing is moved while a capture is open. */
-static bool may_move(void)
+/* Gives up the moves that are in flight, on every device. */
+static void give_up(void)
 {
-    return atomic_load(&spw_track_driver()->captures_open) == 0;
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_migrate *tier = tier_of(&spw_process.devices[i]);
+
+        if (tier != NULL) {
+            spw_migrate_give_up(tier);
+        }
+    }
+}
+
+bool spw_track_spill_may_move(void)
+{
+    static atomic_flag given_up = ATOMIC_FLAG_INIT;
+
+    if (atomic_load(&spw_track_driver()->captures_open) > 0) {
+        return false;
+    }
+    if (SPW_LIKELY(!spw_track_unseen())) {
+        return true;
+    }
+    if (!atomic_flag_test_and_set(&given_up)) {
+        give_up();
+    }
+    return false;
+}
+
+/* The same for a device that is short of memory: counts when it is refused for good. */
+static bool may_make_room(const struct spw_device *device)
+{
+    bool may = spw_track_spill_may_move();
+
+    spw_counter_add(&device->counters->unseen_refusals, !may && spw_track_unseen());
+    return may;
 }
 
 bool spw_track_spill_away(struct spw_device *device)
 {
     struct spw_migrate *tier = tier_of(device);
 
-    return tier != NULL && may_move() && spw_migrate_evict_some(tier);
+    return tier != NULL && may_make_room(device) && spw_migrate_evict_some(tier);
 }
 
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
@@ -121,7 +153,7 @@ bool spw_track_spill_follows(const struct spw_device *device)
 {
     const struct spw_migrate *tier = tier_of(device);
 
-    return tier != NULL && may_move() && spw_migrate_wants_stream(tier);
+    return tier != NULL && spw_migrate_wants_stream(tier) && spw_track_spill_may_move();
 }
 
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
@@ -130,8 +162,7 @@ void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses
     struct spw_migrate *tier = tier_of(device);
 
     if (tier != NULL) {
-        spw_migrate_before_submit(tier, addresses, count, stream,
-                                  may_move() && !atomic_load(&spw_process.leaving));
+        spw_migrate_before_submit(tier, addresses, count, stream);
     }
 }
 
@@ -174,7 +205,7 @@ void spw_track_spill_prepare(struct spw_device *device)
 {
     struct spw_migrate *tier = tier_of(device);
 
-    if (tier != NULL && may_move()) {
+    if (tier != NULL && atomic_load(&spw_track_driver()->captures_open) == 0) {
         spw_migrate_prepare(tier);
     }
 }
@@ -184,8 +215,8 @@ void spw_track_spill_rest(struct spw_device *device)
     struct spw_migrate *tier = tier_of(device);
     struct spw_pool *pool = spw_track_device_opened(device);
 
-    if (tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 && may_move() &&
-        !atomic_load(&spw_process.leaving)) {
+    if (tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
+        spw_track_spill_may_move() && !atomic_load(&spw_process.leaving)) {
         spw_migrate_idle(tier);
         if (SPW_UNLIKELY(spw_process.check) && pool != NULL) {
             spw_track_device_check(device, pool);
@@ -202,7 +233,7 @@ enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum
     if (tier == NULL) {
         return refused;
     }
-    asked.may_move = may_move();
+    asked.may_move = may_make_room(request->device);
     return spw_track_spill_asks_again(request->device, asked.bytes)
                ? SPW_E_AGAIN
                : spw_migrate_alloc(tier, &asked, refused, ret_result);

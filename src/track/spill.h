@@ -7,6 +7,10 @@
 
 #include "track/request.h"
 
+/* True when blocks may move between device and host: no capture is open, and all work that the
+ * program submits is seen (unseen.h). No lock may be held. */
+bool spw_track_spill_may_move(void);
+
 /* Gives device memory back to the driver by moving blocks to the host. False when none was moved.
  */
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool);

@@ -13,6 +13,8 @@ from harness import MIB
 MOVES = harness.ROOT / "tests/spill/moves"
 BESIDE = harness.ROOT / "tests/spill/beside"
 PIECES = harness.ROOT / "tests/spill/pieces"
+UNSEEN = harness.ROOT / "tests/spill/unseen"
+LIBRARY = UNSEEN / "libnvoptix.so.1"
 HANDLES = harness.ROOT / "tests/spill/handles"
 THROUGH = harness.ROOT / "tests/spill/through"
 
@@ -193,6 +195,43 @@ class Pieces(harness.Case):
                     self.assertEqual(made, 15)
                     self.assertEqual(device["placed_bytes"], 0)
                     self.assertEqual(device["ooms"], 1)
+
+
+class Unseen(harness.Case):
+    """A library of the driver's submits work that does not pass the entries."""
+    def unseen(self, *arguments, allow=(), **options):
+        result = self.run_program(UNSEEN / "unseen", *arguments, allow=[SPILL_LINE, *allow],
+                                  CHECK="on", SIM_MEMORY="64MiB", **PATIENT, **options)
+        self.assertEqual(result.stdout, "0 words wrong\n")
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes"):
+            self.assertEqual(result.device()[gauge], 0, gauge)
+        return result
+
+    def test_without(self):
+        device = self.unseen().device()
+        self.assertGreater(device["moves"], 0)
+        self.assertEqual(device["unseen_refusals"], 0)
+
+    def test_nothing_moves(self):
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                result = self.unseen(LIBRARY, SIM_SEED=seed, SUMMARY="on", LOG="info",
+                                     allow=["spillway: "])
+                device = result.device()
+                self.assertEqual(device["moves"] + device["prefetches"], 0)
+                self.assertGreater(device["placed_bytes"], 0)
+                self.assertGreater(device["unseen_refusals"], 0)
+                self.assertEqual(result.stderr.count("libnvoptix.so is loaded: from now on no "
+                                                     "block moves"), 1)
+                self.assertIn("a library whose GPU work spillway does not see", result.stderr)
+
+    def test_nothing_moves_any_more(self):
+        """Also the moves that have begun end."""
+        for overlap in ("on", "trust", "off"):
+            for seed in SEEDS:
+                with self.subTest(overlap, seed=seed):
+                    device = self.unseen(LIBRARY, "late", SIM_SEED=seed, OVERLAP=overlap).device()
+                    self.assertGreater(device["moves"], 0)
 
 
 class Through(harness.Case):
