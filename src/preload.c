@@ -226,6 +226,7 @@ static void start(struct spw_process *process)
     process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
+    process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
     text = mode_text(process->mode);
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");

@@ -8,6 +8,7 @@
 #include "track/request.h"
 #include "track/indirect.h"
 #include "track/site.h"
+#include "serve/synchronize.h"
 #include "track/spill.h"
 #include "track/stream.h"
 #include "track/arguments.h"
@@ -321,10 +322,15 @@ static CUresult free_block(const struct spw_device *device, struct spw_pool *poo
 
 CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
 {
+    CUresult result =
+        SPW_UNLIKELY(spw_process.free_waits) ? spw_serve_synchronize_block(dptr) : CUDA_SUCCESS;
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
     struct spw_passed_free passed;
 
+    if (SPW_UNLIKELY(result != CUDA_SUCCESS)) {
+        return result;
+    }
     if (device == NULL) {
         spw_serve_account_free_begin(dptr, &passed);
         return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemFree_v2(dptr));
