@@ -119,13 +119,21 @@ bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
     return spw_track_spill_away(device) && spw_pool_trim(pool, 0) > 0;
 }
 
+/* True when the limit could hold `bytes` beside all that cannot move. */
+static bool is_possible(const struct spw_counters *counters, uint64_t bytes)
+{
+    uint64_t fixed = spw_counter_get(&counters->vmm_bytes);
+    uint64_t limit = spw_counter_get(&counters->limit_bytes);
+
+    return fixed <= limit && bytes <= limit - fixed;
+}
+
 enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
                                     uint64_t bytes, uint32_t site)
 {
     enum spw_err err = spw_pool_charge(pool, bytes, site);
 
-    while (SPW_UNLIKELY(err == SPW_E_LIMIT) &&
-           bytes <= spw_counter_get(&device->counters->limit_bytes) &&
+    while (SPW_UNLIKELY(err == SPW_E_LIMIT) && is_possible(device->counters, bytes) &&
            spw_track_spill_away(device)) {
         err = spw_pool_charge(pool, bytes, site);
     }

@@ -11,7 +11,7 @@ NCCL = FOLDER / "libnccl.so.2"
 HALO = FOLDER / "libhalo.so.2"
 READ = "the child read 0x5a\nshared: 0\nfreed: 0\n"
 REFUSED = "pool memory cannot be shared with other processes by CUDA IPC"
-SPILL_LINE = r"device 0 is full: for a block of .* are on the host now; up to .* may be used"
+SPILL_LINE = r"device 0 is full: for a block of .* on the host now; up to .* may be used"
 OOM_LINE = r"out of memory on device 0: requested"
 
 
@@ -88,6 +88,16 @@ class Sharing(harness.Case):
                     self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
                     self.assertGreaterEqual(device["spilled_bytes"], 16 * MIB)
                     self.assertEqual(device["vmm_host_bytes"], 0)
+
+    def test_request_that_can_never_be_had(self):
+        """It is refused before any block moves for it."""
+        for way in ("runtime", "handle"):
+            with self.subTest(way):
+                result = self.share(NCCL, way, "full", allow=[OOM_LINE, SPILL_LINE], LIMIT="20MiB",
+                                    CHECK="on")
+                self.assertEqual(result.stdout, "shared: 2\n")
+                device = result.device()
+                self.assertEqual(device["spilled_bytes"], device["placed_bytes"])
 
     def test_full_device_without_spilling(self):
         """Out of memory, as without spillway."""
