@@ -2,7 +2,9 @@
  * mapping of it is left; device memory counts against the limit for that long.
  *
  * When the device is full, blocks of the pool make room. Only PyTorch's own memory goes to the host
- * instead: other libraries may need device memory, for peers, network cards or multicast. */
+ * instead: other libraries may need device memory, for peers, network cards or multicast. PyTorch
+ * asks for file descriptors and for RDMA whether it needs them or not; host memory has the former
+ * as well. */
 #include "serve/account.h"
 #include "track/caller.h"
 #include "serve/decision.h"
@@ -74,11 +76,16 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
     return here == NULL ? &spw_process.devices[0] : &spw_process.devices[here->ordinal];
 }
 
-/* True for memory that nobody but its device needs to reach. */
-static bool is_private(const CUmemAllocationProp *prop)
+/* True for memory that may be on the host, as nobody but its device needs to reach it. */
+static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
 {
-    return prop->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE &&
-           prop->allocFlags.gpuDirectRDMACapable == 0;
+    CUmemAllocationHandleType types = prop->requestedHandleTypes;
+
+    return caller == SPW_CALLER_PYTORCH
+               ? types == CU_MEM_HANDLE_TYPE_NONE ||
+                     types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+               : caller == SPW_CALLER_OTHER && types == CU_MEM_HANDLE_TYPE_NONE &&
+                     prop->allocFlags.gpuDirectRDMACapable == 0;
 }
 
 /* Charges a piece that has no room on its device to the host, and changes *prop accordingly. */
@@ -87,13 +94,14 @@ static enum spw_err charge_host(struct spw_device *device, struct spw_piece *pie
 {
     int node;
 
-    if (piece->host || piece->spilled || !is_private(prop) ||
+    if (piece->host || piece->spilled || !piece->suits_host ||
         spw_track_spill_charge_host(device, piece->bytes, piece->site, err, &node) != SPW_OK) {
         return err;
     }
     piece->spilled = true;
     prop->location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
     prop->location.id = node;
+    prop->allocFlags.gpuDirectRDMACapable = 0;
     prop->allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE;
     return SPW_OK;
 }
@@ -142,8 +150,8 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *
             return SPW_OK;
         }
         spw_serve_decision_unmet(device, decision->rule,
-                                 is_private(prop) ? "the host has no room for it"
-                                                  : "others than the device are to reach it");
+                                 piece->suits_host ? "the host has no room for it"
+                                                   : "others than the device are to reach it");
         spw_pool_account_to_device(pool, piece->rule, piece->bytes);
         piece->tallied_host = false;
     }
@@ -239,7 +247,7 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
 CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                                const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    bool pytorch = spw_track_caller() == SPW_CALLER_PYTORCH;
+    enum spw_caller caller = spw_track_caller();
     struct spw_driver *driver = spw_track_driver();
     struct spw_device *device = NULL;
     CUmemAllocationProp placed;
@@ -258,7 +266,8 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         *piece = (struct spw_piece){size,
                                     device->ordinal,
                                     host,
-                                    .redirects = pytorch,
+                                    .suits_host = suits_host(caller, prop),
+                                    .redirects = caller == SPW_CALLER_PYTORCH,
                                     .site = host ? 0 : spw_track_site("cuMemCreate"),
                                     .references = 1};
         err = charge_somewhere(device, piece, &placed);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Libraries that share their memory with other processes get memory of the driver's."""
+import json
 import unittest
 
 import harness
@@ -88,6 +89,20 @@ class Sharing(harness.Case):
                     self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
                     self.assertGreaterEqual(device["spilled_bytes"], 16 * MIB)
                     self.assertEqual(device["vmm_host_bytes"], 0)
+
+    def test_policy(self):
+        """A rule that puts everything on the host does not apply to what is shared."""
+        policy = self.folder / "policy.json"
+        policy.write_text(json.dumps({"version": 1, "rules": [
+            {"name": "all", "match": {}, "action": {"placement": "host"}}]}))
+        for library in (NCCL, HALO):
+            with self.subTest(library.name):
+                result = self.share(library, "handle", POLICY=policy,
+                                    allow=["rule all cannot be applied .*: others than the device"])
+                self.assertEqual(result.stdout, "shared: 0\nfreed: 0\n")
+                self.assertEqual(result.device()["host_peak_bytes"], 0)
+        result = self.share(NCCL, "runtime", POLICY=policy)
+        self.assertEqual(self.lines(result), READ)
 
     def test_request_that_can_never_be_had(self):
         """It is refused before any block moves for it."""

@@ -1,9 +1,10 @@
 /* A program that creates physical memory of its own (cuMemCreate) beside 42 MiB of blocks.
  *
  *     pieces COUNT own        itself
- *     pieces COUNT pytorch    by PyTorch's native allocator
  *     pieces COUNT handles    the same, with handles for other processes
  *     pieces COUNT rdma       the same, for network cards
+ *     pieces COUNT pytorch    by PyTorch's native allocator, which asks for both
+ *     pieces COUNT plain      the same without
  *
  * COUNT pieces of 4 MiB. Made for a device of 64 MiB. Prints how many could be created; exit 0 when
  * all content is right. */
@@ -42,12 +43,13 @@ static bool create(CUdeviceptr address)
 
 static void choose(const char *way)
 {
-    native = strcmp(way, "own") != 0;
-    if (strcmp(way, "handles") == 0) {
+    bool pytorch = strcmp(way, "pytorch") == 0;
+
+    native = pytorch || strcmp(way, "plain") == 0;
+    if (pytorch || strcmp(way, "handles") == 0) {
         prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-    } else if (strcmp(way, "rdma") == 0) {
-        prop.allocFlags.gpuDirectRDMACapable = 1;
     }
+    prop.allocFlags.gpuDirectRDMACapable = pytorch || strcmp(way, "rdma") == 0;
 }
 
 int main(int argc, char **argv)
