@@ -672,24 +672,15 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"writes", writes},
-                 {"threads", with_threads},
-                 {"spin", with_spin},
-                 {"wait", with_wait},
-                 {"callback", with_callback},
-                 {"copy", with_copy},
-                 {"capture", with_capture},
-                 {"faults", with_faults},
-                 {"peer", with_peer},
-                 {"peer-spin", with_peer_spin},
-                 {"pointers", with_pointers},
-                 {"registered", with_registered},
-                 {"told", with_told},
-                 {"told-next", with_told_next},
-                 {"pin", with_pin},
-                 {"unpin", with_unpin},
-                 {"priority", with_priority},
-                 {"impossible", with_impossible}};
+    } modes[] = {{"writes", writes},          {"threads", with_threads},
+                 {"spin", with_spin},         {"wait", with_wait},
+                 {"callback", with_callback}, {"copy", with_copy},
+                 {"capture", with_capture},   {"faults", with_faults},
+                 {"peer", with_peer},         {"peer-spin", with_peer_spin},
+                 {"pointers", with_pointers}, {"registered", with_registered},
+                 {"told", with_told},         {"told-next", with_told_next},
+                 {"pin", with_pin},           {"unpin", with_unpin},
+                 {"priority", with_priority}, {"impossible", with_impossible}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (argc >= 2 && strcmp(argv[1], modes[i].name) == 0) {
