@@ -228,6 +228,7 @@ static void start(struct spw_process *process)
     process->mode = spw_option_get(SPW_OPT_SPILLWAY_MODE, NULL, 0).word;
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
+    process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
     text = mode_text(process->mode);
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
@@ -409,6 +410,11 @@ static uint64_t choose_host_limit(const struct spw_driver *driver)
     return limit;
 }
 
+static bool may_move(void)
+{
+    return !atomic_load(&spw_process.leaving) && spw_track_spill_may_move();
+}
+
 /* NULL: spilling is off. */
 static struct spw_migrate *make_tier(const struct spw_device *device, struct spw_backend *vm,
                                      struct spw_pool *pool, uint64_t limit)
@@ -425,6 +431,7 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .overlap = overlap != SPW_OVERLAP_OFF,
         .trust = overlap == SPW_OVERLAP_TRUST,
         .audit = overlap == SPW_OVERLAP_ON,
+        .may_move = may_move,
         .label = spw_callsite_label_of,
         .describe = spw_track_spill_describe,
         .host_room = spw_serve_host_room,

@@ -48,6 +48,7 @@ static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS] = {
     [SPW_TYPE_CROSSING] = {"works", "refused", "wrong"},
     [SPW_TYPE_REACH] = {"any", "granted"},
     [SPW_TYPE_HOSTS] = {"on", "off", "host", "crash", "asymmetric"},
+    [SPW_TYPE_HANDLES] = {"mixed", "checked", "unchecked"},
 };
 
 static size_t word_count(enum spw_option_type type)

@@ -36,6 +36,7 @@ enum spw_option_type {
     SPW_TYPE_CROSSING,
     SPW_TYPE_REACH,
     SPW_TYPE_HOSTS,
+    SPW_TYPE_HANDLES,
     SPW_TYPE_COUNT_OF_TYPES
 };
 
@@ -66,6 +67,7 @@ enum spw_hosts {
     SPW_HOSTS_CRASH,
     SPW_HOSTS_ASYMMETRIC
 };
+enum spw_handles { SPW_HANDLES_MIXED, SPW_HANDLES_CHECKED, SPW_HANDLES_UNCHECKED };
 
 enum { SPW_COMPLAINT_TEXT = 512 }; /* room for every message of this module */
 

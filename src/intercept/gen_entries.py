@@ -29,6 +29,7 @@ HEAD = """\
 #include "serve/immovable.h"
 #include "track/arguments.h"
 #include "track/batch.h"
+#include "track/caller.h"
 #include "track/indirect.h"
 #include "track/lease.h"
 #include "track/parts.h"
@@ -60,6 +61,7 @@ HANDLER = """\
     if (!spw_track_serves()) {{
         return driver->{call};
     }}
+    spw_track_entered = __builtin_return_address(0);
     spw_track_lease_enter();
     result = spw_serve_{call};
     spw_track_lease_leave();

@@ -291,6 +291,13 @@ bool spw_migrate_evict_some(struct spw_migrate *tier)
     return bytes > 0;
 }
 
+void spw_migrate_give_up(struct spw_migrate *tier)
+{
+    spw_lock(&tier->lock);
+    spw_migrate_migration_give_up(&tier->migrator);
+    spw_unlock(&tier->lock);
+}
+
 /* True when prefetching brings blocks back, as far as they are worth it. */
 static bool is_prefetching(struct spw_migrate *tier)
 {
@@ -357,7 +364,7 @@ bool spw_migrate_wants_stream(const struct spw_migrate *tier)
 }
 
 void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                               const struct spw_stream *stream, bool may_move)
+                               const struct spw_stream *stream)
 {
     bool needed;
 
@@ -365,7 +372,7 @@ void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *address
         return;
     }
     needed = spw_migrate_access_log_is_incoming(&tier->log, addresses, count);
-    if ((!needed && !spw_migrate_prefetch_count(&tier->prefetch)) || !may_move ||
+    if ((!needed && !spw_migrate_prefetch_count(&tier->prefetch)) || !tier->config.may_move() ||
         !spw_lock_try(&tier->lock)) {
         return;
     }

@@ -40,6 +40,8 @@ struct spw_migrate_config {
     bool trust;            /* kernels touch nothing but their arguments */
     bool audit;            /* without trust: find that out by write validation */
     bool verify;           /* compare content hashes before and after each switch */
+    /* True when blocks may move now. Called without a lock. */
+    bool (*may_move)(void);
     /* Writes a short description of a call site, for messages. */
     void (*label)(uint32_t site, char *text, size_t capacity);
     /* Writes a short description of the call under way, likewise. */
@@ -77,6 +79,9 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
  * for something else. False when nothing was evicted. */
 bool spw_migrate_evict_some(struct spw_migrate *tier);
 
+/* Gives up the migrations that are in flight: nothing has changed. */
+void spw_migrate_give_up(struct spw_migrate *tier);
+
 /* The program has waited for the device, which is idle now: brings back what fits, or goes on with
  * prefetching. Cheap when nothing is on the host. */
 void spw_migrate_idle(struct spw_migrate *tier);
@@ -101,9 +106,9 @@ bool spw_migrate_wants_stream(const struct spw_migrate *tier);
 
 /* Called before a submission enters the submit barrier. Prefetches, throttles the program, and
  * waits (bounded) for blocks among `addresses` that are on their way to the device. `stream` may be
- * NULL: unknown. `may_move`: no capture is open. */
+ * NULL: unknown. */
 void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *addresses, size_t count,
-                               const struct spw_stream *stream, bool may_move);
+                               const struct spw_stream *stream);
 
 /* Records a submission, inside the submit barrier, with all addresses of its arguments. A `kernel`
  * may reach other memory besides. Once for each submission. */

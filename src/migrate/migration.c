@@ -497,6 +497,18 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
     return err;
 }
 
+void spw_migrate_migration_give_up(struct spw_migrator *migrator)
+{
+    while (migrator->in_flight > 0) {
+        struct spw_migration *migration = &migrator->migrations[migrator->first];
+
+        migrator->first = (migrator->first + 1) % SPW_MOVES;
+        migrator->in_flight--;
+        end_migration(migrator, migration, SPW_E_AGAIN);
+    }
+    (void)spw_migrate_migration_release(migrator);
+}
+
 enum spw_err spw_migrate_migration_run(struct spw_migrator *migrator,
                                        const struct spw_move_request *wish,
                                        const struct spw_access_log_snapshot *since,

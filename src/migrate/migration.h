@@ -101,5 +101,8 @@ bool spw_migrate_migration_is_copied(struct spw_migrator *migrator);
 enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_t patience_ns,
                                           uint64_t *ret_bytes);
 
+/* Gives up all that are in flight, and releases their new memory. */
+void spw_migrate_migration_give_up(struct spw_migrator *migrator);
+
 /* Releases the old memory of the last finished migration. False when there is none. */
 bool spw_migrate_migration_release(struct spw_migrator *migrator);

@@ -19,6 +19,9 @@ static void move(const struct spw_ledger_entry *entry, bool up)
     spw_counter_add(entry->kind == SPW_LEDGER_PINNED ? &counters->pinned_bytes
                                                      : &counters->passed_bytes,
                     delta);
+    if (entry->kind == SPW_LEDGER_CHARGED) {
+        spw_counter_add(&counters->charged_bytes, delta);
+    }
 }
 
 /* Takes an allocation out of the ledger before the real driver frees it, so that the next owner of

@@ -1,5 +1,6 @@
 /* Allocation and free. */
 #include "serve/account.h"
+#include "track/caller.h"
 #include "track/capture.h"
 #include "serve/decision.h"
 #include "track/device.h"
@@ -7,6 +8,7 @@
 #include "track/request.h"
 #include "track/indirect.h"
 #include "track/site.h"
+#include "serve/synchronize.h"
 #include "track/spill.h"
 #include "track/stream.h"
 #include "track/arguments.h"
@@ -22,11 +24,13 @@ static enum outcome fail_open(const struct spw_track_request *request)
     return PASSED;
 }
 
-/* Observe mode: the real driver allocates, up to the limit. */
-static enum outcome charge(struct spw_pool *pool, struct spw_track_request *request)
+/* The real driver allocates, up to the limit; blocks of the pool make room for it. `shares`: for a
+ * library that shares the memory; else in observe mode. */
+static __attribute__((noinline)) enum outcome charge(struct spw_pool *pool,
+                                                     struct spw_track_request *request, bool shares)
 {
-    enum spw_err err =
-        spw_pool_charge(pool, spw_serve_account_round(request->asked.bytes), request->asked.site);
+    enum spw_err err = spw_track_spill_charge(
+        request->device, pool, spw_serve_account_round(request->asked.bytes), request->asked.site);
 
     if (err == SPW_E_LIMIT) {
         (void)spw_serve_account_oom(request->device, pool, request->asked.api, request->asked.bytes,
@@ -36,6 +40,7 @@ static enum outcome charge(struct spw_pool *pool, struct spw_track_request *requ
     if (err == SPW_OK) {
         request->kind = SPW_LEDGER_CHARGED;
     }
+    spw_counter_add(&request->device->counters->shared_allocs, shares);
     return PASSED;
 }
 
@@ -66,6 +71,7 @@ alloc_by_policy(const struct spw_track_request *request, struct spw_result *ret_
 
 static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
+    bool shares = spw_track_caller() == SPW_CALLER_SHARES;
     struct spw_pool *pool = spw_track_device_pool(request->device);
     struct spw_result result;
     enum spw_err err;
@@ -75,8 +81,8 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
     }
     request->pool = pool;
     request->asked.site = spw_track_site(request->asked.api);
-    if (SPW_UNLIKELY(spw_process.mode == SPW_MODE_OBSERVE)) {
-        return charge(pool, request);
+    if (SPW_UNLIKELY(shares || spw_process.mode == SPW_MODE_OBSERVE)) {
+        return charge(pool, request, shares);
     }
     if (SPW_UNLIKELY(atomic_load_explicit(&spw_process.policy.policy, memory_order_acquire) !=
                      NULL)) {
@@ -319,10 +325,15 @@ static CUresult free_block(const struct spw_device *device, struct spw_pool *poo
 
 CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)
 {
+    CUresult result =
+        SPW_UNLIKELY(spw_process.free_waits) ? spw_serve_synchronize_block(dptr) : CUDA_SUCCESS;
     struct spw_pool *pool;
     const struct spw_device *device = spw_track_device_owner(dptr, &pool);
     struct spw_passed_free passed;
 
+    if (SPW_UNLIKELY(result != CUDA_SUCCESS)) {
+        return result;
+    }
     if (device == NULL) {
         spw_serve_account_free_begin(dptr, &passed);
         return spw_serve_account_free_end(&passed, spw_track_driver()->cuMemFree_v2(dptr));

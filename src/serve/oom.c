@@ -83,7 +83,8 @@ static void ask_host(const struct spw_device *device, struct spw_stats_oom *repo
 /* A simulated GPU has a simulated NVML; NVIDIA's would report the real devices. */
 static void ask_others(const struct spw_device *device, struct spw_stats_oom *report)
 {
-    uint64_t ours = report->committed_bytes + spw_counter_get(&device->counters->passed_bytes);
+    uint64_t ours = report->committed_bytes + spw_counter_get(&device->counters->passed_bytes) -
+                    spw_counter_get(&device->counters->charged_bytes);
     struct spw_nvml_usage usage;
 
     report->usage_known =

@@ -45,8 +45,8 @@ CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
         return spw_track_driver()->cuIpcGetMemHandle(pHandle, dptr);
     }
     if (!atomic_flag_test_and_set(&told)) {
-        spw_log_always("pool memory cannot be shared with other processes by CUDA IPC; use "
-                       "SPILLWAY_MODE=observe for that");
+        spw_log_always("pool memory cannot be shared with other processes by CUDA IPC; name the "
+                       "library that allocates it in SPILLWAY_PASS, or use SPILLWAY_MODE=observe");
     }
     return CUDA_ERROR_INVALID_VALUE;
 }

@@ -21,13 +21,12 @@ static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_
 
 /* ---- how much is left ---- */
 
-/* The bytes of the limit that the program holds, with those that the driver allocated for it. In
- * observe mode the driver allocates all of it, and the pool counts that as live. */
+/* The bytes of the limit that the program holds, with those that the driver allocated for it; the
+ * pool counts what was charged to it as live. */
 static uint64_t held(const struct spw_device *device, const struct spw_pool_usage *usage)
 {
-    return spw_process.mode == SPW_MODE_OBSERVE
-               ? usage->live
-               : usage->live + spw_counter_get(&device->counters->passed_bytes);
+    return usage->live + spw_counter_get(&device->counters->passed_bytes) -
+           spw_counter_get(&device->counters->charged_bytes);
 }
 
 /* Reported as free on a full device as long as the host has room. */

@@ -1,5 +1,7 @@
 /* Synchronisation. When the program waits for the device, the pools learn without a driver call
  * which freed memory has no work pending. */
+#include "serve/synchronize.h"
+
 #include "track/contexts.h"
 #include "track/device.h"
 #include "serve/handlers.h"
@@ -116,4 +118,28 @@ CUresult spw_serve_cuCtxSynchronize_v2(CUcontext ctx)
     take_moment(&moment);
     WAIT(result, spw_track_driver()->cuCtxSynchronize_v2(ctx));
     return waited_for_context(result, &moment, ordinal);
+}
+
+/* ---- blocks ---- */
+
+CUresult spw_serve_synchronize_block(CUdeviceptr address)
+{
+    struct spw_driver *driver = spw_track_driver();
+    struct spw_block block = {0};
+    struct spw_pool *pool;
+    const struct spw_device *device = spw_track_device_owner(address, &pool);
+    struct moment moment;
+    CUcontext popped;
+    CUresult result;
+
+    if (device == NULL || atomic_load(&driver->captures_open) > 0 ||
+        !spw_pool_find(pool, address, &block) ||
+        SPW_DRIVER_CALL(driver, device->ordinal, cuCtxPushCurrent_v2, block.context) !=
+            CUDA_SUCCESS) {
+        return CUDA_SUCCESS;
+    }
+    take_moment(&moment);
+    WAIT(result, driver->cuCtxSynchronize());
+    (void)SPW_DRIVER_CALL(driver, device->ordinal, cuCtxPopCurrent_v2, &popped);
+    return waited_for_context(result, &moment, device->ordinal);
 }

@@ -1,6 +1,12 @@
 /* The program's own virtual memory management. Physical memory is held as long as a reference or a
- * mapping of it is left; device memory counts against the limit for that long. */
+ * mapping of it is left; device memory counts against the limit for that long.
+ *
+ * When the device is full, blocks of the pool make room. Only PyTorch's own memory goes to the host
+ * instead: other libraries may need device memory, for peers, network cards or multicast. PyTorch
+ * asks for file descriptors and for RDMA whether it needs them or not; host memory has the former
+ * as well. */
 #include "serve/account.h"
+#include "track/caller.h"
 #include "serve/decision.h"
 #include "track/device.h"
 #include "track/mappings.h"
@@ -10,6 +16,9 @@
 #include "track/stream.h"
 
 #include <stdlib.h>
+
+/* How often a request is repeated after room was made. */
+enum { MOST_TRIES = 64 };
 
 /* ---- charges ---- */
 
@@ -23,7 +32,8 @@ static enum spw_err charge(const struct spw_piece *piece)
         return SPW_OK;
     }
     pool = spw_track_device_pool(device);
-    return pool == NULL ? SPW_E_UNSUPPORTED : spw_pool_charge(pool, piece->bytes, piece->site);
+    return pool == NULL ? SPW_E_UNSUPPORTED
+                        : spw_track_spill_charge(device, pool, piece->bytes, piece->site);
 }
 
 static void discharge(const struct spw_piece *piece)
@@ -66,14 +76,26 @@ static struct spw_device *device_for(const CUmemAllocationProp *prop, bool *ret_
     return here == NULL ? &spw_process.devices[0] : &spw_process.devices[here->ordinal];
 }
 
+/* True for memory that may be on the host, as nobody but its device needs to reach it. */
+static bool suits_host(enum spw_caller caller, const CUmemAllocationProp *prop)
+{
+    CUmemAllocationHandleType types = prop->requestedHandleTypes;
+
+    return caller == SPW_CALLER_PYTORCH
+               ? types == CU_MEM_HANDLE_TYPE_NONE ||
+                     types == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+               : caller == SPW_CALLER_OTHER && types == CU_MEM_HANDLE_TYPE_NONE &&
+                     prop->allocFlags.gpuDirectRDMACapable == 0;
+}
+
 /* Charges a piece that has no room on its device to the host, and changes *prop accordingly. */
 static enum spw_err charge_host(struct spw_device *device, struct spw_piece *piece,
                                 enum spw_err err, CUmemAllocationProp *prop)
 {
     CUmemLocation place;
 
-    if (piece->host || piece->spilled ||
-        spw_track_spill_charge(device, piece->bytes, piece->site, err, &place) != SPW_OK) {
+    if (piece->host || piece->spilled || !piece->suits_host ||
+        spw_track_spill_charge_host(device, piece->bytes, piece->site, err, &place) != SPW_OK) {
         return err;
     }
     piece->spilled = true;
@@ -126,7 +148,9 @@ static enum spw_err charge_by_rule(struct spw_device *device, struct spw_piece *
         if (charge_host(device, piece, SPW_E_LIMIT, prop) == SPW_OK) {
             return SPW_OK;
         }
-        spw_serve_decision_unmet(device, decision->rule, "the host has no room for it");
+        spw_serve_decision_unmet(device, decision->rule,
+                                 piece->suits_host ? "the host has no room for it"
+                                                   : "others than the device are to reach it");
         spw_pool_account_to_device(pool, piece->rule, piece->bytes);
         piece->tallied_host = false;
     }
@@ -152,7 +176,7 @@ static enum spw_err charge_somewhere(struct spw_device *device, struct spw_piece
     } else {
         err = charge(piece);
     }
-    return err == SPW_E_LIMIT ? charge_host(device, piece, err, prop) : err;
+    return err == SPW_E_LIMIT && piece->redirects ? charge_host(device, piece, err, prop) : err;
 }
 
 /* Frees a piece that could not be charged. */
@@ -166,21 +190,35 @@ static void drop_piece(struct spw_piece *piece)
     free(piece);
 }
 
-/* Creates a piece that was charged; when the device is full after all, on the host. */
+/* Creates device memory, and repeats that while room can be made. */
+static CUresult create_on_device(const struct spw_piece *piece,
+                                 CUmemGenericAllocationHandle *handle,
+                                 const CUmemAllocationProp *prop, unsigned long long flags)
+{
+    struct spw_driver *driver = spw_track_driver();
+    CUresult result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
+
+    for (int i = 0;
+         i < MOST_TRIES && result == CUDA_ERROR_OUT_OF_MEMORY && spw_track_spill_make_room(); i++) {
+        result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
+    }
+    return result;
+}
+
+/* Creates a piece that was charged; when the device is full after all, on the host if it may be
+ * there. */
 static CUresult create(struct spw_device *device, struct spw_piece *piece,
                        CUmemGenericAllocationHandle *handle, CUmemAllocationProp *prop,
                        unsigned long long flags)
 {
-    struct spw_driver *driver = spw_track_driver();
     struct spw_piece refused = *piece;
-    CUresult result;
+    CUresult result = create_on_device(piece, handle, prop, flags);
 
     refused.rule = 0; /* the piece stays in the tally */
-    SPW_FORWARD(result, driver->cuMemCreate(handle, piece->bytes, prop, flags));
-    if (result == CUDA_ERROR_OUT_OF_MEMORY &&
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && piece->redirects &&
         charge_host(device, piece, SPW_E_NO_MEMORY, prop) == SPW_OK) {
         discharge(&refused);
-        result = driver->cuMemCreate(handle, piece->bytes, prop, flags);
+        result = spw_track_driver()->cuMemCreate(handle, piece->bytes, prop, flags);
     }
     return result;
 }
@@ -208,6 +246,7 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
 CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                                const CUmemAllocationProp *prop, unsigned long long flags)
 {
+    enum spw_caller caller = spw_track_caller();
     struct spw_driver *driver = spw_track_driver();
     struct spw_device *device = NULL;
     CUmemAllocationProp placed;
@@ -223,9 +262,13 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
         enum spw_err err;
 
         placed = *prop;
-        *piece =
-            (struct spw_piece){size, device->ordinal, host,
-                               .site = host ? 0 : spw_track_site("cuMemCreate"), .references = 1};
+        *piece = (struct spw_piece){size,
+                                    device->ordinal,
+                                    host,
+                                    .suits_host = suits_host(caller, prop),
+                                    .redirects = caller == SPW_CALLER_PYTORCH,
+                                    .site = host ? 0 : spw_track_site("cuMemCreate"),
+                                    .references = 1};
         err = charge_somewhere(device, piece, &placed);
         if (err == SPW_E_LIMIT || err == SPW_E_QUOTA) {
             uint32_t site = piece->site;

@@ -110,7 +110,8 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
     uint64_t captured = get(&counters->captured_allocs);
     uint64_t foreign = get(&counters->foreign_pool_allocs);
     uint64_t failed = get(&counters->failed_open);
-    uint64_t named = captured + foreign + failed;
+    uint64_t shared = get(&counters->shared_allocs);
+    uint64_t named = captured + foreign + failed + shared;
     char reasons[512] = "";
     size_t used = 0;
 
@@ -119,6 +120,8 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
     }
     append_reason(reasons, sizeof(reasons), &used, captured, "during graph capture");
     append_reason(reasons, sizeof(reasons), &used, foreign, "from the program's memory pools");
+    append_reason(reasons, sizeof(reasons), &used, shared,
+                  "of libraries that share memory with other processes");
     append_reason(reasons, sizeof(reasons), &used, failed, "after an error in the pool");
     append_reason(reasons, sizeof(reasons), &used, passed > named ? passed - named : 0,
                   "because of the mode");
@@ -150,6 +153,13 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              ordinal, get(&counters->moves), get(&counters->abandoned_moves),
              get(&counters->second_copies), get(&counters->stall_ns) / 1000000,
              get(&counters->closed_ns) / 1000000);
+    if (get(&counters->unseen_refusals) > 0) {
+        put_line(fd,
+                 "spillway: device %d: nothing moved %" PRIu64
+                 " times, because the program has loaded a library whose GPU work spillway does "
+                 "not see (OptiX, NVENC, NVDEC)",
+                 ordinal, get(&counters->unseen_refusals));
+    }
     if (get(&counters->failed_audits) > 0) {
         put_line(fd,
                  "spillway: device %d: a kernel wrote through a pointer that is not among its "

@@ -63,7 +63,11 @@ static bool has_direct_name(CUfunction function, bool kernel)
     return result == CUDA_SUCCESS && name != NULL && !spw_track_kernel_name_may_be_indirect(name);
 }
 
-/* Asks the driver for a layout. The lock is held. */
+/* Asks the driver for a layout. The lock is held.
+ *
+ * cuda.h does not say what the functions do with the other kind of handle. A kernel's function is
+ * asked only when the driver has said that the handle is not a CUfunction: INVALID_VALUE for the
+ * first parameter is the answer for a function that has none. */
 static void learn(struct spw_layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_track_driver();
@@ -73,7 +77,8 @@ static void learn(struct spw_layout *layout, CUfunction function)
     if (driver->cuFuncGetParamInfo != NULL) {
         result = enter_sizes(layout, function, /* kernel */ false);
     }
-    if (layout->count == 0 && driver->cuKernelGetParamInfo != NULL) {
+    if (result == CUDA_ERROR_INVALID_HANDLE && layout->count == 0 &&
+        driver->cuKernelGetParamInfo != NULL) {
         result = enter_sizes(layout, function, /* kernel */ true);
         kernel = layout->count > 0;
     }

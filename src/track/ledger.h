@@ -9,7 +9,7 @@
 
 enum spw_ledger_kind {
     SPW_LEDGER_PASSED,  /* device memory, not charged to the limit */
-    SPW_LEDGER_CHARGED, /* device memory, charged to the limit (observe mode) */
+    SPW_LEDGER_CHARGED, /* device memory, charged to the limit */
     SPW_LEDGER_PINNED,  /* host memory: allocated or registered */
 };
 

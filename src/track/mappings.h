@@ -15,6 +15,8 @@ struct spw_piece {
     uint64_t bytes;
     int ordinal;         /* device that is charged, or whose pinned memory it counts as */
     bool host;           /* the program asked for host memory */
+    bool suits_host;     /* may be on the host at all */
+    bool redirects;      /* goes there when the device is full */
     bool spilled;        /* on the host, though the program asked for device memory */
     bool tallied_host;   /* counted as host memory in the tally of its rule */
     uint8_t rule;        /* policy rule that decided on it; 0: none */

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "track/caller.h"
 #include "track/device.h"
 #include "track/lease.h"
+#include "track/unseen.h"
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 #include "migrate/migrate.h"
@@ -28,10 +30,9 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 {
     static _Thread_local uint64_t refused_bytes __attribute__((tls_model("initial-exec")));
     static _Thread_local uint64_t refused_allocs __attribute__((tls_model("initial-exec")));
-    const char *library = spw_track_call.fn == SPW_FN_cudaMalloc ? caller_library() : NULL;
     uint64_t allocs = spw_counter_get(&device->counters->allocs);
 
-    if (library == NULL || strncmp(library, "libc10_cuda.so", 14) != 0 ||
+    if (spw_track_call.fn != SPW_FN_cudaMalloc || spw_track_caller() != SPW_CALLER_PYTORCH ||
         atomic_load(&spw_track_driver()->captures_open) > 0) {
         return false;
     }
@@ -69,17 +70,48 @@ static struct spw_migrate *tier_of(const struct spw_device *device)
     return atomic_load_explicit(&device->tier, memory_order_acquire);
 }
 
-/* Nothing is moved while a capture is open. */
-static bool may_move(void)
+/* Gives up the moves that are in flight, on every device. */
+static void give_up(void)
 {
-    return atomic_load(&spw_track_driver()->captures_open) == 0;
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_migrate *tier = tier_of(&spw_process.devices[i]);
+
+        if (tier != NULL) {
+            spw_migrate_give_up(tier);
+        }
+    }
+}
+
+bool spw_track_spill_may_move(void)
+{
+    static atomic_flag given_up = ATOMIC_FLAG_INIT;
+
+    if (atomic_load(&spw_track_driver()->captures_open) > 0) {
+        return false;
+    }
+    if (SPW_LIKELY(!spw_track_unseen())) {
+        return true;
+    }
+    if (!atomic_flag_test_and_set(&given_up)) {
+        give_up();
+    }
+    return false;
+}
+
+/* The same for a device that is short of memory: counts when it is refused for good. */
+static bool may_make_room(const struct spw_device *device)
+{
+    bool may = spw_track_spill_may_move();
+
+    spw_counter_add(&device->counters->unseen_refusals, !may && spw_track_unseen());
+    return may;
 }
 
 bool spw_track_spill_away(struct spw_device *device)
 {
     struct spw_migrate *tier = tier_of(device);
 
-    return tier != NULL && may_move() && spw_migrate_evict_some(tier);
+    return tier != NULL && may_make_room(device) && spw_migrate_evict_some(tier);
 }
 
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
@@ -87,8 +119,29 @@ bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool)
     return spw_track_spill_away(device) && spw_pool_trim(pool, 0) > 0;
 }
 
-enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
-                                    enum spw_err refused, CUmemLocation *ret_place)
+/* True when the limit could hold `bytes` beside all that cannot move. */
+static bool is_possible(const struct spw_counters *counters, uint64_t bytes)
+{
+    uint64_t fixed = spw_counter_get(&counters->vmm_bytes);
+    uint64_t limit = spw_counter_get(&counters->limit_bytes);
+
+    return fixed <= limit && bytes <= limit - fixed;
+}
+
+enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
+                                    uint64_t bytes, uint32_t site)
+{
+    enum spw_err err = spw_pool_charge(pool, bytes, site);
+
+    while (SPW_UNLIKELY(err == SPW_E_LIMIT) && is_possible(device->counters, bytes) &&
+           spw_track_spill_away(device)) {
+        err = spw_pool_charge(pool, bytes, site);
+    }
+    return err;
+}
+
+enum spw_err spw_track_spill_charge_host(struct spw_device *device, uint64_t bytes, uint32_t site,
+                                         enum spw_err refused, CUmemLocation *ret_place)
 {
     const struct spw_request request = {.bytes = bytes, .site = site};
     struct spw_pool *pool = spw_track_device_opened(device);
@@ -108,7 +161,7 @@ bool spw_track_spill_follows(const struct spw_device *device)
 {
     const struct spw_migrate *tier = tier_of(device);
 
-    return tier != NULL && may_move() && spw_migrate_wants_stream(tier);
+    return tier != NULL && spw_migrate_wants_stream(tier) && spw_track_spill_may_move();
 }
 
 void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses, size_t count,
@@ -117,8 +170,7 @@ void spw_track_spill_expect(struct spw_device *device, const uint64_t *addresses
     struct spw_migrate *tier = tier_of(device);
 
     if (tier != NULL) {
-        spw_migrate_before_submit(tier, addresses, count, stream,
-                                  may_move() && !atomic_load(&spw_process.leaving));
+        spw_migrate_before_submit(tier, addresses, count, stream);
     }
 }
 
@@ -161,7 +213,7 @@ void spw_track_spill_prepare(struct spw_device *device)
 {
     struct spw_migrate *tier = tier_of(device);
 
-    if (tier != NULL && may_move()) {
+    if (tier != NULL && atomic_load(&spw_track_driver()->captures_open) == 0) {
         spw_migrate_prepare(tier);
     }
 }
@@ -171,8 +223,8 @@ void spw_track_spill_rest(struct spw_device *device)
     struct spw_migrate *tier = tier_of(device);
     struct spw_pool *pool = spw_track_device_opened(device);
 
-    if (tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 && may_move() &&
-        !atomic_load(&spw_process.leaving)) {
+    if (tier != NULL && spw_counter_get(&device->counters->host_used_bytes) > 0 &&
+        spw_track_spill_may_move() && !atomic_load(&spw_process.leaving)) {
         spw_migrate_idle(tier);
         if (SPW_UNLIKELY(spw_process.check) && pool != NULL) {
             spw_track_device_check(device, pool);
@@ -189,7 +241,7 @@ enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum
     if (tier == NULL) {
         return refused;
     }
-    asked.may_move = may_move();
+    asked.may_move = may_make_room(request->device);
     return spw_track_spill_asks_again(request->device, asked.bytes)
                ? SPW_E_AGAIN
                : spw_migrate_alloc(tier, &asked, refused, ret_result);

@@ -7,6 +7,10 @@
 
 #include "track/request.h"
 
+/* True when blocks may move between device and host: no capture is open, and all work that the
+ * program submits is seen (unseen.h). No lock may be held. */
+bool spw_track_spill_may_move(void);
+
 /* Gives device memory back to the driver by moving blocks to the host. False when none was moved.
  */
 bool spw_track_spill_yield(struct spw_device *device, struct spw_pool *pool);
@@ -23,11 +27,16 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
  */
 bool spw_track_spill_away(struct spw_device *device);
 
+/* Charges `bytes` that the real driver allocates to the limit. Moves blocks to the host while there
+ * is no room. SPW_E_LIMIT when there is still none. */
+enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
+                                    uint64_t bytes, uint32_t site);
+
 /* Charges `bytes` of the program's own physical memory, which were refused on the device, to the
  * host: the caller creates it at *ret_place. Returns `refused` when there is no tier or
  * the host has no room. */
-enum spw_err spw_track_spill_charge(struct spw_device *device, uint64_t bytes, uint32_t site,
-                                    enum spw_err refused, CUmemLocation *ret_place);
+enum spw_err spw_track_spill_charge_host(struct spw_device *device, uint64_t bytes, uint32_t site,
+                                         enum spw_err refused, CUmemLocation *ret_place);
 
 /* True when spw_track_spill_expect uses the stream of the next call, which may cost a driver call
  * to find. */

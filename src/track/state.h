@@ -203,6 +203,7 @@ struct spw_process {
     _Atomic bool leaving;
     enum spw_mode mode;
     bool check;        /* SPILLWAY_CHECK: check the invariants of pools */
+    bool free_waits;   /* SPILLWAY_FREE_WAITS: cuMemFree waits for the device */
     _Atomic int torch; /* enum spw_torch */
     int device_count;
     struct spw_device devices[SPW_DEVICES_MAX];

@@ -79,6 +79,7 @@ def environment(preload=True, sim=True, **options):
         env["SPILLWAY_SIM_CROSSING"] = "refused"
         env["SPILLWAY_SIM_REACH"] = "granted"
         env["SPILLWAY_SIM_REGRANT"] = "unsafe"
+        env["SPILLWAY_SIM_HANDLES"] = "unchecked"
     for name, value in options.items():
         env["SPILLWAY_" + name if name else "SPILLWAY"] = str(value)
     return env

@@ -66,6 +66,19 @@ class Programs(harness.Case):
     def test_spare_memory_yields_to_the_program(self):
         self.run_program(PROGRAMS / "vmm", "retry", SIM_MEMORY="4GiB")
 
+    def test_free_waits_only_if_asked_to(self):
+        """Programs may rely on the driver's cuMemFree, which waits."""
+        for arguments, devices in (((), 1), (("other",), 2)):
+            for seed in (1, 2, 3):
+                with self.subTest(arguments=arguments, seed=seed):
+                    options = {"SIM_SEED": seed, "SIM_DEVICES": devices}
+                    result = self.run_program(PROGRAMS / "free_waits", *arguments, **options)
+                    self.assertEqual(result.stdout, "stale\nthere in the end\n")
+                    result = self.run_both(PROGRAMS / "free_waits", *arguments, FREE_WAITS="on",
+                                           **options)
+                    self.assertEqual(result.stdout, "there\nthere in the end\n")
+                    self.assertEqual(result.device()["allocs"], 1)
+
     def test_capture_on_another_thread_stays_valid(self):
         self.run_program(PROGRAMS / "capture", SIM_SEED=1)
         result = self.run_program(PROGRAMS / "capture")

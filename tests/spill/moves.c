@@ -16,7 +16,6 @@
  *     moves peer        kernels of a second device increment cold blocks of the first
  *     moves peer-spin   one of them runs until a later submission lets it go
  *     moves pointers    pointer attributes of blocks that are on the host
- *     moves create      the program's own physical memory, more than the device has
  *     moves impossible  requests that no migration can make room for
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
@@ -655,46 +654,6 @@ static void with_pointers(void)
     EXPECT(cuMemFree(other), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* ---- physical memory of the program's own ---- */
-
-enum { PIECES = 20, PIECE_BYTES = 4 * MIB };
-
-static void with_create(void)
-{
-    const CUmemAllocationProp prop = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0},
-    };
-    const CUmemAccessDesc access = {.location = prop.location,
-                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUmemGenericAllocationHandle handles[PIECES];
-    static uint32_t words[PIECE_BYTES / 4];
-    CUdeviceptr range;
-
-    MUST(cuMemAddressReserve(&range, (size_t)PIECES * PIECE_BYTES, 0, 0, 0));
-    for (int i = 0; i < PIECES; i++) {
-        CUdeviceptr piece = range + (CUdeviceptr)i * PIECE_BYTES;
-
-        MUST(cuMemCreate(&handles[i], PIECE_BYTES, &prop, 0));
-        MUST(cuMemMap(piece, PIECE_BYTES, 0, handles[i], 0));
-        MUST(cuMemSetAccess(piece, PIECE_BYTES, &access, 1));
-        MUST(cuMemRelease(handles[i]));
-        MUST(cuMemsetD32Async(piece, 7000 + (unsigned)i, PIECE_BYTES / 4, main_stream));
-    }
-    MUST(cuStreamSynchronize(main_stream));
-    for (int i = 0; i < PIECES; i++) {
-        CUdeviceptr piece = range + (CUdeviceptr)i * PIECE_BYTES;
-
-        MUST(cuMemcpyDtoH(words, piece, PIECE_BYTES));
-        if (words[0] != 7000 + (unsigned)i || words[PIECE_BYTES / 4 - 1] != 7000 + (unsigned)i) {
-            printf("piece %d is wrong\n", i);
-            status = 1;
-        }
-        MUST(cuMemUnmap(piece, PIECE_BYTES));
-    }
-    MUST(cuMemAddressFree(range, (size_t)PIECES * PIECE_BYTES));
-}
-
 /* ---- requests that can never be had ---- */
 
 static void with_impossible(void)
@@ -713,25 +672,15 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } modes[] = {{"writes", writes},
-                 {"threads", with_threads},
-                 {"spin", with_spin},
-                 {"wait", with_wait},
-                 {"callback", with_callback},
-                 {"copy", with_copy},
-                 {"capture", with_capture},
-                 {"faults", with_faults},
-                 {"peer", with_peer},
-                 {"peer-spin", with_peer_spin},
-                 {"pointers", with_pointers},
-                 {"registered", with_registered},
-                 {"told", with_told},
-                 {"told-next", with_told_next},
-                 {"pin", with_pin},
-                 {"unpin", with_unpin},
-                 {"priority", with_priority},
-                 {"create", with_create},
-                 {"impossible", with_impossible}};
+    } modes[] = {{"writes", writes},          {"threads", with_threads},
+                 {"spin", with_spin},         {"wait", with_wait},
+                 {"callback", with_callback}, {"copy", with_copy},
+                 {"capture", with_capture},   {"faults", with_faults},
+                 {"peer", with_peer},         {"peer-spin", with_peer_spin},
+                 {"pointers", with_pointers}, {"registered", with_registered},
+                 {"told", with_told},         {"told-next", with_told_next},
+                 {"pin", with_pin},           {"unpin", with_unpin},
+                 {"priority", with_priority}, {"impossible", with_impossible}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (argc >= 2 && strcmp(argv[1], modes[i].name) == 0) {

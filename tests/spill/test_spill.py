@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Programs that use memory while it migrates, and those for which a migration must not wait."""
+import collections
 import os
 import re
 import sys
@@ -12,6 +13,10 @@ from harness import MIB
 
 MOVES = harness.ROOT / "tests/spill/moves"
 BESIDE = harness.ROOT / "tests/spill/beside"
+PIECES = harness.ROOT / "tests/spill/pieces"
+UNSEEN = harness.ROOT / "tests/spill/unseen"
+LIBRARY = UNSEEN / "libnvoptix.so.1"
+HANDLES = harness.ROOT / "tests/spill/handles"
 THROUGH = harness.ROOT / "tests/spill/through"
 
 
@@ -45,14 +50,6 @@ class Moves(harness.Case):
                     self.assertEqual(device["moves"], 0)
                     self.assertGreaterEqual(device["abandoned_moves"], 1)
                     self.assertGreater(device["placed_bytes"], 0)
-
-    def test_memory_of_the_program_itself(self):
-        """A cuMemCreate that does not fit gets a host chunk, and is accounted for."""
-        device = self.moves("create")
-        self.assertGreater(device["placed_bytes"], 10 * MIB)
-        self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
-        self.assertEqual(device["vmm_bytes"], 0)
-        self.assertEqual(device["vmm_host_bytes"], 0)
 
     def test_request_that_can_never_be_had(self):
         """It is refused before anything migrates for it, and before the host tier is tried."""
@@ -131,6 +128,113 @@ class Moves(harness.Case):
                    " own.spillway_priority(1, 1, 1), own.spillway_version())")
         done = self.run_command([sys.executable, "-c", program], harness.environment())
         self.assertEqual((done.stdout, done.stderr), ("3 3 3 2\n", ""))
+
+
+class Handles(harness.Case):
+    """Kernels whose parameters the driver is asked for. What it does with a handle of the wrong
+    kind is not documented."""
+    def calls(self, kind, handles):
+        log = self.folder / f"log-{kind}-{handles}"
+        result = self.run_program(HANDLES, kind, allow=[SPILL_LINE], SIM_MEMORY="64MiB",
+                                  SIM_HANDLES=handles, SIM_LOG=log, **PATIENT)
+        self.assertEqual(result.stdout, "0 words wrong\n")
+        return collections.Counter(re.findall(r" (cu\w+GetParamInfo) = ", log.read_text()))
+
+    def test_functions(self):
+        """A kernel's function is never asked about them, not even without parameters."""
+        for handles in ("mixed", "checked", "unchecked"):
+            with self.subTest(handles):
+                calls = self.calls("functions", handles)
+                self.assertGreater(calls["cuFuncGetParamInfo"], 2)
+                self.assertNotIn("cuKernelGetParamInfo", calls)
+
+    def test_kernels(self):
+        """They are asked about as kernels where the driver takes no other handle."""
+        self.assertNotIn("cuKernelGetParamInfo", self.calls("kernels", "mixed"))
+        for handles in ("checked", "unchecked"):
+            with self.subTest(handles):
+                self.assertGreater(self.calls("kernels", handles)["cuKernelGetParamInfo"], 2)
+
+
+# A device that ends at its own end, and one that ends at the limit.
+FULL = ({}, {"LIMIT": "60MiB", "SIM_MEMORY": "128MiB"})
+
+
+class Pieces(harness.Case):
+    """Physical memory that the program creates itself, beside 42 MiB of blocks."""
+    def pieces(self, count, way, created=None, allow=(), **options):
+        result = self.run_program(PIECES, count, way, allow=[SPILL_LINE, *allow], CHECK="on",
+                                  **{"SIM_MEMORY": "64MiB", **PATIENT, **options})
+        made = int(re.fullmatch(r"(\d+) created\n0 words wrong\n", result.stdout)[1])
+        if created is not None:
+            self.assertEqual(made, created)
+        device = result.device()
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes", "vmm_bytes",
+                      "vmm_host_bytes"):
+            self.assertEqual(device[gauge], 0, gauge)
+        return device, made
+
+    def test_blocks_make_room(self):
+        """Whoever creates it, and wherever the room ends: at the limit, or at the device's end."""
+        for options in FULL:
+            for way in ("own", "pytorch", "handles", "rdma"):
+                with self.subTest(way, **options):
+                    device, _ = self.pieces(12, way, created=12, **options)
+                    self.assertEqual(device["placed_bytes"], 0)
+                    self.assertGreaterEqual(device["spilled_bytes"], 26 * MIB)
+
+    def test_beyond_the_device(self):
+        """Only memory of PyTorch's goes to the host."""
+        for options in FULL:
+            for way in ("pytorch", "plain"):
+                with self.subTest(way, **options):
+                    device, _ = self.pieces(20, way, created=20, **options)
+                    self.assertGreaterEqual(device["placed_bytes"], 16 * MIB)
+                    self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
+            for way in ("own", "handles", "rdma"):
+                with self.subTest(way, **options):
+                    device, made = self.pieces(20, way, allow=["out of memory on device 0"],
+                                               **options)
+                    self.assertEqual(made, 15)
+                    self.assertEqual(device["placed_bytes"], 0)
+                    self.assertEqual(device["ooms"], 1)
+
+
+class Unseen(harness.Case):
+    """A library of the driver's submits work that does not pass the entries."""
+    def unseen(self, *arguments, allow=(), **options):
+        result = self.run_program(UNSEEN / "unseen", *arguments, allow=[SPILL_LINE, *allow],
+                                  CHECK="on", SIM_MEMORY="64MiB", **PATIENT, **options)
+        self.assertEqual(result.stdout, "0 words wrong\n")
+        for gauge in ("live_bytes", "committed_bytes", "host_bytes"):
+            self.assertEqual(result.device()[gauge], 0, gauge)
+        return result
+
+    def test_without(self):
+        device = self.unseen().device()
+        self.assertGreater(device["moves"], 0)
+        self.assertEqual(device["unseen_refusals"], 0)
+
+    def test_nothing_moves(self):
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                result = self.unseen(LIBRARY, SIM_SEED=seed, SUMMARY="on", LOG="info",
+                                     allow=["spillway: "])
+                device = result.device()
+                self.assertEqual(device["moves"] + device["prefetches"], 0)
+                self.assertGreater(device["placed_bytes"], 0)
+                self.assertGreater(device["unseen_refusals"], 0)
+                self.assertEqual(result.stderr.count("libnvoptix.so is loaded: from now on no "
+                                                     "block moves"), 1)
+                self.assertIn("a library whose GPU work spillway does not see", result.stderr)
+
+    def test_nothing_moves_any_more(self):
+        """Also the moves that have begun end."""
+        for overlap in ("on", "trust", "off"):
+            for seed in SEEDS:
+                with self.subTest(overlap, seed=seed):
+                    device = self.unseen(LIBRARY, "late", SIM_SEED=seed, OVERLAP=overlap).device()
+                    self.assertGreater(device["moves"], 0)
 
 
 class Through(harness.Case):

@@ -554,6 +554,33 @@ static void test_idle_for_hot_blocks(void **state)
     close_fixture(&f);
 }
 
+/* Migrations that are given up leave the blocks where they were, and all memory is released. */
+static void test_give_up(void **state)
+{
+    struct fixture f;
+
+    open_fixture(&f);
+    begin(&f, &f.a, 1, NULL);
+    begin(&f, &f.b, 1, NULL);
+    assert_int_equal(f.migrator.in_flight, 2);
+    assert_int_equal(spw_counter_get(&f.pool.counters.host_bytes), 4 * GRANULE);
+    spw_migrate_migration_give_up(&f.migrator);
+    assert_int_equal(f.migrator.in_flight, 0);
+    assert_null(f.migrator.to_release);
+    pool_check(&f.pool);
+    assert_false(is_on_host(&f, f.a));
+    assert_int_equal(fake_vm_differs(&f.pool.vm, f.a, 2 * GRANULE, 100), 0);
+    fake_vm_complete(&f.pool.vm);
+    (void)spw_pool_trim_host(f.pool.pool);
+    assert_int_equal(spw_counter_get(&f.pool.counters.host_bytes), 0);
+    assert_int_equal(spw_counter_get(&f.pool.counters.moves), 0);
+    f.migrator.skip = 0;
+    begin(&f, &f.a, 1, NULL);
+    assert_int_equal(finish(&f), SPW_OK);
+    assert_true(is_on_host(&f, f.a));
+    close_fixture(&f);
+}
+
 /* A step that uses two blocks of different sizes. */
 static void take_step(struct fixture *f)
 {
@@ -597,6 +624,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unaccessed_granules_switch),
+        cmocka_unit_test(test_give_up),
         cmocka_unit_test(test_accessed_granules_stay),
         cmocka_unit_test(test_all_accessed),
         cmocka_unit_test(test_neighbour_is_accessed),

@@ -266,6 +266,7 @@ static const char *value_syntax(enum spw_option option)
         [SPW_TYPE_SAFETY] = "safe|unsafe",
         [SPW_TYPE_CROSSING] = "works|refused|wrong",
         [SPW_TYPE_REACH] = "any|granted",
+        [SPW_TYPE_HANDLES] = "mixed|checked|unchecked",
         [SPW_TYPE_HOSTS] = "on|off|host|crash|asymmetric",
     };
 

@@ -2,10 +2,12 @@
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/module.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "sim/driver/api/entry.h"
 #include "sim/driver/core/handle_table.h"
+#include "sim/driver/core/sim_options.h"
 #include "sim/driver/exec/work_context.h"
 
 /* Checks a value for an attribute that can be set. */
@@ -213,8 +215,13 @@ SIM_API(cuFuncGetParamInfo, SIM_CONTEXT,
         (func, paramIndex, paramOffset, paramSize))
 {
     struct sim_function *function;
-    CUresult result = resolve(func, &function);
+    CUresult result;
 
+    if (sim_options()->handles != SPW_HANDLES_MIXED &&
+        sim_handle_object(SIM_HANDLE_FUNCTION, func) == NULL) {
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    result = resolve(func, &function);
     return result == CUDA_SUCCESS ? param_info(function->info, paramIndex, paramOffset, paramSize)
                                   : result;
 }
@@ -225,6 +232,9 @@ SIM_API(cuKernelGetParamInfo, SIM_INITIALIZED,
 {
     const struct sim_kernel *found = sim_handle_object(SIM_HANDLE_KERNEL, kernel);
 
+    if (found == NULL && sim_options()->handles == SPW_HANDLES_UNCHECKED) {
+        (void)raise(SIGSEGV); /* a driver that takes any handle for an address of its own */
+    }
     return found == NULL ? CUDA_ERROR_INVALID_HANDLE
                          : param_info(found->info, paramIndex, paramOffset, paramSize);
 }

@@ -3,6 +3,7 @@
 
 #include "sim/driver/api/entry.h"
 #include "sim/driver/api/abis.h"
+#include "sim/driver/core/control.h"
 #include "sim/driver/core/errors.h"
 
 /* The release whose cuda.h this driver was written from. */
@@ -57,6 +58,15 @@ static const struct sim_abi *choose_abi(const struct sim_abi *first, unsigned in
         }
     }
     return per_thread && has_own ? own : plain;
+}
+
+SIM_EXPORT void *spillway_sim_hidden(const char *name)
+{
+    const struct sim_abi *first = first_abi(name);
+    const struct sim_abi *abi =
+        first != NULL ? choose_abi(first, SIM_DRIVER_VERSION, /* per_thread */ false) : NULL;
+
+    return abi != NULL ? (void *)(uintptr_t)abi->address : NULL;
 }
 
 /* Writes the outputs on success; *ret_abi is NULL for what is not found. NVIDIA's driver crashes

@@ -18,6 +18,11 @@ void spillway_sim_block(unsigned long long address, unsigned long long bytes);
 /* Calls of the function of that exported name so far; 0 for an unknown name. */
 unsigned long long spillway_sim_calls(const char *name);
 
+/* The function that cuGetProcAddress would find by that name, without anything that stands in front
+ * of the driver: as libraries of NVIDIA's get functions that no program can intercept. NULL: there
+ * is none. */
+void *spillway_sim_hidden(const char *name);
+
 /* Sets all counts to 0. */
 void spillway_sim_reset_calls(void);
 

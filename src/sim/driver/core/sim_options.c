@@ -103,6 +103,7 @@ static void read_environment(void)
         .set_access = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_SETACCESS).word,
         .unmap_waits = get(SPW_OPT_SPILLWAY_SIM_UNMAP_WAITS).on,
         .free_syncs = get(SPW_OPT_SPILLWAY_SIM_FREE_SYNC).on,
+        .handles = get(SPW_OPT_SPILLWAY_SIM_HANDLES).word,
         .vmm_unsafe = get(SPW_OPT_SPILLWAY_SIM_CAPTURE_VMM).word == SPW_SAFETY_UNSAFE,
         .crossing = (enum spw_crossing)get(SPW_OPT_SPILLWAY_SIM_CROSSING).word,
         .reach = (enum spw_reach)get(SPW_OPT_SPILLWAY_SIM_REACH).word,

@@ -37,6 +37,8 @@ struct sim_options {
     enum spw_crossing crossing; /* SPILLWAY_SIM_CROSSING: copies and memsets that cross from device
                                  * to host memory */
     enum spw_reach reach;       /* SPILLWAY_SIM_REACH: memory that copies between devices reach */
+    enum spw_handles handles;   /* SPILLWAY_SIM_HANDLES: queries of parameters with the other kind
+                                 * of handle, a CUfunction for a CUkernel or the reverse */
     enum spw_hosts hosts;       /* SPILLWAY_SIM_HOST_NUMA: where chunks of host memory may be */
     bool rdma;                  /* SPILLWAY_SIM_RDMA: chunks may be for network cards */
     bool peers;                 /* SPILLWAY_SIM_PEERS: devices can access each other */

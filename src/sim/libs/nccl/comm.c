@@ -31,7 +31,17 @@ struct ncclComm *sim_nccl_comm_create(int ranks, int rank)
     comm->device = device;
     comm->ranks = ranks;
     comm->rank = rank;
+    if (ranks > 1 && sim_nccl_buffer_open(&comm->buffer, device) != CUDA_SUCCESS) {
+        free(comm);
+        return NULL;
+    }
     return comm;
+}
+
+void sim_nccl_comm_free(struct ncclComm *comm)
+{
+    sim_nccl_buffer_close(&comm->buffer);
+    free(comm);
 }
 
 SIM_SHIM_EXPORT const char *ncclGetLastError(ncclComm_t comm)

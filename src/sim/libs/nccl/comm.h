@@ -7,8 +7,8 @@
  * train are right. Other collectives do not check that the peers call them in the same order: a
  * program that would hang on GPUs may run on.
  *
- * NCCL's own buffers take no memory here. Their size depends on the machine (channels, transports,
- * NCCL_BUFFSIZE); a real GPU has that much less memory.
+ * NCCL's own buffers take almost no memory here (buffer.h). Their size depends on the machine
+ * (channels, transports, NCCL_BUFFSIZE); a real GPU has that much less memory.
  *
  * Calls between ncclGroupStart and ncclGroupEnd take effect at once, except splits.
  *
@@ -19,6 +19,7 @@
 
 #include "sim/libs/common/shim.h"
 #include "sim/libs/nccl/board.h"
+#include "sim/libs/nccl/buffer.h"
 
 struct ncclComm {
     CUcontext context; /* of the device it was made on */
@@ -31,6 +32,7 @@ struct ncclComm {
     uint32_t exchanges;               /* so far */
     struct sim_nccl_board_box *boxes; /* NULL: not needed yet, or none available */
     bool is_alone;                    /* no boxes are available */
+    struct sim_nccl_buffer buffer;    /* of several ranks; else zeros */
 };
 
 /* Exports a function a second time as pncclX, as NCCL does for profilers that intercept ncclX. */
@@ -38,9 +40,12 @@ struct ncclComm {
     extern __typeof__(nccl##name) pnccl##name                                                      \
         __attribute__((alias("nccl" #name), visibility("default")));
 
-/* Creates a communicator on the current device, without a board; free() releases it. NULL without
- * host memory or a device. */
+/* Creates a communicator on the current device, without a board. NULL without host memory, without
+ * a device, and when its buffer cannot be shared. */
 struct ncclComm *sim_nccl_comm_create(int ranks, int rank);
+
+/* Frees it, but not its board. */
+void sim_nccl_comm_free(struct ncclComm *comm);
 
 /* Sets the calling thread's text for ncclGetLastError() (static, not copied); returns `result`. */
 ncclResult_t sim_nccl_fail(ncclResult_t result, const char *message);

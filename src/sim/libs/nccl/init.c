@@ -13,7 +13,8 @@ static ncclResult_t init(ncclComm_t *ret_comm, int ranks, const ncclUniqueId *id
     }
     comm = sim_nccl_comm_create(ranks, rank);
     if (comm == NULL) {
-        return sim_nccl_fail(ncclUnhandledCudaError, "there is no device");
+        return sim_nccl_fail(ncclUnhandledCudaError, "there is no device, or its memory cannot be "
+                                                     "shared with the other ranks");
     }
     if (id != NULL) {
         comm->board = sim_nccl_board_open(id);
@@ -96,7 +97,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm)
         if (comm->boxes == NULL) {
             sim_nccl_board_unref(comm->board);
         }
-        free(comm);
+        sim_nccl_comm_free(comm);
     }
     return ncclSuccess;
 }

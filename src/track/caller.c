@@ -1,0 +1,75 @@
+#include "track/caller.h"
+
+#include "callsite/modules.h"
+#include "common/log.h"
+#include "common/options.h"
+
+#include <string.h>
+
+_Thread_local const void *spw_track_entered __attribute__((tls_model("initial-exec")));
+
+_Atomic uint64_t spw_track_callers[1 << SPW_CALLERS_BITS];
+
+static const struct {
+    const char *part;
+    enum spw_caller kind;
+} callers[] = {
+#define SPW_CALLER(part, kind, why) {part, SPW_CALLER_##kind},
+#include "track/callers.def"
+#undef SPW_CALLER
+};
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL ? slash + 1 : path;
+}
+
+static bool matches(const char *path, const char *part)
+{
+    return strchr(part, '/') != NULL ? strstr(path, part) != NULL
+                                     : strncmp(name_of(path), part, strlen(part)) == 0;
+}
+
+/* True if the user's list has the beginning of the file name. */
+static bool is_named(const char *name)
+{
+    const char *at = spw_option_get(SPW_OPT_SPILLWAY_PASS, NULL, 0).text;
+
+    while (at != NULL && *at != '\0') {
+        size_t length = strcspn(at, ",");
+
+        if (length > 0 && strncmp(name, at, length) == 0) {
+            return true;
+        }
+        at += length + (at[length] == ',');
+    }
+    return false;
+}
+
+static enum spw_caller kind_of(const char *path)
+{
+    for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+        if (matches(path, callers[i].part)) {
+            return callers[i].kind;
+        }
+    }
+    return is_named(name_of(path)) ? SPW_CALLER_SHARES : SPW_CALLER_OTHER;
+}
+
+enum spw_caller spw_track_caller_learn(uint64_t address)
+{
+    const struct spw_module *module;
+    enum spw_caller kind;
+
+    spw_callsite_modules_note();
+    module = spw_callsite_module_of((uintptr_t)address);
+    kind = module != NULL ? kind_of(module->path) : SPW_CALLER_OTHER;
+    if (kind == SPW_CALLER_SHARES) {
+        spw_log(SPW_LOG_INFO, "allocations of %s are left to the driver", name_of(module->path));
+    }
+    atomic_store_explicit(&spw_track_callers[spw_track_caller_place(address)],
+                          address << SPW_CALLERS_KIND_BITS | (uint64_t)kind, memory_order_relaxed);
+    return kind;
+}
