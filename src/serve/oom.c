@@ -227,22 +227,14 @@ static void say_rule(const struct spw_stats_oom *report)
     spw_log_always("  %s", report->rule);
 }
 
-/* True if the request came from PyTorch's backend cudaMallocAsync. */
-static bool is_tensor(const struct spw_stats_oom *report)
-{
-    int answer = atomic_load(&spw_process.torch.answer);
-
-    return strcmp(report->api, "cudaMallocAsync") == 0 && answer != SPW_TORCH_UNSEEN &&
-           (answer != SPW_TORCH_OBEYED || spw_process.torch.verdict == SPW_TORCH_SAME);
-}
-
 /* Names, once, the code that catches this error by its text and will miss it: PyTorch words it
  * differently on that backend. */
 static void say_words(const struct spw_stats_oom *report)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
 
-    if (is_tensor(report) && !atomic_flag_test_and_set(&said)) {
+    if (spw_track_torch_is_tensor() && strcmp(report->api, "cudaMallocAsync") == 0 &&
+        !atomic_flag_test_and_set(&said)) {
         spw_log_always("  in tensor mode PyTorch's error says \"(out of memory)\": code that looks "
                        "for \"CUDA out of memory\" or \" out of memory.\", such as "
                        "accelerate.find_executable_batch_size, does not catch it; catch "
