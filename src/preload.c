@@ -42,66 +42,127 @@ struct mode_text {
     const char *without; /* features that the mode excludes; NULL: none */
 };
 
+enum { TORCH_REASON = SPW_TORCH_QUOTE + 192 };
+
 static const char tensor_without[] =
     "unavailable: memory snapshots, MemPool isolation, IPC of tensors, CUDA graph trees";
 static const char segment_without[] = "unavailable: per-tensor placement";
 
-static struct mode_text torch_text(void)
+/* Why the user's settings of PyTorch's allocator are obeyed. */
+static void explain_obeyed(const struct spw_torch *torch, char *ret_why, size_t capacity)
 {
-    switch (atomic_load(&spw_process.torch)) {
-    case SPW_TORCH_ANSWERED:
-        return (struct mode_text){"tensor", "PyTorch's allocator is not configured",
-                                  tensor_without};
+    switch (torch->verdict) {
     case SPW_TORCH_SAME:
-        return (struct mode_text){"tensor", "the user chose cudaMallocAsync for PyTorch",
-                                  tensor_without};
-    case SPW_TORCH_OTHER:
-        return (struct mode_text){"segment", "the user configured PyTorch's allocator",
-                                  segment_without};
+        (void)snprintf(ret_why, capacity, "the user chose cudaMallocAsync for PyTorch%s",
+                       spw_process.mode == SPW_MODE_SEGMENT
+                           ? ", which SPILLWAY_MODE=segment leaves alone"
+                           : "");
+        break;
+    case SPW_TORCH_UNKNOWN:
+        (void)snprintf(ret_why, capacity,
+                       "%s=%s is left to PyTorch: spillway does not know the key %s; --mode tensor "
+                       "overrides it",
+                       torch->name, torch->text, torch->key);
+        break;
+    case SPW_TORCH_MALFORMED:
+        (void)snprintf(ret_why, capacity,
+                       "%s=%s is left to PyTorch: spillway cannot read \"%s\"; --mode tensor "
+                       "overrides it",
+                       torch->name, torch->text, torch->key);
+        break;
     default:
-        return (struct mode_text){"auto", "PyTorch is not in use: all allocation calls are served",
-                                  NULL};
+        (void)snprintf(ret_why, capacity,
+                       "the user configured PyTorch's allocator: %s=%s; --mode tensor overrides it",
+                       torch->name, torch->text);
     }
 }
 
-static struct mode_text mode_text(enum spw_mode mode)
+/* Writes why PyTorch has the mode that it has. NULL when it did not ask for its settings. */
+static const char *torch_mode(char *ret_why, size_t capacity)
 {
-    struct mode_text torch = torch_text();
+    const struct spw_torch *torch = &spw_process.torch;
+    int answer = atomic_load(&torch->answer);
+
+    switch (answer) {
+    case SPW_TORCH_UNSET:
+        (void)snprintf(ret_why, capacity, "PyTorch's allocator is not configured");
+        return "tensor";
+    case SPW_TORCH_REPLACED:
+        (void)snprintf(ret_why, capacity,
+                       "it does what %s=%s is for, and replaces it; --mode segment obeys it",
+                       torch->name, torch->text);
+        return "tensor";
+    case SPW_TORCH_OVERRIDDEN:
+        (void)snprintf(ret_why, capacity, "SPILLWAY_MODE=tensor overrides %s=%s", torch->name,
+                       torch->text);
+        return "tensor";
+    case SPW_TORCH_OBEYED:
+        explain_obeyed(torch, ret_why, capacity);
+        return torch->verdict == SPW_TORCH_SAME ? "tensor" : "segment";
+    default:
+        return NULL;
+    }
+}
+
+static struct mode_text torch_text(char *ret_why, size_t capacity)
+{
+    const char *name = torch_mode(ret_why, capacity);
+
+    if (name == NULL) {
+        return (struct mode_text){"auto", "PyTorch is not in use: all allocation calls are served",
+                                  NULL};
+    }
+    return (struct mode_text){name, ret_why, name[0] == 't' ? tensor_without : segment_without};
+}
+
+/* The text may be in `ret_why`. */
+static struct mode_text mode_text(enum spw_mode mode, char *ret_why, size_t capacity)
+{
+    int answer = atomic_load(&spw_process.torch.answer);
+    bool same = answer == SPW_TORCH_OBEYED && spw_process.torch.verdict == SPW_TORCH_SAME;
 
     switch (mode) {
     case SPW_MODE_OBSERVE:
         return (struct mode_text){"observe", "SPILLWAY_MODE=observe",
                                   "limits and accounting only; the driver allocates"};
     case SPW_MODE_SEGMENT:
+        if (same) {
+            return torch_text(ret_why, capacity);
+        }
         return (struct mode_text){"segment", "SPILLWAY_MODE=segment", segment_without};
     case SPW_MODE_TENSOR:
-        if (atomic_load(&spw_process.torch) == SPW_TORCH_OTHER) {
-            return torch;
+        if (answer != SPW_TORCH_UNSEEN && answer != SPW_TORCH_UNSET) {
+            return torch_text(ret_why, capacity);
         }
         return (struct mode_text){"tensor", "SPILLWAY_MODE=tensor", tensor_without};
     default:
-        return torch;
+        return torch_text(ret_why, capacity);
     }
 }
 
-/* The reason for the mode, and what it excludes: for the announcement and the summary. */
-static void explain_mode(const struct mode_text *text, char *ret_why, size_t capacity)
+/* The mode, with the reason for it and what it excludes: for the announcement and the summary. */
+static struct mode_text explain_mode(enum spw_mode mode, char *ret_why, size_t capacity)
 {
-    (void)snprintf(ret_why, capacity, "%s%s%s", text->why, text->without != NULL ? "; " : "",
-                   text->without != NULL ? text->without : "");
+    char reason[TORCH_REASON];
+    struct mode_text text = mode_text(mode, reason, sizeof(reason));
+
+    (void)snprintf(ret_why, capacity, "%s%s%s", text.why, text.without != NULL ? "; " : "",
+                   text.without != NULL ? text.without : "");
+    text.why = ret_why;
+    return text;
 }
 
 /* Announces the mode, with the first pool: nothing depends on the mode before. */
 static void announce_mode(void)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
-    struct mode_text text = mode_text(spw_process.mode);
     char why[SPW_STATS_PATH];
+    struct mode_text text;
 
     if (atomic_flag_test_and_set(&said)) {
         return;
     }
-    explain_mode(&text, why, sizeof(why));
+    text = explain_mode(spw_process.mode, why, sizeof(why));
     if (text.without != NULL) {
         spw_log_always("mode %s (%s)", text.name, why);
     } else {
@@ -229,11 +290,10 @@ static void start(struct spw_process *process)
     process->check = spw_option_get(SPW_OPT_SPILLWAY_CHECK, NULL, 0).on;
     process->whole_copies = !spw_option_get(SPW_OPT_SPILLWAY_SPLIT_COPIES, NULL, 0).on;
     process->free_waits = spw_option_get(SPW_OPT_SPILLWAY_FREE_WAITS, NULL, 0).on;
-    text = mode_text(process->mode);
+    text = explain_mode(process->mode, why, sizeof(why));
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
-    explain_mode(&text, why, sizeof(why));
     if (may_spill()) {
         spw_migrate_barrier_arm();
     }

@@ -8,6 +8,7 @@
 #include "migrate/host_memory.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Adds an entry to the counter of its kind (`up`), or subtracts it. */
 static void move(const struct spw_ledger_entry *entry, bool up)
@@ -135,6 +136,25 @@ static void describe_host(const struct spw_pool_usage *usage, char *text, size_t
     }
 }
 
+/* True if the thread was refused the same before and nothing changed on the device since then. In
+ * tensor mode PyTorch 2.15 trims the memory pool and asks once more. */
+static bool repeats(const struct spw_oom *oom)
+{
+    static _Thread_local struct {
+        const struct spw_device *device;
+        uint64_t bytes;
+        uint64_t changes;
+    } last __attribute__((tls_model("initial-exec")));
+    const struct spw_counters *counters = oom->device->counters;
+    uint64_t changes = spw_counter_get(&counters->allocs) + spw_counter_get(&counters->frees);
+    bool same = last.device == oom->device && last.bytes == oom->bytes && last.changes == changes;
+
+    last.device = oom->device;
+    last.bytes = oom->bytes;
+    last.changes = changes;
+    return same && spw_track_torch_is_tensor() && strcmp(oom->api, "cudaMallocAsync") == 0;
+}
+
 CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool, const char *api,
                                uint64_t bytes, uint32_t site, enum spw_err err)
 {
@@ -156,6 +176,9 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
         .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
     };
     note_refusal(&oom);
+    if (repeats(&oom)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     spw_log_always(
         "out of memory on device %d: requested %s, live %s, committed %s, limit %s (%s)%s",
         device->ordinal, spw_size_text(bytes, asked), spw_size_text(usage.live, live),

@@ -87,5 +87,14 @@ struct spw_driver *spw_track_loaded(void);
 /* True with SPILLWAY=off: no function is substituted. Cheap after the first call. */
 bool spw_track_off(void);
 
+/* True if PyTorch's allocator asks the driver for every tensor. */
+static inline bool spw_track_torch_is_tensor(void)
+{
+    int answer = atomic_load(&spw_process.torch.answer);
+
+    return answer != SPW_TORCH_UNSEEN &&
+           (answer != SPW_TORCH_OBEYED || spw_process.torch.verdict == SPW_TORCH_SAME);
+}
+
 /* Starts spillway after CUDA was initialised: once, and again in a child after fork. */
 void spw_track_start(void);

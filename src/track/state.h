@@ -13,6 +13,7 @@
 #include "common/counters.h"
 #include "common/map.h"
 #include "common/options.h"
+#include "common/torch_settings.h"
 #include "driver/driver.h"
 #include "migrate/migrate.h"
 #include "policy/policy.h"
@@ -28,11 +29,21 @@ enum spw_process_state {
 };
 
 /* The answer that PyTorch got when it asked for its allocator settings. */
-enum spw_torch {
-    SPW_TORCH_UNSEEN,   /* none: it did not ask */
-    SPW_TORCH_ANSWERED, /* backend:cudaMallocAsync, from spillway */
-    SPW_TORCH_SAME,     /* the user's settings, which name that backend */
-    SPW_TORCH_OTHER,    /* the user's settings, which name another, or none */
+enum spw_torch_answer {
+    SPW_TORCH_UNSEEN,     /* none: it did not ask */
+    SPW_TORCH_UNSET,      /* backend:cudaMallocAsync: there are no settings */
+    SPW_TORCH_REPLACED,   /* that backend, in the place of settings whose aim tensor mode serves */
+    SPW_TORCH_OVERRIDDEN, /* that backend, because of SPILLWAY_MODE=tensor */
+    SPW_TORCH_OBEYED,     /* the user's settings */
+};
+
+/* What is known of PyTorch's allocator settings. They are written when PyTorch is loaded. */
+struct spw_torch {
+    _Atomic int answer; /* enum spw_torch_answer; stored after the rest */
+    enum spw_torch_verdict verdict;
+    char key[SPW_TORCH_NAME];   /* that decided the verdict, or "" */
+    const char *name;           /* of the variable in force */
+    char text[SPW_TORCH_QUOTE]; /* its value, cut to fit */
 };
 
 /* The reason for closing a pool. No work is pending on the device. */
@@ -202,9 +213,9 @@ struct spw_process {
      * nothing is torn down with a context. */
     _Atomic bool leaving;
     enum spw_mode mode;
-    bool check;        /* SPILLWAY_CHECK: check the invariants of pools */
-    bool free_waits;   /* SPILLWAY_FREE_WAITS: cuMemFree waits for the device */
-    _Atomic int torch; /* enum spw_torch */
+    bool check;      /* SPILLWAY_CHECK: check the invariants of pools */
+    bool free_waits; /* SPILLWAY_FREE_WAITS: cuMemFree waits for the device */
+    struct spw_torch torch;
     int device_count;
     struct spw_device devices[SPW_DEVICES_MAX];
 

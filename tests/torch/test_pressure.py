@@ -20,7 +20,7 @@ ROOM = 64 << 20
 MODES = {
     "tensor": (["--mode", "tensor"], {}),
     "segment": (["--mode", "segment"], {}),
-    "expandable": ([], {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}),
+    "expandable": (["--mode", "segment"], {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}),
 }
 # Scripts, and modes of theirs, that cannot run on so little, and why.
 EXEMPT = {

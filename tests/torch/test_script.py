@@ -103,8 +103,8 @@ class Script(unittest.TestCase):
                 self.assertGreaterEqual(step[figure], least)
                 self.assertLessEqual(step[figure], most)
 
-    def check_tensor_mode(self, seed):
-        run = self.run_script(*STRICT, *self.pool_flags, "--seed", seed)
+    def check_tensor_mode(self, seed, **settings):
+        run = self.run_script(*STRICT, *self.pool_flags, "--seed", seed, **settings)
         self.assert_mode(run, "tensor")
         for rank, steps in run.steps.items():
             self.assert_between(self.plain[rank], steps, "allocated")
@@ -140,11 +140,15 @@ class Script(unittest.TestCase):
                 self.check_own_allocator("segment", "--mode", "segment", *self.pool_flags,
                                          "--seed", seed)
 
+    def test_tensor_in_place_of_expandable_segments(self):
+        if self.every_mode:
+            self.check_tensor_mode("1", **EXPANDABLE)
+
     def test_expandable_segments(self):
         for seed in self.seeds:
             with self.subTest(seed=seed):
-                self.check_own_allocator("segment", *self.pool_flags, "--seed", seed,
-                                         **EXPANDABLE)
+                self.check_own_allocator("segment", "--mode", "segment", *self.pool_flags, "--seed",
+                                         seed, **EXPANDABLE)
 
     def test_observe(self):
         if self.every_mode:

@@ -6,7 +6,7 @@
 A stub prints its name and HINT on stderr once and returns STATUS, a number; functions that return
 no status return 0. CC preprocesses each header alone, so the names are those of the installed
 version of the library. Headers that can be read as C++ are, too: some functions are declared only
-there.
+there. A HEADER that ends in .txt lists functions of newer versions, which return a status.
 """
 import re
 import subprocess
@@ -32,12 +32,19 @@ def declared(header, prefixes, compiler):
             if kind not in ("return", "typedef")}
 
 
+def listed(path):
+    """{name: True} of the names in a file, one a line."""
+    with open(path) as text:
+        return {line.strip(): True for line in text if line.strip()}
+
+
 def main(argv):
     end = argv.index("--")
     out_c, library, status, prefixes, hint = argv[1:6]
     names = {}
     for header in argv[6:end]:
-        names.update(declared(header, prefixes.split(","), argv[end + 1:]))
+        names.update(listed(header) if header.endswith(".txt") else
+                     declared(header, prefixes.split(","), argv[end + 1:]))
     if len(names) < 10:
         sys.exit(f"gen_stubs: only {len(names)} functions of {library} found")
 

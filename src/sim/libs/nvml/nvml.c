@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -289,8 +290,23 @@ EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, uns
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
+/* A device without a fabric. Before compute capability 9 the function is not supported. Versions of
+ * the structure differ in what comes after the members that are set here; the size of the caller's
+ * is in the low bits of its version. */
 EXPORT nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device,
                                                 nvmlGpuFabricInfoV_t *gpuFabricInfo)
 {
-    return NVML_ERROR_NOT_SUPPORTED;
+    unsigned int version = gpuFabricInfo->version;
+    size_t size = version & 0xffffff;
+
+    if (device->facts.major < 9) {
+        return NVML_ERROR_NOT_SUPPORTED;
+    }
+    if (size < offsetof(nvmlGpuFabricInfoV_t, state) + sizeof(gpuFabricInfo->state)) {
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    }
+    memset(gpuFabricInfo, 0, size < sizeof(*gpuFabricInfo) ? size : sizeof(*gpuFabricInfo));
+    gpuFabricInfo->version = version;
+    gpuFabricInfo->state = NVML_GPU_FABRIC_STATE_NOT_SUPPORTED;
+    return NVML_SUCCESS;
 }
