@@ -506,7 +506,25 @@ static enum spw_err seam_set_access(void *vm, uint64_t address, uint64_t bytes)
         if (oracle->mapped[g] == 0) {
             oracle_find(oracle, "access is set on granule %zu, which is not mapped", g);
         }
+        if (oracle->accessible[g]) {
+            oracle_find(oracle, "access is set again on granule %zu, which may be in use", g);
+        }
         oracle->accessible[g] = true;
+    }
+    return SPW_OK;
+}
+
+static enum spw_err seam_share(void *vm, uint64_t address, uint64_t bytes)
+{
+    struct oracle *oracle = vm;
+
+    if (fails(oracle)) {
+        return SPW_E_DRIVER - 999;
+    }
+    for (size_t g = granule_of(oracle, address); g < granule_of(oracle, address + bytes); g++) {
+        if (oracle->mapped[g] == 0) {
+            oracle_find(oracle, "granule %zu is shared, which is not mapped", g);
+        }
     }
     return SPW_OK;
 }
@@ -651,6 +669,7 @@ const struct spw_vm_ops oracle_ops = {
     .release = seam_release,
     .map = seam_map,
     .set_access = seam_set_access,
+    .share = seam_share,
     .unmap = seam_unmap,
     .fence = seam_fence,
     .query = seam_query,

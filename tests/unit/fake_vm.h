@@ -47,6 +47,7 @@ struct fake_vm {
     uint64_t base, bytes;
     uint64_t *mapped; /* chunk + 1 per granule */
     bool *accessible;
+    size_t shared; /* granules, in all calls */
     size_t granules;
     size_t chunks, most_chunks;        /* created now, and the device's size (0: no limit) */
     size_t host_chunks;                /* chunks created on the host, which has no limit */
