@@ -304,7 +304,7 @@ class WithoutContextEvents(harness.Case):
     """Drivers that cannot say when a device is at rest: memory is placed and never moved, and
     nothing waits without end."""
     MODES = ("threads", "spin", "wait", "callback", "copy", "capture", "pin", "priority", "peer",
-             "peer-spin", "create", "faults")
+             "peer-spin", "faults")
 
     def test_programs(self):
         for mode in self.MODES:
