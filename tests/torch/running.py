@@ -20,10 +20,6 @@ KNOWN_WARNINGS = [
     r"For backend:cudaMallocAsync, resetAccumulatedStats has no effect",
 ]
 
-# The NCCL groups that are new in PyTorch 2.15 end the process on the backend cudaMallocAsync, with
-# or without spillway (docs/pytorch.md): this selects the older ones. Other versions ignore it.
-TENSOR_SETTINGS = {"TORCH_DIST_USE_NCCL2": "0"}
-
 
 def steps_of(script, *arguments):
     """The arguments of Python that run a script of this folder and note its figures."""

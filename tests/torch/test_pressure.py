@@ -11,14 +11,14 @@ import unittest
 
 import wheel
 from corpus import SCRIPTS
-from running import HERE, TENSOR_SETTINGS, Run, steps_of
+from running import HERE, Run, steps_of
 
 SHARE = 0.6
 # For code and graphs, which are not the pool's. On a real device the default limit leaves it; what
 # PyTorch allocates chunk by chunk itself can be placed on the host, but not moved out of the way.
 ROOM = 64 << 20
 MODES = {
-    "tensor": (["--mode", "tensor"], TENSOR_SETTINGS),
+    "tensor": (["--mode", "tensor"], {}),
     "segment": (["--mode", "segment"], {}),
     "expandable": (["--mode", "segment"], {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}),
 }

@@ -104,8 +104,7 @@ class Script(unittest.TestCase):
                 self.assertLessEqual(step[figure], most)
 
     def check_tensor_mode(self, seed, **settings):
-        run = self.run_script(*STRICT, *self.pool_flags, "--seed", seed,
-                              **running.TENSOR_SETTINGS, **settings)
+        run = self.run_script(*STRICT, *self.pool_flags, "--seed", seed, **settings)
         self.assert_mode(run, "tensor")
         for rank, steps in run.steps.items():
             self.assert_between(self.plain[rank], steps, "allocated")

@@ -8,6 +8,7 @@
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
 #include "cli/launch/run_directory.h"
+#include "cli/launch/torch_groups.h"
 
 #include <stdio.h>
 
@@ -53,6 +54,7 @@ int spw_cli_command_run(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     spw_cli_preload_add((const char *[]){library}, 1);
+    spw_cli_torch_groups_select();
     (void)spw_cli_run_directory_create(argv[0]);
     code = spw_cli_launch(argv[0], flags.command, NULL);
     spw_cli_run_directory_finish();

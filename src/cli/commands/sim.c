@@ -12,6 +12,7 @@
 #include "cli/launch/preload.h"
 #include "cli/launch/gpu_profiles.h"
 #include "cli/launch/run_directory.h"
+#include "cli/launch/torch_groups.h"
 #include "cli/reports/verdict.h"
 
 #include <libgen.h>
@@ -92,6 +93,9 @@ static bool set_up_libraries(const char *command, bool with_pool)
     snprintf(search, sizeof(search), "%s%s%s", folder, present != NULL ? ":" : "",
              present != NULL ? present : "");
     setenv("LD_LIBRARY_PATH", search, 1);
+    if (with_pool) {
+        spw_cli_torch_groups_select();
+    }
     return true;
 }
 
