@@ -35,13 +35,14 @@ struct thread {
 };
 
 static struct {
-    _Atomic bool started;
     bool native, python; /* what is captured */
     pthread_key_t key;   /* frees a thread's state at its end */
     struct spw_strings strings;
     struct spw_callsite_table sites;
     struct spw_callsite_shm *share; /* published here; NULL: nowhere */
 } capture;
+
+_Atomic bool spw_callsite_started;
 
 static _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
 
@@ -60,7 +61,7 @@ static __attribute__((noinline)) struct thread *begin_thread(void)
 {
     struct thread *thread;
 
-    if (!atomic_load_explicit(&capture.started, memory_order_acquire)) {
+    if (!atomic_load_explicit(&spw_callsite_started, memory_order_acquire)) {
         return NULL;
     }
     if (capture.native) {
@@ -215,7 +216,7 @@ __attribute__((noinline)) uint32_t spw_callsite_capture(const char *api)
 
 void spw_callsite_start(enum spw_sites mode)
 {
-    if (mode == SPW_SITES_OFF || atomic_load(&capture.started)) {
+    if (mode == SPW_SITES_OFF || atomic_load(&spw_callsite_started)) {
         return;
     }
     if (!spw_callsite_strings_init(&capture.strings, TEXT_BYTES, TEXT_SLOTS) ||
@@ -225,7 +226,7 @@ void spw_callsite_start(enum spw_sites mode)
     }
     capture.native = mode == SPW_SITES_NATIVE || mode == SPW_SITES_BOTH;
     capture.python = mode == SPW_SITES_PYTHON || mode == SPW_SITES_BOTH;
-    atomic_store_explicit(&capture.started, true, memory_order_release);
+    atomic_store_explicit(&spw_callsite_started, true, memory_order_release);
 }
 
 void spw_callsite_publish(struct spw_callsite_shm *share)

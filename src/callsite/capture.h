@@ -10,6 +10,7 @@
  * start, and a cache for each thread that allocates. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +22,14 @@
 /* Starts to capture the stacks that `mode` names. Later calls do nothing; a child after fork keeps
  * its parent's sites and their numbers. */
 void spw_callsite_start(enum spw_sites mode);
+
+extern _Atomic bool spw_callsite_started;
+
+/* True when stacks are captured; cheap. */
+static inline bool spw_callsite_captures(void)
+{
+    return atomic_load_explicit(&spw_callsite_started, memory_order_relaxed);
+}
 
 /* Returns the number of the calling thread's call site. `api` names the function that the program
  * called and must have static storage. 0 means "not known": capturing is off, the call comes from

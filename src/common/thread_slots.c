@@ -60,7 +60,8 @@ static void choose_path(struct spw_thread_slot *slot)
 {
     bool slow = spw_thread_slots_is_shared(slot) || atomic_load(&spw_thread_slots.fenced);
 
-    spw_thread_self = (struct spw_thread_self){.slot = slot, .quick = slow ? NULL : slot};
+    spw_thread_self.slot = slot;
+    spw_thread_self.quick = slow ? NULL : slot;
 }
 
 struct spw_thread_slot *spw_thread_slots_join(void)

@@ -33,6 +33,7 @@ struct spw_thread_slots {
 struct spw_thread_self {
     struct spw_thread_slot *slot;  /* NULL: none yet */
     struct spw_thread_slot *quick; /* the same, if it is not shared and needs no fence; else NULL */
+    uint32_t leases;               /* that the thread holds, one within the other */
 };
 
 extern struct spw_thread_slots spw_thread_slots;

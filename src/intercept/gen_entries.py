@@ -29,7 +29,6 @@ HEAD = """\
 #include "serve/immovable.h"
 #include "track/arguments.h"
 #include "track/batch.h"
-#include "track/caller.h"
 #include "track/indirect.h"
 #include "track/lease.h"
 #include "track/parts.h"
@@ -54,14 +53,11 @@ HANDLER_ALWAYS = """\
 """
 
 HANDLER = """\
-    struct spw_driver *driver = spw_track_driver();
     CUresult result;
 
-    spw_track_call.arrived = true;
-    if (!spw_track_serves()) {{
-        return driver->{call};
+    if (!spw_track_enter(__builtin_return_address(0))) {{
+        return spw_track_driver()->{call};
     }}
-    spw_track_entered = __builtin_return_address(0);
     spw_track_lease_enter();
     result = spw_serve_{call};
     spw_track_lease_leave();

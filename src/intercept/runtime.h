@@ -20,19 +20,21 @@ static inline void spw_intercept_runtime_begin(struct spw_runtime_call *ret_call
                                                const void *caller, const void *real)
 {
     ret_call->outer = spw_track_call;
-    spw_track_call = (struct spw_track_call){fn, caller, false};
+    spw_track_call = (struct spw_track_call){fn, caller, NULL};
     ret_call->outer_library = spw_intercept_library_begin(fn, real);
 }
 
 /* Ends the call. True if it called an entry of the driver; then the outer call did so as well. */
 static inline bool spw_intercept_runtime_end(const struct spw_runtime_call *call)
 {
-    bool arrived = spw_track_call.arrived;
+    const void *entered = spw_track_call.entered;
 
     spw_intercept_library_end(call->outer_library);
     spw_track_call = call->outer;
-    spw_track_call.arrived |= arrived;
-    return arrived;
+    if (entered != NULL) {
+        spw_track_call.entered = entered;
+    }
+    return entered != NULL;
 }
 
 /* Counts an allocation for which the runtime called no entry of the driver (runtime_missed of the

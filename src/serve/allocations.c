@@ -304,8 +304,8 @@ CUresult spw_serve_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesi
 
 /* Frees a block of ours in the order of a stream; `stream` NULL: after all work that was submitted
  * to the device. */
-static CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
-                           CUdeviceptr address, const struct spw_stream *stream)
+static inline CUresult free_block(const struct spw_device *device, struct spw_pool *pool,
+                                  CUdeviceptr address, const struct spw_stream *stream)
 {
     struct spw_migrate *tier =
         SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&device->tier) : NULL;
@@ -320,7 +320,7 @@ static CUresult free_block(const struct spw_device *device, struct spw_pool *poo
     if (SPW_UNLIKELY(spw_process.check)) {
         spw_track_device_check(device, pool);
     }
-    return (CUresult)spw_err_to_driver(err);
+    return SPW_LIKELY(err == SPW_OK) ? CUDA_SUCCESS : (CUresult)spw_err_to_driver(err);
 }
 
 CUresult spw_serve_cuMemFree_v2(CUdeviceptr dptr)

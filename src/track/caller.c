@@ -6,9 +6,12 @@
 
 #include <string.h>
 
-_Thread_local const void *spw_track_entered __attribute__((tls_model("initial-exec")));
+enum { TABLE_BITS = 8, KIND_BITS = 2 };
 
-_Atomic uint64_t spw_track_callers[1 << SPW_CALLERS_BITS];
+/* Return addresses by their hash, each with its kind in the lowest bits. */
+static _Atomic uint64_t table[1 << TABLE_BITS];
+
+_Thread_local const void *spw_track_caller_other __attribute__((tls_model("initial-exec")));
 
 static const struct {
     const char *part;
@@ -58,7 +61,8 @@ static enum spw_caller kind_of(const char *path)
     return is_named(name_of(path)) ? SPW_CALLER_SHARES : SPW_CALLER_OTHER;
 }
 
-enum spw_caller spw_track_caller_learn(uint64_t address)
+/* Asks the dynamic loader. */
+static enum spw_caller look_up(const void *address)
 {
     const struct spw_module *module;
     enum spw_caller kind;
@@ -69,7 +73,22 @@ enum spw_caller spw_track_caller_learn(uint64_t address)
     if (kind == SPW_CALLER_SHARES) {
         spw_log(SPW_LOG_INFO, "allocations of %s are left to the driver", name_of(module->path));
     }
-    atomic_store_explicit(&spw_track_callers[spw_track_caller_place(address)],
-                          address << SPW_CALLERS_KIND_BITS | (uint64_t)kind, memory_order_relaxed);
     return kind;
+}
+
+enum spw_caller spw_track_caller_find(const void *address)
+{
+    uint64_t word = (uint64_t)(uintptr_t)address;
+    _Atomic uint64_t *place = &table[word * 0x9e3779b97f4a7c15u >> (64 - TABLE_BITS)];
+    uint64_t known = atomic_load_explicit(place, memory_order_relaxed);
+
+    if (SPW_UNLIKELY(known >> KIND_BITS != word)) {
+        known = word << KIND_BITS | (uint64_t)look_up(address);
+        atomic_store_explicit(place, known, memory_order_relaxed);
+    }
+    known &= (1 << KIND_BITS) - 1;
+    if (known == SPW_CALLER_OTHER) {
+        spw_track_caller_other = address;
+    }
+    return (enum spw_caller)known;
 }

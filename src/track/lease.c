@@ -3,7 +3,6 @@
 #include "common/backoff.h"
 
 _Atomic uint64_t spw_lease_epoch = 1;
-_Thread_local uint32_t spw_lease_depth __attribute__((tls_model("initial-exec")));
 
 void spw_track_lease_enter_slowly(void)
 {
@@ -40,7 +39,7 @@ uint64_t spw_track_lease_renew(void)
 bool spw_track_lease_ended(uint64_t epoch, bool except_own)
 {
     const struct spw_thread_slot *own =
-        except_own && spw_lease_depth > 0 ? spw_thread_self.slot : NULL;
+        except_own && spw_thread_self.leases > 0 ? spw_thread_self.slot : NULL;
     const struct spw_thread_slot *last = &spw_thread_slots.slots[SPW_THREAD_SLOTS - 1];
 
     for (const struct spw_thread_slot *slot = spw_thread_slots.slots; slot < last; slot++) {
@@ -67,7 +66,7 @@ bool spw_track_lease_await(uint64_t epoch, bool except_own, uint64_t most_ns)
 
 void spw_track_lease_reset(void)
 {
-    const struct spw_thread_slot *held = spw_lease_depth > 0 ? spw_thread_self.slot : NULL;
+    const struct spw_thread_slot *held = spw_thread_self.leases > 0 ? spw_thread_self.slot : NULL;
 
     for (size_t i = 0; i < SPW_THREAD_SLOTS; i++) {
         struct spw_thread_slot *slot = &spw_thread_slots.slots[i];

@@ -18,7 +18,6 @@
 #include "common/thread_slots.h"
 
 extern _Atomic uint64_t spw_lease_epoch;
-extern _Thread_local uint32_t spw_lease_depth __attribute__((tls_model("initial-exec")));
 
 /* The slow paths of the two functions below: the first lease of a thread, a shared slot, a system
  * without membarrier. */
@@ -30,7 +29,7 @@ static inline void spw_track_lease_enter(void)
 {
     struct spw_thread_slot *slot = spw_thread_self.quick;
 
-    if (spw_lease_depth++ > 0) {
+    if (spw_thread_self.leases++ > 0) {
         return;
     }
     if (__builtin_expect(slot == NULL, 0)) {
@@ -48,7 +47,7 @@ static inline void spw_track_lease_leave(void)
 {
     struct spw_thread_slot *slot = spw_thread_self.quick;
 
-    if (--spw_lease_depth > 0) {
+    if (--spw_thread_self.leases > 0) {
         return;
     }
     if (__builtin_expect(slot == NULL, 0)) {

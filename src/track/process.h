@@ -46,11 +46,13 @@ struct spw_track_ops {
 
 extern const struct spw_track_ops spw_track_ops;
 
-/* The call of the CUDA runtime that is under way on this thread. */
+/* The program's call that is under way on this thread: of the CUDA runtime, of the driver, or of
+ * the driver through the runtime. */
 struct spw_track_call {
-    enum spw_fn fn;     /* SPW_FN_COUNT: none */
-    const void *caller; /* its return address */
-    bool arrived;       /* a driver function was entered on its behalf */
+    enum spw_fn fn;      /* of the runtime; SPW_FN_COUNT: none */
+    const void *caller;  /* return address of the runtime's function */
+    const void *entered; /* return address of the driver's function that was entered last: in the
+                          * program, or in the runtime. NULL: none since the runtime was entered */
 };
 
 extern _Thread_local struct spw_track_call spw_track_call
@@ -70,15 +72,27 @@ static inline struct spw_driver *spw_track_driver(void)
     return SPW_LIKELY(driver != NULL) ? driver : spw_track_load(true);
 }
 
+static inline bool spw_track_runs(void)
+{
+    return SPW_LIKELY(atomic_load_explicit(&spw_process.state, memory_order_acquire) ==
+                      SPW_PROCESS_RUNNING) ||
+           spw_track_start_late();
+}
+
 /* True when spillway serves the call: it is not one of our own, and CUDA is initialised. */
 static inline bool spw_track_serves(void)
+{
+    return SPW_LIKELY(!spw_driver_inside()) && spw_track_runs();
+}
+
+/* The same at the entry of a driver function, which was called from `caller`. */
+static inline bool spw_track_enter(const void *caller)
 {
     if (SPW_UNLIKELY(spw_driver_inside())) {
         return false;
     }
-    return SPW_LIKELY(atomic_load_explicit(&spw_process.state, memory_order_acquire) ==
-                      SPW_PROCESS_RUNNING) ||
-           spw_track_start_late();
+    spw_track_call.entered = caller;
+    return spw_track_runs();
 }
 
 /* The real driver if it is loaded, else NULL. */

@@ -10,6 +10,9 @@
  * call that came through the runtime is recorded under the runtime's function. */
 static inline uint32_t spw_track_site(const char *api)
 {
+    if (!spw_callsite_captures()) {
+        return 0;
+    }
     return spw_callsite_capture(
         spw_track_call.fn == SPW_FN_COUNT ? api : spw_driver_symbol(spw_track_call.fn));
 }
