@@ -37,18 +37,11 @@ static const struct {
 /* Set by spillway for its own children; not for users. */
 static const char *const internal_names[] = {"SPILLWAY_RUN_DIR"};
 
-static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS] = {
-    [SPW_TYPE_MODE] = {"auto", "tensor", "segment", "observe"},
-    [SPW_TYPE_SPILL] = {"auto", "off"},
-    [SPW_TYPE_OVERLAP] = {"on", "careful", "trust", "off"},
-    [SPW_TYPE_SITES] = {"off", "native", "python", "both"},
+static const char *const words[SPW_TYPE_COUNT_OF_TYPES][MOST_WORDS + 1] = {
     [SPW_TYPE_LOG] = {"error", "info", "debug"},
-    [SPW_TYPE_PER] = {"range", "chunk"},
-    [SPW_TYPE_SAFETY] = {"unsafe", "safe"},
-    [SPW_TYPE_CROSSING] = {"works", "refused", "wrong"},
-    [SPW_TYPE_REACH] = {"any", "granted"},
-    [SPW_TYPE_HOSTS] = {"on", "off", "host", "crash", "asymmetric"},
-    [SPW_TYPE_HANDLES] = {"mixed", "checked", "unchecked"},
+#define SPW_WORDS(TYPE, type, words) [SPW_TYPE_##TYPE] = {words},
+#define SPW_WORD(TYPE, name, text)   text,
+#include "common/option_words.def"
 };
 
 static size_t word_count(enum spw_option_type type)
@@ -59,6 +52,11 @@ static size_t word_count(enum spw_option_type type)
         count++;
     }
     return count;
+}
+
+const char *const *spw_option_words(enum spw_option_type type)
+{
+    return words[type][0] != NULL ? words[type] : NULL;
 }
 
 const char *spw_option_environment(const char *name)

@@ -26,17 +26,9 @@ enum spw_option_type {
     SPW_TYPE_SWITCH,
     SPW_TYPE_TEXT,
     SPW_TYPE_PATH,
-    SPW_TYPE_MODE,
-    SPW_TYPE_SPILL,
-    SPW_TYPE_OVERLAP,
-    SPW_TYPE_SITES,
     SPW_TYPE_LOG,
-    SPW_TYPE_PER,
-    SPW_TYPE_SAFETY,
-    SPW_TYPE_CROSSING,
-    SPW_TYPE_REACH,
-    SPW_TYPE_HOSTS,
-    SPW_TYPE_HANDLES,
+#define SPW_WORDS(TYPE, type, words) SPW_TYPE_##TYPE,
+#include "common/option_words.def"
     SPW_TYPE_COUNT_OF_TYPES
 };
 
@@ -46,28 +38,9 @@ enum spw_option_scope {
     SPW_SCOPE_COMMAND,
 };
 
-/* Values of the types that are one word of a list, in the order of the list in options.c. */
-enum spw_mode { SPW_MODE_AUTO, SPW_MODE_TENSOR, SPW_MODE_SEGMENT, SPW_MODE_OBSERVE };
-enum spw_spill { SPW_SPILL_AUTO, SPW_SPILL_OFF };
-enum spw_overlap {
-    SPW_OVERLAP_ON,
-    SPW_OVERLAP_CAREFUL,
-    SPW_OVERLAP_TRUST,
-    SPW_OVERLAP_OFF,
-};
-enum spw_sites { SPW_SITES_OFF, SPW_SITES_NATIVE, SPW_SITES_PYTHON, SPW_SITES_BOTH };
-enum spw_per { SPW_PER_RANGE, SPW_PER_CHUNK };
-enum spw_safety { SPW_SAFETY_UNSAFE, SPW_SAFETY_SAFE };
-enum spw_crossing { SPW_CROSSING_WORKS, SPW_CROSSING_REFUSED, SPW_CROSSING_WRONG };
-enum spw_reach { SPW_REACH_ANY, SPW_REACH_GRANTED };
-enum spw_hosts {
-    SPW_HOSTS_ON,
-    SPW_HOSTS_OFF,
-    SPW_HOSTS_HOST,
-    SPW_HOSTS_CRASH,
-    SPW_HOSTS_ASYMMETRIC
-};
-enum spw_handles { SPW_HANDLES_MIXED, SPW_HANDLES_CHECKED, SPW_HANDLES_UNCHECKED };
+#define SPW_WORDS(TYPE, type, words) enum spw_##type{words};
+#define SPW_WORD(TYPE, name, text)   SPW_##TYPE##_##name,
+#include "common/option_words.def"
 
 enum { SPW_COMPLAINT_TEXT = 512 }; /* room for every message of this module */
 
@@ -113,6 +86,10 @@ bool spw_option_parse(enum spw_option option, const char *text, struct spw_optio
 
 /* A SIZE or PERCENT in bytes; a percentage is of `whole` bytes. */
 uint64_t spw_option_bytes(const struct spw_option_value *value, uint64_t whole);
+
+/* The words that an option of such a type takes, NULL at the end; NULL for other types. Those of
+ * LOG may be followed by a path. */
+const char *const *spw_option_words(enum spw_option_type type);
 
 /* Finds an option by the name of its variable; SPW_OPT_COUNT when there is none. */
 enum spw_option spw_option_find(const char *name);

@@ -74,7 +74,6 @@ static inline CUdeviceptr spw_track_parts_element(const struct spw_parts *parts,
 }
 
 /* The bytes, or elements, of the part in a row. */
-
 static inline size_t spw_track_parts_count(const struct spw_parts *parts)
 {
     return parts->cut.part.width;

@@ -247,34 +247,34 @@ static enum group group_of(enum spw_option option)
     }
 }
 
-/* The form of an option's value, for help. */
-static const char *value_syntax(enum spw_option option)
+/* The form of an option's value, for help: "N", or "on|off". */
+static const char *value_syntax(enum spw_option option, char *text, size_t capacity)
 {
     static const char *const by_type[SPW_TYPE_COUNT_OF_TYPES] = {
-        [SPW_TYPE_SIZE] = "SIZE",
-        [SPW_TYPE_PERCENT] = "PERCENT",
-        [SPW_TYPE_COUNT] = "N",
-        [SPW_TYPE_SWITCH] = "on|off",
-        [SPW_TYPE_TEXT] = "NAME",
-        [SPW_TYPE_PATH] = "FILE",
-        [SPW_TYPE_MODE] = "auto|tensor|segment|observe",
-        [SPW_TYPE_SPILL] = "auto|off",
-        [SPW_TYPE_OVERLAP] = "on|careful|trust|off",
-        [SPW_TYPE_SITES] = "off|native|python|both",
-        [SPW_TYPE_LOG] = "error|info|debug[:FILE]",
-        [SPW_TYPE_PER] = "range|chunk",
-        [SPW_TYPE_SAFETY] = "safe|unsafe",
-        [SPW_TYPE_CROSSING] = "works|refused|wrong",
-        [SPW_TYPE_REACH] = "any|granted",
-        [SPW_TYPE_HANDLES] = "mixed|checked|unchecked",
-        [SPW_TYPE_HOSTS] = "on|off|host|crash|asymmetric",
+        [SPW_TYPE_SIZE] = "SIZE",     [SPW_TYPE_PERCENT] = "PERCENT", [SPW_TYPE_COUNT] = "N",
+        [SPW_TYPE_SWITCH] = "on|off", [SPW_TYPE_TEXT] = "NAME",       [SPW_TYPE_PATH] = "FILE",
     };
+    enum spw_option_type type = spw_option_row(option)->type;
+    const char *const *words = spw_option_words(type);
+    size_t used = 0;
 
     if (option == SPW_OPT_SPILLWAY_POLICY) {
         return "FILE";
     }
-    return option == SPW_OPT_SPILLWAY_SIM_FAIL ? "CALL:N,..."
-                                               : by_type[spw_option_row(option)->type];
+    if (option == SPW_OPT_SPILLWAY_SIM_FAIL) {
+        return "CALL:N,...";
+    }
+    if (words == NULL) {
+        return by_type[type];
+    }
+    for (const char *const *word = words; *word != NULL && used < capacity; word++) {
+        used +=
+            (size_t)snprintf(text + used, capacity - used, "%s%s", word > words ? "|" : "", *word);
+    }
+    if (type == SPW_TYPE_LOG && used < capacity) {
+        snprintf(text + used, capacity - used, "[:FILE]");
+    }
+    return text;
 }
 
 enum { HELP_COLUMN = 6, HELP_WIDTH = 80 };
@@ -301,11 +301,13 @@ static void print_option(FILE *out, enum spw_option option)
 {
     const struct spw_option_row *row = spw_option_row(option);
     char name[SPW_CLI_FLAG_NAME];
+    char values[64];
     char text[1024];
 
     snprintf(text, sizeof(text), "%s%s%s%s", row->help, *row->fallback != '\0' ? " [" : "",
              row->fallback, *row->fallback != '\0' ? "]" : "");
-    fprintf(out, "  --%s %s\n", spw_cli_flag_name(option, name), value_syntax(option));
+    fprintf(out, "  --%s %s\n", spw_cli_flag_name(option, name),
+            value_syntax(option, values, sizeof(values)));
     print_wrapped(out, text);
 }
 
