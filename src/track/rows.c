@@ -27,8 +27,8 @@
 
 struct spw_cut_box spw_track_rows_2d(const CUDA_MEMCPY2D *copy)
 {
-    return (struct spw_cut_box){.to = {AT_2D(copy, dst), copy->dstPitch},
-                                .from = {AT_2D(copy, src), copy->srcPitch},
+    return (struct spw_cut_box){.to = {.address = AT_2D(copy, dst), .pitch = copy->dstPitch},
+                                .from = {.address = AT_2D(copy, src), .pitch = copy->srcPitch},
                                 .unit = 1,
                                 .width = copy->WidthInBytes,
                                 .height = copy->Height,

@@ -36,8 +36,12 @@ static void all_one_kind(void)
 
 static struct spw_cut_box row(uint64_t to, uint64_t from, size_t bytes)
 {
-    return (struct spw_cut_box){
-        .to = {to}, .from = {from}, .unit = 1, .width = bytes, .height = 1, .depth = 1};
+    return (struct spw_cut_box){.to = {.address = to},
+                                .from = {.address = from},
+                                .unit = 1,
+                                .width = bytes,
+                                .height = 1,
+                                .depth = 1};
 }
 
 static void expect(struct spw_cut *cut, struct spw_cut_part part)
@@ -91,14 +95,20 @@ static void test_empty(void **state)
 /* What is beyond the end of the address space is the driver's to refuse. */
 static void test_overflow(void **state)
 {
-    struct spw_cut_box box = {
-        .to = {BASE, 1}, .unit = 4, .width = SIZE_MAX / 2, .height = 1, .depth = 1};
+    struct spw_cut_box box = {.to = {.address = BASE, .pitch = 1},
+                              .unit = 4,
+                              .width = SIZE_MAX / 2,
+                              .height = 1,
+                              .depth = 1};
     struct spw_cut cut;
 
     spw_track_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = SIZE_MAX / 2, .height = 1, .depth = 1});
-    box = (struct spw_cut_box){
-        .to = {BASE, SIZE_MAX / 4}, .unit = 1, .width = 1, .height = 1000, .depth = 1};
+    box = (struct spw_cut_box){.to = {.address = BASE, .pitch = SIZE_MAX / 4},
+                               .unit = 1,
+                               .width = 1,
+                               .height = 1000,
+                               .depth = 1};
     spw_track_cut_begin(&cut, &box);
     expect(&cut, (struct spw_cut_part){.width = 1, .height = 1000, .depth = 1});
     box = row(UINT64_MAX - 10, BASE, 100);
@@ -110,8 +120,12 @@ static void test_overflow(void **state)
 /* Whole rows as long as they fit, then the parts of the row that does not. */
 static void test_rows(void **state)
 {
-    const struct spw_cut_box box = {
-        .to = {BASE, 100}, .from = {0}, .unit = 4, .width = 10, .height = 5, .depth = 1};
+    const struct spw_cut_box box = {.to = {.address = BASE, .pitch = 100},
+                                    .from = {0},
+                                    .unit = 4,
+                                    .width = 10,
+                                    .height = 5,
+                                    .depth = 1};
     struct spw_cut cut;
 
     all_one_kind();
@@ -127,8 +141,12 @@ static void test_rows(void **state)
 /* A boundary between two rows cuts none of them. */
 static void test_between_rows(void **state)
 {
-    const struct spw_cut_box box = {
-        .to = {BASE, 100}, .from = {0}, .unit = 1, .width = 40, .height = 5, .depth = 1};
+    const struct spw_cut_box box = {.to = {.address = BASE, .pitch = 100},
+                                    .from = {0},
+                                    .unit = 1,
+                                    .width = 40,
+                                    .height = 5,
+                                    .depth = 1};
     struct spw_cut cut;
 
     all_one_kind();
