@@ -21,8 +21,9 @@ GRANULE = 2 * MIB
 LARGE = 64 * GIB  # a simulated device on which everything fits
 
 # The durations of driver calls, in microseconds: the simulated counts are exact, these are
-# published measurements of others (README.md names them). A host wait is charged as a short kernel;
-# the device's remaining work is in no figure.
+# published measurements of others (README.md names them). Calls on virtual memory cost this for
+# each chunk that they cover, and PER_MIB for what a chunk has beyond 2 MiB. A host wait is charged
+# as a short kernel; the device's remaining work is in no figure.
 COSTS = {
     "published A": {
         "cuMemAlloc": 200, "cuMemFree": 75, "cuMemCreate": 57, "cuMemMap": 2,
@@ -38,13 +39,24 @@ COSTS = {
     },
 }
 
+PER_MIB = {"cuMemCreate": 0.011, "cuMemMap": 0, "cuMemSetAccess": 0.041, "cuMemUnmap": 0.004,
+           "cuMemRelease": 0.356}
+
 
 def call_count(calls):
     return sum(count for name, count in calls.items() if name in COSTS["published A"])
 
 
-def microseconds(calls, table="published A"):
-    return sum(COSTS[table].get(name, 0) * count for name, count in calls.items())
+def of_chunks(name, cost, calls):
+    """The time of the calls of a function on virtual memory."""
+    chunks = calls[name + " chunks"]
+    return cost * chunks + PER_MIB[name] * (calls[name + " bytes"] - chunks * GRANULE) / MIB
+
+
+def microseconds(calls, table="published A", per="chunk"):
+    """`per` range: a call costs the same for a range of any length."""
+    return sum(of_chunks(name, cost, calls) if per == "chunk" and name in PER_MIB
+               else cost * calls.get(name, 0) for name, cost in COSTS[table].items())
 
 
 # ---- running ----

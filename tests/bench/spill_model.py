@@ -44,7 +44,7 @@ class Step:
                 self.moves += 1
                 self.calls += 2 * granules + 4
                 self.stall_ns += size / LINK + FENCE_NS + 2 * (
-                    granules * MAP_NS + ACCESS_NS + UNMAP_NS)
+                    granules * (MAP_NS + ACCESS_NS + UNMAP_NS))
 
     def use_over_link(self, size, written):
         self.link_bytes += size

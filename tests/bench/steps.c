@@ -3,8 +3,9 @@
  *     steps [--sync] STEPS TRACE.csv
  *
  * Every buffer is allocated, written, written again and freed on one stream. One line of JSON a
- * step: how often each function of `counted` was called, by whomever, where the driver is the
- * simulated one. Exit 1 when an allocation fails. */
+ * step: how often each function of `counted` was called, by whomever, and "NAME chunks" and "NAME
+ * bytes" that it covered, where the driver is the simulated one. Exit 1 when an allocation fails.
+ */
 #include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,9 @@ struct replay {
     CUstream stream;
     bool sync; /* cuMemAlloc and cuMemFree */
     counted_calls *count;
+    counted_covered *covered;
     unsigned long long before[COUNTED];
+    unsigned long long chunks_before[COUNTED_CHUNKS], bytes_before[COUNTED_CHUNKS];
 };
 
 static void must(CUresult result, const char *call)
@@ -68,6 +71,15 @@ static void print_counts(struct replay *replay, unsigned step)
         printf(", \"%s\": %llu", counted[i], now - replay->before[i]);
         replay->before[i] = now;
     }
+    for (int i = 0; i < COUNTED_CHUNKS; i++) {
+        unsigned long long bytes, chunks = replay->covered(counted_chunks[i], &bytes);
+
+        printf(", \"%s chunks\": %llu, \"%s bytes\": %llu", counted_chunks[i],
+               chunks - replay->chunks_before[i], counted_chunks[i],
+               bytes - replay->bytes_before[i]);
+        replay->chunks_before[i] = chunks;
+        replay->bytes_before[i] = bytes;
+    }
     printf("}\n");
 }
 
@@ -103,6 +115,7 @@ int main(int argc, char **argv)
         return 2;
     }
     replay.count = counted_find();
+    replay.covered = counted_find_covered();
     replay.addresses = calloc(replay.trace.count, sizeof(*replay.addresses));
     must(cuInit(0), "cuInit");
     must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");

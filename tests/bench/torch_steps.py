@@ -21,10 +21,19 @@ COUNTED = ["cuMemAlloc", "cuMemFree", "cuMemCreate", "cuMemMap", "cuMemSetAccess
            "cuStreamWaitEvent", "cuCtxSynchronize", "cuStreamSynchronize"]
 
 
+CHUNKED = ["cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease"]
+
+
 def counts():
-    calls = ctypes.CDLL("libcuda.so.1").spillway_sim_calls
-    calls.restype = ctypes.c_ulonglong
-    return {name: calls(name.encode()) for name in COUNTED}
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.spillway_sim_calls.restype = ctypes.c_ulonglong
+    driver.spillway_sim_chunks.restype = ctypes.c_ulonglong
+    found = {name: driver.spillway_sim_calls(name.encode()) for name in COUNTED}
+    for name in CHUNKED:
+        covered = ctypes.c_ulonglong()
+        chunks = driver.spillway_sim_chunks(name.encode(), ctypes.byref(covered))
+        found.update({name + " chunks": chunks, name + " bytes": covered.value})
+    return found
 
 
 def replay(events, steps):
@@ -43,7 +52,7 @@ def replay(events, steps):
     return {"ran": True, "live_peak": stats["allocated_bytes.all.peak"],
             "committed_peak": stats["reserved_bytes.all.peak"],
             "flushes": stats["num_alloc_retries"],
-            "calls": {name: after[name] - before[name] for name in COUNTED}}
+            "calls": {name: after[name] - before[name] for name in after}}
 
 
 def answer(request, out):

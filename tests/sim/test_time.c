@@ -409,8 +409,39 @@ static int run_struct(void)
     return end_work(&state);
 }
 
-static const struct test_case cases[] = {
-    {"sequence", run_sequence}, {"short", run_short}, {"struct", run_struct}, {0}};
+/* One call gives access to two chunks of 2 MiB and one of 34 MiB, and one takes them away: 10 if
+ * that takes the time of two calls, 20 if that of three chunks and their bytes. */
+static int run_range(void)
+{
+    const size_t sizes[] = {2 * MIB, 2 * MIB, 34 * MIB};
+    unsigned long long bytes = 0, time;
+    CUdeviceptr address, at;
+    void *state;
+
+    if (setup_work(&state) != 0) {
+        return 1;
+    }
+    at = address = reserve(38 * MIB);
+    for (int i = 0; i < 3; i++) {
+        CUmemGenericAllocationHandle chunk = create_chunk(sizes[i]);
+
+        OK(cuMemMap(at, sizes[i], 0, chunk, 0));
+        at += sizes[i];
+    }
+    time = spillway_sim_time();
+    allow(address, 38 * MIB);
+    OK(cuMemUnmap(address, 38 * MIB));
+    time = spillway_sim_time() - time;
+    assert_int_equal(spillway_sim_chunks("cuMemSetAccess", &bytes), 3);
+    assert_int_equal(bytes, 38 * MIB);
+    return time == 86000 ? 10 : time == 3 * 86000 + 32 * 45 ? 20 : 0;
+}
+
+static const struct test_case cases[] = {{"sequence", run_sequence},
+                                         {"short", run_short},
+                                         {"struct", run_struct},
+                                         {"range", run_range},
+                                         {0}};
 
 /* Runs a case with a log, and reads that without pids, thread ids and addresses. */
 static char *log_of(const char *name, const char *path, const char *seed)
@@ -482,6 +513,16 @@ static void test_log(void **state)
     free(text);
 }
 
+/* By default a range costs as much as its chunks. */
+static void test_ranges(void **state)
+{
+    char errors[1024];
+
+    assert_int_equal(run_case("range", errors, sizeof(errors), "SPILLWAY_SIM_COSTS=range", NULL),
+                     10);
+    assert_int_equal(run_case("range", errors, sizeof(errors), "SPILLWAY_SIM_SEED=0", NULL), 20);
+}
+
 static size_t count(const char *text, const char *part)
 {
     size_t found = 0;
@@ -529,6 +570,7 @@ int main(int argc, char **argv)
         WORK_TEST(test_kernels_on_the_host_tier),
         WORK_TEST(test_copies_of_the_host_tier),
         WORK_TEST(test_kernels_by_their_bytes),
+        cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_same_again),
         cmocka_unit_test(test_log),
         cmocka_unit_test(test_uses_in_log),

@@ -19,6 +19,18 @@
 
 #define HOST_PAGE ((size_t)4096)
 
+/* Counts the chunks that a call has covered, and lets their time pass. The lock may be released
+ * meanwhile. */
+static void charge(enum sim_fn fn, uint64_t chunks, uint64_t bytes)
+{
+    uint64_t ns = sim_timing_of_chunks(fn, chunks, bytes);
+
+    sim_calls_count_chunks(fn, chunks, bytes);
+    if (ns > 0) {
+        sim_schedule_step(ns);
+    }
+}
+
 static bool is_granular(uint64_t value)
 {
     return (value & (SIM_GRANULE - 1)) == 0;
@@ -161,12 +173,13 @@ SIM_API(cuMemCreate, SIM_HEALTHY,
         return result;
     }
     chunk->prop.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_NONE; /* asked for, not got */
-    if (chunk->device == NULL && sim_clock_is_on()) {
-        sim_schedule_step(sim_timing_of_pinning(size));
-    }
     *handle = chunk->handle;
     sim_note("size=%zu location=%d:%d rdma=%d -> %#llx", size, (int)prop->location.type,
              prop->location.id, prop->allocFlags.gpuDirectRDMACapable, (unsigned long long)*handle);
+    if (chunk->device == NULL && sim_clock_is_on()) {
+        sim_schedule_step(sim_timing_of_pinning(size));
+    }
+    charge(SIM_FN_cuMemCreate, 1, size);
     return CUDA_SUCCESS;
 }
 
@@ -174,6 +187,7 @@ SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handl
 {
     struct sim_chunk *chunk = sim_chunk_find(handle);
     CUresult result;
+    size_t size;
 
     sim_note("%#llx", (unsigned long long)handle);
     if (chunk == NULL) {
@@ -181,7 +195,9 @@ SIM_API(cuMemRelease, SIM_HEALTHY, (CUmemGenericAllocationHandle handle), (handl
     }
     result = check_capture();
     if (result == CUDA_SUCCESS) {
+        size = chunk->size;
         sim_chunk_release(chunk);
+        charge(SIM_FN_cuMemRelease, 1, size);
     }
     return result;
 }
@@ -212,7 +228,11 @@ SIM_API(cuMemMap, SIM_HEALTHY,
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    return sim_mapping_create(reservation, ptr, chunk, SIM_MAPPING_USER, &mapping);
+    result = sim_mapping_create(reservation, ptr, chunk, SIM_MAPPING_USER, &mapping);
+    if (result == CUDA_SUCCESS) {
+        charge(SIM_FN_cuMemMap, 1, size);
+    }
+    return result;
 }
 
 /* A range that consists of whole mappings of the application; of one if `per` says so. */
@@ -227,6 +247,18 @@ static bool is_mapped_range(CUdeviceptr ptr, size_t size, enum spw_per per)
         return false;
     }
     return sim_mapping_fills(ptr, ptr + size);
+}
+
+static uint64_t chunks_in(CUdeviceptr ptr, size_t size)
+{
+    uint64_t count = 0;
+
+    for (const struct sim_mapping *mapping = sim_mapping_from(ptr);
+         mapping != NULL && mapping->range.start < ptr + size;
+         mapping = sim_mapping_next(mapping)) {
+        count++;
+    }
+    return count;
 }
 
 /* The devices that may use part of the range. */
@@ -260,6 +292,7 @@ SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
 {
     enum spw_per per = sim_options()->unmap;
     CUresult result;
+    uint64_t chunks;
 
     sim_note("%#llx size=%zu", (unsigned long long)ptr, size);
     if (!is_mapped_range(ptr, size, per)) {
@@ -279,7 +312,9 @@ SIM_API(cuMemUnmap, SIM_HEALTHY, (CUdeviceptr ptr, size_t size), (ptr, size))
         }
     }
     sim_work_check_unused(ptr, size, devices_of(ptr, size), "cuMemUnmap");
+    chunks = chunks_in(ptr, size);
     sim_mapping_remove(ptr, ptr + size);
+    charge(SIM_FN_cuMemUnmap, chunks, size);
     return CUDA_SUCCESS;
 }
 
@@ -398,6 +433,7 @@ SIM_API(cuMemSetAccess, SIM_HEALTHY,
         }
     }
     sim_mapping_apply(ptr, ptr + size);
+    charge(SIM_FN_cuMemSetAccess, chunks_in(ptr, size), size);
     return CUDA_SUCCESS;
 }
 

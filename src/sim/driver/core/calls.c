@@ -29,6 +29,9 @@ struct fault_rule {
 };
 
 static unsigned long long counts[SIM_FN_COUNT];
+static struct {
+    unsigned long long chunks, bytes;
+} covered[SIM_FN_COUNT];
 static struct fault_rule rules[SIM_MAX_RULES];
 static unsigned int rule_count;
 static bool rule_exists[SIM_FN_COUNT]; /* keeps the usual call free of a search */
@@ -180,6 +183,12 @@ void sim_calls_log(const char *line)
     }
 }
 
+void sim_calls_count_chunks(enum sim_fn fn, uint64_t chunks, uint64_t bytes)
+{
+    covered[fn].chunks += chunks;
+    covered[fn].bytes += bytes;
+}
+
 void sim_calls_end(enum sim_fn fn, CUresult result)
 {
     char line[900];
@@ -262,6 +271,21 @@ SIM_EXPORT unsigned long long spillway_sim_calls(const char *name)
     return count;
 }
 
+SIM_EXPORT unsigned long long spillway_sim_chunks(const char *name, unsigned long long *ret_bytes)
+{
+    unsigned long long count = 0;
+    enum sim_fn fn;
+
+    sim_lock();
+    *ret_bytes = 0;
+    if (name != NULL && find_function(name, strlen(name), &fn)) {
+        count = covered[fn].chunks;
+        *ret_bytes = covered[fn].bytes;
+    }
+    sim_unlock();
+    return count;
+}
+
 SIM_EXPORT void spillway_sim_reset_calls(void)
 {
     sim_lock();
@@ -271,6 +295,7 @@ SIM_EXPORT void spillway_sim_reset_calls(void)
         rules[i].at = rules[i].at > past ? rules[i].at - past : 0;
     }
     memset(counts, 0, sizeof(counts));
+    memset(covered, 0, sizeof(covered));
     sim_unlock();
 }
 

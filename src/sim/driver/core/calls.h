@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cuda.h>
 
@@ -12,6 +13,9 @@
 
 /* Counts a call. Returns the error that SPILLWAY_SIM_FAIL injects into it, or CUDA_SUCCESS. */
 CUresult sim_calls_begin(enum sim_fn fn);
+
+/* Counts the chunks that the call covers, and their bytes. */
+void sim_calls_count_chunks(enum sim_fn fn, uint64_t chunks, uint64_t bytes);
 
 /* Writes the call's line to the log, if there is one. */
 void sim_calls_end(enum sim_fn fn, CUresult result);

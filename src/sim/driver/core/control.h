@@ -18,6 +18,10 @@ void spillway_sim_block(unsigned long long address, unsigned long long bytes);
 /* Calls of the function of that exported name so far; 0 for an unknown name. */
 unsigned long long spillway_sim_calls(const char *name);
 
+/* Chunks that calls of a function on virtual memory have covered so far; *ret_bytes: their bytes.
+ */
+unsigned long long spillway_sim_chunks(const char *name, unsigned long long *ret_bytes);
+
 /* The function that cuGetProcAddress would find by that name, without anything that stands in front
  * of the driver: as libraries of NVIDIA's get functions that no program can intercept. NULL: there
  * is none. */

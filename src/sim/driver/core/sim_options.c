@@ -97,6 +97,7 @@ static void read_environment(void)
         .host_nodes = get_count(SPW_OPT_SPILLWAY_SIM_HOST_NODES, SPW_HOST_NODES_MAX),
         .seed = get(SPW_OPT_SPILLWAY_SIM_SEED).bytes,
         .time = get(SPW_OPT_SPILLWAY_SIM_TIME).on,
+        .costs = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_COSTS).word,
         .log_path = get(SPW_OPT_SPILLWAY_SIM_LOG).text,
         .fail = get(SPW_OPT_SPILLWAY_SIM_FAIL).text,
         .unmap = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_UNMAP).word,

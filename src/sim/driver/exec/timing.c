@@ -3,6 +3,7 @@
 #include "common/bounds.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/device.h"
+#include "sim/driver/core/sim_options.h"
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/memory/content.h"
 
@@ -22,13 +23,16 @@ static uint64_t engines[SPW_DEVICES_MAX][DIRECTIONS];
 
 static const struct cost {
     uint32_t ns;
+    uint32_t per_mib; /* beyond the first granule of each chunk */
     bool listed;
 } costs[SIM_FN_COUNT] = {
-#define SIM_COST(function, cost_ns) [SIM_FN_##function] = {cost_ns, true},
+#define SIM_COST(function, cost_ns)                 [SIM_FN_##function] = {cost_ns, 0, true},
+#define SIM_COST_CHUNKS(function, cost_ns, per_mib) [SIM_FN_##function] = {cost_ns, per_mib, true},
 #define SIM_COST_PTSZ(function, cost_ns)                                                           \
     SIM_COST(function, cost_ns) SIM_COST(function##_ptsz, cost_ns)
 #include "sim/driver/exec/costs.def"
 #undef SIM_COST
+#undef SIM_COST_CHUNKS
 #undef SIM_COST_PTSZ
 };
 
@@ -38,6 +42,15 @@ uint64_t sim_timing_of_call(enum sim_fn fn)
         return SIM_STEP_NS;
     }
     return costs[fn].listed ? costs[fn].ns : SIM_CALL_NS;
+}
+
+uint64_t sim_timing_of_chunks(enum sim_fn fn, uint64_t chunks, uint64_t bytes)
+{
+    if (!sim_clock_is_on() || sim_options()->costs == SPW_PER_RANGE || chunks == 0) {
+        return 0;
+    }
+    return (chunks - 1) * costs[fn].ns +
+           (bytes - chunks * SIM_GRANULE) / (1 << 20) * costs[fn].per_mib;
 }
 
 bool sim_timing_is_free(enum sim_fn fn)

@@ -46,6 +46,9 @@ struct sim_timing {
 /* The time that a call takes on the host, in nanoseconds. */
 uint64_t sim_timing_of_call(enum sim_fn fn);
 
+/* The time that a call on chunks takes beyond that of one chunk of 2 MiB, in nanoseconds. */
+uint64_t sim_timing_of_chunks(enum sim_fn fn, uint64_t chunks, uint64_t bytes);
+
 /* True if a call costs nothing and so does not end a polling loop, see costs.def. */
 bool sim_timing_is_free(enum sim_fn fn);
 
