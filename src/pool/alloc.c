@@ -22,10 +22,10 @@ struct attempt {
 
 /* ---- finding a block ---- */
 
-/* Backs a claim, `host` of its granules on the host, and makes it a block. On failure the claim is
- * given back. */
-static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t bytes,
-                               size_t host, struct spw_extent **ret_block)
+/* Backs a claim, `host` of its granules on the host, and makes `bytes` of it at `address` a block.
+ * On failure the claim is given back. */
+static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t address,
+                               uint64_t bytes, size_t host, struct spw_extent **ret_block)
 {
     enum spw_err err =
         spw_pool_backing_fill(&pool->backing, claim->address, spw_pool_extent_end(claim), host);
@@ -34,7 +34,7 @@ static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, 
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    *ret_block = spw_pool_space_finish_claim(&pool->space, claim, bytes);
+    *ret_block = spw_pool_space_finish_claim(&pool->space, claim, address, bytes);
     return SPW_OK;
 }
 
@@ -55,6 +55,19 @@ static struct spw_extent *try_hit(struct spw_pool *pool, const struct attempt *a
     return extent != NULL ? spw_pool_space_take(&pool->space, extent, attempt->bytes) : NULL;
 }
 
+/* Makes the request's stream wait for all that was freed on another one. */
+static bool wait_for_queue(struct spw_pool *pool, const struct attempt *attempt,
+                           struct spw_stream_queue *queue)
+{
+    if (spw_pool_stream_queue_fence(&pool->queues, queue) != SPW_OK || queue->count == 0 ||
+        pool->ops->wait_stream(pool->vm, attempt->request->stream,
+                               spw_pool_stream_queue_newest(queue)) != SPW_OK) {
+        return false;
+    }
+    spw_counter_add(&pool->counters->stream_waits, 1);
+    return true;
+}
+
 /* Takes memory with pending work on another stream and makes the request's stream wait for it. */
 static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct attempt *attempt)
 {
@@ -73,17 +86,9 @@ static struct spw_extent *try_other_queues(struct spw_pool *pool, const struct a
             best = extent;
         }
     }
-    if (best == NULL) {
-        return NULL;
-    }
-    queue = best->queue;
-    if (spw_pool_stream_queue_fence(&pool->queues, queue) != SPW_OK || queue->count == 0 ||
-        pool->ops->wait_stream(pool->vm, attempt->request->stream,
-                               spw_pool_stream_queue_newest(queue)) != SPW_OK) {
-        return NULL;
-    }
-    spw_counter_add(&pool->counters->stream_waits, 1);
-    return spw_pool_space_take(&pool->space, best, attempt->bytes);
+    return best != NULL && wait_for_queue(pool, attempt, best->queue)
+               ? spw_pool_space_take(&pool->space, best, attempt->bytes)
+               : NULL;
 }
 
 /* Returns how many granules beyond the block are to be backed with it. */
@@ -143,7 +148,7 @@ static enum spw_err back_new(struct spw_pool *pool, struct attempt *attempt, boo
         spw_pool_space_unclaim(&pool->space, claim);
         return err;
     }
-    return back_claim(pool, claim, attempt->bytes, /* host */ 0, ret_block);
+    return back_claim(pool, claim, claim->address, attempt->bytes, /* host */ 0, ret_block);
 }
 
 /* Makes a lazy block of addresses that are not backed. */
@@ -191,7 +196,7 @@ static enum spw_err back_as_placed(struct spw_pool *pool, struct attempt *attemp
     host =
         all ? spw_pool_backing_granules(&pool->backing, claim->address, spw_pool_extent_end(claim))
             : host;
-    return back_claim(pool, claim, attempt->bytes, host, ret_block);
+    return back_claim(pool, claim, claim->address, attempt->bytes, host, ret_block);
 }
 
 /* No backed extent fits. In this order: polls fences and looks again, grows within the allowance,
@@ -226,6 +231,111 @@ static enum spw_err miss(struct spw_pool *pool, struct attempt *attempt,
         return SPW_OK;
     }
     return back_new(pool, attempt, /* reclaiming */ true, ret_block);
+}
+
+/* ---- planned addresses ---- */
+
+/* The first free extent at planned addresses that waits for the work of another stream than the
+ * request's; NULL: there is none. */
+static struct spw_extent *first_of_other_queue(const struct spw_pool *pool,
+                                               const struct attempt *attempt, uint64_t address)
+{
+    struct spw_extent *e = spw_pool_space_find(&pool->space, address);
+
+    while (e != NULL && e->address < address + attempt->bytes) {
+        if (e->kind == SPW_EXTENT_FREE && e->queue != attempt->queue &&
+            e->queue->number != SPW_STREAM_QUEUE_IDLE) {
+            return e;
+        }
+        e = e->next;
+    }
+    return NULL;
+}
+
+/* Makes free memory at planned addresses usable that waits for the work of other streams: it may be
+ * complete by now, else the request's stream waits for it, too. */
+static void order_behind_others(struct spw_pool *pool, const struct attempt *attempt,
+                                uint64_t address)
+{
+    const struct spw_stream_queue *polled = NULL, *waited = NULL;
+    struct spw_extent *e;
+
+    while ((e = first_of_other_queue(pool, attempt, address)) != NULL) {
+        if (e->queue == waited) {
+            spw_pool_space_adopt(&pool->space, e, attempt->queue);
+        } else if (e->queue != polled) {
+            polled = e->queue;
+            spw_pool_poll_queue(pool, e->queue, true);
+        } else if (attempt->queue != NULL && wait_for_queue(pool, attempt, e->queue)) {
+            waited = e->queue;
+        } else {
+            return;
+        }
+    }
+}
+
+/* Gets chunks for a claim at planned addresses: first those of free memory that no plan needs. */
+static enum spw_err provide_planned(struct spw_pool *pool, struct attempt *attempt, size_t missing)
+{
+    size_t spare = spw_pool_backing_spare(&pool->backing);
+    enum spw_err err;
+
+    if (spare < missing) {
+        (void)spw_pool_space_steal_unkept(&pool->space, missing - spare);
+    }
+    err = spw_pool_chunks_grow(pool, &attempt->need, missing);
+    return err == SPW_OK && spw_pool_backing_spare(&pool->backing) < missing
+               ? spw_pool_chunks_reclaim_or_grow(pool, &attempt->need, missing)
+               : err;
+}
+
+/* Backs the planned addresses, which are free. */
+static enum spw_err back_planned(struct spw_pool *pool, struct attempt *attempt, uint64_t address,
+                                 struct spw_extent **ret_block)
+{
+    struct spw_extent *claim;
+    size_t missing;
+    enum spw_err err = spw_pool_space_claim_at(&pool->space, attempt->heap, address, attempt->bytes,
+                                               attempt->queue, &claim);
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    missing = spw_pool_backing_missing(&pool->backing, claim->address, spw_pool_extent_end(claim));
+    err = provide_planned(pool, attempt, missing);
+    if (err != SPW_OK) {
+        spw_pool_space_unclaim(&pool->space, claim);
+        return err;
+    }
+    return back_claim(pool, claim, address, attempt->bytes, /* host */ 0, ret_block);
+}
+
+/* Makes the block at its planned address. NULL when it has none, or that is not possible. */
+static struct spw_extent *try_planned(struct spw_pool *pool, struct attempt *attempt)
+{
+    struct spw_extent *block = NULL;
+    uint64_t address;
+
+    if (attempt->heap != SPW_HEAP_LARGE || attempt->lazy || attempt->host_granules > 0 ||
+        !spw_pool_layout_next(pool, attempt->bytes, &address) ||
+        !spw_pool_address_map_reserve(&pool->blocks)) {
+        return NULL;
+    }
+    block = spw_pool_space_take_at(&pool->space, attempt->heap, address, attempt->bytes,
+                                   attempt->queue);
+    if (block == NULL) {
+        order_behind_others(pool, attempt, address);
+        block = spw_pool_space_take_at(&pool->space, attempt->heap, address, attempt->bytes,
+                                       attempt->queue);
+    }
+    if (block == NULL && back_planned(pool, attempt, address, &block) != SPW_OK) {
+        block = NULL;
+    }
+    spw_counter_add(
+        block != NULL ? &pool->counters->planned_allocs : &pool->counters->unplanned_allocs, 1);
+    attempt->need = (struct spw_chunk_need){.bytes = attempt->need.bytes,
+                                            .any_stream = attempt->need.any_stream};
+    return block;
 }
 
 /* Finds or makes the block, with room for it in the address map. */
@@ -282,8 +392,15 @@ static enum spw_err admit(const struct spw_pool *pool, const struct attempt *att
 static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt,
                                   struct spw_extent **ret_block)
 {
-    enum spw_err err = find_block(pool, attempt, ret_block);
+    enum spw_err err;
 
+    if (__builtin_expect(pool->layout.records != NULL, 0)) {
+        *ret_block = pool->shut ? NULL : try_planned(pool, attempt);
+        if (*ret_block != NULL) {
+            return SPW_OK;
+        }
+    }
+    err = find_block(pool, attempt, ret_block);
     if (err != SPW_OK && pool->slabs.table != NULL &&
         spw_pool_chunks_exhausted(&attempt->need, err) &&
         (attempt->request->may_spill || attempt->heap == SPW_HEAP_HOST) &&
@@ -313,6 +430,9 @@ static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
         spw_pool_placement_begin(pool, block, attempt->request->placement);
     }
     spw_pool_address_map_put(&pool->blocks, block);
+    if (__builtin_expect(pool->layout.records != NULL, 0) && block->heap == SPW_HEAP_LARGE) {
+        spw_pool_layout_record(pool, block);
+    }
     pool->own_live_bytes += attempt->bytes;
     pool->lazy_bytes += attempt->lazy ? attempt->bytes : 0;
     spw_pool_count_live(pool, (int64_t)attempt->bytes, block->ordered, block->site);

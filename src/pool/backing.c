@@ -186,6 +186,7 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
     spw_counter_set(&backing->counters->host_used_bytes,
                     spw_counter_get(&backing->counters->vmm_host_bytes));
     munmap(backing->granules, table_bytes(backing));
+    free(backing->kept);
     memset(backing, 0, sizeof(*backing));
 }
 
@@ -322,11 +323,36 @@ enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier 
     return SPW_OK;
 }
 
+void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64_t end, bool keep)
+{
+    size_t last = spw_pool_backing_index(backing, end - 1);
+
+    if (backing->kept == NULL && keep) {
+        size_t words = (size_t)(backing->bytes >> backing->granule_shift) / 64 + 1;
+
+        backing->kept = calloc(words, sizeof(*backing->kept));
+    }
+    for (size_t i = spw_pool_backing_index(backing, address); backing->kept != NULL && i <= last;
+         i++) {
+        uint64_t bit = UINT64_C(1) << i % 64;
+
+        backing->kept[i / 64] = keep ? backing->kept[i / 64] | bit : backing->kept[i / 64] & ~bit;
+    }
+}
+
+/* True if stealing spares a granule. */
+static bool is_kept(const struct spw_backing *backing, size_t index)
+{
+    return backing->kept != NULL && !backing->takes_kept &&
+           (backing->kept[index / 64] >> index % 64 & 1) != 0;
+}
+
 static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, size_t index)
 {
     const struct spw_granule *granule = &backing->granules[index];
 
     return granule->chunk != 0 && granule->tier == tier && !granule->pinned && !granule->broken &&
+           !is_kept(backing, index) &&
            spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq);
 }
 

@@ -46,8 +46,10 @@ struct spw_backing {
     uint64_t staging_bytes;
     unsigned granule_shift;
     struct spw_chunk_store tiers[SPW_TIER_COUNT];
-    size_t broken; /* number of broken granules */
-    size_t lost;   /* number of granules with something lost */
+    uint64_t *kept;  /* bits of granules that are stolen last (layout.h); NULL: there are none */
+    bool takes_kept; /* stealing does not spare them */
+    size_t broken;   /* number of broken granules */
+    size_t lost;     /* number of granules with something lost */
     const struct spw_vm_ops *ops;
     void *vm;
     struct spw_stream_queues *queues;
@@ -158,6 +160,10 @@ size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, u
  * been backed; they are accessible unless marked broken. */
 enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
                                    size_t host);
+
+/* Marks the granules of [address, end): they are to keep their chunks, and are stolen last; or not.
+ * Nothing happens when the process has no memory. */
+void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64_t end, bool keep);
 
 /* Releases spare chunks of a tier, at most `most`. Returns how many. */
 size_t spw_pool_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most);

@@ -6,7 +6,8 @@
 
 struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim)
 {
-    struct spw_extent *block = spw_pool_space_finish_claim(&pool->space, claim, claim->bytes);
+    struct spw_extent *block =
+        spw_pool_space_finish_claim(&pool->space, claim, claim->address, claim->bytes);
 
     pool->lazy_count++;
     atomic_fetch_add(pool->config.to_commit, 1);

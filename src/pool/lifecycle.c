@@ -82,6 +82,7 @@ static void pool_free(struct spw_pool *pool, bool release)
 {
     uncharge_all(pool);
     spw_pool_lazy_abandon(pool);
+    spw_pool_layout_fini(pool);
     spw_pool_lost_abandon(pool);
     if (release) {
         spw_pool_staging_drop(pool);

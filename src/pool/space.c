@@ -320,6 +320,34 @@ struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_exten
     return begin_block(space, extent);
 }
 
+struct spw_extent *spw_pool_space_take_at(struct spw_space *space, enum spw_heap_class heap,
+                                          uint64_t address, uint64_t bytes,
+                                          const struct spw_stream_queue *queue)
+{
+    struct spw_extent *extent =
+        address >= space->heaps[heap].base && address < space->heaps[heap].frontier
+            ? spw_pool_space_find(space, address)
+            : NULL;
+
+    if (extent == NULL || extent->kind != SPW_EXTENT_FREE ||
+        !spw_pool_window_usable(extent, SPW_WINDOW_DEVICE, queue) ||
+        spw_pool_extent_end(extent) < address + bytes ||
+        !spw_pool_extent_reserve(&space->store, 2)) {
+        return NULL;
+    }
+    unindex(space, extent);
+    if (extent->address < address) {
+        struct spw_extent *block = cut(space, extent, address);
+
+        index_part(space, extent);
+        extent = block;
+    }
+    if (extent->bytes > bytes) {
+        index_part(space, cut(space, extent, address + bytes));
+    }
+    return begin_block(space, extent);
+}
+
 void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
                          struct spw_stream_queue *queue)
 {
@@ -333,6 +361,17 @@ void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
     } else {
         coalesce(space, block);
     }
+}
+
+void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
+                          struct spw_stream_queue *queue)
+{
+    unindex(space, extent);
+    queue->seq = ++space->queues->clock; /* only a fence behind the wait covers the extent */
+    queue->unfenced_bytes += extent->bytes;
+    extent->queue = queue;
+    extent->seq = queue->seq;
+    index_extent(space, extent);
 }
 
 void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block)
@@ -500,6 +539,34 @@ static struct spw_extent *claim_range(struct spw_space *space, struct spw_extent
     return claim;
 }
 
+/* Claims [address, end), which is usable. `first` is at or before its start, NULL: everything is
+ * behind the frontier. */
+static enum spw_err claim_window(struct spw_space *space, struct spw_heap *heap,
+                                 struct spw_extent *first, uint64_t address, uint64_t end,
+                                 struct spw_extent **ret_claim)
+{
+    struct spw_backing *backing = space->backing;
+    size_t pieces = most_pieces(space, end - address);
+
+    if (!spw_pool_extent_reserve(&space->store, pieces + 4)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    space->store.held = pieces;
+    /* If it ends in a hole, that whole granule is claimed and backed. */
+    if (!spw_pool_backing_has(backing, end - 1)) {
+        end = spw_pool_backing_up(backing, end);
+    }
+    if (end > heap->frontier) {
+        struct spw_extent *hole = advance(space, heap, spw_pool_backing_up(backing, end));
+
+        if (first == NULL || hole->address <= first->address) {
+            first = hole;
+        }
+    }
+    *ret_claim = claim_range(space, first, address, end);
+    return SPW_OK;
+}
+
 enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class class,
                                   uint64_t bytes, const struct spw_stream_queue *queue,
                                   enum spw_window_kind kind, struct spw_extent **ret_claim)
@@ -507,7 +574,6 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
     struct spw_heap *heap = &space->heaps[class];
     struct spw_backing *backing = space->backing;
     struct spw_window window;
-    uint64_t end;
 
     if (kind == SPW_WINDOW_FRESH) {
         bytes = spw_pool_backing_up(backing, bytes); /* holes begin and end with a granule */
@@ -518,27 +584,47 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class c
     if (window.bytes == 0) {
         return SPW_E_NO_MEMORY;
     }
-    if (!spw_pool_extent_reserve(&space->store, most_pieces(space, bytes) + 3)) {
-        return SPW_E_METADATA_NOMEM;
-    }
-    space->store.held = most_pieces(space, bytes);
-    /* If a window begins or ends in a hole, that whole granule is claimed and backed. */
+    /* If a window begins in a hole, that whole granule is claimed and backed. */
     if (!spw_pool_backing_has(backing, window.address)) {
         window.address = spw_pool_backing_down(backing, window.address);
     }
-    end = window.address + bytes;
-    if (!spw_pool_backing_has(backing, end - 1)) {
-        end = spw_pool_backing_up(backing, end);
-    }
-    if (end > heap->frontier) {
-        struct spw_extent *hole = advance(space, heap, spw_pool_backing_up(backing, end));
+    return claim_window(space, heap, window.first, window.address, window.address + bytes,
+                        ret_claim);
+}
 
-        if (window.first == NULL || hole->address <= window.first->address) {
-            window.first = hole;
+/* True if [address, end) below the frontier is free for `queue`, on the device. `first` is the
+ * extent at its beginning. */
+static bool is_free_for(const struct spw_extent *first, uint64_t end,
+                        const struct spw_stream_queue *queue)
+{
+    for (const struct spw_extent *e = first; e != NULL && e->address < end; e = e->next) {
+        if (!spw_pool_window_usable(e, SPW_WINDOW_DEVICE, queue)) {
+            return false;
         }
     }
-    *ret_claim = claim_range(space, window.first, window.address, end);
-    return SPW_OK;
+    return true;
+}
+
+enum spw_err spw_pool_space_claim_at(struct spw_space *space, enum spw_heap_class class,
+                                     uint64_t address, uint64_t bytes,
+                                     const struct spw_stream_queue *queue,
+                                     struct spw_extent **ret_claim)
+{
+    struct spw_heap *heap = &space->heaps[class];
+    struct spw_extent *first;
+    uint64_t begin = address, end = address + bytes;
+
+    if (!spw_pool_backing_has(space->backing, address)) {
+        begin = spw_pool_backing_down(space->backing, address);
+    }
+    if (begin < heap->base || end > heap->end) {
+        return SPW_E_NO_MEMORY;
+    }
+    first = begin < heap->frontier ? spw_pool_space_find(space, begin) : NULL;
+    if (!is_free_for(first, end, queue)) {
+        return SPW_E_NO_MEMORY;
+    }
+    return claim_window(space, heap, first, begin, end, ret_claim);
 }
 
 void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim)
@@ -548,9 +634,15 @@ void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim)
 }
 
 struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
-                                               uint64_t bytes)
+                                               uint64_t address, uint64_t bytes)
 {
+    struct spw_extent *before = claim;
+
     space->store.held = 0;
+    if (claim->address < address) {
+        claim = cut(space, before, address);
+        rebuild(space, before);
+    }
     if (claim->bytes > bytes) {
         rebuild(space, cut(space, claim, claim->address + bytes));
     }
@@ -625,7 +717,7 @@ static size_t steal_from_heap(struct spw_space *space, enum spw_heap_class class
     return taken;
 }
 
-size_t spw_pool_space_steal(struct spw_space *space, size_t count)
+size_t spw_pool_space_steal_unkept(struct spw_space *space, size_t count)
 {
     size_t taken = steal_from_heap(space, SPW_HEAP_LARGE, count);
 
@@ -636,6 +728,18 @@ size_t spw_pool_space_steal(struct spw_space *space, size_t count)
     }
     if (taken < count) {
         taken += steal_from_heap(space, SPW_HEAP_SMALL, count - taken);
+    }
+    return taken;
+}
+
+size_t spw_pool_space_steal(struct spw_space *space, size_t count)
+{
+    size_t taken = spw_pool_space_steal_unkept(space, count);
+
+    if (taken < count && space->backing->kept != NULL) {
+        space->backing->takes_kept = true;
+        taken += spw_pool_space_steal_unkept(space, count - taken);
+        space->backing->takes_kept = false;
     }
     return taken;
 }

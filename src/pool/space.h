@@ -40,9 +40,19 @@ struct spw_extent *spw_pool_space_best(const struct spw_space *space, enum spw_h
 struct spw_extent *spw_pool_space_take(struct spw_space *space, struct spw_extent *extent,
                                        uint64_t bytes);
 
+/* Takes a block of `bytes` at `address` out of a free extent, idle or of `queue` (may be NULL).
+ * NULL when there is none, or the process has no memory. */
+struct spw_extent *spw_pool_space_take_at(struct spw_space *space, enum spw_heap_class heap,
+                                          uint64_t address, uint64_t bytes,
+                                          const struct spw_stream_queue *queue);
+
 /* Frees a block in the order of `queue`, after the caller has raised its `seq`. */
 void spw_pool_space_free(struct spw_space *space, struct spw_extent *block,
                          struct spw_stream_queue *queue);
+
+/* Gives a free extent to another queue, whose stream waits for all work that may touch it. */
+void spw_pool_space_adopt(struct spw_space *space, struct spw_extent *extent,
+                          struct spw_stream_queue *queue);
 
 /* Frees a lazy block, which has no memory: its granules become a hole. */
 void spw_pool_space_free_unbacked(struct spw_space *space, struct spw_extent *block);
@@ -65,15 +75,24 @@ enum spw_err spw_pool_space_claim(struct spw_space *space, enum spw_heap_class h
                                   const struct spw_stream_queue *queue, enum spw_window_kind kind,
                                   struct spw_extent **ret_claim);
 
+/* Claims `bytes` at `address`, with the whole granules that are not backed. SPW_E_NO_MEMORY when
+ * they are not free for `queue`, on the device. */
+enum spw_err spw_pool_space_claim_at(struct spw_space *space, enum spw_heap_class heap,
+                                     uint64_t address, uint64_t bytes,
+                                     const struct spw_stream_queue *queue,
+                                     struct spw_extent **ret_claim);
+
 /* Gives a claim back: each granule becomes free or a hole, as it is backed now. */
 void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim);
 
-/* Makes the first `bytes` of a claim a block and gives the rest back. */
+/* Makes `bytes` of a claim, at `address`, a block and gives the rest back. */
 struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
-                                               uint64_t bytes);
+                                               uint64_t address, uint64_t bytes);
 
-/* Makes up to `count` chunks of the device spare that lie in free extents with no pending work.
- * Returns how many. */
+/* Make up to `count` chunks of the device spare that lie in free extents with no pending work. The
+ * first one spares the granules that are to keep their chunks, the second one takes them last. They
+ * return how many. */
+size_t spw_pool_space_steal_unkept(struct spw_space *space, size_t count);
 size_t spw_pool_space_steal(struct spw_space *space, size_t count);
 
 /* Make the chunks of the host in free extents with no pending work spare: those outside the host's

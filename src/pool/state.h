@@ -6,6 +6,7 @@
 #include "common/lock.h"
 #include "pool/address_map.h"
 #include "pool/backing.h"
+#include "pool/layout.h"
 #include "pool/pool.h"
 #include "pool/slabs.h"
 #include "pool/space.h"
@@ -47,6 +48,7 @@ struct spw_pool {
     struct spw_space space;
     struct spw_slabs slabs;
     struct spw_address_map blocks;
+    struct spw_layout layout;
     bool shut; /* it will be destroyed: nothing begins or ends any more */
     uint64_t next_id;
     uint64_t own_live_bytes; /* blocks only, without foreign charges */

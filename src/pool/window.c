@@ -2,10 +2,7 @@
 
 static bool usable(const struct spw_extent *extent, const struct spw_window_search *search)
 {
-    return extent->kind == SPW_EXTENT_HOLE ||
-           (extent->kind == SPW_EXTENT_FREE && search->kind != SPW_WINDOW_FRESH &&
-            (search->kind == SPW_WINDOW_ANY || !extent->host) &&
-            (extent->queue->number == SPW_STREAM_QUEUE_IDLE || extent->queue == search->queue));
+    return spw_pool_window_usable(extent, search->kind, search->queue);
 }
 
 static void consider(const struct spw_backing *backing, struct spw_window *best,

@@ -46,6 +46,17 @@ static inline bool spw_pool_window_goes_high(const struct spw_backing *backing, 
     return bytes >= SPW_WINDOW_HIGH_GRANULES * backing->granule_bytes;
 }
 
+/* True if a claim of this kind may take the extent, for `queue` (NULL: idle memory only). */
+static inline bool spw_pool_window_usable(const struct spw_extent *extent,
+                                          enum spw_window_kind kind,
+                                          const struct spw_stream_queue *queue)
+{
+    return extent->kind == SPW_EXTENT_HOLE ||
+           (extent->kind == SPW_EXTENT_FREE && kind != SPW_WINDOW_FRESH &&
+            (kind == SPW_WINDOW_ANY || !extent->host) &&
+            (extent->queue->number == SPW_STREAM_QUEUE_IDLE || extent->queue == queue));
+}
+
 /* Returns the window that needs the fewest new granules; of those, the one that leaves the least of
  * its run. */
 struct spw_window spw_pool_window_best(const struct spw_backing *backing,

@@ -25,9 +25,9 @@ MUTANTS = {
          'spw_pool_stream_queue_waited(&pool->queues, queue, record, true)')]),
     # Unmapping before the work that uses the granule is complete.
     'unmap_too_early': ('backing.c', [
-        ('!granule->broken &&\n'
+        ('!is_kept(backing, index) &&\n'
          '           spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq)',
-         '!granule->broken')]),
+         '!is_kept(backing, index)')]),
     # Of two streams that freed in one granule only the later one is remembered.
     'granule_of_one_queue': ('backing.c', [
         ('granule->queue == SPW_STREAM_QUEUE_IDLE ||', 'true ||')]),

@@ -1,0 +1,18 @@
+/* Repetition: with which period a sequence repeats at its end.
+ *
+ * Pure; no locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns the shortest period, of at least `least`, with which the last symbols repeat: so many of
+ * them as the period has, or an eighth of it and SPW_REPETITION_SYMBOLS at least. `accept` (with
+ * `cookie`) has the last word on each candidate. 0 when there is none, or the process has no
+ * memory. Takes time in proportion to `count`. */
+size_t spw_pool_repetition_find(const uint64_t *symbols, size_t count, size_t least,
+                                bool (*accept)(const void *cookie, size_t period),
+                                const void *cookie);
+
+enum { SPW_REPETITION_SYMBOLS = 64 };

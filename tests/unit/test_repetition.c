@@ -1,0 +1,94 @@
+/* Repetition: periods of sequences, with and without enough evidence. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "pool/repetition.h"
+
+enum { MOST = 2000 };
+
+static bool any(const void *cookie, size_t period)
+{
+    return true;
+}
+
+/* Refuses the periods below the cookie. */
+static bool at_least(const void *cookie, size_t period)
+{
+    return period >= *(const size_t *)cookie;
+}
+
+/* A sequence that repeats `period` symbols, all different, from its `skip`th symbol on. */
+static void fill(uint64_t *symbols, size_t count, size_t period, size_t skip)
+{
+    for (size_t i = 0; i < count; i++) {
+        symbols[i] = i < skip ? 1000000 + i : (i - skip) % period;
+    }
+}
+
+static void test_period(void **state)
+{
+    uint64_t symbols[MOST];
+
+    for (size_t period = 8; period < 600; period = period * 3 + 1) {
+        fill(symbols, MOST, period, 10);
+        assert_int_equal(spw_pool_repetition_find(symbols, MOST, 1, any, NULL), period);
+        assert_int_equal(spw_pool_repetition_find(symbols, MOST, period + 1, any, NULL),
+                         2 * period);
+    }
+}
+
+/* Of a long period an eighth is enough, and 64 symbols of a shorter one. */
+static void test_evidence(void **state)
+{
+    uint64_t symbols[MOST];
+
+    fill(symbols, MOST, 800, 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 800 + 99, 1, any, NULL), 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 800 + 100, 1, any, NULL), 800);
+    fill(symbols, MOST, 100, 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 100 + 63, 1, any, NULL), 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 100 + 64, 1, any, NULL), 100);
+    fill(symbols, MOST, 9, 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 17, 1, any, NULL), 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 18, 1, any, NULL), 9);
+}
+
+/* Layers that repeat inside a step: the caller asks for more than a layer. */
+static void test_inner_period(void **state)
+{
+    size_t least = 50;
+    uint64_t symbols[MOST];
+
+    for (size_t i = 0; i < MOST; i++) {
+        symbols[i] = i % 250 < 200 ? i % 10 : 100 + i % 250;
+    }
+    assert_int_equal(spw_pool_repetition_find(symbols, 1000 + 150, 1, any, NULL), 10);
+    assert_int_equal(spw_pool_repetition_find(symbols, 1000 + 240, 1, any, NULL), 250);
+    assert_int_equal(spw_pool_repetition_find(symbols, 1000 + 240, 1, at_least, &least), 250);
+}
+
+static void test_none(void **state)
+{
+    uint64_t symbols[MOST];
+
+    fill(symbols, MOST, MOST, 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, MOST, 1, any, NULL), 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 1, 1, any, NULL), 0);
+    assert_int_equal(spw_pool_repetition_find(symbols, 0, 1, any, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_period),
+        cmocka_unit_test(test_evidence),
+        cmocka_unit_test(test_inner_period),
+        cmocka_unit_test(test_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
