@@ -25,7 +25,15 @@ CUresult spw_serve_cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Fla
     CUresult result;
 
     SPW_FORWARD(result, spw_track_driver()->cuCtxEnablePeerAccess(peerContext, Flags));
-    return result == CUDA_SUCCESS ? share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_READWRITE) : result;
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    if (result != CUDA_SUCCESS) {
+        /* So that the program may try again. */
+        (void)spw_track_driver()->cuCtxDisablePeerAccess(peerContext);
+    }
+    return result;
 }
 
 CUresult spw_serve_cuCtxDisablePeerAccess(CUcontext peerContext)

@@ -273,24 +273,41 @@ void spw_track_device_forget_context(CUcontext context)
     spw_unlock(&spw_locks.process);
 }
 
+/* Changes who may reach the pool's memory: what is mapped already, and what will be. When the driver
+ * refuses, memory that is mapped later is as before. Caller holds spw_locks.process. */
+static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, int accessor,
+                            CUmemAccess_flags access)
+{
+    CUmemAccess_flags before = atomic_load(&device->access[accessor]);
+    enum spw_err err;
+    bool changed;
+
+    /* Contexts stay known when access is taken away, since their work may not have ended. */
+    note_contexts(device, pool, device->vm, accessor);
+    spw_pool_lock(pool);
+    changed = spw_track_ops.grant(device->vm, accessor, access);
+    spw_pool_unlock(pool);
+    err = changed ? spw_pool_refresh_access(pool) : SPW_OK;
+    if (err != SPW_OK) {
+        spw_pool_lock(pool);
+        (void)spw_track_ops.grant(device->vm, accessor, before);
+        spw_pool_unlock(pool);
+    }
+    return err;
+}
+
 CUresult spw_track_device_grant(struct spw_device *device, int accessor, CUmemAccess_flags access)
 {
     enum spw_err err = SPW_OK;
     struct spw_pool *pool;
-    bool changed = false;
 
-    atomic_store(&device->access[accessor], (uint8_t)access);
     spw_lock(&spw_locks.process);
     pool = spw_track_device_opened(device);
     if (pool != NULL) {
-        /* Contexts stay known when access is taken away, since their work may not have ended. */
-        note_contexts(device, pool, device->vm, accessor);
-        spw_pool_lock(pool);
-        changed = spw_track_ops.grant(device->vm, accessor, access);
-        spw_pool_unlock(pool);
+        err = regrant(device, pool, accessor, access);
     }
-    if (changed) {
-        err = spw_pool_refresh_access(pool);
+    if (err == SPW_OK) {
+        atomic_store(&device->access[accessor], (uint8_t)access);
     }
     spw_unlock(&spw_locks.process);
     return (CUresult)spw_err_to_driver(err);

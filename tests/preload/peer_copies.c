@@ -2,8 +2,9 @@
  * device current, and between two blocks of the device that is not current. Prints what each
  * returned and whether the content is right.
  *
- *     peer_copies          without access
- *     peer_copies access   device 0 was given access to the memory of device 1 */
+ *     peer_copies           without access
+ *     peer_copies WORD...   device 0 asks for access to the memory of device 1, once for each word,
+ *                           and prints the word with the answer */
 #include <cuda.h>
 #include <string.h>
 
@@ -145,9 +146,9 @@ int main(int argc, char **argv)
         MUST(cuMemAlloc(&blocks[i][0], BYTES));
         MUST(cuMemAlloc(&blocks[i][1], BYTES));
     }
-    if (argc == 2 && strcmp(argv[1], "access") == 0) {
+    for (int i = 1; i < argc; i++) {
         MUST(cuCtxSetCurrent(contexts[0]));
-        MUST(cuCtxEnablePeerAccess(contexts[1], 0));
+        printf("%s: %d\n", argv[i], (int)cuCtxEnablePeerAccess(contexts[1], 0));
     }
     for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++) {
         for (int current = 0; current < 2; current++) {

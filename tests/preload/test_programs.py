@@ -181,6 +181,20 @@ class Programs(harness.Case):
                 self.assertEqual(len(plain), 8 * 3 if words else 0)
                 self.assertEqual(len(peer), 8 * 3 if words else 8 * 6)
 
+    def test_copies_between_devices_after_access_was_refused(self):
+        """The driver gives no access to memory that is mapped already. The program may ask again."""
+        log = self.folder / "log"
+        options = {"SIM_DEVICES": 2, "SIM_FAIL": "cuMemSetAccess:7:2", "SIM_LOG": log}
+        for words, lines, plain in ((["refused"], ["refused: 2"], 0),
+                                    (["refused", "given"], ["refused: 2", "given: 0"], 8 * 3)):
+            with self.subTest(words=words):
+                result = self.run_program(PROGRAMS / "peer_copies", *words, **options)
+                self.assertEqual(result.stdout.split("\n")[:len(lines)], lines)
+                self.assertEqual(result.stdout.count("0, right"), 8 * 6)
+                copies = re.findall(r" (cuMemcpy(?:DtoD|2D|3D)?(?:Async)?)(?:_v2)? = 0",
+                                    log.read_text())
+                self.assertEqual(len(copies), plain)
+
     def test_observe_mode_serves_nothing(self):
         result = self.run_both(PROGRAMS / "door_runtime", MODE="observe",
                                allow=["mode observe", OOM_LINE])
