@@ -406,6 +406,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
     struct spw_pool_config config = {
         .clock = pools_made++ << FREES_BITS,
         .granule_bytes = granule,
+        .chunk_bytes = spw_option_get(SPW_OPT_SPILLWAY_CHUNK, NULL, limit).bytes,
         .limit_bytes = limit,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,

@@ -118,11 +118,12 @@ static CUresult set_access(struct spw_backend *backend, uint64_t address, uint64
     return set_access_to(backend, address, bytes, backend->access, backend->access_count);
 }
 
-/* Gives access to a range, in one call or one call for each granule. */
+/* Gives access to a range, in one call or one call for each chunk. */
 static enum spw_err set_access_each(struct spw_backend *backend, uint64_t address, uint64_t bytes,
-                                    const CUmemAccessDesc *access, size_t count)
+                                    uint64_t chunk_bytes, const CUmemAccessDesc *access,
+                                    size_t count)
 {
-    uint64_t step = backend->access_ranges ? bytes : backend->granule_bytes;
+    uint64_t step = backend->access_ranges ? bytes : chunk_bytes;
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t done = 0; done < bytes && result == CUDA_SUCCESS; done += step) {
@@ -131,19 +132,22 @@ static enum spw_err set_access_each(struct spw_backend *backend, uint64_t addres
     return to_err(result);
 }
 
-static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes)
+static enum spw_err vm_set_access(void *cookie, uint64_t address, uint64_t bytes,
+                                  uint64_t chunk_bytes)
 {
     struct spw_backend *backend = cookie;
 
-    return set_access_each(backend, address, bytes, backend->access, backend->access_count);
+    return set_access_each(backend, address, bytes, chunk_bytes, backend->access,
+                           backend->access_count);
 }
 
 /* One entry only: the others' access, which is in use, is not touched. */
-static enum spw_err vm_share(void *cookie, uint64_t address, uint64_t bytes)
+static enum spw_err vm_share(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes)
 {
     struct spw_backend *backend = cookie;
 
-    return set_access_each(backend, address, bytes, &backend->access[backend->access_changed], 1);
+    return set_access_each(backend, address, bytes, chunk_bytes,
+                           &backend->access[backend->access_changed], 1);
 }
 
 static enum spw_err vm_unmap(void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,

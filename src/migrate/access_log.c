@@ -35,11 +35,10 @@ bool spw_migrate_access_log_open(struct spw_access_log *log, struct spw_pool *po
     log->target_tier = calloc(log->spot_capacity, sizeof(*log->target_tier));
     log->last_access = calloc(log->spot_capacity, sizeof(*log->last_access));
     log->spots = calloc(log->spot_capacity, sizeof(*log->spots));
-    log->granules = calloc(log->spot_capacity, sizeof(*log->granules));
+    log->chunks = calloc(log->spot_capacity, sizeof(*log->chunks));
     log->needs = calloc(log->need_capacity, sizeof(*log->needs));
     if (log->target_tier == NULL || log->last_access == NULL || log->spots == NULL ||
-        log->granules == NULL || log->needs == NULL ||
-        !spw_migrate_predictor_init(&log->predictor) ||
+        log->chunks == NULL || log->needs == NULL || !spw_migrate_predictor_init(&log->predictor) ||
         !spw_migrate_block_index_init(&log->index, base, bytes, log->granule_bytes,
                                       SPW_PREDICTOR_BLOCKS)) {
         spw_migrate_access_log_close(log);
@@ -65,12 +64,12 @@ void spw_migrate_access_log_close(struct spw_access_log *log)
     free(log->target_tier);
     free(log->last_access);
     free(log->spots);
-    free(log->granules);
+    free(log->chunks);
     free(log->needs);
     log->target_tier = NULL;
     log->last_access = NULL;
     log->spots = NULL;
-    log->granules = NULL;
+    log->chunks = NULL;
     log->needs = NULL;
     spw_lock_fini(&log->lock);
 }
@@ -389,28 +388,51 @@ static void add_need(void *cookie, const struct spw_prediction *prediction)
     }
 }
 
-/* Merges the predictions for a block into those for a granule it lies on. */
-static void include_block(const struct spw_access_log *log, struct spw_planner_granule *granule,
+/* Merges the predictions for a block into those for a chunk it lies on. */
+static void include_block(const struct spw_access_log *log, struct spw_planner_chunk *chunk,
                           uint32_t block)
 {
     uint32_t next = spw_migrate_predictor_next_use(&log->predictor, block);
     uint32_t end = spw_migrate_predictor_next_free(&log->predictor, block);
     uint64_t age = spw_migrate_predictor_age(&log->predictor, block);
 
-    if (next < granule->next) {
-        granule->next = next;
+    if (next < chunk->next) {
+        chunk->next = next;
     }
-    if (end > granule->end) {
-        granule->end = end;
+    if (end > chunk->end) {
+        chunk->end = end;
     }
-    if (age < granule->age) {
-        granule->age = (uint32_t)age;
+    if (age < chunk->age) {
+        chunk->age = (uint32_t)age;
     }
 }
 
-/* Lists the granules that may migrate. *ret_hot as in struct spw_access_log_plan. */
-static size_t collect_granules(struct spw_access_log *log, const struct spw_access_log_goal *goal,
-                               size_t *ret_hot)
+/* Merges the predictions for all blocks on granule `g` into those for its chunk. */
+static void include_granule(const struct spw_access_log *log, struct spw_planner_chunk *chunk,
+                            size_t g)
+{
+    if (log->index.covers[g] != 0) {
+        include_block(log, chunk, log->index.covers[g]);
+    }
+    for (uint32_t b = log->index.begins[g]; b != 0; b = log->index.blocks[b].next_in_granule) {
+        include_block(log, chunk, b);
+    }
+}
+
+/* True if a granule of the chunk that begins with granule `g` was accessed after a record. */
+static bool is_chunk_accessed(const struct spw_access_log *log, size_t g, uint64_t clock)
+{
+    for (size_t i = g; i < g + log->spots[g].count; i++) {
+        if (log->last_access[i] > clock) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lists the chunks that may migrate. *ret_hot as in struct spw_access_log_plan. */
+static size_t collect_chunks(struct spw_access_log *log, const struct spw_access_log_goal *goal,
+                             size_t *ret_hot)
 {
     size_t count = 0;
 
@@ -418,28 +440,25 @@ static size_t collect_granules(struct spw_access_log *log, const struct spw_acce
 
     for (size_t g = 0; g < log->spot_count; g++) {
         const struct spw_granule_info *spot = &log->spots[g];
-        struct spw_planner_granule *granule = &log->granules[count];
+        struct spw_planner_chunk *chunk = &log->chunks[count];
+        bool host = spot->tier == SPW_TIER_HOST, hot;
 
-        bool host = spot->tier == SPW_TIER_HOST;
-        bool hot = goal->completed != NULL && log->last_access[g] > goal->completed->clock;
-
-        if (spot->block == 0 || !spot->movable) {
+        if (spot->part != 0 || spot->block == 0 || !spot->movable) {
             continue;
         }
+        hot = goal->completed != NULL && is_chunk_accessed(log, g, goal->completed->clock);
         *ret_hot += hot && host;
         if (hot != (goal->hot && host)) {
             continue;
         }
-        *granule = (struct spw_planner_granule){.index = (uint32_t)g,
-                                                .next = SPW_NEVER,
-                                                .age = UINT32_MAX,
-                                                .priority = spot->priority,
-                                                .host = host};
-        if (log->index.covers[g] != 0) {
-            include_block(log, granule, log->index.covers[g]);
-        }
-        for (uint32_t b = log->index.begins[g]; b != 0; b = log->index.blocks[b].next_in_granule) {
-            include_block(log, granule, b);
+        *chunk = (struct spw_planner_chunk){.index = (uint32_t)g,
+                                            .count = spot->count,
+                                            .next = SPW_NEVER,
+                                            .age = UINT32_MAX,
+                                            .priority = spot->priority,
+                                            .host = host};
+        for (size_t i = g; i < g + spot->count; i++) {
+            include_granule(log, chunk, i);
         }
         count++;
     }
@@ -450,7 +469,7 @@ static void plan(struct spw_access_log *log, const struct spw_access_log_goal *g
                  struct spw_access_log_plan *ret_plan)
 {
     struct spw_planner_move moves[SPW_MOVE_GRANULES];
-    struct spw_planner_input input = {.granules = log->granules,
+    struct spw_planner_input input = {.chunks = log->chunks,
                                       .needs = log->needs,
                                       .granule_bytes = log->granule_bytes,
                                       .most = goal->most,
@@ -465,7 +484,7 @@ static void plan(struct spw_access_log *log, const struct spw_access_log_goal *g
         log->needs[log->need_count++] = (struct spw_planner_need){.bytes = (int64_t)goal->bytes};
     }
     spw_migrate_predictor_forecast(&log->predictor, goal->bytes > 0 ? NULL : add_need, log);
-    input.granule_count = collect_granules(log, goal, &ret_plan->hot);
+    input.chunk_count = collect_chunks(log, goal, &ret_plan->hot);
     input.need_count = log->need_count;
     input.fetch = goal->bytes == 0;
     input.room_bytes = goal->bytes > 0 ? 0 : room - (int64_t)goal->kept;
@@ -475,7 +494,9 @@ static void plan(struct spw_access_log *log, const struct spw_access_log_goal *g
     }
     input.grain_events = (uint32_t)(period / SPW_TUNE_GRAIN_SHARE);
     ret_plan->count = spw_migrate_planner_run(&input, moves, &ret_plan->at);
+    ret_plan->granules = 0;
     for (size_t i = 0; i < ret_plan->count; i++) {
+        ret_plan->granules += moves[i].count;
         ret_plan->places[i] =
             (struct spw_move_place){.block = log->spots[moves[i].index].block,
                                     .granule = base + moves[i].index * log->granule_bytes,

@@ -63,7 +63,7 @@ struct spw_access_log {
     uint64_t complete, complete_non_kernel, clock; /* as in the snapshot */
     /* Scratch memory for planning. */
     struct spw_granule_info *spots;
-    struct spw_planner_granule *granules;
+    struct spw_planner_chunk *chunks;
     struct spw_planner_need *needs;
     size_t spot_capacity, spot_count, need_capacity, need_count;
 };
@@ -157,10 +157,11 @@ struct spw_access_log_goal {
 };
 
 struct spw_access_log_plan {
-    struct spw_move_place places[SPW_MOVE_GRANULES];
+    struct spw_move_place places[SPW_MOVE_GRANULES]; /* first granules of chunks */
     size_t count;
-    uint32_t at; /* events until the first of them is needed */
-    size_t hot;  /* granules on the host that were left out because of goal->completed */
+    size_t granules; /* of all these chunks */
+    uint32_t at;     /* events until the first of them is needed */
+    size_t hot;      /* chunks on the host that were left out because of goal->completed */
 };
 
 /* Chooses the granules to migrate. ret_plan->count is 0 when there is nothing worth moving. */

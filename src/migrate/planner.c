@@ -2,11 +2,10 @@
 
 #include "migrate/tuning.h"
 
-/* The order of the two queues. On the host: the granule that is used first comes first. On the
+/* The order of the two queues. On the host: the chunk that is used first comes first. On the
  * device: the best victim comes first, of low priority, used late, or, unpredicted, unused for
  * long. */
-static bool is_before(const struct spw_planner_granule *left,
-                      const struct spw_planner_granule *right)
+static bool is_before(const struct spw_planner_chunk *left, const struct spw_planner_chunk *right)
 {
     if (left->host) {
         return left->rank != right->rank ? left->rank < right->rank : left->index < right->index;
@@ -23,19 +22,19 @@ static bool is_before(const struct spw_planner_granule *left,
     return left->index < right->index;
 }
 
-/* ---- the granules of a tier, in that order ---- */
+/* ---- the chunks of a tier, in that order ---- */
 
-/* A binary heap, followed by the granules taken from it. Only a few of many thousands are taken, so
+/* A binary heap, followed by the chunks taken from it. Only a few of many thousands are taken, so
  * sorting all of them would waste time. */
 struct queue {
-    struct spw_planner_granule *granules;
+    struct spw_planner_chunk *chunks;
     size_t count; /* in the heap; those taken follow */
     size_t taken;
 };
 
-static void swap(struct spw_planner_granule *left, struct spw_planner_granule *right)
+static void swap(struct spw_planner_chunk *left, struct spw_planner_chunk *right)
 {
-    struct spw_planner_granule kept = *left;
+    struct spw_planner_chunk kept = *left;
 
     *left = *right;
     *right = kept;
@@ -45,19 +44,19 @@ static void sift_down(const struct queue *queue, size_t at)
 {
     for (size_t child; (child = 2 * at + 1) < queue->count; at = child) {
         if (child + 1 < queue->count &&
-            is_before(&queue->granules[child + 1], &queue->granules[child])) {
+            is_before(&queue->chunks[child + 1], &queue->chunks[child])) {
             child++;
         }
-        if (!is_before(&queue->granules[child], &queue->granules[at])) {
+        if (!is_before(&queue->chunks[child], &queue->chunks[at])) {
             return;
         }
-        swap(&queue->granules[child], &queue->granules[at]);
+        swap(&queue->chunks[child], &queue->chunks[at]);
     }
 }
 
-static struct queue make_queue(struct spw_planner_granule *granules, size_t count)
+static struct queue make_queue(struct spw_planner_chunk *chunks, size_t count)
 {
-    const struct queue queue = {.granules = granules, .count = count};
+    const struct queue queue = {.chunks = chunks, .count = count};
 
     for (size_t at = count / 2; at > 0; at--) {
         sift_down(&queue, at - 1);
@@ -65,25 +64,25 @@ static struct queue make_queue(struct spw_planner_granule *granules, size_t coun
     return queue;
 }
 
-/* Takes the first granule of a queue that is not empty. */
-static struct spw_planner_granule *take(struct queue *queue)
+/* Takes the first chunk of a queue that is not empty. */
+static struct spw_planner_chunk *take(struct queue *queue)
 {
-    struct spw_planner_granule *last = &queue->granules[--queue->count];
+    struct spw_planner_chunk *last = &queue->chunks[--queue->count];
 
-    swap(&queue->granules[0], last);
+    swap(&queue->chunks[0], last);
     queue->taken++;
     sift_down(queue, 0);
     return last;
 }
 
-/* Moves the granules on the host to the front. Returns their number. */
-static size_t part(struct spw_planner_granule *granules, size_t count)
+/* Moves the chunks on the host to the front. Returns their number. */
+static size_t part(struct spw_planner_chunk *chunks, size_t count)
 {
     size_t hosts = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (granules[i].host) {
-            swap(&granules[i], &granules[hosts++]);
+        if (chunks[i].host) {
+            swap(&chunks[i], &chunks[hosts++]);
         }
     }
     return hosts;
@@ -93,42 +92,55 @@ static size_t part(struct spw_planner_granule *granules, size_t count)
 
 struct walk {
     const struct spw_planner_input *input;
-    uint32_t undo_at; /* when the first chosen granule is freed */
+    uint32_t undo_at; /* when the first chosen chunk is freed */
     struct queue hosts, victims;
     size_t need;
-    size_t in, out;
+    size_t in, out; /* granules */
+    size_t count;   /* of the moves */
     int64_t room;   /* free room at the time of the need */
-    int64_t lowest; /* minimum of the room until then; a granule fetched now takes room all that
+    int64_t lowest; /* minimum of the room until then; a chunk fetched now takes room all that
                      * time */
     struct spw_planner_move *moves;
 };
 
-/* Adds a granule to the plan. */
-static void choose(struct walk *walk, struct spw_planner_granule *granule)
+static int64_t bytes_of(const struct walk *walk, const struct spw_planner_chunk *chunk)
 {
-    walk->moves[walk->in + walk->out] =
-        (struct spw_planner_move){.index = granule->index, .to_host = !granule->host};
-    walk->out += !granule->host;
-    walk->in += granule->host;
-    granule->moves = true;
-    if (granule->end < walk->undo_at) {
-        walk->undo_at = granule->end;
+    return (int64_t)(chunk->count * walk->input->granule_bytes);
+}
+
+/* True if a chunk is not too large for the plan, in its direction; the first one never is. */
+static bool is_within(const struct walk *walk, const struct spw_planner_chunk *chunk)
+{
+    size_t before = chunk->host ? walk->in : walk->out;
+
+    return before == 0 || before + chunk->count <= walk->input->most;
+}
+
+/* Adds a chunk to the plan. */
+static void choose(struct walk *walk, struct spw_planner_chunk *chunk)
+{
+    walk->moves[walk->count++] = (struct spw_planner_move){
+        .index = chunk->index, .count = chunk->count, .to_host = !chunk->host};
+    *(chunk->host ? &walk->in : &walk->out) += chunk->count;
+    chunk->moves = true;
+    if (chunk->end < walk->undo_at) {
+        walk->undo_at = chunk->end;
     }
 }
 
-/* The input counts frees as if nothing had moved. When a chosen granule is freed, corrects the room
+/* The input counts frees as if nothing had moved. When a chosen chunk is freed, corrects the room
  * for its having moved. */
 static void undo_freed(struct walk *walk, const struct queue *queue, uint32_t at)
 {
     for (size_t i = queue->count; i < queue->count + queue->taken; i++) {
-        struct spw_planner_granule *granule = &queue->granules[i];
-        int64_t bytes = (int64_t)walk->input->granule_bytes;
+        struct spw_planner_chunk *chunk = &queue->chunks[i];
+        int64_t bytes = bytes_of(walk, chunk);
 
-        if (granule->moves && granule->end <= at) {
-            walk->room += granule->host ? bytes : -bytes;
-            granule->moves = false;
-        } else if (granule->moves && granule->end < walk->undo_at) {
-            walk->undo_at = granule->end;
+        if (chunk->moves && chunk->end <= at) {
+            walk->room += chunk->host ? bytes : -bytes;
+            chunk->moves = false;
+        } else if (chunk->moves && chunk->end < walk->undo_at) {
+            walk->undo_at = chunk->end;
         }
     }
 }
@@ -142,7 +154,7 @@ static void undo_freed_until(struct walk *walk, uint32_t at)
     }
 }
 
-/* Evicts granules until a need at `at` fits. False when no further victim is allowed. */
+/* Evicts chunks until a need at `at` fits. False when no further victim is allowed. */
 static bool make_room(struct walk *walk, uint32_t at)
 {
     const struct spw_planner_input *input = walk->input;
@@ -151,12 +163,15 @@ static bool make_room(struct walk *walk, uint32_t at)
         walk->lowest = walk->room;
     }
     while (walk->lowest < 0) {
-        struct spw_planner_granule *victim;
+        struct spw_planner_chunk *victim;
 
-        if (walk->victims.count == 0 || walk->out >= input->most) {
+        if (walk->victims.count == 0) {
             return false;
         }
         victim = take(&walk->victims);
+        if (!is_within(walk, victim)) {
+            return false;
+        }
         if (victim->age < input->least_age || victim->end <= at) {
             continue;
         }
@@ -164,17 +179,17 @@ static bool make_room(struct walk *walk, uint32_t at)
             return false;
         }
         choose(walk, victim);
-        walk->room += (int64_t)input->granule_bytes;
-        walk->lowest += (int64_t)input->granule_bytes;
+        walk->room += bytes_of(walk, victim);
+        walk->lowest += bytes_of(walk, victim);
     }
     return true;
 }
 
-/* Time at which the next granule on the host is used; UINT32_MAX: none is left to fetch. */
+/* Time at which the next chunk on the host is used; UINT32_MAX: none is left to fetch. */
 static uint32_t next_fetch(const struct walk *walk)
 {
-    return walk->input->fetch && walk->hosts.count > 0 && walk->in < walk->input->most
-               ? walk->hosts.granules[0].next
+    return walk->input->fetch && walk->hosts.count > 0 && is_within(walk, &walk->hosts.chunks[0])
+               ? walk->hosts.chunks[0].next
                : UINT32_MAX;
 }
 
@@ -190,12 +205,11 @@ static bool take_need(struct walk *walk, uint32_t *ret_at)
 
 static bool take_host(struct walk *walk, uint32_t *ret_at)
 {
-    const struct spw_planner_input *input = walk->input;
-    struct spw_planner_granule *host = take(&walk->hosts);
+    struct spw_planner_chunk *host = take(&walk->hosts);
 
     undo_freed_until(walk, host->next);
-    walk->room -= (int64_t)input->granule_bytes;
-    walk->lowest -= (int64_t)input->granule_bytes;
+    walk->room -= bytes_of(walk, host);
+    walk->lowest -= bytes_of(walk, host);
     *ret_at = host->next;
     if (!make_room(walk, host->next)) {
         return false;
@@ -204,7 +218,7 @@ static bool take_host(struct walk *walk, uint32_t *ret_at)
     return true;
 }
 
-/* Handles the next need in time: an allocation, a free, or a granule to fetch. False at the end. */
+/* Handles the next need in time: an allocation, a free, or a chunk to fetch. False at the end. */
 static bool take_next(struct walk *walk, uint32_t *ret_at)
 {
     const struct spw_planner_input *input = walk->input;
@@ -218,40 +232,43 @@ static bool take_next(struct walk *walk, uint32_t *ret_at)
 
 static void rank(const struct spw_planner_input *input)
 {
-    for (size_t i = 0; i < input->granule_count; i++) {
-        struct spw_planner_granule *granule = &input->granules[i];
+    for (size_t i = 0; i < input->chunk_count; i++) {
+        struct spw_planner_chunk *chunk = &input->chunks[i];
 
-        granule->moves = false;
-        granule->rank = granule->next == UINT32_MAX || input->grain_events == 0
-                            ? granule->next
-                            : granule->next / input->grain_events;
+        chunk->moves = false;
+        chunk->rank = chunk->next == UINT32_MAX || input->grain_events == 0
+                          ? chunk->next
+                          : chunk->next / input->grain_events;
     }
 }
 
-/* True when a granule migrates in one run with the one before it in the list. */
-static bool continues(const struct spw_planner_granule *granule)
+/* True when a chunk migrates in one run with the one before it in the list. */
+static bool continues(const struct spw_planner_chunk *chunk)
 {
-    const struct spw_planner_granule *before = granule - 1;
+    const struct spw_planner_chunk *before = chunk - 1;
     uint32_t apart =
-        granule->rank > before->rank ? granule->rank - before->rank : before->rank - granule->rank;
+        chunk->rank > before->rank ? chunk->rank - before->rank : before->rank - chunk->rank;
 
-    return granule->index == before->index + 1 && granule->host == before->host && apart <= 1;
+    return chunk->index == before->index + before->count && chunk->host == before->host &&
+           apart <= 1;
 }
 
-/* Each run of neighbouring granules costs driver calls of its own, as long as copying several
- * granules. So granules in short runs rank as used sooner, and are evicted later. */
+/* Each run of neighbouring chunks costs driver calls of its own, as long as copying several
+ * chunks. So chunks in short runs rank as used sooner, and are evicted later. */
 static void keep_short_runs(const struct spw_planner_input *input)
 {
-    for (size_t i = 0, end; i < input->granule_count; i = end) {
-        struct spw_planner_granule *granules = input->granules;
+    for (size_t i = 0, end; i < input->chunk_count; i = end) {
+        struct spw_planner_chunk *chunks = input->chunks;
+        size_t length = chunks[i].count;
 
-        for (end = i + 1; end < input->granule_count && continues(&granules[end]); end++) {
+        for (end = i + 1; end < input->chunk_count && continues(&chunks[end]); end++) {
+            length += chunks[end].count;
         }
-        for (size_t k = i; k < end && end - i < SPW_TUNE_SHORT_RUN; k++) {
-            if (!granules[k].host && granules[k].rank != UINT32_MAX) {
-                granules[k].rank -= granules[k].rank < SPW_TUNE_SHORT_RUN_BONUS
-                                        ? granules[k].rank
-                                        : SPW_TUNE_SHORT_RUN_BONUS;
+        for (size_t k = i; k < end && length < SPW_TUNE_SHORT_RUN; k++) {
+            if (!chunks[k].host && chunks[k].rank != UINT32_MAX) {
+                chunks[k].rank -= chunks[k].rank < SPW_TUNE_SHORT_RUN_BONUS
+                                      ? chunks[k].rank
+                                      : SPW_TUNE_SHORT_RUN_BONUS;
             }
         }
     }
@@ -272,19 +289,19 @@ size_t spw_migrate_planner_run(const struct spw_planner_input *input,
     if (input->grain_events > 0) {
         keep_short_runs(input);
     }
-    hosts = part(input->granules, input->granule_count);
-    walk.hosts = make_queue(input->granules, hosts);
-    walk.victims = make_queue(input->granules + hosts, input->granule_count - hosts);
+    hosts = part(input->chunks, input->chunk_count);
+    walk.hosts = make_queue(input->chunks, hosts);
+    walk.victims = make_queue(input->chunks + hosts, input->chunk_count - hosts);
     *ret_at = UINT32_MAX;
     for (;;) {
-        size_t before = walk.in + walk.out;
+        size_t before = walk.count;
         bool more = take_next(&walk, &at);
 
-        if (*ret_at == UINT32_MAX && walk.in + walk.out > before) {
+        if (*ret_at == UINT32_MAX && walk.count > before) {
             *ret_at = at;
         }
         if (!more) {
-            return walk.in + walk.out;
+            return walk.count;
         }
     }
 }

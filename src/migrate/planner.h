@@ -1,15 +1,15 @@
-/* Plans which granules to swap between device and host, given their predicted next uses.
+/* Plans which chunks to swap between device and host, given their predicted next uses.
  *
- * The planner walks through everything that will need room on the device, in order of time:
- * granules on the host that will be used, and blocks that will be allocated. Predicted frees give
- * room. A need that finds no room evicts the granule whose next use is farthest away (Belady's
- * rule), if that use is later than the need itself. So the link stays busy with what is needed
- * next, and nothing is fetched that would be evicted again before its use. A granule that is freed
- * before the need gives its room without moving.
+ * The planner walks through everything that will need room on the device, in order of time: chunks
+ * on the host that will be used, and blocks that will be allocated. Predicted frees give room. A
+ * need that finds no room evicts the chunk whose next use is farthest away (Belady's rule), if that
+ * use is later than the need itself. So the link stays busy with what is needed next, and nothing
+ * is fetched that would be evicted again before its use. A chunk that is freed before the need
+ * gives its room without moving.
  *
- * Example: a device of two granules holds A (next use in 90 events) and B (in 10); C is on the host
+ * Example: a device of two chunks holds A (next use in 90 events) and B (in 10); C is on the host
  * and is used in 20. The plan is: A to the host, C to the device. If A were used in 15, there would
- * be no plan, because fetching C would only replace one missing granule by another.
+ * be no plan, because fetching C would only replace one missing chunk by another.
  *
  * Pure; no locking. */
 #pragma once
@@ -18,8 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_planner_granule {
-    uint32_t index; /* the caller's number of it; granules are neighbours if these are */
+struct spw_planner_chunk {
+    uint32_t index; /* the caller's number of its first granule: neighbours have the next numbers */
+    uint32_t count; /* of its granules */
     uint32_t next;  /* events until its next use; UINT32_MAX: none is predicted */
     uint32_t end;   /* events until it is freed; UINT32_MAX: not predicted */
     uint32_t rank;  /* eviction order, set by the planner: `next` in units of grain_events */
@@ -36,8 +37,8 @@ struct spw_planner_need {
 };
 
 struct spw_planner_input {
-    struct spw_planner_granule *granules; /* sorted by index; the planner reorders them */
-    size_t granule_count;
+    struct spw_planner_chunk *chunks; /* sorted by index; the planner reorders them */
+    size_t chunk_count;
     const struct spw_planner_need *needs; /* sorted by time */
     size_t need_count;
     int64_t room_bytes; /* free on the device now */
@@ -46,13 +47,13 @@ struct spw_planner_input {
     bool fetch;         /* also plan moves to the device */
     uint32_t least_gap; /* a victim must be used so many events after the need */
     uint32_t least_age; /* a victim must not have been used in the last so many events */
-    /* Next uses within so many events count as equal: among equals, neighbouring granules are
+    /* Next uses within so many events count as equal: among equals, neighbouring chunks are
      * evicted together, since a run of neighbours is remapped by one call. 0: no grouping. */
     uint32_t grain_events;
 };
 
 struct spw_planner_move {
-    uint32_t index;
+    uint32_t index, count;
     bool to_host;
 };
 

@@ -97,7 +97,7 @@ static bool start_predicted_migration(struct spw_prefetch *prefetch)
         return true;
     }
     return plan.count > 0 &&
-           (plan.count >= least || plan.at < prefetch->period / SPW_TUNE_URGENT_SHARE) &&
+           (plan.granules >= least || plan.at < prefetch->period / SPW_TUNE_URGENT_SHARE) &&
            begin_migration(prefetch, &plan, goal.completed);
 }
 

@@ -27,8 +27,11 @@ struct attempt {
 static enum spw_err back_claim(struct spw_pool *pool, struct spw_extent *claim, uint64_t address,
                                uint64_t bytes, size_t host, struct spw_extent **ret_block)
 {
-    enum spw_err err =
-        spw_pool_backing_fill(&pool->backing, claim->address, spw_pool_extent_end(claim), host);
+    enum spw_err err;
+
+    pool->backing.stock.merge_order =
+        spw_pool_backing_uses_host(&pool->backing) ? spw_pool_chunks_join_order(pool) : 0;
+    err = spw_pool_backing_fill(&pool->backing, claim->address, spw_pool_extent_end(claim), host);
 
     if (err != SPW_OK) {
         spw_pool_space_unclaim(&pool->space, claim);

@@ -19,7 +19,8 @@ static void leave_out(const struct spw_pool *pool, const struct spw_extent *bloc
     size_t last = spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1);
 
     for (size_t i = 0; i < move->count; i++) {
-        if (move->items[i].granule >= first && move->items[i].granule <= last) {
+        if (move->items[i].granule + move->items[i].count > first &&
+            move->items[i].granule <= last) {
             move->items[i].left_out = true;
         }
     }

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "pool/stock.h"
+
 static uint64_t address_of(const struct spw_backing *backing, size_t index)
 {
     return backing->base + ((uint64_t)index << backing->granule_shift);
@@ -31,7 +33,11 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
                                     .vm = config->vm,
                                     .queues = config->queues,
                                     .counters = config->counters,
-                                    .host_chunks = config->host_chunks,
+                                    .stock = {.ops = config->ops,
+                                              .vm = config->vm,
+                                              .granule_bytes = config->granule_bytes,
+                                              .counters = config->counters,
+                                              .host_chunks = config->host_chunks},
                                     .bytes = config->arena_bytes,
                                     .staging_bytes = config->staging_bytes,
                                     .granule_bytes = config->granule_bytes};
@@ -51,44 +57,13 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
     return SPW_OK;
 }
 
-/* Updates the peak of reserved memory, as programs are told it: spare chunks of the host do not
- * count. */
-static void note_reserved(struct spw_counters *counters)
-{
-    uint64_t reserved =
-        spw_counter_get(&counters->committed_bytes) + spw_counter_get(&counters->host_used_bytes);
-
-    if (reserved > spw_counter_get(&counters->reserved_peak_bytes)) {
-        spw_counter_set(&counters->reserved_peak_bytes, reserved);
-    }
-}
-
-static void count_chunks(struct spw_backing *backing, enum spw_tier tier, int64_t change)
-{
-    struct spw_counters *counters = backing->counters;
-    int64_t bytes = change * (int64_t)backing->granule_bytes;
-
-    backing->tiers[tier].chunk_count += (size_t)change;
-    if (tier == SPW_TIER_HOST) {
-        if (backing->host_chunks != NULL) {
-            atomic_fetch_add(backing->host_chunks, (uint64_t)change);
-        }
-        spw_counter_shift(&counters->host_bytes, bytes);
-        spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
-        return;
-    }
-    spw_counter_shift(&counters->committed_bytes, bytes);
-    spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
-    note_reserved(counters);
-}
-
-/* Counts chunks of the host that become mapped or unmapped. */
+/* Counts granules of the host that become mapped or unmapped. */
 static void count_use(struct spw_backing *backing, enum spw_tier tier, int64_t change)
 {
     if (tier == SPW_TIER_HOST) {
         spw_counter_shift(&backing->counters->host_used_bytes,
                           change * (int64_t)backing->granule_bytes);
-        note_reserved(backing->counters);
+        spw_pool_stock_note_reserved(backing->counters);
     }
 }
 
@@ -99,31 +74,59 @@ void spw_pool_backing_count_host(struct spw_backing *backing, int64_t bytes, int
     spw_counter_shift(&counters->host_bytes, bytes);
     spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
     spw_counter_shift(&counters->host_used_bytes, used);
-    note_reserved(counters);
+    spw_pool_stock_note_reserved(counters);
 }
 
-static void put_spare(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
+/* ---- unmapping ---- */
+
+/* Returns the end of the chunks of one size from granule `first` on, at most `last`. */
+static size_t end_of_size(const struct spw_backing *backing, size_t first, size_t last)
 {
-    struct spw_chunk_store *store = &backing->tiers[tier];
+    size_t end = first;
 
-    store->spare[store->spare_count++] = chunk;
+    while (end < last && backing->granules[end].order == backing->granules[first].order) {
+        end += spw_pool_stock_size(backing->granules[first].order);
+    }
+    return end;
 }
 
-/* Unmaps granules [first, last), all of which are backed; their chunks become spare. False when the
- * backend refused: the part that it did unmap is spare, the rest is as before. */
+static uint64_t chunk_bytes(const struct spw_backing *backing, size_t index)
+{
+    return backing->granule_bytes << backing->granules[index].order;
+}
+
+/* Makes the chunk that begins at a granule, and is mapped no longer, spare. */
+static void make_spare(struct spw_backing *backing, size_t index)
+{
+    const struct spw_granule granule = backing->granules[index];
+    size_t size = spw_pool_stock_size(granule.order);
+
+    spw_pool_stock_put(&backing->stock, granule.tier, granule.order, granule.chunk);
+    count_use(backing, granule.tier, -(int64_t)size);
+    memset(&backing->granules[index], 0, size * sizeof(backing->granules[0]));
+}
+
+/* Unmaps granules [first, last), whole chunks all of which are backed; these become spare. False
+ * when the backend refused: the part that it did unmap is spare, the rest is as before. */
 static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
 {
-    uint64_t bytes = (uint64_t)(last - first) << backing->granule_shift, done = bytes;
-    enum spw_err err = backing->ops->unmap(backing->vm, address_of(backing, first), bytes,
-                                           backing->granule_bytes, &done);
+    enum spw_err err = SPW_OK;
 
-    if (err == SPW_OK) {
-        done = bytes;
-    }
-    for (size_t i = first; i < first + (size_t)(done >> backing->granule_shift); i++) {
-        put_spare(backing, backing->granules[i].tier, backing->granules[i].chunk);
-        count_use(backing, backing->granules[i].tier, -1);
-        backing->granules[i] = (struct spw_granule){0};
+    for (size_t i = first, end; i < last && err == SPW_OK; i = end) {
+        uint64_t bytes, done;
+
+        end = end_of_size(backing, i, last);
+        done = bytes = (uint64_t)(end - i) << backing->granule_shift;
+        err = backing->ops->unmap(backing->vm, address_of(backing, i), bytes,
+                                  chunk_bytes(backing, i), &done);
+        if (err == SPW_OK) {
+            done = bytes;
+        }
+        for (size_t k = i, next, stop = i + (size_t)(done >> backing->granule_shift); k < stop;
+             k = next) {
+            next = spw_pool_backing_chunk_end(backing, k);
+            make_spare(backing, k);
+        }
     }
     return err == SPW_OK;
 }
@@ -134,35 +137,32 @@ static bool is_unmapped(const struct spw_backing *backing, size_t granule)
     return backing->granules[granule].lost == SPW_LOST_MAPPING;
 }
 
-static void give_up_unmapped(struct spw_backing *backing, size_t granule)
-{
-    put_spare(backing, backing->granules[granule].tier, backing->granules[granule].chunk);
-    count_use(backing, backing->granules[granule].tier, -1);
-    backing->granules[granule] = (struct spw_granule){0};
-}
-
 static void unmap_everything(struct spw_backing *backing)
 {
     size_t count = (size_t)(backing->bytes >> backing->granule_shift), left = 0;
 
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        left += backing->tiers[tier].chunk_count - backing->tiers[tier].spare_count -
-                backing->tiers[tier].held;
+        left += backing->stock.tiers[tier].total - backing->stock.tiers[tier].spare -
+                backing->stock.tiers[tier].held;
     }
-    for (size_t i = 0, first; i < count && left > 0; i++) {
+    for (size_t i = 0, first; i < count && left > 0;) {
         if (backing->granules[i].chunk == 0) {
+            i++;
             continue;
         }
         if (is_unmapped(backing, i)) {
-            give_up_unmapped(backing, i);
-            left--;
+            size_t end = spw_pool_backing_chunk_end(backing, i);
+
+            make_spare(backing, i);
+            left -= end - i;
+            i = end;
             continue;
         }
         for (first = i; i < count && backing->granules[i].chunk != 0 && !is_unmapped(backing, i);
              i++) {
             left--;
         }
-        (void)unmap_run(backing, first, i--);
+        (void)unmap_run(backing, first, i);
     }
 }
 
@@ -174,14 +174,12 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
     if (release) {
         unmap_everything(backing);
         for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-            (void)spw_pool_backing_release(backing, tier, SIZE_MAX);
+            (void)spw_pool_stock_release(&backing->stock, tier, SIZE_MAX);
         }
         backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        /* Some chunks may have failed to be released. */
-        count_chunks(backing, tier, -(int64_t)backing->tiers[tier].chunk_count);
-        free(backing->tiers[tier].spare);
+        spw_pool_stock_fini(&backing->stock, tier);
     }
     spw_counter_set(&backing->counters->host_used_bytes,
                     spw_counter_get(&backing->counters->vmm_host_bytes));
@@ -196,7 +194,7 @@ void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule)
     backing->granules[granule].broken = true;
 }
 
-void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost)
+static void mark_granule_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost)
 {
     struct spw_granule *changed = &backing->granules[granule];
 
@@ -209,6 +207,15 @@ void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enu
         changed->broken = false;
     }
     changed->lost = (uint8_t)lost;
+}
+
+void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost)
+{
+    size_t end = spw_pool_backing_chunk_end(backing, granule);
+
+    for (size_t i = granule; i < end; i++) {
+        mark_granule_lost(backing, i, lost);
+    }
 }
 
 bool spw_pool_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end)
@@ -297,32 +304,6 @@ void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, u
     }
 }
 
-enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier tier)
-{
-    struct spw_chunk_store *store = &backing->tiers[tier];
-    uint64_t chunk;
-    enum spw_err err;
-
-    if (store->chunk_count == store->spare_capacity) {
-        /* One entry per chunk, so that unmapping never has to allocate. */
-        size_t capacity = store->spare_capacity == 0 ? 256 : store->spare_capacity * 2;
-        uint64_t *grown = realloc(store->spare, capacity * sizeof(*grown));
-
-        if (grown == NULL) {
-            return SPW_E_METADATA_NOMEM;
-        }
-        store->spare = grown;
-        store->spare_capacity = capacity;
-    }
-    err = backing->ops->create(backing->vm, tier, backing->granule_bytes, &chunk);
-    if (err != SPW_OK) {
-        return err;
-    }
-    put_spare(backing, tier, chunk + 1);
-    count_chunks(backing, tier, 1);
-    return SPW_OK;
-}
-
 void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64_t end, bool keep)
 {
     size_t last = spw_pool_backing_index(backing, end - 1);
@@ -347,7 +328,7 @@ static bool is_kept(const struct spw_backing *backing, size_t index)
            (backing->kept[index / 64] >> index % 64 & 1) != 0;
 }
 
-static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, size_t index)
+static bool can_steal_granule(const struct spw_backing *backing, enum spw_tier tier, size_t index)
 {
     const struct spw_granule *granule = &backing->granules[index];
 
@@ -356,14 +337,36 @@ static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, siz
            spw_pool_stream_queue_passed(backing->queues, granule->queue, granule->seq);
 }
 
+/* True if the chunk that backs a granule lies in [first, last) and can be stolen. */
+static bool can_steal(const struct spw_backing *backing, enum spw_tier tier, size_t index,
+                      size_t first, size_t last)
+{
+    size_t begin = spw_pool_backing_chunk_begin(backing, index),
+           end = spw_pool_backing_chunk_end(backing, index);
+
+    if (begin < first || end > last) {
+        return false;
+    }
+    while (begin < end && can_steal_granule(backing, tier, begin)) {
+        begin++;
+    }
+    return begin == end;
+}
+
 size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t address, uint64_t end)
 {
     uint64_t low = spw_pool_backing_up(backing, address),
              high = spw_pool_backing_down(backing, end);
     size_t count = 0;
 
-    for (; low < high; low += backing->granule_bytes) {
-        count += can_steal(backing, SPW_TIER_DEVICE, spw_pool_backing_index(backing, low));
+    if (low < high) {
+        size_t first = spw_pool_backing_index(backing, low),
+               last = spw_pool_backing_index(backing, high);
+
+        for (size_t i = first, next; i < last; i = next) {
+            next = spw_pool_backing_chunk_end(backing, i);
+            count += can_steal(backing, SPW_TIER_DEVICE, i, first, last) ? next - i : 0;
+        }
     }
     return count;
 }
@@ -373,27 +376,31 @@ size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, u
 {
     uint64_t low = spw_pool_backing_up(backing, address),
              high = spw_pool_backing_down(backing, end);
-    const size_t *spare = &backing->tiers[tier].spare_count;
-    size_t before = *spare, first, i;
+    const size_t *spare = &backing->stock.tiers[tier].spare;
+    size_t before = *spare, first, last, i;
     bool going = true;
 
     if (low >= high) {
         return 0;
     }
     first = spw_pool_backing_index(backing, low);
-    for (i = first + (size_t)((high - low) >> backing->granule_shift); i > first && going;) {
+    last = first + (size_t)((high - low) >> backing->granule_shift);
+    for (i = last; i > first && going;) {
         size_t run_end, taken = *spare - before;
 
         if (taken >= most) {
             break;
         }
-        if (!can_steal(backing, tier, i - 1)) {
-            i--;
+        if (!can_steal(backing, tier, i - 1, first, last)) {
+            size_t begin = spw_pool_backing_chunk_begin(backing, i - 1);
+
+            i = begin > first ? begin : first;
             continue;
         }
         run_end = i;
-        while (i > first && run_end - i < most - taken && can_steal(backing, tier, i - 1)) {
-            i--;
+        while (i > first && run_end - i < most - taken &&
+               can_steal(backing, tier, i - 1, first, last)) {
+            i = spw_pool_backing_chunk_begin(backing, i - 1);
         }
         going = unmap_run(backing, i, run_end);
     }
@@ -413,10 +420,67 @@ static enum spw_tier choose_tier(const struct spw_backing *backing, const struct
     size_t at = index - spread->first;
     bool host = (at + 1) * spread->host / spread->count > at * spread->host / spread->count;
 
-    if (host && backing->tiers[SPW_TIER_HOST].spare_count > 0) {
+    if (host && backing->stock.tiers[SPW_TIER_HOST].spare > 0) {
         return SPW_TIER_HOST;
     }
     return spw_pool_backing_spare(backing) > 0 ? SPW_TIER_DEVICE : SPW_TIER_HOST;
+}
+
+/* Returns how many granules from `index` on, below `last`, one chunk of a tier may back. */
+static size_t choose_length(const struct spw_backing *backing, const struct spread *spread,
+                            enum spw_tier tier, size_t index, size_t last)
+{
+    size_t spare = backing->stock.tiers[tier].spare, end = index + 1;
+
+    if (spread->host == 0 || spread->host == spread->count) {
+        end = last;
+    }
+    while (end < last && choose_tier(backing, spread, end) == tier) {
+        end++;
+    }
+    return end - index < spare ? end - index : spare;
+}
+
+/* Maps a spare chunk at granule `index`, of at most `most` granules. */
+static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, size_t index,
+                              size_t most)
+{
+    const struct spw_stock_tier *store = &backing->stock.tiers[tier];
+    unsigned order;
+    uint64_t chunk;
+    enum spw_err err =
+        most > 0 ? spw_pool_stock_find(&backing->stock, tier, most, &order) : SPW_E_NO_MEMORY;
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    chunk = store->orders[order].chunks[store->orders[order].count - 1];
+    err = backing->ops->map(backing->vm, address_of(backing, index),
+                            backing->granule_bytes << order, chunk - 1);
+    if (err != SPW_OK) {
+        return err;
+    }
+    (void)spw_pool_stock_take(&backing->stock, tier, order);
+    count_use(backing, tier, (int64_t)spw_pool_stock_size(order));
+    for (size_t part = 0; part < spw_pool_stock_size(order); part++) {
+        backing->granules[index + part] = (struct spw_granule){
+            .chunk = chunk, .tier = tier, .order = (uint8_t)order, .part = (uint8_t)part};
+    }
+    return SPW_OK;
+}
+
+/* Gives access to granules [first, last), whole chunks. */
+static enum spw_err give_access(struct spw_backing *backing, size_t first, size_t last)
+{
+    enum spw_err err = SPW_OK;
+
+    for (size_t end; first < last && err == SPW_OK; first = end) {
+        end = end_of_size(backing, first, last);
+        err = backing->ops->set_access(backing->vm, address_of(backing, first),
+                                       (uint64_t)(end - first) << backing->granule_shift,
+                                       chunk_bytes(backing, first));
+    }
+    return err;
 }
 
 /* Maps spare chunks at granules [first, last) and gives access. On failure, unmaps them again. */
@@ -424,30 +488,16 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
                             size_t last)
 {
     enum spw_err err = SPW_OK;
-    size_t i;
+    size_t i = first;
 
-    for (i = first; i < last; i++) {
+    while (i < last && err == SPW_OK) {
         enum spw_tier tier = choose_tier(backing, spread, i);
-        struct spw_chunk_store *store = &backing->tiers[tier];
-        uint64_t chunk = store->spare[store->spare_count - 1];
 
-        err = backing->ops->map(backing->vm, address_of(backing, i), backing->granule_bytes,
-                                chunk - 1);
-        if (err != SPW_OK) {
-            goto err_mapped;
-        }
-        store->spare_count--;
-        count_use(backing, tier, 1);
-        backing->granules[i] = (struct spw_granule){.chunk = chunk, .tier = (uint8_t)tier};
+        err = map_chunk(backing, tier, i, choose_length(backing, spread, tier, i, last));
+        i = err == SPW_OK ? spw_pool_backing_chunk_end(backing, i) : i;
     }
-    err = backing->ops->set_access(backing->vm, address_of(backing, first),
-                                   (uint64_t)(last - first) << backing->granule_shift);
-    if (err == SPW_OK) {
-        return SPW_OK;
-    }
-
-err_mapped:
-    if (i > first && !unmap_run(backing, first, i)) {
+    err = err == SPW_OK ? give_access(backing, first, last) : err;
+    if (err != SPW_OK && i > first && !unmap_run(backing, first, i)) {
         /* Mapped without access, and the backend refuses to unmap: out of use for good. */
         for (size_t k = first; k < i; k++) {
             if (backing->granules[k].chunk != 0) {
@@ -484,51 +534,42 @@ enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address
     return SPW_OK;
 }
 
-size_t spw_pool_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most)
+void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                               unsigned order, uint64_t chunk)
 {
-    struct spw_chunk_store *store = &backing->tiers[tier];
-    size_t released = 0;
+    size_t size = spw_pool_stock_size(order);
 
-    while (released < most && store->spare_count > 0) {
-        uint64_t chunk = store->spare[store->spare_count - 1] - 1;
+    for (size_t i = granule, next; i < granule + size; i = next) {
+        const struct spw_granule old = backing->granules[i];
 
-        if (backing->ops->release(backing->vm, chunk) != SPW_OK) {
-            break;
-        }
-        store->spare_count--;
-        count_chunks(backing, tier, -1);
-        released++;
+        next = spw_pool_backing_chunk_end(backing, i);
+        spw_pool_stock_put(&backing->stock, old.tier, old.order, old.chunk);
+        count_use(backing, old.tier, -(int64_t)(next - i));
     }
-    return released;
+    for (size_t part = 0; part < size; part++) {
+        struct spw_granule *changed = &backing->granules[granule + part];
+
+        changed->chunk = chunk;
+        changed->tier = to;
+        changed->order = (uint8_t)order;
+        changed->part = (uint8_t)part;
+    }
+    backing->stock.tiers[to].held -= size;
+    count_use(backing, to, (int64_t)size);
 }
 
-uint64_t spw_pool_backing_hold(struct spw_backing *backing, enum spw_tier tier)
+/* Applies to whole chunks in [first, last) what changed last in the access list. */
+static enum spw_err share(struct spw_backing *backing, size_t first, size_t last)
 {
-    struct spw_chunk_store *store = &backing->tiers[tier];
+    enum spw_err err = SPW_OK;
 
-    store->held++;
-    return store->spare[--store->spare_count];
-}
-
-void spw_pool_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk)
-{
-    backing->tiers[tier].held--;
-    put_spare(backing, tier, chunk);
-}
-
-uint64_t spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
-                                   uint64_t chunk)
-{
-    struct spw_granule *changed = &backing->granules[granule];
-    uint64_t old = changed->chunk;
-
-    backing->tiers[changed->tier].held++;
-    count_use(backing, changed->tier, -1);
-    changed->chunk = chunk;
-    changed->tier = (uint8_t)to;
-    backing->tiers[to].held--;
-    count_use(backing, to, 1);
-    return old;
+    for (size_t end; first < last && err == SPW_OK; first = end) {
+        end = end_of_size(backing, first, last);
+        err = backing->ops->share(backing->vm, address_of(backing, first),
+                                  (uint64_t)(end - first) << backing->granule_shift,
+                                  chunk_bytes(backing, first));
+    }
+    return err;
 }
 
 enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64_t address,
@@ -548,8 +589,7 @@ enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64
             i++;
             continue;
         }
-        err = backing->ops->share(backing->vm, address_of(backing, first),
-                                  (uint64_t)(i - first) << backing->granule_shift);
+        err = share(backing, first, i);
         if (err != SPW_OK) {
             return err;
         }

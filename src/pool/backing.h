@@ -1,11 +1,15 @@
 /* Backing: which granules of the arena have physical memory, and the spare chunks.
  *
- * A chunk is one granule of physical memory, on the device or on the host. It is mapped at one
- * granule of the arena, spare, or held by a move. "Spare" alone means spare chunks of the device.
+ * A chunk is a piece of physical memory, on the device or on the host, of 1, 2, 4 ... granules: 2
+ * to the power of its order. A driver call costs about as much for a large chunk as for a small
+ * one, but a chunk is mapped, unmapped and moved as a whole. It is mapped at consecutive granules
+ * of the arena, spare, or held by a move. Amounts of chunks are counted in granules. "Spare" alone
+ * means spare chunks of the device.
+ *
  * Every granule remembers the last free that touched it, as queue and number, so that pending
  * device work is known granule by granule. Work is done by ranges: one set-access call and, where
- * the backend can, one unmap call for a run of neighbours. Not thread-safe: the caller holds the
- * pool's lock. */
+ * the backend can, one unmap call for a run of neighbours on chunks of one size. Not thread-safe:
+ * the caller holds the pool's lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +17,7 @@
 #include <stdint.h>
 
 #include "common/counters.h"
+#include "pool/stock.h"
 #include "pool/stream_queue.h"
 #include "pool/vm_ops.h"
 
@@ -20,23 +25,17 @@
 enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
 
 struct spw_granule {
-    uint64_t chunk; /* 0: not backed; else the backend's handle plus 1 */
-    uint64_t seq;   /* of the last free inside */
-    uint32_t queue; /* number of that free's queue */
-    bool broken;    /* the backend failed half-way here: not used again */
-    uint8_t tier;   /* enum spw_tier of the chunk */
-    bool pinned;    /* a move reads it: must not be unmapped */
-    uint8_t lost;   /* enum spw_lost: the chunk has the content, but no access */
+    uint64_t chunk;   /* 0: not backed; else the backend's handle plus 1 */
+    uint64_t seq;     /* of the last free inside */
+    uint32_t queue;   /* number of that free's queue */
+    uint8_t order;    /* of the chunk */
+    uint8_t part;     /* number of this granule in the chunk */
+    uint8_t lost;     /* enum spw_lost: the chunk has the content, but no access */
+    uint8_t tier : 1; /* enum spw_tier of the chunk */
+    bool broken : 1;  /* the backend failed half-way here: not used again */
+    bool pinned : 1;  /* a move reads it: must not be unmapped */
     struct spw_extent
         *start; /* the block that began here last; the record may serve another extent by now */
-};
-
-/* The chunks of one tier. */
-struct spw_chunk_store {
-    uint64_t *spare; /* mapped nowhere */
-    size_t spare_count, spare_capacity;
-    size_t held;        /* by moves: neither mapped in the arena nor spare */
-    size_t chunk_count; /* mapped, spare or held */
 };
 
 struct spw_backing {
@@ -45,7 +44,7 @@ struct spw_backing {
     uint64_t staging; /* addresses behind the arena where moves map their new chunks */
     uint64_t staging_bytes;
     unsigned granule_shift;
-    struct spw_chunk_store tiers[SPW_TIER_COUNT];
+    struct spw_stock stock;
     uint64_t *kept;  /* bits of granules that are stolen last (layout.h); NULL: there are none */
     bool takes_kept; /* stealing does not spare them */
     size_t broken;   /* number of broken granules */
@@ -54,7 +53,6 @@ struct spw_backing {
     void *vm;
     struct spw_stream_queues *queues;
     struct spw_counters *counters;
-    _Atomic uint64_t *host_chunks;
 };
 
 /* Pointers are not owned. Sizes are multiples of the granule. */
@@ -63,7 +61,7 @@ struct spw_backing_config {
     void *vm;
     struct spw_stream_queues *queues;
     struct spw_counters *counters;
-    _Atomic uint64_t *host_chunks; /* counts the chunks of the host; NULL: they are not counted */
+    _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
     uint64_t arena_bytes, staging_bytes, granule_bytes;
 };
 
@@ -86,18 +84,30 @@ static inline bool spw_pool_backing_has(const struct spw_backing *backing, uint6
     return backing->granules[spw_pool_backing_index(backing, address)].chunk != 0;
 }
 
-/* Returns the number of spare chunks of the device. */
+/* Returns how many granules the spare chunks of the device have. */
 static inline size_t spw_pool_backing_spare(const struct spw_backing *backing)
 {
-    return backing->tiers[SPW_TIER_DEVICE].spare_count;
+    return backing->stock.tiers[SPW_TIER_DEVICE].spare;
+}
+
+/* Returns the first granule of the chunk that backs granule `index`, and the granule behind it. */
+static inline size_t spw_pool_backing_chunk_begin(const struct spw_backing *backing, size_t index)
+{
+    return index - backing->granules[index].part;
+}
+
+static inline size_t spw_pool_backing_chunk_end(const struct spw_backing *backing, size_t index)
+{
+    return spw_pool_backing_chunk_begin(backing, index) +
+           spw_pool_stock_size(backing->granules[index].order);
 }
 
 /* True if any chunk of the host is mapped. */
 static inline bool spw_pool_backing_uses_host(const struct spw_backing *backing)
 {
-    const struct spw_chunk_store *host = &backing->tiers[SPW_TIER_HOST];
+    const struct spw_stock_tier *host = &backing->stock.tiers[SPW_TIER_HOST];
 
-    return host->chunk_count > host->spare_count + host->held;
+    return host->total > host->spare + host->held;
 }
 
 static inline uint64_t spw_pool_backing_down(const struct spw_backing *backing, uint64_t address)
@@ -121,7 +131,8 @@ uint64_t spw_pool_backing_host_bytes(const struct spw_backing *backing, uint64_t
 /* Returns how many bytes of [address, end) from `address` on are in one tier. */
 uint64_t spw_pool_backing_run(const struct spw_backing *backing, uint64_t address, uint64_t end);
 
-/* Mark a granule broken for good; or lost, and broken as long as something is lost. */
+/* Mark a granule broken for good; or the granules of the chunk that begins there lost, and broken
+ * as long as something is lost. */
 void spw_pool_backing_mark_broken(struct spw_backing *backing, size_t granule);
 void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enum spw_lost lost);
 
@@ -142,22 +153,21 @@ size_t spw_pool_backing_missing(const struct spw_backing *backing, uint64_t addr
 void spw_pool_backing_note_free(struct spw_backing *backing, uint64_t address, uint64_t end,
                                 const struct spw_stream_queue *queue);
 
-/* Creates one spare chunk of a tier. */
-enum spw_err spw_pool_backing_create(struct spw_backing *backing, enum spw_tier tier);
-
-/* Returns how many chunks of the device spw_pool_backing_steal could take from [address, end). */
+/* Returns how many granules of the device spw_pool_backing_steal could take from [address, end). */
 size_t spw_pool_backing_stealable(const struct spw_backing *backing, uint64_t address,
                                   uint64_t end);
 
-/* Unmaps whole granules of a tier inside [address, end) whose work is complete, at most `most`,
- * from the high end down; their chunks become spare. Returns how many. */
+/* Unmaps whole chunks of a tier inside [address, end) whose work is complete, from the high end
+ * down, until there are `most` granules or, with the last chunk, a few more; they become spare.
+ * Returns how many granules. */
 size_t spw_pool_backing_steal(struct spw_backing *backing, enum spw_tier tier, uint64_t address,
                               uint64_t end, size_t most);
 
-/* Maps spare chunks at every granule of [address, end) that has none and makes them accessible.
- * Chunks of the host are used for `host` granules of the range, evenly spread, and when those of
- * the device are used up. There must be enough of both together. On failure some granules may have
- * been backed; they are accessible unless marked broken. */
+/* Maps spare chunks at every granule of [address, end) that has none and makes them accessible. A
+ * chunk that is too large is released, and smaller ones are created instead. Chunks of the host are
+ * used for `host` granules of the range, evenly spread, and when those of the device are used up.
+ * There must be enough of both together. On failure some granules may have been backed; they are
+ * accessible unless marked broken. */
 enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address, uint64_t end,
                                    size_t host);
 
@@ -165,16 +175,10 @@ enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address
  * Nothing happens when the process has no memory. */
 void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64_t end, bool keep);
 
-/* Releases spare chunks of a tier, at most `most`. Returns how many. */
-size_t spw_pool_backing_release(struct spw_backing *backing, enum spw_tier tier, size_t most);
-
-/* For moves, which do the mapping themselves: take a spare chunk of a tier and hold it; give a held
- * chunk back; record a held chunk of tier `to` as the granule's own and return the old chunk, which
- * is held then. */
-uint64_t spw_pool_backing_hold(struct spw_backing *backing, enum spw_tier tier);
-void spw_pool_backing_unhold(struct spw_backing *backing, enum spw_tier tier, uint64_t chunk);
-uint64_t spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
-                                   uint64_t chunk);
+/* Records a held chunk of tier `to` and of an order as that of the granules from `granule` on, in
+ * place of one or more whole chunks, which become spare. */
+void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                               unsigned order, uint64_t chunk);
 
 /* Applies the backend's present access list to everything mapped in [address, end), except what is
  * lost. */

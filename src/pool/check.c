@@ -135,10 +135,31 @@ static const char *check_queue(const struct spw_pool *pool, const struct spw_str
     return in_bins == in_list ? NULL : "a queue's bins and its list hold different extents";
 }
 
-/* Counts the mapped chunks of each tier. */
-static void count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
+/* True if a granule is where its chunk has it. */
+static bool is_part_of_chunk(const struct spw_backing *backing, size_t index)
+{
+    const struct spw_granule *granule = &backing->granules[index], *first = granule - granule->part;
+
+    return granule->part < spw_pool_stock_size(granule->order) && first->part == 0 &&
+           first->chunk == granule->chunk && first->order == granule->order &&
+           first->tier == granule->tier;
+}
+
+static size_t count_spare(const struct spw_stock_tier *store)
+{
+    size_t granules = 0;
+
+    for (unsigned order = 0; order < SPW_CHUNK_ORDERS; order++) {
+        granules += store->orders[order].count << order;
+    }
+    return granules;
+}
+
+/* Counts the mapped granules of each tier. False when a chunk is mapped in part. */
+static bool count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
 {
     const struct spw_backing *backing = &pool->backing;
+    bool whole = true;
 
     for (int i = 0; i < SPW_HEAP_COUNT; i++) {
         const struct spw_heap *heap = &pool->space.heaps[i];
@@ -146,33 +167,40 @@ static void count_mapped(const struct spw_pool *pool, size_t *ret_mapped)
         for (size_t g = spw_pool_backing_index(backing, heap->base);
              g < spw_pool_backing_index(backing, heap->frontier); g++) {
             ret_mapped[backing->granules[g].tier] += backing->granules[g].chunk != 0;
+            whole = whole && is_part_of_chunk(backing, g);
         }
     }
+    return whole;
 }
 
 static const char *check_chunks(const struct spw_pool *pool)
 {
     const struct spw_counters *counters = pool->counters;
-    const struct spw_chunk_store *device = &pool->backing.tiers[SPW_TIER_DEVICE];
-    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+    const struct spw_stock_tier *device = &pool->backing.stock.tiers[SPW_TIER_DEVICE];
+    const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
     uint64_t granule = pool->config.granule_bytes;
     uint64_t charged = spw_counter_get(&counters->vmm_host_bytes);
     size_t mapped[SPW_TIER_COUNT] = {0};
 
-    count_mapped(pool, mapped);
+    if (!count_mapped(pool, mapped)) {
+        return "a chunk is mapped in part";
+    }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        const struct spw_chunk_store *store = &pool->backing.tiers[tier];
+        const struct spw_stock_tier *store = &pool->backing.stock.tiers[tier];
 
-        if (mapped[tier] + store->spare_count + store->held != store->chunk_count) {
+        if (mapped[tier] + store->spare + store->held != store->total) {
             return "chunks are neither mapped nor spare";
+        }
+        if (count_spare(store) != store->spare) {
+            return "spare chunks are miscounted";
         }
     }
     if (spw_counter_get(&counters->committed_bytes) - spw_counter_get(&counters->vmm_bytes) !=
-        device->chunk_count * granule) {
+        device->total * granule) {
         return "committed_bytes is not what the chunks add up to";
     }
     if (spw_counter_get(&counters->host_bytes) - charged !=
-            host->chunk_count * granule + pool->slabs.bytes ||
+            host->total * granule + pool->slabs.bytes ||
         spw_counter_get(&counters->host_used_bytes) - charged !=
             mapped[SPW_TIER_HOST] * granule + pool->slabs.live_bytes) {
         return "host_bytes is not what chunks and slabs add up to";

@@ -1,32 +1,62 @@
 #include "pool/chunks.h"
 
 #include "pool/pending.h"
+#include "pool/stock.h"
 #include "pool/state.h"
 
 enum {
     PRESSURE_FREES = 256,       /* frees watched after a steal */
     GROWTH_FLOOR_GRANULES = 16, /* of any growth allowance above zero */
+    SIZE_SHARE = 512, /* a chunk is at most such a part of the pool, and of the room left */
+    JOIN_SHARE = 128, /* while memory spills, a chunk is at most such a part of the limit */
 };
 
-static bool may_create(const struct spw_pool *pool, uint64_t most_bytes)
+/* Returns the largest order of a chunk to create in a tier when `count` granules are wanted, and
+ * there is room for `room` more, which are not 0. */
+static unsigned order_for(const struct spw_pool *pool, enum spw_tier tier, size_t count,
+                          size_t room)
+{
+    size_t least = room < pool->backing.stock.tiers[tier].total + count
+                       ? room
+                       : pool->backing.stock.tiers[tier].total + count;
+    size_t most = least / SIZE_SHARE;
+    unsigned order = spw_pool_stock_order(most < count ? most + (most == 0) : count);
+
+    return order < pool->largest_order ? order : pool->largest_order;
+}
+
+/* Returns how many granules may be created while at most `most_bytes` are committed. */
+static size_t room_for(const struct spw_pool *pool, uint64_t most_bytes)
 {
     uint64_t committed = spw_counter_get(&pool->counters->committed_bytes);
 
-    return committed + pool->config.granule_bytes <= most_bytes &&
-           committed + pool->config.granule_bytes <= pool->config.limit_bytes;
+    return committed < most_bytes ? (size_t)((most_bytes - committed) / pool->config.granule_bytes)
+                                  : 0;
 }
 
-/* Creates chunks until `count` are spare, as long as at most `most_bytes` are committed. Chunks
- * that were created stay, whatever the result. */
+/* Creates chunks until `count` granules are spare, as long as at most `most_bytes` are committed.
+ * Chunks that were created stay, whatever the result. */
 static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count,
                          uint64_t most_bytes)
 {
-    while (spw_pool_backing_spare(&pool->backing) < count && !need->device_full &&
-           may_create(pool, most_bytes)) {
-        enum spw_err err = spw_pool_backing_create(&pool->backing, SPW_TIER_DEVICE);
+    unsigned largest = SPW_CHUNK_ORDERS;
 
+    while (spw_pool_backing_spare(&pool->backing) < count && !need->device_full) {
+        size_t wanted = count - spw_pool_backing_spare(&pool->backing);
+        size_t left = room_for(pool, pool->config.limit_bytes), most = room_for(pool, most_bytes);
+        enum spw_err err;
+        unsigned order;
+
+        most = most < left ? most : left;
+        if (most == 0) {
+            break;
+        }
+        order = order_for(pool, SPW_TIER_DEVICE, wanted < most ? wanted : most, left);
+        order = order < largest ? order : largest;
+        err = spw_pool_stock_create(&pool->backing.stock, SPW_TIER_DEVICE, order);
         if (err == SPW_E_NO_MEMORY) {
-            need->device_full = true;
+            need->device_full = order == 0;
+            largest = order == 0 ? 0 : order - 1;
         } else if (err != SPW_OK) {
             return err;
         }
@@ -105,27 +135,40 @@ enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_c
     return need->device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
 }
 
+unsigned spw_pool_chunks_join_order(const struct spw_pool *pool)
+{
+    uint64_t limit = pool->config.limit_bytes / pool->config.granule_bytes / JOIN_SHARE;
+    unsigned order = limit > 0 ? spw_pool_stock_order((size_t)limit) : 0;
+
+    return order < pool->largest_order ? order : pool->largest_order;
+}
+
 bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err err)
 {
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY ||
            (err == SPW_E_AGAIN && need->wait_refused);
 }
 
-/* Creates chunks on the host, within its limit, until `count` are spare. */
+/* Creates chunks on the host, within its limit, until `count` granules are spare. */
 static bool create_host(struct spw_pool *pool, size_t count)
 {
-    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+    const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
     uint64_t charged = spw_counter_get(&pool->counters->vmm_host_bytes);
     uint64_t limit = pool->config.host_limit_bytes;
     size_t most = charged < limit ? (size_t)((limit - charged) / pool->config.granule_bytes) : 0;
+    enum spw_err err = SPW_OK;
 
     if (pool->slabs.table != NULL) {
         return false; /* the device cannot map chunks of the host */
     }
-    while (host->spare_count < count && host->chunk_count < most &&
-           spw_pool_backing_create(&pool->backing, SPW_TIER_HOST) == SPW_OK) {
+    while (host->spare < count && host->total < most && err == SPW_OK) {
+        size_t wanted = count - host->spare, left = most - host->total;
+
+        err = spw_pool_stock_create(
+            &pool->backing.stock, SPW_TIER_HOST,
+            order_for(pool, SPW_TIER_HOST, wanted < left ? wanted : left, left));
     }
-    return host->spare_count >= count;
+    return host->spare >= count;
 }
 
 bool spw_pool_chunks_supplement(struct spw_pool *pool, size_t count)
@@ -137,14 +180,14 @@ bool spw_pool_chunks_supplement(struct spw_pool *pool, size_t count)
 
 enum spw_err spw_pool_chunks_get_host(struct spw_pool *pool, size_t count)
 {
-    const struct spw_chunk_store *host = &pool->backing.tiers[SPW_TIER_HOST];
+    const struct spw_stock_tier *host = &pool->backing.stock.tiers[SPW_TIER_HOST];
 
-    if (host->spare_count < count && !create_host(pool, count)) {
+    if (host->spare < count && !create_host(pool, count)) {
         spw_pool_poll_queues(pool, NULL, true);
         spw_pool_space_evict_free_host(&pool->space);
         spw_pool_space_evict_host_heap(&pool->space);
     }
-    return host->spare_count >= count   ? SPW_OK
+    return host->spare >= count         ? SPW_OK
            : spw_pool_has_pending(pool) ? SPW_E_AGAIN
                                         : SPW_E_NO_MEMORY;
 }

@@ -1,6 +1,9 @@
 /* Where chunks for new addresses come from: created within the growth allowance, stolen from free
  * memory elsewhere, created up to the limit, or created on the host; in this order.
  *
+ * Memory that is free in a part of a chunk cannot be used elsewhere. So a chunk is at most a small
+ * share of the memory that the pool has already, and of the room that is left on the device.
+ *
  * The caller holds the pool's lock. */
 #pragma once
 
@@ -20,14 +23,18 @@ struct spw_chunk_need {
     bool wait_refused; /* learnt: the host may not wait now */
 };
 
-/* Creates chunks until `count` are spare, within the growth allowance; there may be fewer after
- * SPW_OK. Else the driver's error. */
+/* Creates chunks until `count` granules are spare, within the growth allowance; there may be fewer
+ * after SPW_OK. Else the driver's error. Like all counts below, it is in granules. */
 enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count);
 
 /* Steals, then creates chunks up to the limit, until `count` are spare. SPW_E_AGAIN when waiting
  * for the device may help; else SPW_E_NO_MEMORY or SPW_E_LIMIT. */
 enum spw_err spw_pool_chunks_reclaim_or_grow(struct spw_pool *pool, struct spw_chunk_need *need,
                                              size_t count);
+
+/* Returns the order up to which small chunks are replaced by large ones while memory spills: a
+ * small share of the device. */
+unsigned spw_pool_chunks_join_order(const struct spw_pool *pool);
 
 /* True if `err` says that the device has no memory and there is nothing left to wait for. */
 bool spw_pool_chunks_exhausted(const struct spw_chunk_need *need, enum spw_err err);

@@ -11,47 +11,91 @@
 #include "pool/placement.h"
 #include "pool/state.h"
 
-static uint64_t chunk_of(const struct spw_pool *pool, const struct spw_move_item *item)
+static uint64_t address_of(const struct spw_pool *pool, size_t granule)
 {
-    return pool->backing.granules[item->granule].chunk;
+    return pool->backing.base + granule * pool->config.granule_bytes;
 }
 
-static bool map(struct spw_pool *pool, const struct spw_move_item *item, uint64_t chunk)
+/* ---- the old chunks ---- */
+
+/* Unmaps the old chunks of granules [first, last). Returns the end of what is unmapped. */
+static size_t unmap_old(struct spw_pool *pool, size_t first, size_t last)
 {
-    return pool->ops->map(pool->vm, spw_pool_move_address(pool, item), pool->config.granule_bytes,
-                          chunk - 1) == SPW_OK;
+    const struct spw_granule *granules = pool->backing.granules;
+    uint64_t granule = pool->config.granule_bytes;
+
+    for (size_t end; first < last; first = end) {
+        uint64_t bytes, done;
+
+        end = first;
+        while (end < last && granules[end].order == granules[first].order) {
+            end = spw_pool_backing_chunk_end(&pool->backing, end);
+        }
+        done = bytes = (end - first) * granule;
+        if (pool->ops->unmap(pool->vm, address_of(pool, first), bytes,
+                             granule << granules[first].order, &done) != SPW_OK) {
+            return first + (size_t)(done / granule);
+        }
+    }
+    return last;
+}
+
+/* Maps an old chunk, which begins at a granule where nothing is mapped, and gives access. */
+static void put_back_chunk(struct spw_pool *pool, size_t granule)
+{
+    const struct spw_granule *old = &pool->backing.granules[granule];
+    uint64_t address = address_of(pool, granule), bytes = pool->config.granule_bytes << old->order;
+
+    if (pool->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK &&
+        pool->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK) {
+        spw_pool_backing_mark_lost(&pool->backing, granule, SPW_LOST_MAPPING);
+    } else if (pool->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK &&
+               pool->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK) {
+        spw_pool_backing_mark_lost(&pool->backing, granule, SPW_LOST_ACCESS);
+    }
+}
+
+/* Maps the old chunks of granules [first, last), where nothing is mapped. */
+static void put_back(struct spw_pool *pool, size_t first, size_t last)
+{
+    while (first < last) {
+        put_back_chunk(pool, first);
+        first = spw_pool_backing_chunk_end(&pool->backing, first);
+    }
+}
+
+/* ---- the new chunks ---- */
+
+static bool map(struct spw_pool *pool, const struct spw_move_item *item)
+{
+    return pool->ops->map(pool->vm, spw_pool_move_address(pool, item),
+                          spw_pool_move_bytes(pool, item), item->chunk - 1) == SPW_OK;
 }
 
 static bool unmap(struct spw_pool *pool, const struct spw_move_item *item)
 {
-    uint64_t granule = pool->config.granule_bytes, done = granule;
+    uint64_t bytes = spw_pool_move_bytes(pool, item), done = bytes;
 
-    return pool->ops->unmap(pool->vm, spw_pool_move_address(pool, item), granule, granule, &done) ==
+    return pool->ops->unmap(pool->vm, spw_pool_move_address(pool, item), bytes, bytes, &done) ==
            SPW_OK;
 }
 
 static bool give_access(struct spw_pool *pool, const struct spw_move_item *item)
 {
-    return pool->ops->set_access(pool->vm, spw_pool_move_address(pool, item),
-                                 pool->config.granule_bytes) == SPW_OK;
+    uint64_t bytes = spw_pool_move_bytes(pool, item);
+
+    return pool->ops->set_access(pool->vm, spw_pool_move_address(pool, item), bytes, bytes) ==
+           SPW_OK;
 }
 
-/* Records that the new chunk is in place of the old one. */
+/* Records that the new chunk is in place of the old ones. */
 static void exchange(struct spw_pool *pool, struct spw_move_item *item)
 {
-    item->chunk = spw_pool_backing_exchange(&pool->backing, item->granule, item->to, item->chunk);
+    spw_pool_backing_exchange(&pool->backing, item->granule, item->to,
+                              spw_pool_stock_order(item->count), item->chunk);
     item->committed = true;
-    spw_pool_placement_moved(pool, spw_pool_move_address(pool, item), item->to);
-}
-
-/* Maps the old chunk of an item at its addresses, where nothing is mapped. */
-static void put_back(struct spw_pool *pool, const struct spw_move_item *item)
-{
-    if (!map(pool, item, chunk_of(pool, item)) && !map(pool, item, chunk_of(pool, item))) {
-        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_MAPPING);
-    } else if (!give_access(pool, item) && !give_access(pool, item)) {
-        spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
-    }
+    spw_pool_placement_moved(pool, spw_pool_move_address(pool, item),
+                             spw_pool_move_bytes(pool, item), item->to);
 }
 
 /* Handles an item whose new chunk is mapped but was refused access. True if the new chunk stays. */
@@ -66,7 +110,7 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
         spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
-    put_back(pool, item);
+    put_back(pool, item->granule, item->granule + item->count);
     return false;
 }
 
@@ -74,34 +118,34 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
  * without access yet. */
 static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last)
 {
-    uint64_t granule = pool->config.granule_bytes, bytes = (last - first) * granule, done = bytes;
-    size_t mapped = first;
-    enum spw_err err;
+    size_t begin = move->items[first].granule;
+    size_t end = move->items[last - 1].granule + move->items[last - 1].count;
+    size_t unmapped = unmap_old(pool, begin, end);
 
-    err = pool->ops->unmap(pool->vm, spw_pool_move_address(pool, &move->items[first]), bytes,
-                           granule, &done);
-    if (err != SPW_OK) {
-        last = first + (size_t)(done / granule);
+    for (size_t i = first; i < last; i++) {
+        struct spw_move_item *item = &move->items[i];
+
+        begin = item->granule;
+        if (begin + item->count > unmapped || !map(pool, item)) {
+            break;
+        }
+        item->mapped = true;
+        begin += item->count;
     }
-    while (mapped < last && map(pool, &move->items[mapped], move->items[mapped].chunk)) {
-        move->items[mapped++].mapped = true;
-    }
-    for (size_t i = mapped; i < last; i++) {
-        err = SPW_E_NO_MEMORY;
-        put_back(pool, &move->items[i]);
-    }
-    return err;
+    put_back(pool, begin, unmapped);
+    return begin < end ? SPW_E_NO_MEMORY : SPW_OK;
 }
 
-/* Returns the end of the longest run of mapped neighbours from item `first` on. One call gives
- * access to them, and to nothing else: what lies between moved granules may be in use, and the
- * driver may take access away before it gives it again (UVM maps external memory anew). */
+/* Returns the end of the longest run of mapped neighbours of one size from item `first` on. One
+ * call gives access to them, and to nothing else: what lies between moved granules may be in use,
+ * and the driver may take access away before it gives it again (UVM maps external memory anew). */
 static size_t span_of(const struct spw_move *move, size_t first)
 {
     size_t end = first + 1;
 
     while (end < move->count && move->items[end].mapped &&
-           move->items[end].granule == move->items[end - 1].granule + 1) {
+           move->items[end].count == move->items[first].count &&
+           spw_pool_move_adjoins(&move->items[end - 1], &move->items[end])) {
         end++;
     }
     return end;
@@ -115,6 +159,7 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
 
     for (size_t i = 0, end; i < move->count; i = end) {
         uint64_t address = spw_pool_move_address(pool, &move->items[i]);
+        uint64_t size = spw_pool_move_bytes(pool, &move->items[i]);
         bool given;
 
         end = i + 1;
@@ -122,15 +167,14 @@ static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move
             continue;
         }
         end = span_of(move, i);
-        given = pool->ops->set_access(pool->vm, address, (end - i) * pool->config.granule_bytes) ==
-                SPW_OK;
+        given = pool->ops->set_access(pool->vm, address, (end - i) * size, size) == SPW_OK;
         for (size_t k = i; k < end; k++) {
             move->items[k].mapped = false;
             if (given) {
                 exchange(pool, &move->items[k]);
-                moved[move->items[k].to]++;
+                moved[move->items[k].to] += move->items[k].count;
             } else if (rescue(pool, &move->items[k])) {
-                moved[move->items[k].to]++;
+                moved[move->items[k].to] += move->items[k].count;
             } else {
                 err = SPW_E_NO_MEMORY;
             }
@@ -156,14 +200,14 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
  * granule may be broken. */
 static void update_free_extents(struct spw_pool *pool, const struct spw_move *move)
 {
-    uint64_t granule = pool->config.granule_bytes;
     struct spw_extent *broken;
     size_t i = 0;
 
     for (struct spw_extent *e = spw_pool_space_first_large(&pool->space);
          e != NULL && i < move->count; e = spw_pool_space_next_large(&pool->space, e)) {
-        while (i < move->count &&
-               spw_pool_move_address(pool, &move->items[i]) + granule <= e->address) {
+        while (i < move->count && spw_pool_move_address(pool, &move->items[i]) +
+                                          spw_pool_move_bytes(pool, &move->items[i]) <=
+                                      e->address) {
             i++;
         }
         if (i < move->count && e->kind == SPW_EXTENT_FREE &&

@@ -71,7 +71,9 @@ static int64_t find_growth(const struct spw_pool *pool)
 
         for (size_t k = 0; k < move->count; k++) {
             if (is_pending(move, &move->items[k])) {
-                growth += move->items[k].to == SPW_TIER_HOST ? 1 : -1;
+                int64_t count = (int64_t)move->items[k].count;
+
+                growth += move->items[k].to == SPW_TIER_HOST ? count : -count;
             }
         }
     }
@@ -84,7 +86,7 @@ static int64_t find_room(const struct spw_pool *pool)
 {
     const struct spw_heap *small = &pool->space.heaps[SPW_HEAP_SMALL];
     uint64_t granule = pool->config.granule_bytes;
-    uint64_t chunks = pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * granule;
+    uint64_t chunks = pool->backing.stock.tiers[SPW_TIER_DEVICE].total * granule;
     uint64_t used = spw_pool_backing_up(&pool->backing, small->frontier) -
                     spw_pool_backing_down(&pool->backing, small->base) + count_used(pool) * granule;
 
@@ -116,6 +118,32 @@ static uint64_t find_end(const struct spw_pool *pool)
     return spw_pool_backing_up(&pool->backing, end);
 }
 
+/* Enters into the first granule of each chunk what is known of the others. */
+static void scan_chunks(const struct spw_pool *pool, struct spw_granule_info *infos, size_t first,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct spw_granule *granule = &pool->backing.granules[first + i];
+        struct spw_granule_info *head = &infos[i - granule->part];
+
+        infos[i].part = granule->part;
+        infos[i].count = (uint8_t)spw_pool_stock_size(granule->order);
+        if (granule->part == 0) {
+            continue;
+        }
+        if (infos[i].block != 0 && head->block == 0) {
+            head->block = infos[i].block;
+            head->priority = infos[i].priority;
+            head->tier = infos[i].tier;
+            head->movable = infos[i].movable;
+        } else if (infos[i].block != 0) {
+            head->movable = head->movable && infos[i].movable;
+            head->priority =
+                infos[i].priority > head->priority ? infos[i].priority : head->priority;
+        }
+    }
+}
+
 /* Shows granules that are being moved at their target. */
 static void scan_move(const struct spw_move *move, struct spw_granule_info *infos, size_t first,
                       size_t count)
@@ -123,8 +151,11 @@ static void scan_move(const struct spw_move *move, struct spw_granule_info *info
     for (size_t i = 0; i < move->count; i++) {
         const struct spw_move_item *item = &move->items[i];
 
-        if (is_pending(move, item) && item->granule - first < count) {
-            infos[item->granule - first].tier = (uint8_t)item->to;
+        for (size_t k = item->granule; is_pending(move, item) && k < item->granule + item->count;
+             k++) {
+            if (k - first < count) {
+                infos[k - first].tier = (uint8_t)item->to;
+            }
         }
     }
 }
@@ -145,6 +176,7 @@ size_t spw_pool_scan_granules(struct spw_pool *pool, struct spw_granule_info *in
             scan_block(pool, e, infos, spw_pool_backing_index(&pool->backing, base), count);
         }
     }
+    scan_chunks(pool, infos, spw_pool_backing_index(&pool->backing, base), count);
     for (size_t i = 0; i < SPW_MOVES; i++) {
         scan_move(&pool->moves[i], infos, spw_pool_backing_index(&pool->backing, base), count);
     }

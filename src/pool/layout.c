@@ -433,7 +433,7 @@ bool spw_pool_layout_next(struct spw_pool *pool, uint64_t bytes, uint64_t *ret_a
     struct spw_layout *layout = &pool->layout;
     const struct spw_layout_place *place;
 
-    if (pool->backing.tiers[SPW_TIER_HOST].chunk_count > 0) {
+    if (pool->backing.stock.tiers[SPW_TIER_HOST].total > 0) {
         if (layout->places != NULL) {
             drop(pool);
         }

@@ -68,7 +68,7 @@ static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
 
 static bool has_chunks(const struct spw_pool *pool, size_t count, bool spilling)
 {
-    size_t host = spilling ? pool->backing.tiers[SPW_TIER_HOST].spare_count : 0;
+    size_t host = spilling ? pool->backing.stock.tiers[SPW_TIER_HOST].spare : 0;
 
     return spw_pool_backing_spare(&pool->backing) + host >= count;
 }

@@ -18,6 +18,10 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
         return SPW_E_METADATA_NOMEM;
     }
     pool->config = *config;
+    if (config->chunk_bytes > config->granule_bytes) {
+        pool->largest_order =
+            spw_pool_stock_order((size_t)(config->chunk_bytes / config->granule_bytes));
+    }
     pool->ops = ops;
     pool->vm = vm;
     pool->counters = counters;

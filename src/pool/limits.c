@@ -1,5 +1,6 @@
 /* Limits, trimming, and charges of memory that the program created itself. */
 #include "pool/pending.h"
+#include "pool/stock.h"
 #include "pool/state.h"
 #include "pool/usage.h"
 
@@ -15,7 +16,7 @@ static size_t give_back(struct spw_pool *pool, size_t count)
         spw_pool_space_evict_free_host(&pool->space);
         (void)spw_pool_space_steal(&pool->space, count - spw_pool_backing_spare(&pool->backing));
     }
-    return spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, count);
+    return spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, count);
 }
 
 uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
@@ -168,7 +169,7 @@ uint64_t spw_pool_trim_host(struct spw_pool *pool)
         spw_pool_space_evict_free_host(&pool->space);
         spw_pool_space_evict_host_heap(&pool->space);
     }
-    released = spw_pool_backing_release(&pool->backing, SPW_TIER_HOST, SIZE_MAX) *
+    released = spw_pool_stock_release(&pool->backing.stock, SPW_TIER_HOST, SIZE_MAX) *
                pool->config.granule_bytes;
     released += spw_pool_slabs_trim(pool);
     spw_unlock(&pool->lock);

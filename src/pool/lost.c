@@ -1,5 +1,6 @@
 #include "pool/lost.h"
 
+#include "pool/stock.h"
 #include "pool/state.h"
 
 void spw_pool_lost_announce(struct spw_pool *pool)
@@ -21,11 +22,12 @@ void spw_pool_lost_abandon(struct spw_pool *pool)
     }
 }
 
-static void remap_granule(struct spw_pool *pool, size_t index)
+/* Maps the chunk of granule `index`, its first, and gives access. */
+static void remap_chunk(struct spw_pool *pool, size_t index)
 {
     const struct spw_granule *granule = &pool->backing.granules[index];
-    uint64_t bytes = pool->config.granule_bytes;
-    uint64_t address = pool->backing.base + index * bytes;
+    uint64_t bytes = pool->config.granule_bytes << granule->order;
+    uint64_t address = pool->backing.base + index * pool->config.granule_bytes;
 
     if (granule->lost == SPW_LOST_MAPPING) {
         if (pool->ops->map(pool->vm, address, bytes, granule->chunk - 1) != SPW_OK) {
@@ -33,7 +35,7 @@ static void remap_granule(struct spw_pool *pool, size_t index)
         }
         spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_ACCESS);
     }
-    if (pool->ops->set_access(pool->vm, address, bytes) == SPW_OK) {
+    if (pool->ops->set_access(pool->vm, address, bytes, bytes) == SPW_OK) {
         spw_pool_backing_mark_lost(&pool->backing, index, SPW_LOST_NOTHING);
     }
 }
@@ -53,11 +55,14 @@ bool spw_pool_lost_remap(struct spw_pool *pool)
     size_t before = pool->backing.lost, index = 0;
 
     /* The driver may need memory for its tables. */
-    (void)spw_pool_backing_release(&pool->backing, SPW_TIER_DEVICE, SIZE_MAX);
+    (void)spw_pool_stock_release(&pool->backing.stock, SPW_TIER_DEVICE, SIZE_MAX);
     for (size_t left = before; left > 0; index++) {
-        if (pool->backing.granules[index].lost != SPW_LOST_NOTHING) {
-            remap_granule(pool, index);
-            left--;
+        const struct spw_granule *granule = &pool->backing.granules[index];
+
+        if (granule->lost != SPW_LOST_NOTHING) {
+            left -= spw_pool_stock_size(granule->order);
+            remap_chunk(pool, index);
+            index += spw_pool_stock_size(granule->order) - 1;
         }
     }
     if (pool->backing.lost < before) {

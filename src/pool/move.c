@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+#include "pool/chunks.h"
 #include "pool/lost.h"
 #include "pool/pending.h"
+#include "pool/stock.h"
 #include "pool/staging.h"
 #include "pool/state.h"
 
@@ -58,49 +60,72 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
     return count;
 }
 
-/* True if the neighbours of a block on the granule at `address` allow it to be moved. */
-static bool neighbours_agree(const struct spw_pool *pool, const struct spw_extent *block,
-                             uint64_t address)
+/* True if an extent allows a granule that it shares to be moved to a tier. */
+static bool agrees(const struct spw_pool *pool, const struct spw_extent *extent, enum spw_tier to)
 {
-    uint64_t end = address + pool->config.granule_bytes;
-
-    for (const struct spw_extent *e = block->prev; e != NULL && spw_pool_extent_end(e) > address;
-         e = e->prev) {
-        if (!spw_pool_can_move(pool, e)) {
-            return false;
-        }
-    }
-    for (const struct spw_extent *e = block->next; e != NULL && e->address < end; e = e->next) {
-        if (!spw_pool_can_move(pool, e)) {
-            return false;
-        }
-    }
-    return true;
+    return spw_pool_can_move(pool, extent) &&
+           (to == SPW_TIER_HOST || extent->kind != SPW_EXTENT_BLOCK || extent->placed == 0);
 }
 
-/* Adds the granule of a block at `at` to the move, if it may be moved, and pins it. */
-static void take_granule(struct spw_pool *pool, struct spw_move *move,
-                         const struct spw_extent *block, uint64_t at, enum spw_tier to)
+/* True if all extents in [address, end) allow it to be moved; `block` is one of them. */
+static bool all_agree(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address,
+                      uint64_t end, enum spw_tier to)
 {
-    size_t index = spw_pool_backing_index(&pool->backing, at);
-    struct spw_granule *granule = &pool->backing.granules[index];
+    const struct spw_extent *e = block;
 
-    if (granule->chunk != 0 && granule->tier != to && !granule->broken && !granule->pinned &&
-        neighbours_agree(pool, block, at)) {
-        granule->pinned = true;
-        move->items[move->count++] = (struct spw_move_item){.granule = index, .to = to};
+    while (e->prev != NULL && e->address > address) {
+        e = e->prev;
     }
+    while (e != NULL && e->address < end && agrees(pool, e, to)) {
+        e = e->next;
+    }
+    return e == NULL || e->address >= end;
 }
 
-/* Adds the granules of a block until the move has `most`. */
-static void take_granules(struct spw_pool *pool, struct spw_move *move,
-                          const struct spw_extent *block, size_t most, enum spw_tier to)
+/* True if every granule of [first, last) is whole and not part of a move. */
+static bool is_movable(const struct spw_pool *pool, size_t first, size_t last)
+{
+    while (first < last && !pool->backing.granules[first].broken &&
+           !pool->backing.granules[first].pinned) {
+        first++;
+    }
+    return first == last;
+}
+
+/* Adds the chunk of a block at `at` to the move, if it may be moved, and pins it. Returns the end
+ * of the chunk's addresses. */
+static uint64_t take_chunk(struct spw_pool *pool, struct spw_move *move,
+                           const struct spw_extent *block, uint64_t at, enum spw_tier to)
+{
+    struct spw_backing *backing = &pool->backing;
+    size_t index = spw_pool_backing_index(backing, at);
+    size_t first = spw_pool_backing_chunk_begin(backing, index);
+    size_t last = spw_pool_backing_chunk_end(backing, index);
+    uint64_t address = backing->base + first * backing->granule_bytes;
+    uint64_t end = backing->base + last * backing->granule_bytes;
+
+    if (backing->granules[index].chunk != 0 && backing->granules[index].tier != to &&
+        move->granules + (last - first) <= SPW_MOVE_GRANULES && is_movable(pool, first, last) &&
+        all_agree(pool, block, address, end, to)) {
+        for (size_t i = first; i < last; i++) {
+            backing->granules[i].pinned = true;
+        }
+        move->granules += last - first;
+        move->items[move->count] = (struct spw_move_item){
+            .granule = first, .count = last - first, .urgency = move->count, .to = to};
+        move->count++;
+    }
+    return end;
+}
+
+/* Adds the chunks of a block until the move has `most` granules. */
+static void take_chunks(struct spw_pool *pool, struct spw_move *move,
+                        const struct spw_extent *block, size_t most, enum spw_tier to)
 {
     uint64_t at = spw_pool_backing_down(&pool->backing, block->address);
 
-    for (; at < spw_pool_extent_end(block) && move->count < most;
-         at += pool->config.granule_bytes) {
-        take_granule(pool, move, block, at, to);
+    while (at < spw_pool_extent_end(block) && move->granules < most) {
+        at = take_chunk(pool, move, block, at, to);
     }
 }
 
@@ -111,19 +136,76 @@ static int by_granule(const void *a, const void *b)
     return left->granule < right->granule ? -1 : left->granule > right->granule;
 }
 
-/* Adds the granules that the caller has chosen, unless they have changed. */
+static int by_urgency(const void *a, const void *b)
+{
+    const struct spw_move_item *left = a, *right = b;
+
+    return left->urgency < right->urgency ? -1 : left->urgency > right->urgency;
+}
+
+/* ---- joining neighbours ---- */
+
+/* Returns how many items from `first` on, neighbours with one target, one chunk of at most `most`
+ * granules can replace: as many as possible. */
+static size_t joinable(const struct spw_move *move, size_t first, size_t most)
+{
+    size_t granules = move->items[first].count, best = 1;
+
+    for (size_t i = first + 1;
+         i < move->count && move->items[i].to == move->items[first].to &&
+         spw_pool_move_adjoins(&move->items[i - 1], &move->items[i]) && granules < most;
+         i++) {
+        granules += move->items[i].count;
+        if (granules <= most && (granules & (granules - 1)) == 0) {
+            best = i + 1 - first;
+        }
+    }
+    return best;
+}
+
+/* Lets neighbours move to one larger chunk. What moves once is likely to move again, and then as
+ * one. Leaves the items in the order of their urgency. */
+static void join_neighbours(const struct spw_pool *pool, struct spw_move *move)
+{
+    size_t most = spw_pool_stock_size(spw_pool_chunks_join_order(pool)), joined = 0;
+
+    qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
+    for (size_t i = 0, next; i < move->count; i = next) {
+        struct spw_move_item item = move->items[i];
+
+        next = i + joinable(move, i, most);
+        for (size_t k = i + 1; k < next; k++) {
+            item.count += move->items[k].count;
+            item.urgency =
+                move->items[k].urgency < item.urgency ? move->items[k].urgency : item.urgency;
+        }
+        move->items[joined++] = item;
+    }
+    move->count = joined;
+    qsort(move->items, move->count, sizeof(move->items[0]), by_urgency);
+}
+
+/* True if a block lies on the chunk of the granule at `address`. */
+static bool covers(const struct spw_pool *pool, const struct spw_extent *block, uint64_t address)
+{
+    size_t index = spw_pool_backing_index(&pool->backing, address);
+
+    return spw_pool_backing_chunk_begin(&pool->backing, index) <=
+               spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1) &&
+           spw_pool_backing_chunk_end(&pool->backing, index) >
+               spw_pool_backing_index(&pool->backing, block->address);
+}
+
+/* Adds the chunks of the granules that the caller has chosen, unless they have changed. */
 static void take_places(struct spw_pool *pool, struct spw_move *move,
                         const struct spw_move_request *request)
 {
-    for (size_t i = 0; i < request->count && move->count < SPW_MOVE_GRANULES; i++) {
+    for (size_t i = 0; i < request->count && move->granules < SPW_MOVE_GRANULES; i++) {
         const struct spw_move_place *place = &request->places[i];
         const struct spw_extent *block = spw_pool_address_map_get(&pool->blocks, place->block);
 
-        if (block != NULL && spw_pool_can_move(pool, block) &&
-            (place->to == SPW_TIER_HOST || block->placed == 0) &&
-            place->granule < spw_pool_extent_end(block) &&
-            place->granule + pool->config.granule_bytes > block->address) {
-            take_granule(pool, move, block, place->granule, place->to);
+        if (block != NULL && covers(pool, block, place->granule)) {
+            (void)take_chunk(pool, move, block, place->granule, place->to);
         }
     }
 }
@@ -142,23 +224,23 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
         return;
     }
     count = list_candidates(pool, request, &candidates);
-    for (size_t i = 0; i < count && move->count < most; i++) {
-        take_granules(pool, move, candidates[i].block, most, request->to);
+    for (size_t i = 0; i < count && move->granules < most; i++) {
+        take_chunks(pool, move, candidates[i].block, most, request->to);
     }
     free(candidates);
 }
 
 /* ---- beginning and ending ---- */
 
-/* True if the limits allow one more chunk of a tier. */
-static bool may_create(const struct spw_pool *pool, enum spw_tier tier)
+/* Returns how many granules the limits allow to be created in a tier. */
+static size_t room_of(const struct spw_pool *pool, enum spw_tier tier)
 {
     const struct spw_counters *counters = pool->counters;
-    uint64_t granule = pool->config.granule_bytes;
+    bool host = tier == SPW_TIER_HOST;
+    uint64_t limit = host ? pool->config.host_limit_bytes : pool->config.limit_bytes;
+    uint64_t used = spw_counter_get(host ? &counters->host_bytes : &counters->committed_bytes);
 
-    return tier == SPW_TIER_HOST
-               ? spw_counter_get(&counters->host_bytes) + granule <= pool->config.host_limit_bytes
-               : spw_counter_get(&counters->committed_bytes) + granule <= pool->config.limit_bytes;
+    return used < limit ? (size_t)((limit - used) / pool->config.granule_bytes) : 0;
 }
 
 /* Steals free memory of the device if there are not enough spare chunks. */
@@ -167,7 +249,7 @@ static void find_spare(struct spw_pool *pool, const struct spw_move *move)
     size_t wanted = 0, spare = spw_pool_backing_spare(&pool->backing);
 
     for (size_t i = 0; i < move->count; i++) {
-        wanted += move->items[i].to == SPW_TIER_DEVICE;
+        wanted += move->items[i].to == SPW_TIER_DEVICE ? move->items[i].count : 0;
     }
     if (wanted > spare) {
         spw_pool_poll_queues(pool, NULL, true);
@@ -175,25 +257,27 @@ static void find_spare(struct spw_pool *pool, const struct spw_move *move)
     }
 }
 
-/* Gets new chunks for the granules, and drops those that there is no memory for. */
+/* Gets new chunks for the old ones, and drops those that there is no memory for. */
 static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 {
-    bool full[SPW_TIER_COUNT] = {false};
+    size_t full[SPW_TIER_COUNT] = {SIZE_MAX, SIZE_MAX}; /* size that could not be had */
     size_t had = 0;
 
     find_spare(pool, move);
+    move->granules = 0;
     for (size_t i = 0; i < move->count; i++) {
         struct spw_move_item item = move->items[i];
 
-        if (pool->backing.tiers[item.to].spare_count == 0 && !full[item.to]) {
-            full[item.to] = !may_create(pool, item.to) ||
-                            spw_pool_backing_create(&pool->backing, item.to) != SPW_OK;
-        }
-        if (pool->backing.tiers[item.to].spare_count > 0) {
-            item.chunk = spw_pool_backing_hold(&pool->backing, item.to);
+        if (item.count < full[item.to] &&
+            spw_pool_stock_hold(&pool->backing.stock, item.to, spw_pool_stock_order(item.count),
+                                room_of(pool, item.to), &item.chunk) == SPW_OK) {
             move->items[had++] = item;
-        } else {
-            pool->backing.granules[item.granule].pinned = false;
+            move->granules += item.count;
+            continue;
+        }
+        full[item.to] = item.count < full[item.to] ? item.count : full[item.to];
+        for (size_t k = item.granule; k < item.granule + item.count; k++) {
+            pool->backing.granules[k].pinned = false;
         }
     }
     move->count = had;
@@ -218,7 +302,9 @@ static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
 {
     enum spw_err err;
 
+    move->granules = 0;
     choose(pool, move, request);
+    join_neighbours(pool, move);
     get_chunks(pool, move);
     if (move->count == 0) {
         return SPW_E_NO_MEMORY;
@@ -272,13 +358,17 @@ void spw_pool_move_leave(struct spw_pool *pool, struct spw_move *move)
 size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
                             struct spw_move_place *ret_places)
 {
-    size_t count;
+    size_t count = 0;
 
     spw_lock(&pool->lock);
-    for (count = 0; count < move->count; count++) {
-        ret_places[count] =
-            (struct spw_move_place){.granule = spw_pool_move_address(pool, &move->items[count]),
-                                    .to = move->items[count].to};
+    for (size_t i = 0; i < move->count; i++) {
+        const struct spw_move_item *item = &move->items[i];
+
+        for (size_t k = 0; k < item->count; k++) {
+            ret_places[count++] = (struct spw_move_place){
+                .granule = spw_pool_move_address(pool, item) + k * pool->config.granule_bytes,
+                .to = item->to};
+        }
     }
     spw_unlock(&pool->lock);
     return count;
@@ -299,7 +389,7 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum s
             copies[count++] =
                 (struct spw_vm_copy){.to = spw_pool_staging_address(pool, move, i),
                                      .from = spw_pool_move_address(pool, &move->items[i]),
-                                     .bytes = run * pool->config.granule_bytes};
+                                     .bytes = run * spw_pool_move_bytes(pool, &move->items[i])};
         }
     }
     return count == 0 ? SPW_OK
@@ -352,7 +442,8 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
 {
     spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count; i++) {
-        if (spw_pool_move_address(pool, &move->items[i]) == granule) {
+        if (granule - spw_pool_move_address(pool, &move->items[i]) <
+            spw_pool_move_bytes(pool, &move->items[i])) {
             move->items[i].left_out = true;
         }
     }
@@ -398,7 +489,7 @@ static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move
 
     spw_lock(&pool->lock);
     err = pool->ops->hash(pool->vm, spw_pool_staging_address(pool, move, item),
-                          pool->config.granule_bytes, ret_hash);
+                          spw_pool_move_bytes(pool, &move->items[item]), ret_hash);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -447,7 +538,7 @@ enum spw_err spw_pool_move_hash(struct spw_pool *pool, struct spw_move *move)
     spw_lock(&pool->lock);
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
         err = pool->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
-                              pool->config.granule_bytes, &move->items[i].hash);
+                              spw_pool_move_bytes(pool, &move->items[i]), &move->items[i].hash);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -462,7 +553,7 @@ uint64_t spw_pool_move_verify(struct spw_pool *pool, const struct spw_move *move
         uint64_t hash;
 
         if (pool->ops->hash(pool->vm, spw_pool_move_address(pool, &move->items[i]),
-                            pool->config.granule_bytes, &hash) == SPW_OK &&
+                            spw_pool_move_bytes(pool, &move->items[i]), &hash) == SPW_OK &&
             hash != 0 && hash != move->items[i].hash) {
             wrong = spw_pool_move_address(pool, &move->items[i]);
         }

@@ -7,9 +7,9 @@
  *   commit   maps the new chunks in place of the old ones
  *   end      gives back what was not committed
  * The caller guarantees that nothing writes to the granules between the start of the copies and
- * commit, and that no device work touches them during commit. A pinned granule is not stolen for
- * other allocations. Its block may be freed and others allocated there: the copy is of the granule,
- * not of the block.
+ * commit, and that no device work touches them during commit. A granule moves with all others of
+ * its chunk, to a chunk of the same size. A pinned granule is not stolen for other allocations. Its
+ * block may be freed and others allocated there: the copy is of the granule, not of the block.
  *
  * Two moves, of different granules, may be under way at once, so that one can be committed while
  * the other is copied.
@@ -53,11 +53,13 @@ struct spw_move_request {
 
 /* ---- finding granules to move ---- */
 
-/* State of one granule. */
+/* State of one granule. The first one of a chunk stands for all of them. */
 struct spw_granule_info {
-    uint64_t block;   /* start of a block that lies on it; 0: none */
-    int32_t priority; /* highest of its blocks */
+    uint64_t block;   /* start of a block that lies on it, or on the chunk; 0: none */
+    int32_t priority; /* highest of its blocks, or of those of the chunk */
     uint8_t tier;     /* enum spw_tier; the target while it is being moved */
+    uint8_t part;     /* number of the granule in its chunk */
+    uint8_t count;    /* granules of the chunk */
     bool movable;     /* false while it is being moved */
 };
 

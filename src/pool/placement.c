@@ -51,9 +51,10 @@ void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *bloc
                           -(int64_t)host);
 }
 
-void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to)
+void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, uint64_t bytes,
+                              enum spw_tier to)
 {
-    uint64_t end = address + pool->config.granule_bytes;
+    uint64_t end = address + bytes;
     const struct spw_extent *e =
         pool->config.accounts != NULL ? spw_pool_space_find(&pool->space, address) : NULL;
 

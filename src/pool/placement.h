@@ -22,5 +22,6 @@ void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
 /* Removes a block that has an account from it. */
 void spw_pool_placement_end(struct spw_pool *pool, const struct spw_extent *block);
 
-/* Counts, for blocks that have an account, the move of the granule at `address` to a tier. */
-void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, enum spw_tier to);
+/* Counts, for blocks that have an account, the move of the chunk at `address` to a tier. */
+void spw_pool_placement_moved(struct spw_pool *pool, uint64_t address, uint64_t bytes,
+                              enum spw_tier to);

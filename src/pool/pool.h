@@ -33,21 +33,22 @@
 struct spw_pool;
 
 struct spw_pool_config {
-    uint64_t clock;                /* first number of its frees; above all numbers of earlier pools
-                                      of the device */
-    uint64_t granule_bytes;        /* the driver's minimum allocation granularity */
-    uint64_t arena_bytes;          /* address space to reserve, a multiple of the granule */
-    uint64_t limit_bytes;          /* most device memory in chunks, foreign charges included */
-    uint64_t host_limit_bytes;     /* most host memory, in chunks or page-locked; 0: no host tier */
-    uint32_t growth_permille;      /* free but backed memory to keep, as a share of the live peak */
-    struct spw_charges *charges;   /* by site; not owned, outlives the pool; NULL: none are kept */
-    struct spw_account *accounts;  /* SPW_ACCOUNTS of them, likewise */
-    bool host_heap;                /* reserve addresses for blocks that are placed on the host */
-    uint32_t numbered_heaps;       /* heaps that placements may choose, at most SPW_POOL_HEAPS */
-    _Atomic uint64_t *to_commit;   /* counts what spw_pool_commit has to do, for several pools; not
-                                      owned; NULL: no block is lazy */
-    _Atomic uint64_t *host_chunks; /* counts chunks of the host, for several pools; not owned; NULL:
-                                      they are not counted */
+    uint64_t clock;               /* first number of its frees; above all numbers of earlier pools
+                                     of the device */
+    uint64_t granule_bytes;       /* the driver's minimum allocation granularity */
+    uint64_t chunk_bytes;         /* size of the largest chunk; less than a granule counts as one */
+    uint64_t arena_bytes;         /* address space to reserve, a multiple of the granule */
+    uint64_t limit_bytes;         /* most device memory in chunks, foreign charges included */
+    uint64_t host_limit_bytes;    /* most host memory, in chunks or page-locked; 0: no host tier */
+    uint32_t growth_permille;     /* free but backed memory to keep, as a share of the live peak */
+    struct spw_charges *charges;  /* by site; not owned, outlives the pool; NULL: none are kept */
+    struct spw_account *accounts; /* SPW_ACCOUNTS of them, likewise */
+    bool host_heap;               /* reserve addresses for blocks that are placed on the host */
+    uint32_t numbered_heaps;      /* heaps that placements may choose, at most SPW_POOL_HEAPS */
+    _Atomic uint64_t *to_commit;  /* counts what spw_pool_commit has to do, for several pools; not
+                                     owned; NULL: no block is lazy */
+    _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks, for several pools; not
+                                      owned; NULL: they are not counted */
 };
 
 /* One live block. */

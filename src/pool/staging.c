@@ -1,32 +1,58 @@
 #include "pool/staging.h"
 
+#include "pool/stock.h"
 #include "pool/state.h"
 
 uint64_t spw_pool_staging_address(const struct spw_pool *pool, const struct spw_move *move,
                                   size_t item)
 {
-    return move->staging + item * pool->config.granule_bytes;
+    return move->staging + move->items[item].staged_at * pool->config.granule_bytes;
 }
 
-static void unpin(struct spw_pool *pool, const struct spw_move_item *item)
+/* Returns the end of the items of one size from `first` on, below `last`. */
+static size_t end_of_size(const struct spw_move *move, size_t first, size_t last)
 {
-    pool->backing.granules[item->granule].pinned = false;
+    size_t end = first + 1;
+
+    while (end < last && move->items[end].count == move->items[first].count) {
+        end++;
+    }
+    return end;
+}
+
+/* Returns the bytes of items [first, last), which are neighbours in the window. */
+static uint64_t bytes_of(const struct spw_pool *pool, const struct spw_move *move, size_t first,
+                         size_t last)
+{
+    return (last - first) * spw_pool_move_bytes(pool, &move->items[first]);
+}
+
+static enum spw_err give_access(struct spw_pool *pool, const struct spw_move *move)
+{
+    enum spw_err err = SPW_OK;
+
+    for (size_t i = 0, end; i < move->count && err == SPW_OK; i = end) {
+        end = end_of_size(move, i, move->count);
+        err = pool->ops->set_access(pool->vm, spw_pool_staging_address(pool, move, i),
+                                    bytes_of(pool, move, i, end),
+                                    spw_pool_move_bytes(pool, &move->items[i]));
+    }
+    return err;
 }
 
 enum spw_err spw_pool_staging_map(struct spw_pool *pool, struct spw_move *move)
 {
     enum spw_err err = SPW_OK;
+    size_t at = 0;
 
     for (size_t i = 0; i < move->count && err == SPW_OK; i++) {
+        move->items[i].staged_at = at;
+        at += move->items[i].count;
         err = pool->ops->map(pool->vm, spw_pool_staging_address(pool, move, i),
-                             pool->config.granule_bytes, move->items[i].chunk - 1);
+                             spw_pool_move_bytes(pool, &move->items[i]), move->items[i].chunk - 1);
         move->items[i].staged = err == SPW_OK;
     }
-    if (err == SPW_OK) {
-        err = pool->ops->set_access(pool->vm, move->staging,
-                                    move->count * pool->config.granule_bytes);
-    }
-    return err;
+    return err == SPW_OK ? give_access(pool, move) : err;
 }
 
 /* Unmaps the staging window. False when the backend refused in part; that part stays marked. */
@@ -35,22 +61,25 @@ static bool unstage(struct spw_pool *pool, struct spw_move *move)
     bool all = true;
 
     for (size_t i = 0, first; i < move->count;) {
-        uint64_t bytes, done;
+        uint64_t bytes, done, size;
 
         if (!move->items[i].staged) {
             i++;
             continue;
         }
-        for (first = i; i < move->count && move->items[i].staged; i++) {
+        for (first = i; i < move->count && move->items[i].staged &&
+                        move->items[i].count == move->items[first].count;
+             i++) {
         }
-        done = bytes = (i - first) * pool->config.granule_bytes;
-        if (pool->ops->unmap(pool->vm, spw_pool_staging_address(pool, move, first), bytes,
-                             pool->config.granule_bytes, &done) == SPW_OK) {
+        size = spw_pool_move_bytes(pool, &move->items[first]);
+        done = bytes = bytes_of(pool, move, first, i);
+        if (pool->ops->unmap(pool->vm, spw_pool_staging_address(pool, move, first), bytes, size,
+                             &done) == SPW_OK) {
             done = bytes;
         } else {
             all = false;
         }
-        for (size_t k = first; k < first + (size_t)(done / pool->config.granule_bytes); k++) {
+        for (size_t k = first; k < first + (size_t)(done / size); k++) {
             move->items[k].staged = false;
         }
     }
@@ -65,11 +94,6 @@ static void drop_fence(struct spw_pool *pool, void **fence)
     }
 }
 
-static enum spw_tier other_tier(enum spw_tier tier)
-{
-    return tier == SPW_TIER_HOST ? SPW_TIER_DEVICE : SPW_TIER_HOST;
-}
-
 bool spw_pool_staging_end(struct spw_pool *pool, struct spw_move *move)
 {
     if (!unstage(pool, move)) {
@@ -79,9 +103,13 @@ bool spw_pool_staging_end(struct spw_pool *pool, struct spw_move *move)
     while (move->count > 0) {
         const struct spw_move_item *item = &move->items[--move->count];
 
-        spw_pool_backing_unhold(&pool->backing, item->committed ? other_tier(item->to) : item->to,
-                                item->chunk);
-        unpin(pool, item);
+        if (!item->committed) {
+            spw_pool_stock_unhold(&pool->backing.stock, item->to, spw_pool_stock_order(item->count),
+                                  item->chunk);
+        }
+        for (size_t i = item->granule; i < item->granule + item->count; i++) {
+            pool->backing.granules[i].pinned = false;
+        }
     }
     return true;
 }

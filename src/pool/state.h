@@ -12,10 +12,13 @@
 #include "pool/space.h"
 #include "pool/stream_queue.h"
 
-/* One granule of a move. */
+/* One new chunk of a move. It may replace several neighbouring ones. */
 struct spw_move_item {
-    size_t granule;
-    uint64_t chunk;       /* the new one; once committed, the old one */
+    size_t granule;       /* its first */
+    size_t count;         /* of its granules */
+    size_t urgency;       /* 0: the most urgent item */
+    size_t staged_at;     /* granules from the start of the staging window */
+    uint64_t chunk;       /* the new one */
     uint64_t hash;        /* of the content, if it is verified */
     uint64_t copied_hash; /* of the copy, if it is sampled */
     enum spw_tier to;
@@ -29,6 +32,7 @@ struct spw_move_item {
 /* A move that is under way. */
 struct spw_move {
     size_t count;                                  /* 0: not under way */
+    size_t granules;                               /* of all items */
     uint64_t staging;                              /* start of its window */
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
     void *fences[SPW_TIER_COUNT]; /* of the copies to each tier; NULL: none under way */
@@ -49,7 +53,8 @@ struct spw_pool {
     struct spw_slabs slabs;
     struct spw_address_map blocks;
     struct spw_layout layout;
-    bool shut; /* it will be destroyed: nothing begins or ends any more */
+    unsigned largest_order; /* of chunks to create */
+    bool shut;              /* it will be destroyed: nothing begins or ends any more */
     uint64_t next_id;
     uint64_t own_live_bytes; /* blocks only, without foreign charges */
     uint64_t placed_bytes;   /* part of them that was placed on the host */
@@ -82,20 +87,35 @@ static inline bool spw_pool_can_move(const struct spw_pool *pool, const struct s
                                             : extent->kind != SPW_EXTENT_CLAIM;
 }
 
-/* Returns the address of an item's granule. */
+/* Returns the address of an item's first granule, and its size. */
 static inline uint64_t spw_pool_move_address(const struct spw_pool *pool,
                                              const struct spw_move_item *item)
 {
     return pool->backing.base + item->granule * pool->config.granule_bytes;
 }
 
-/* Returns how many items from `first` on are neighbours with the same target and the same
- * `left_out`. */
+static inline uint64_t spw_pool_move_bytes(const struct spw_pool *pool,
+                                           const struct spw_move_item *item)
+{
+    return item->count * pool->config.granule_bytes;
+}
+
+/* True if the second item lies directly behind the first. */
+static inline bool spw_pool_move_adjoins(const struct spw_move_item *first,
+                                         const struct spw_move_item *second)
+{
+    return second->granule == first->granule + first->count;
+}
+
+/* Returns how many items from `first` on are neighbours of one size with the same target and the
+ * same `left_out`. */
 static inline size_t spw_pool_move_run(const struct spw_move *move, size_t first)
 {
     size_t next = first + 1;
 
-    while (next < move->count && move->items[next].granule == move->items[next - 1].granule + 1 &&
+    while (next < move->count &&
+           spw_pool_move_adjoins(&move->items[next - 1], &move->items[next]) &&
+           move->items[next].count == move->items[first].count &&
            move->items[next].to == move->items[first].to &&
            move->items[next].left_out == move->items[first].left_out) {
         next++;

@@ -14,7 +14,7 @@ void spw_pool_count_peak(struct spw_pool *pool)
 
 uint64_t spw_pool_committed(const struct spw_pool *pool)
 {
-    return pool->backing.tiers[SPW_TIER_DEVICE].chunk_count * pool->config.granule_bytes;
+    return pool->backing.stock.tiers[SPW_TIER_DEVICE].total * pool->config.granule_bytes;
 }
 
 static uint64_t largest_free(const struct spw_pool *pool)

@@ -3,7 +3,8 @@
  * src/backend implements it over the CUDA driver, the unit tests over plain memory. The pool calls
  * it with its own lock held, except wait_host, wait_soon and seek_host, which are called without.
  * Members may be called from any thread and must not call back into the pool. Addresses and sizes
- * are multiples of the pool's granule; `vm` is the cookie given at creation. */
+ * are multiples of the pool's granule; `vm` is the cookie given at creation. Where a range is made
+ * of whole mappings, all of them have `chunk_bytes`. */
 #pragma once
 
 #include <stdbool.h>
@@ -45,11 +46,11 @@ struct spw_vm_ops {
      * that nobody has access to, and applies the device's present access list; share takes mappings
      * that may be in use, and applies what changed last in the list and nothing else. */
     enum spw_err (*map)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk);
-    enum spw_err (*set_access)(void *vm, uint64_t address, uint64_t bytes);
-    enum spw_err (*share)(void *vm, uint64_t address, uint64_t bytes);
-    /* Unmaps `bytes` made of whole mappings of `chunk_bytes` each, at once on the host: the pool
-     * calls it only when all device work that may touch the range is complete. On failure *ret_done
-     * is how many bytes from the start are unmapped nevertheless. */
+    enum spw_err (*set_access)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes);
+    enum spw_err (*share)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes);
+    /* Unmaps a range of whole mappings, at once on the host: the pool calls it only when all device
+     * work that may touch the range is complete. On failure *ret_done is how many bytes from the
+     * start are unmapped nevertheless. */
     enum spw_err (*unmap)(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
                           uint64_t *ret_done);
 

@@ -273,8 +273,8 @@ void spw_track_device_forget_context(CUcontext context)
     spw_unlock(&spw_locks.process);
 }
 
-/* Changes who may reach the pool's memory: what is mapped already, and what will be. When the driver
- * refuses, memory that is mapped later is as before. Caller holds spw_locks.process. */
+/* Changes who may reach the pool's memory: what is mapped already, and what will be. When the
+ * driver refuses, memory that is mapped later is as before. Caller holds spw_locks.process. */
 static enum spw_err regrant(struct spw_device *device, struct spw_pool *pool, int accessor,
                             CUmemAccess_flags access)
 {

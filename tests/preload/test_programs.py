@@ -182,7 +182,7 @@ class Programs(harness.Case):
                 self.assertEqual(len(peer), 8 * 3 if words else 8 * 6)
 
     def test_copies_between_devices_after_access_was_refused(self):
-        """The driver gives no access to memory that is mapped already. The program may ask again."""
+        """The driver gives no access to memory that is mapped already; it may be asked again."""
         log = self.folder / "log"
         options = {"SIM_DEVICES": 2, "SIM_FAIL": "cuMemSetAccess:7:2", "SIM_LOG": log}
         for words, lines, plain in ((["refused"], ["refused: 2"], 0),

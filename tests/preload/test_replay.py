@@ -50,9 +50,10 @@ class Replay(harness.Case):
                 self.assertEqual(device["host_waits"], 0)
 
     def more_calls(self, name, **options):
-        """Driver calls that three further steps add to a run of three."""
-        short = self.replay(name, steps=3, **options).device()["driver_calls"]
-        long = self.replay(name, steps=6, **options).device()["driver_calls"]
+        """Driver calls that three further steps add to a run of five. By then the addresses of a
+        step are planned if memory had to be stolen."""
+        short = self.replay(name, steps=5, **options).device()["driver_calls"]
+        long = self.replay(name, steps=8, **options).device()["driver_calls"]
         return {call: count - short.get(call, 0) for call, count in long.items()
                 if count != short.get(call, 0)}
 

@@ -495,7 +495,8 @@ static enum spw_err seam_map(void *vm, uint64_t address, uint64_t bytes, uint64_
     return SPW_OK;
 }
 
-static enum spw_err seam_set_access(void *vm, uint64_t address, uint64_t bytes)
+static enum spw_err seam_set_access(void *vm, uint64_t address, uint64_t bytes,
+                                    uint64_t chunk_bytes)
 {
     struct oracle *oracle = vm;
 
@@ -514,7 +515,7 @@ static enum spw_err seam_set_access(void *vm, uint64_t address, uint64_t bytes)
     return SPW_OK;
 }
 
-static enum spw_err seam_share(void *vm, uint64_t address, uint64_t bytes)
+static enum spw_err seam_share(void *vm, uint64_t address, uint64_t bytes, uint64_t chunk_bytes)
 {
     struct oracle *oracle = vm;
 

@@ -31,6 +31,7 @@ void fake_vm_init(struct fake_vm *vm)
     pthread_cond_init(&vm->changed, NULL);
     vm->chunk_used = calloc(MOST_CHUNKS, 1);
     vm->chunk_tier = calloc(MOST_CHUNKS, 1);
+    vm->chunk_size = calloc(MOST_CHUNKS, 1);
     vm->chunk_value = calloc(MOST_CHUNKS, sizeof(*vm->chunk_value));
     vm->fail_call = -1;
 }
@@ -41,6 +42,7 @@ void fake_vm_fini(struct fake_vm *vm)
     free(vm->accessible);
     free(vm->chunk_used);
     free(vm->chunk_tier);
+    free(vm->chunk_size);
     free(vm->chunk_value);
     pthread_cond_destroy(&vm->changed);
     pthread_mutex_destroy(&vm->lock);
@@ -199,16 +201,21 @@ static enum spw_err create(struct fake_vm *vm, enum spw_tier tier, uint64_t byte
                            uint64_t *ret_chunk)
 {
     bool host = tier == SPW_TIER_HOST;
+    size_t count = bytes / FAKE_GRANULE;
 
     if (fails(vm, FAKE_CREATE) ||
-        (!host && vm->most_chunks != 0 && vm->chunks >= vm->most_chunks)) {
+        (!host && vm->most_chunks != 0 && vm->chunks + count > vm->most_chunks)) {
         return SPW_E_NO_MEMORY;
     }
-    vm->violations += bytes != FAKE_GRANULE;
-    *(host ? &vm->host_chunks : &vm->chunks) += 1;
-    *ret_chunk = vm->chunk_numbers++;
-    vm->chunk_tier[*ret_chunk] = (uint8_t)tier;
-    vm->chunk_used[*ret_chunk] = 1;
+    vm->violations += bytes == 0 || bytes % FAKE_GRANULE != 0;
+    *(host ? &vm->host_chunks : &vm->chunks) += count;
+    *ret_chunk = vm->chunk_numbers;
+    vm->chunk_numbers += count;
+    vm->chunk_size[*ret_chunk] = (uint8_t)count;
+    for (size_t i = *ret_chunk; i < *ret_chunk + count; i++) {
+        vm->chunk_tier[i] = (uint8_t)tier;
+        vm->chunk_used[i] = 1;
+    }
     return SPW_OK;
 }
 
@@ -217,9 +224,14 @@ static enum spw_err release(struct fake_vm *vm, uint64_t chunk)
     if (fails(vm, FAKE_RELEASE)) {
         return SPW_E_DRIVER - 999;
     }
-    vm->violations += vm->chunk_used[chunk] != 1;
-    vm->chunk_used[chunk] = 0;
-    *(vm->chunk_tier[chunk] == SPW_TIER_HOST ? &vm->host_chunks : &vm->chunks) -= 1;
+    vm->violations += vm->chunk_size[chunk] == 0;
+    for (size_t i = chunk; i < chunk + vm->chunk_size[chunk]; i++) {
+        vm->violations += vm->chunk_used[i] != 1;
+        vm->chunk_used[i] = 0;
+    }
+    *(vm->chunk_tier[chunk] == SPW_TIER_HOST ? &vm->host_chunks : &vm->chunks) -=
+        vm->chunk_size[chunk];
+    vm->chunk_size[chunk] = 0;
     return SPW_OK;
 }
 
@@ -246,19 +258,42 @@ static enum spw_err map(struct fake_vm *vm, uint64_t address, uint64_t bytes, ui
     if (fails(vm, FAKE_MAP)) {
         return SPW_E_DRIVER - 999;
     }
-    vm->violations += address % FAKE_GRANULE != 0 || bytes != FAKE_GRANULE || i >= vm->granules ||
-                      vm->mapped[i] != 0 || !may_map(vm, i, chunk);
-    vm->mapped[i] = chunk + 1;
-    vm->accessible[i] = false;
-    vm->chunk_used[chunk]++;
+    vm->violations += address % FAKE_GRANULE != 0 || vm->chunk_size[chunk] == 0 ||
+                      bytes != (uint64_t)vm->chunk_size[chunk] * FAKE_GRANULE;
+    for (size_t end = i + vm->chunk_size[chunk]; i < end; i++, chunk++) {
+        if (i >= vm->granules) {
+            vm->violations++;
+            break;
+        }
+        vm->violations += vm->mapped[i] != 0 || !may_map(vm, i, chunk);
+        vm->mapped[i] = chunk + 1;
+        vm->accessible[i] = false;
+        vm->chunk_used[chunk]++;
+    }
     return SPW_OK;
 }
 
-static enum spw_err set_access(struct fake_vm *vm, uint64_t address, uint64_t bytes)
+/* True if [address, address + bytes) is made of whole mappings of chunks of one size. */
+static bool is_whole(const struct fake_vm *vm, uint64_t address, uint64_t bytes,
+                     uint64_t chunk_bytes)
+{
+    size_t size = chunk_bytes / FAKE_GRANULE;
+
+    for (size_t i = index_of(vm, address); i < index_of(vm, address + bytes); i += size) {
+        if (vm->mapped[i] == 0 || vm->chunk_size[vm->mapped[i] - 1] != size) {
+            return false;
+        }
+    }
+    return bytes % chunk_bytes == 0;
+}
+
+static enum spw_err set_access(struct fake_vm *vm, uint64_t address, uint64_t bytes,
+                               uint64_t chunk_bytes)
 {
     if (fails(vm, FAKE_ACCESS)) {
         return SPW_E_DRIVER - 999;
     }
+    vm->violations += !is_whole(vm, address, bytes, chunk_bytes);
     for (size_t i = index_of(vm, address); i < index_of(vm, address + bytes); i++) {
         vm->violations += vm->mapped[i] == 0 || vm->accessible[i];
         vm->accessible[i] = true;
@@ -266,11 +301,13 @@ static enum spw_err set_access(struct fake_vm *vm, uint64_t address, uint64_t by
     return SPW_OK;
 }
 
-static enum spw_err share(struct fake_vm *vm, uint64_t address, uint64_t bytes)
+static enum spw_err share(struct fake_vm *vm, uint64_t address, uint64_t bytes,
+                          uint64_t chunk_bytes)
 {
     if (fails(vm, FAKE_ACCESS)) {
         return SPW_E_DRIVER - 999;
     }
+    vm->violations += !is_whole(vm, address, bytes, chunk_bytes);
     for (size_t i = index_of(vm, address); i < index_of(vm, address + bytes); i++) {
         vm->violations += vm->mapped[i] == 0;
         vm->shared++;
@@ -282,15 +319,16 @@ static enum spw_err unmap(struct fake_vm *vm, uint64_t address, uint64_t bytes,
                           uint64_t chunk_bytes, uint64_t *ret_done)
 {
     size_t first = index_of(vm, address), last = index_of(vm, address + bytes);
+    size_t size = chunk_bytes / FAKE_GRANULE;
     bool fail = fails(vm, FAKE_UNMAP);
 
-    vm->violations += chunk_bytes != FAKE_GRANULE;
+    vm->violations += !is_whole(vm, address, bytes, chunk_bytes);
     if (vm->unmap_fails) {
         *ret_done = 0;
         return SPW_E_DRIVER - 999;
     }
     if (fail) {
-        last = first + (last - first) / 2;
+        last = first + (last - first) / size / 2 * size;
         *ret_done = (uint64_t)(last - first) * FAKE_GRANULE;
     }
     for (size_t i = first; i < last; i++) {
@@ -439,8 +477,11 @@ static enum spw_err hash(struct fake_vm *vm, uint64_t address, uint64_t bytes, u
     if (fails(vm, FAKE_HASH)) {
         return SPW_E_DRIVER - 999;
     }
-    vm->violations += !vm->accessible[index_of(vm, address)];
-    *ret_hash = vm->chunk_value[vm->mapped[index_of(vm, address)] - 1];
+    *ret_hash = 0;
+    for (size_t i = index_of(vm, address); i < index_of(vm, address + bytes); i++) {
+        vm->violations += !vm->accessible[i];
+        *ret_hash = *ret_hash * 31 + vm->chunk_value[vm->mapped[i] - 1];
+    }
     return SPW_OK;
 }
 
@@ -465,8 +506,10 @@ FAKE_LOCKED((void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chu
 FAKE_LOCKED((void *cookie, uint64_t chunk), release, (vm, chunk))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk), map,
             (vm, address, bytes, chunk))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), set_access, (vm, address, bytes))
-FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), share, (vm, address, bytes))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes), set_access,
+            (vm, address, bytes, chunk_bytes))
+FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes), share,
+            (vm, address, bytes, chunk_bytes))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes, uint64_t chunk_bytes,
              uint64_t *ret_done),
             unmap, (vm, address, bytes, chunk_bytes, ret_done))

@@ -49,11 +49,12 @@ struct fake_vm {
     bool *accessible;
     size_t shared; /* granules, in all calls */
     size_t granules;
-    size_t chunks, most_chunks;        /* created now, and the device's size (0: no limit) */
-    size_t host_chunks;                /* chunks created on the host, which has no limit */
-    uint8_t *chunk_used;               /* per chunk number: 1 created, one more per mapping */
-    uint8_t *chunk_tier;               /* enum spw_tier, per chunk number */
-    uint64_t *chunk_value;             /* the content, as one number */
+    size_t chunks, most_chunks; /* created now, and the device's size (0: no limit) */
+    size_t host_chunks;         /* chunks created on the host, which has no limit */
+    uint8_t *chunk_used;        /* per chunk number: 1 created, one more per mapping */
+    uint8_t *chunk_tier;        /* enum spw_tier, per chunk number */
+    uint8_t *chunk_size;        /* in granules; a chunk has as many numbers, from its own on */
+    uint64_t *chunk_value;      /* the content, as one number */
     bool no_host, no_moves, no_pinned; /* results of probing the host */
     uint64_t pinned_end, pinned_bytes; /* page-locked memory: the end of its addresses, its size */
     size_t pinned_pieces;

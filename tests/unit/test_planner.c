@@ -15,12 +15,12 @@ enum { MIB = 1 << 20, GRANULE = 2 * MIB, MOST = 64 };
 
 #define NEVER UINT32_MAX
 
-static size_t ask(struct spw_planner_granule *granules, size_t count,
+static size_t ask(struct spw_planner_chunk *granules, size_t count,
                   const struct spw_planner_need *needs, size_t need_count, int64_t room,
                   struct spw_planner_move *moves)
 {
-    const struct spw_planner_input input = {.granules = granules,
-                                            .granule_count = count,
+    const struct spw_planner_input input = {.chunks = granules,
+                                            .chunk_count = count,
                                             .needs = needs,
                                             .need_count = need_count,
                                             .room_bytes = room,
@@ -35,13 +35,13 @@ static size_t ask(struct spw_planner_granule *granules, size_t count,
 
 static void test_farthest_goes_for_nearest(void **state)
 {
-    struct spw_planner_granule granules[] = {
-        {.index = 0, .next = 50, .end = NEVER},
-        {.index = 1, .next = 90, .end = NEVER},
-        {.index = 2, .next = 30, .end = NEVER},
-        {.index = 3, .next = 40, .end = NEVER, .host = true},
-        {.index = 4, .next = 10, .end = NEVER, .host = true},
-        {.index = 5, .next = NEVER, .end = NEVER, .host = true},
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = 50, .end = NEVER},
+        {.index = 1, .count = 1, .next = 90, .end = NEVER},
+        {.index = 2, .count = 1, .next = 30, .end = NEVER},
+        {.index = 3, .count = 1, .next = 40, .end = NEVER, .host = true},
+        {.index = 4, .count = 1, .next = 10, .end = NEVER, .host = true},
+        {.index = 5, .count = 1, .next = NEVER, .end = NEVER, .host = true},
     };
     struct spw_planner_move moves[2 * MOST];
 
@@ -57,9 +57,10 @@ static void test_farthest_goes_for_nearest(void **state)
 /* A granule that is used sooner than the need stays. */
 static void test_no_thrash(void **state)
 {
-    struct spw_planner_granule granules[] = {{.index = 0, .next = 50, .end = NEVER},
-                                             {.index = 1, .next = 60, .end = NEVER},
-                                             {.index = 2, .next = 59, .end = NEVER, .host = true}};
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = 50, .end = NEVER},
+        {.index = 1, .count = 1, .next = 60, .end = NEVER},
+        {.index = 2, .count = 1, .next = 59, .end = NEVER, .host = true}};
     struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, NULL, 0, 0, moves), 0);
@@ -69,9 +70,9 @@ static void test_room_that_comes_and_goes(void **state)
 {
     const struct spw_planner_need needs[] = {
         {5, 2 * GRANULE}, {20, -2 * GRANULE}, {30, GRANULE}, {40, 2 * GRANULE}};
-    struct spw_planner_granule granules[] = {{.index = 0, .next = 100, .end = NEVER},
-                                             {.index = 1, .next = 70, .end = NEVER},
-                                             {.index = 2, .next = 41, .end = NEVER}};
+    struct spw_planner_chunk granules[] = {{.index = 0, .count = 1, .next = 100, .end = NEVER},
+                                           {.index = 1, .count = 1, .next = 70, .end = NEVER},
+                                           {.index = 2, .count = 1, .next = 41, .end = NEVER}};
     struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, needs, 4, 2 * GRANULE, moves), 1);
@@ -82,8 +83,9 @@ static void test_room_that_comes_and_goes(void **state)
 static void test_priority_comes_first(void **state)
 {
     const struct spw_planner_need need = {1, GRANULE};
-    struct spw_planner_granule granules[] = {{.index = 0, .next = 100, .end = NEVER, .priority = 1},
-                                             {.index = 1, .next = 10, .end = NEVER}};
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = 100, .end = NEVER, .priority = 1},
+        {.index = 1, .count = 1, .next = 10, .end = NEVER}};
     struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 2, &need, 1, 0, moves), 1);
@@ -92,12 +94,13 @@ static void test_priority_comes_first(void **state)
 
 static void test_age_where_nothing_is_known(void **state)
 {
-    struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = NEVER, .age = 10},
-                                             {.index = 1, .next = NEVER, .end = NEVER, .age = 300},
-                                             {.index = 2, .next = NEVER, .end = NEVER, .age = 200}};
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = NEVER, .end = NEVER, .age = 10},
+        {.index = 1, .count = 1, .next = NEVER, .end = NEVER, .age = 300},
+        {.index = 2, .count = 1, .next = NEVER, .end = NEVER, .age = 200}};
     const struct spw_planner_need need = {0, 3 * GRANULE};
-    const struct spw_planner_input input = {.granules = granules,
-                                            .granule_count = 3,
+    const struct spw_planner_input input = {.chunks = granules,
+                                            .chunk_count = 3,
                                             .needs = &need,
                                             .need_count = 1,
                                             .granule_bytes = GRANULE,
@@ -117,8 +120,8 @@ static void test_age_where_nothing_is_known(void **state)
 static void test_freed_in_time_stays(void **state)
 {
     const struct spw_planner_need needs[] = {{10, -GRANULE}, {20, 2 * GRANULE}};
-    struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
-                                             {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_planner_chunk granules[] = {{.index = 0, .count = 1, .next = NEVER, .end = 10},
+                                           {.index = 1, .count = 1, .next = 100, .end = NEVER}};
     struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 2, needs, 2, 0, moves), 1);
@@ -129,9 +132,9 @@ static void test_freed_in_time_stays(void **state)
 static void test_room_is_given_once(void **state)
 {
     const struct spw_planner_need needs[] = {{5, GRANULE}, {10, -GRANULE}, {20, 2 * GRANULE}};
-    struct spw_planner_granule granules[] = {{.index = 0, .next = NEVER, .end = 10},
-                                             {.index = 1, .next = 100, .end = NEVER},
-                                             {.index = 2, .next = 90, .end = NEVER}};
+    struct spw_planner_chunk granules[] = {{.index = 0, .count = 1, .next = NEVER, .end = 10},
+                                           {.index = 1, .count = 1, .next = 100, .end = NEVER},
+                                           {.index = 2, .count = 1, .next = 90, .end = NEVER}};
     struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 3, needs, 3, 0, moves), 3);
@@ -145,8 +148,9 @@ static void test_room_is_given_once(void **state)
 static void test_fetched_and_freed_gives_room(void **state)
 {
     const struct spw_planner_need needs[] = {{10, 0}, {20, GRANULE}};
-    struct spw_planner_granule granules[] = {{.index = 0, .next = 5, .end = 10, .host = true},
-                                             {.index = 1, .next = 100, .end = NEVER}};
+    struct spw_planner_chunk granules[] = {
+        {.index = 0, .count = 1, .next = 5, .end = 10, .host = true},
+        {.index = 1, .count = 1, .next = 100, .end = NEVER}};
     struct spw_planner_move moves[2 * MOST];
 
     assert_int_equal(ask(granules, 2, needs, 2, GRANULE, moves), 1);
@@ -199,13 +203,10 @@ static int planned(const int *uses)
     int count = 0;
 
     for (int at = 0; at < LENGTH; at++) {
-        struct spw_planner_granule granules[PAGES];
+        struct spw_planner_chunk granules[PAGES];
         struct spw_planner_move moves[2];
-        struct spw_planner_input input = {.granules = granules,
-                                          .granule_bytes = GRANULE,
-                                          .most = 1,
-                                          .fetch = true,
-                                          .least_gap = 1};
+        struct spw_planner_input input = {
+            .chunks = granules, .granule_bytes = GRANULE, .most = 1, .fetch = true, .least_gap = 1};
         uint32_t due;
 
         if (resident >> uses[at] & 1) {
@@ -215,11 +216,12 @@ static int planned(const int *uses)
             bool host = (resident >> page & 1) == 0;
 
             if (!host || page == uses[at]) {
-                granules[input.granule_count++] =
-                    (struct spw_planner_granule){.index = (uint32_t)page,
-                                                 .next = next_use(uses, at, page),
-                                                 .end = NEVER,
-                                                 .host = host};
+                granules[input.chunk_count++] =
+                    (struct spw_planner_chunk){.index = (uint32_t)page,
+                                               .count = 1,
+                                               .next = next_use(uses, at, page),
+                                               .end = NEVER,
+                                               .host = host};
             }
         }
         input.room_bytes = (FRAMES - __builtin_popcount(resident)) * (int64_t)GRANULE;
@@ -281,10 +283,10 @@ static void test_places(void **state)
 /* The first victim among six neighbours, used from 1000 on, and one granule that is alone. */
 static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
 {
-    struct spw_planner_granule granules[7];
+    struct spw_planner_chunk granules[7];
     const struct spw_planner_need need = {.at = 1, .bytes = GRANULE};
-    const struct spw_planner_input input = {.granules = granules,
-                                            .granule_count = 7,
+    const struct spw_planner_input input = {.chunks = granules,
+                                            .chunk_count = 7,
                                             .needs = &need,
                                             .need_count = 1,
                                             .granule_bytes = GRANULE,
@@ -294,10 +296,10 @@ static uint32_t first_of_seven(uint32_t apart, uint32_t alone)
     uint32_t at;
 
     for (uint32_t i = 0; i < 6; i++) {
-        granules[i] =
-            (struct spw_planner_granule){.index = 10 + i, .next = 1000 + i * apart, .end = NEVER};
+        granules[i] = (struct spw_planner_chunk){
+            .index = 10 + i, .count = 1, .next = 1000 + i * apart, .end = NEVER};
     }
-    granules[6] = (struct spw_planner_granule){.index = 20, .next = alone, .end = NEVER};
+    granules[6] = (struct spw_planner_chunk){.index = 20, .count = 1, .next = alone, .end = NEVER};
     assert_int_equal(spw_migrate_planner_run(&input, moves, &at), 1);
     return moves[0].index;
 }

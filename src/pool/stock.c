@@ -1,0 +1,256 @@
+#include "pool/stock.h"
+
+#include <stdlib.h>
+
+/* Chunks of so many orders below the wanted one are merged: four or more of them cost more to map
+ * than to replace. */
+enum { MERGED_ORDERS = 2 };
+
+/* Updates the peak of reserved memory, as programs are told it: spare chunks of the host do not
+ * count. */
+void spw_pool_stock_note_reserved(struct spw_counters *counters)
+{
+    uint64_t reserved =
+        spw_counter_get(&counters->committed_bytes) + spw_counter_get(&counters->host_used_bytes);
+
+    if (reserved > spw_counter_get(&counters->reserved_peak_bytes)) {
+        spw_counter_set(&counters->reserved_peak_bytes, reserved);
+    }
+}
+
+/* Counts granules of chunks that are created or released. */
+static void count_chunks(struct spw_stock *stock, enum spw_tier tier, int64_t change)
+{
+    struct spw_counters *counters = stock->counters;
+    int64_t bytes = change * (int64_t)stock->granule_bytes;
+
+    stock->tiers[tier].total += (size_t)change;
+    if (tier == SPW_TIER_HOST) {
+        if (stock->host_chunks != NULL) {
+            atomic_fetch_add(stock->host_chunks, (uint64_t)change);
+        }
+        spw_counter_shift(&counters->host_bytes, bytes);
+        spw_counter_peak(&counters->host_peak_bytes, &counters->host_bytes);
+        return;
+    }
+    spw_counter_shift(&counters->committed_bytes, bytes);
+    spw_counter_peak(&counters->committed_peak_bytes, &counters->committed_bytes);
+    spw_pool_stock_note_reserved(counters);
+}
+
+void spw_pool_stock_put(struct spw_stock *stock, enum spw_tier tier, unsigned order, uint64_t chunk)
+{
+    struct spw_stock_tier *store = &stock->tiers[tier];
+    struct spw_spare_chunks *spare = &store->orders[order];
+
+    spare->chunks[spare->count++] = chunk;
+    store->spare += spw_pool_stock_size(order);
+}
+
+uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_stock_tier *store = &stock->tiers[tier];
+    struct spw_spare_chunks *spare = &store->orders[order];
+
+    store->spare -= spw_pool_stock_size(order);
+    return spare->chunks[--spare->count];
+}
+
+/* Makes room for the records of `more` chunks: one for each, so that unmapping never has to
+ * allocate. False when the process has no memory. */
+static bool reserve_records(struct spw_spare_chunks *spare, size_t more)
+{
+    size_t capacity = spare->capacity == 0 ? 64 : spare->capacity;
+    uint64_t *grown;
+
+    while (capacity < spare->existing + more) {
+        capacity *= 2;
+    }
+    if (capacity == spare->capacity) {
+        return true;
+    }
+    grown = realloc(spare->chunks, capacity * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    spare->chunks = grown;
+    spare->capacity = capacity;
+    return true;
+}
+
+enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
+    size_t granules = spw_pool_stock_size(order);
+    uint64_t chunk;
+    enum spw_err err;
+
+    if (!reserve_records(spare, 1)) {
+        return SPW_E_METADATA_NOMEM;
+    }
+    err = stock->ops->create(stock->vm, tier, granules * stock->granule_bytes, &chunk);
+    if (err != SPW_OK) {
+        return err;
+    }
+    spare->existing++;
+    spw_pool_stock_put(stock, tier, order, chunk + 1);
+    count_chunks(stock, tier, (int64_t)granules);
+    return SPW_OK;
+}
+
+/* Releases a spare chunk of an order. False when the backend refuses. */
+static bool release_spare(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
+
+    if (stock->ops->release(stock->vm, spare->chunks[spare->count - 1] - 1) != SPW_OK) {
+        return false;
+    }
+    (void)spw_pool_stock_take(stock, tier, order);
+    spare->existing--;
+    count_chunks(stock, tier, -(int64_t)spw_pool_stock_size(order));
+    return true;
+}
+
+/* Returns the smallest order above `order` of which there is a spare chunk; SPW_CHUNK_ORDERS: none.
+ */
+static unsigned next_larger(const struct spw_stock_tier *store, unsigned order)
+{
+    do {
+        order++;
+    } while (order < SPW_CHUNK_ORDERS && store->orders[order].count == 0);
+    return order;
+}
+
+/* Replaces a spare chunk of order `from` by smaller ones, two of order `to` among them. */
+static enum spw_err split(struct spw_stock *stock, enum spw_tier tier, unsigned from, unsigned to)
+{
+    enum spw_err err = SPW_OK;
+
+    if (!release_spare(stock, tier, from)) {
+        return SPW_E_NO_MEMORY;
+    }
+    err = spw_pool_stock_create(stock, tier, to);
+    for (unsigned order = to; order < from && err == SPW_OK; order++) {
+        err = spw_pool_stock_create(stock, tier, order);
+    }
+    return err;
+}
+
+/* Finds the order of a spare chunk of at most `most` granules, the largest there is. When all are
+ * larger, splits one. */
+static enum spw_err find_largest(struct spw_stock *stock, enum spw_tier tier, size_t most,
+                                 unsigned *ret_order)
+{
+    const struct spw_stock_tier *store = &stock->tiers[tier];
+    unsigned largest = spw_pool_stock_order(most), order = largest;
+
+    while (order > 0 && store->orders[order].count == 0) {
+        order--;
+    }
+    *ret_order = order;
+    if (store->orders[order].count > 0) {
+        return SPW_OK;
+    }
+    order = next_larger(store, largest);
+    *ret_order = largest;
+    return order < SPW_CHUNK_ORDERS ? split(stock, tier, order, largest) : SPW_E_NO_MEMORY;
+}
+
+/* Replaces smaller spare chunks by one of `order`. */
+static enum spw_err merge(struct spw_stock *stock, enum spw_tier tier, unsigned order)
+{
+    struct spw_stock_tier *store = &stock->tiers[tier];
+    size_t size = spw_pool_stock_size(order), most = size, smaller = 0;
+
+    for (unsigned i = 0; i < order; i++) {
+        smaller += store->orders[i].count << i;
+    }
+    if (smaller < size || !reserve_records(&store->orders[order], 1)) {
+        return SPW_E_NO_MEMORY;
+    }
+    /* From the largest down, their sizes add up to the size exactly. */
+    for (unsigned i = order; i-- > 0;) {
+        while (store->orders[i].count > 0 && most > 0) {
+            if (!release_spare(stock, tier, i)) {
+                return SPW_E_NO_MEMORY;
+            }
+            most -= spw_pool_stock_size(i);
+        }
+    }
+    return spw_pool_stock_create(stock, tier, order);
+}
+
+enum spw_err spw_pool_stock_find(struct spw_stock *stock, enum spw_tier tier, size_t most,
+                                 unsigned *ret_order)
+{
+    unsigned order = spw_pool_stock_order(most);
+    enum spw_err err;
+
+    order = order < stock->merge_order ? order : stock->merge_order;
+    err = find_largest(stock, tier, most, ret_order);
+    if (err == SPW_OK && *ret_order + MERGED_ORDERS <= order &&
+        merge(stock, tier, order) == SPW_OK) {
+        *ret_order = order;
+    }
+    return err == SPW_OK && stock->tiers[tier].orders[*ret_order].count == 0
+               ? find_largest(stock, tier, most, ret_order)
+               : err;
+}
+
+size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_t most)
+{
+    const struct spw_stock_tier *store = &stock->tiers[tier];
+    size_t released = 0;
+    unsigned order;
+
+    while (released < most && store->spare > 0 &&
+           find_largest(stock, tier, most - released, &order) == SPW_OK &&
+           release_spare(stock, tier, order)) {
+        released += spw_pool_stock_size(order);
+    }
+    return released;
+}
+
+enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                                 size_t may_add, uint64_t *ret_chunk)
+{
+    struct spw_stock_tier *store = &stock->tiers[tier];
+    size_t size = spw_pool_stock_size(order);
+    enum spw_err err = SPW_OK;
+
+    if (store->orders[order].count == 0) {
+        unsigned larger = next_larger(store, order);
+
+        err = SPW_E_NO_MEMORY;
+        if (larger < SPW_CHUNK_ORDERS) {
+            err = split(stock, tier, larger, order);
+        } else if (size <= may_add) {
+            err = spw_pool_stock_create(stock, tier, order);
+        }
+        if (err == SPW_E_NO_MEMORY) {
+            err = merge(stock, tier, order);
+        }
+    }
+    if (err == SPW_OK) {
+        store->held += size;
+        *ret_chunk = spw_pool_stock_take(stock, tier, order);
+    }
+    return err;
+}
+
+void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                           uint64_t chunk)
+{
+    stock->tiers[tier].held -= spw_pool_stock_size(order);
+    spw_pool_stock_put(stock, tier, order, chunk);
+}
+
+void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier)
+{
+    /* Some chunks may have failed to be released. */
+    count_chunks(stock, tier, -(int64_t)stock->tiers[tier].total);
+    for (int order = 0; order < SPW_CHUNK_ORDERS; order++) {
+        free(stock->tiers[tier].orders[order].chunks);
+    }
+}

@@ -1,0 +1,97 @@
+/* The stock of chunks: physical memory, and which of it is mapped nowhere. Creates and releases it.
+ *
+ * A chunk is a piece of physical memory, on the device or on the host, of 1, 2, 4 ... granules: 2
+ * to the power of its order. A driver call costs about as much for a large chunk as for a small
+ * one, but a chunk is mapped, unmapped and moved as a whole. It is mapped in the arena (backing.h),
+ * or held by a move, or else spare.
+ *
+ * Amounts are granules unless they say "bytes". The caller holds the pool's lock. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/counters.h"
+#include "common/err.h"
+#include "pool/vm_ops.h"
+
+/* Orders of chunks: the largest one has 32 granules, 64 MiB on today's devices. */
+enum { SPW_CHUNK_ORDERS = 6 };
+
+/* The spare chunks of one order: mapped nowhere. */
+struct spw_spare_chunks {
+    uint64_t *chunks;
+    size_t count, capacity;
+    size_t existing; /* of that order: mapped, spare or held */
+};
+
+/* The chunks of one tier. */
+struct spw_stock_tier {
+    struct spw_spare_chunks orders[SPW_CHUNK_ORDERS];
+    size_t spare;
+    size_t held;  /* by moves: neither mapped in the arena nor spare */
+    size_t total; /* mapped, spare or held */
+};
+
+/* The members below `tiers` are set by the owner; pointers are not owned. */
+struct spw_stock {
+    struct spw_stock_tier tiers[SPW_TIER_COUNT];
+    const struct spw_vm_ops *ops;
+    void *vm;
+    uint64_t granule_bytes;
+    unsigned merge_order; /* small spare chunks may be merged up to this order */
+    struct spw_counters *counters;
+    _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
+};
+
+/* Returns how many granules a chunk of an order has. */
+static inline size_t spw_pool_stock_size(unsigned order)
+{
+    return (size_t)1 << order;
+}
+
+/* Returns the order of the largest chunk of at most `granules`, which is not 0. */
+static inline unsigned spw_pool_stock_order(size_t granules)
+{
+    unsigned order = 63u - (unsigned)__builtin_clzll(granules);
+
+    return order < SPW_CHUNK_ORDERS ? order : SPW_CHUNK_ORDERS - 1;
+}
+
+/* Creates one spare chunk. */
+enum spw_err spw_pool_stock_create(struct spw_stock *stock, enum spw_tier tier, unsigned order);
+
+/* Releases spare chunks of a tier, together at most `most` granules. Returns how many granules.
+ * When a chunk is larger, smaller ones are created for what is to stay of it. */
+size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_t most);
+
+/* Forgets the chunks of a tier, and frees the records. */
+void spw_pool_stock_fini(struct spw_stock *stock, enum spw_tier tier);
+
+/* ---- for mapping chunks in the arena ---- */
+
+/* Makes a chunk spare that was mapped; and takes one, of an order that has some. */
+void spw_pool_stock_put(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                        uint64_t chunk);
+uint64_t spw_pool_stock_take(struct spw_stock *stock, enum spw_tier tier, unsigned order);
+
+/* Finds the order of a spare chunk of at most `most` granules, the largest there is. When all are
+ * larger, one is released, and smaller ones are created instead. When all are much smaller, and
+ * merging is allowed up to that order, some are released, and one is created instead. */
+enum spw_err spw_pool_stock_find(struct spw_stock *stock, enum spw_tier tier, size_t most,
+                                 unsigned *ret_order);
+
+/* Updates the peak of reserved memory. */
+void spw_pool_stock_note_reserved(struct spw_counters *counters);
+
+/* ---- for moves, which map chunks themselves ---- */
+
+/* Holds a spare chunk of a tier and an order. When there is none, a larger one is released and
+ * smaller ones are created instead, or one is created if at most `may_add` granules are added, or
+ * smaller ones are released for it. */
+enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                                 size_t may_add, uint64_t *ret_chunk);
+
+/* Gives a held chunk back. */
+void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                           uint64_t chunk);
