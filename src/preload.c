@@ -491,7 +491,7 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .move_wait_ns = wait_ns,
         .overlap = overlap != SPW_OVERLAP_OFF,
         .trust = overlap == SPW_OVERLAP_TRUST,
-        .audit = overlap == SPW_OVERLAP_ON,
+        .audit = overlap == SPW_OVERLAP_VALIDATED,
         .may_move = may_move,
         .label = spw_callsite_label_of,
         .describe = spw_track_spill_describe,

@@ -38,8 +38,8 @@ struct spw_migrate_config {
     uint64_t move_wait_ns; /* longest time that submissions are held back for a migration */
     bool overlap;          /* pre-copy while the program goes on submitting */
     bool trust;            /* kernels touch nothing but their arguments */
-    bool audit;            /* without trust: find that out by write validation */
-    bool verify;           /* compare content hashes before and after each switch */
+    bool audit;  /* without trust: find that out by write validation; else assume nothing */
+    bool verify; /* compare content hashes before and after each switch */
     /* True when blocks may move now. Called without a lock. */
     bool (*may_move)(void);
     /* Writes a short description of a call site, for messages. */

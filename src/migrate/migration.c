@@ -180,7 +180,7 @@ static void report_undeclared_write(struct spw_migrator *migrator, struct spw_mi
     if (migrator->validation.skipped > 0) {
         (void)snprintf(before, sizeof(before),
                        "; but %" PRIu64 " earlier migrations were not copied a second time, and "
-                       "such writes during one of them are lost (SPILLWAY_OVERLAP=careful always "
+                       "such writes during one of them are lost (SPILLWAY_OVERLAP=safe always "
                        "copies again)",
                        migrator->validation.skipped);
     }

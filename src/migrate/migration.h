@@ -57,7 +57,7 @@ struct spw_migrator {
     bool overlap;     /* pre-copy at all */
     bool verify;      /* compare content hashes before and after each switch */
     bool trust;       /* kernels touch nothing but their arguments: the user says so */
-    bool audit;       /* without trust: find out by write validation */
+    bool audit;       /* without trust: find out by write validation; else assume nothing */
     struct spw_validation validation;
     /* Writes a short description of a call site, for messages. */
     void (*label)(uint32_t site, char *text, size_t capacity);

@@ -4,9 +4,9 @@
 Devices hold 95, 90, 80 and 50 % of the live peak; time is simulated; measured from the fourth step
 on. Rows:
 
-tier     spillway with its defaults
-careful  SPILLWAY_OVERLAP=careful, on traces only
-trust    SPILLWAY_OVERLAP=trust
+tier       spillway with its defaults, SPILLWAY_OVERLAP=safe
+validated  SPILLWAY_OVERLAP=validated
+trust      SPILLWAY_OVERLAP=trust
 marked   the program calls spillway_mark_step; only for `shapes`, whose steps differ in their sizes.
          There `tier` is the same program without marks, and neither is judged.
 belady   model of demand paging that evicts the buffer that is used last
@@ -37,8 +37,8 @@ SHARES = (5, 10, 20, 50)  # percent of the live peak that does not fit
 MOST, MUST = 1.15, 20     # times the bound, up to so many percent
 MOVE_WAIT = 5000  # ms, of the clock on the wall: it says nothing of simulated time
 # SPILLWAY_OVERLAP, and further arguments of the program
-WAYS = {"tier": ("on",), "careful": ("careful",), "trust": ("trust",)}
-SHAPES_WAYS = {"tier": ("on",), "marked": ("on", "marked")}
+WAYS = {"tier": ("safe",), "validated": ("validated",), "trust": ("trust",)}
+SHAPES_WAYS = {"tier": ("safe",), "marked": ("safe", "marked")}
 SHAPES_STEPS = 12
 
 
@@ -91,8 +91,7 @@ def of_torch(interpreter, folder):
                          SIM_LOG=log)
     if not run.ran:
         sys.exit(run.stderr)
-    ways = {who: way for who, way in WAYS.items() if who != "careful"}
-    return Workload("gpt2_like", plans.of_log(log), command, ways)
+    return Workload("gpt2_like", plans.of_log(log), command)
 
 
 def verdict(share, ns, bound_ns, floor_ns, lru_ns):
@@ -147,7 +146,7 @@ def measure(table, workload, share):
 
 def main():
     interpreter = bench.find_torch()
-    table = bench.Table(trace=-11, spilled=-7, who=-6, moves=8, in_MiB=10, out_MiB=10,
+    table = bench.Table(trace=-11, spilled=-7, who=-9, moves=8, in_MiB=10, out_MiB=10,
                         link_MiB=10, calls=9, waits=7, step_ms=9, bound=7, link_ms=8, idle_ms=8,
                         calls_ms=8, waits_ms=8, verdict=-7)
     with tempfile.TemporaryDirectory() as folder:

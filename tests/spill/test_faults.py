@@ -26,7 +26,7 @@ def commits(log):
 
 
 class Faults(faults.Case):
-    MODE = {"OVERLAP": "on", "VERIFY": "on"}
+    MODE = {"VERIFY": "on"}
     COMMAND = MOVES, "faults"
     MOST_FAULTS = 1000000 if LONG else 8
 
@@ -98,8 +98,8 @@ class Faults(faults.Case):
 
 
 @unittest.skipUnless(LONG, "only with --long")
-class Careful(Faults):
-    MODE = {"OVERLAP": "careful", "VERIFY": "on"}
+class Validated(Faults):
+    MODE = {"OVERLAP": "validated", "VERIFY": "on"}
 
 
 @unittest.skipUnless(LONG, "only with --long")

@@ -32,7 +32,7 @@ class Moves(harness.Case):
         return device
 
     def test_writes_during_moves(self):
-        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "careful"},
+        for options in ({}, {"VERIFY": "on"}, {"OVERLAP": "off"}, {"OVERLAP": "validated"},
                         {"SIM_UNMAP": "chunk"}, {"OVERLAP": "trust"}):
             for mode in ("writes", "threads"):
                 for seed in SEEDS:
@@ -44,7 +44,7 @@ class Moves(harness.Case):
 
     def test_what_a_move_must_not_wait_for(self):
         for mode in ("spin", "wait", "callback", "copy"):
-            for overlap in ("on", "careful", "off"):
+            for overlap in ("safe", "validated", "off"):
                 with self.subTest(mode, overlap=overlap):
                     device = self.moves(mode, OVERLAP=overlap, MOVE_WAIT=5)
                     self.assertEqual(device["moves"], 0)
@@ -230,7 +230,7 @@ class Unseen(harness.Case):
 
     def test_nothing_moves_any_more(self):
         """Also the moves that have begun end."""
-        for overlap in ("on", "trust", "off"):
+        for overlap in ("safe", "validated", "trust", "off"):
             for seed in SEEDS:
                 with self.subTest(overlap, seed=seed):
                     device = self.unseen(LIBRARY, "late", SIM_SEED=seed, OVERLAP=overlap).device()
@@ -294,7 +294,7 @@ class Beside(harness.Case):
 
     def test_what_may_be_in_use(self):
         for mode, overlap in (("all", "trust"), ("all-maps", "trust"), ("unknown", "trust"),
-                              ("nothing", "on"), ("nothing", "careful")):
+                              ("nothing", "safe"), ("nothing", "validated")):
             with self.subTest(mode, overlap=overlap):
                 device = self.beside(mode, SIM_SEED=1, OVERLAP=overlap, MOVE_WAIT=100)
                 self.assertGreater(device["placed_bytes"], 0)

@@ -43,7 +43,7 @@ class Spill(test_replay.Replay):
 class Traces(Spill):
     def test_one_stream(self):
         self.check_spill("resnet50", 75, seed=1, OVERLAP="off")
-        self.check_spill("pangu_2.6B", 75, seed=1, steps=1, OVERLAP="careful")
+        self.check_spill("pangu_2.6B", 75, seed=1, steps=1, OVERLAP="validated")
         self.check_spill("S_1", 75, seed=1, steps=1)
 
     def test_four_streams(self):
@@ -68,7 +68,7 @@ class Traces(Spill):
 
     def test_moved(self):
         """Cold blocks make room for new ones; content is verified at each migration."""
-        for overlap in ("on", "careful", "trust", "off"):
+        for overlap in ("safe", "validated", "trust", "off"):
             device = self.check_spill("resnet50", 75, streams=4, seed=3, VERIFY="on",
                                       OVERLAP=overlap, **PATIENT)
             self.assertGreater(device["moves"], 0)
@@ -170,7 +170,7 @@ class Long(Spill):
         self.matrix(MATRIX_SEEDS)
 
     def test_each_mode(self):
-        for overlap in ("careful", "trust", "off"):
+        for overlap in ("validated", "trust", "off"):
             self.matrix(MATRIX_SEEDS[1:3], OVERLAP=overlap)
         self.matrix(MATRIX_SEEDS[1:2], VERIFY="on")
 

@@ -16,7 +16,7 @@ class Validation(harness.Case):
 
     def periodic(self, steps, *modes, allow=(), status=0, **options):
         """Runs it; it checks its content itself. Returns the device's counters."""
-        options = {"SIM_MEMORY": "64MiB", **PATIENT, **options}
+        options = {"SIM_MEMORY": "64MiB", "OVERLAP": "validated", **PATIENT, **options}
         self.result = self.run_program(PERIODIC, steps, *modes, status=status,
                                        allow=[SPILL_LINE, *allow], **options)
         device = self.result.device()
@@ -53,8 +53,8 @@ class Validation(harness.Case):
                 self.assertGreater(device["moves"], 4)
 
     def test_other_modes_do_not_audit(self):
-        """`careful` loses nothing without audits; `trust` loses content of such a program."""
-        for overlap in ("careful", "off"):
+        """`safe` loses nothing without audits; `trust` loses content of such a program."""
+        for overlap in ("safe", "off"):
             device = self.periodic(8, "unnamed", SIM_SEED=1, OVERLAP=overlap)
             self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
         self.assertTrue(any(self.loses(seed) for seed in range(1, 6)))

@@ -2,7 +2,8 @@
  * migrates: one thread launches them, another one allocates again and again.
  *
  *     through none      the address is written to memory by memsets, which nobody looks at
- *     through name      the same, but the kernel's name says that it finds addresses
+ *     through kernel    it is copied by another kernel
+ *     through name      the same as none, but the kernel's name says that it finds addresses
  *     through copy      the address is copied from the host, for each launch
  *     through once      the same, but once, when memory was short before
  *     through copied    the same, and from there to where the kernel finds it
@@ -29,7 +30,7 @@ enum { BLOCKS = 14, BYTES = 3 * MIB + 512, WORDS = BYTES / 4 };
 enum { HOTS = 4, HOT_BYTES = 8 * MIB, ROUNDS = 12, AGE = 80 };
 
 static CUcontext context;
-static CUfunction through_kernel, named_kernel, map_kernel;
+static CUfunction through_kernel, named_kernel, map_kernel, copy_kernel;
 static CUstream stream, main_stream;
 static CUdeviceptr blocks[BLOCKS], tables[BLOCKS], sources[BLOCKS];
 static uint32_t expected[BLOCKS];
@@ -42,6 +43,7 @@ static void start(void)
     MUST(cuModuleGetFunction(&through_kernel, module, "spw_add_through"));
     MUST(cuModuleGetFunction(&named_kernel, module, "spw_add_through_GemmGrouped"));
     MUST(cuModuleGetFunction(&map_kernel, module, "spw_add_by_map"));
+    MUST(cuModuleGetFunction(&copy_kernel, module, "spw_copy"));
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuStreamCreate(&main_stream, CU_STREAM_NON_BLOCKING));
     for (int i = 0; i < BLOCKS; i++) {
@@ -88,6 +90,18 @@ static void write_by_memset(int block)
 static void by_memset(int block)
 {
     write_by_memset(block);
+    add(through_kernel, &tables[block], block);
+}
+
+/* Source and table of a block stay as they are between launches, but for this kernel. */
+static void by_kernel(int block)
+{
+    size_t words = sizeof(blocks[block]) / 4;
+    void *arguments[] = {&tables[block], &sources[block], &words};
+
+    MUST(cuMemsetD32Async(sources[block], (unsigned)blocks[block], 1, stream));
+    MUST(cuMemsetD32Async(sources[block] + 4, (unsigned)(blocks[block] >> 32), 1, stream));
+    MUST(cuLaunchKernel(copy_kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
     add(through_kernel, &tables[block], block);
 }
 
@@ -279,17 +293,12 @@ int main(int argc, char **argv)
         const char *name;
         void (*prepare)(void);
         void (*write)(int block);
-    } ways[] = {{"none", new_tables, by_memset},
-                {"name", new_tables, by_name},
-                {"copy", new_tables, by_copy},
-                {"once", copy_all, as_is},
-                {"copied", new_tables, by_copy_of_copy},
-                {"rows", rows_all, as_is},
-                {"batch", batch_all, as_is},
-                {"global", new_global, by_copy},
-                {"pinned", new_pinned, as_is},
-                {"managed", new_managed, as_is},
-                {"map", nothing, by_map}};
+    } ways[] = {{"none", new_tables, by_memset}, {"kernel", new_tables, by_kernel},
+                {"name", new_tables, by_name},   {"copy", new_tables, by_copy},
+                {"once", copy_all, as_is},       {"copied", new_tables, by_copy_of_copy},
+                {"rows", rows_all, as_is},       {"batch", batch_all, as_is},
+                {"global", new_global, by_copy}, {"pinned", new_pinned, as_is},
+                {"managed", new_managed, as_is}, {"map", nothing, by_map}};
 
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         if (argc == 2 && strcmp(argv[1], ways[i].name) == 0) {

@@ -48,11 +48,30 @@ void fake_vm_fini(struct fake_vm *vm)
     pthread_mutex_destroy(&vm->lock);
 }
 
+/* Work up to a point in time is complete. */
+static void finish(struct fake_vm *vm, uint64_t time)
+{
+    vm->finished = time > vm->finished ? time : vm->finished;
+    if (vm->on_finished != NULL) {
+        vm->on_finished(vm);
+    }
+}
+
 void fake_vm_complete(struct fake_vm *vm)
 {
     pthread_mutex_lock(&vm->lock);
-    vm->finished = vm->clock;
+    finish(vm, vm->clock);
     pthread_mutex_unlock(&vm->lock);
+}
+
+uint64_t fake_vm_submit(struct fake_vm *vm)
+{
+    uint64_t time;
+
+    pthread_mutex_lock(&vm->lock);
+    time = ++vm->clock;
+    pthread_mutex_unlock(&vm->lock);
+    return time;
 }
 
 void fake_vm_complete_stream(struct fake_vm *vm, uint64_t stream_id)
@@ -154,7 +173,7 @@ static bool fails(struct fake_vm *vm, enum fake_call call)
 {
     vm->calls[call]++;
     if (vm->seed != 0 && vm->finished < vm->clock && draw(vm, 3) == 0) {
-        vm->finished += 1 + draw(vm, vm->clock - vm->finished);
+        finish(vm, vm->finished + 1 + draw(vm, vm->clock - vm->finished));
     }
     if (vm->fail_call != (int)call || vm->fail_after-- > 0) {
         return false;
@@ -377,9 +396,7 @@ static enum spw_err await(struct fake_vm *vm, const void *fence)
         pthread_cond_wait(&vm->changed, &vm->lock);
     }
     vm->waiters--;
-    if (unpack(fence).time > vm->finished) {
-        vm->finished = unpack(fence).time;
-    }
+    finish(vm, unpack(fence).time);
     return SPW_OK;
 }
 
@@ -451,7 +468,7 @@ static enum spw_err unpin(struct fake_vm *vm, uint64_t memory)
     return SPW_OK;
 }
 
-/* Copies at once; the fence nevertheless completes later. */
+/* Copies at once, behind earlier work if it must; the fence nevertheless completes later. */
 static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, size_t count,
                          bool after_all, void **ret_fence)
 {
@@ -460,6 +477,9 @@ static enum spw_err copy(struct fake_vm *vm, const struct spw_vm_copy *copies, s
     *ret_fence = NULL;
     if (fails(vm, FAKE_COPY) || vm->capturing) {
         return SPW_E_AGAIN;
+    }
+    if (after_all && vm->on_finished != NULL) {
+        finish(vm, vm->clock);
     }
     for (size_t c = 0; c < count; c++) {
         size_t to = index_of(vm, copies[c].to), from = index_of(vm, copies[c].from);

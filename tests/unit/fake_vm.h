@@ -71,7 +71,9 @@ struct fake_vm {
     size_t live_fences;
     size_t violations;
     size_t calls[FAKE_CALLS];
-    bool unmap_fails;  /* every unmap fails and does nothing */
+    bool unmap_fails; /* every unmap fails and does nothing */
+    /* Called, with the lock held, when work may have been completed: up to the time `finished`. */
+    void (*on_finished)(struct fake_vm *vm);
     int fail_call;     /* enum fake_call that fails once; -1: none */
     size_t fail_after; /* number of calls that succeed before it fails */
     size_t fail_more;  /* number of calls that fail after the first failure */
@@ -84,6 +86,9 @@ void fake_vm_fini(struct fake_vm *vm);
 
 /* Lets everything submitted so far complete, or everything on one stream. */
 void fake_vm_complete(struct fake_vm *vm);
+
+/* Submits some work. Returns the time at which it is complete. */
+uint64_t fake_vm_submit(struct fake_vm *vm);
 void fake_vm_complete_stream(struct fake_vm *vm, uint64_t stream_id);
 
 /* Hold host waits back until called again with false; block until a thread waits. */

@@ -239,7 +239,7 @@ def verified_moves(session):
     words = command(session, python, 50, "--bf16")
     plain = plain_run(session, words)
     whole = compare(session, "all memory", plain, words) if plain is not None else None
-    for overlap in ("on", "careful", "off") if whole is not None and whole.stats else ():
+    for overlap in ("safe", "validated", "off") if whole is not None and whole.stats else ():
         limit = str(whole.device("live_peak_bytes") * 80 // 100)
         run = compare(session, f"overlap {overlap}", plain, words, SPILLWAY_LIMIT=limit,
                       SPILLWAY_VERIFY="on", SPILLWAY_OVERLAP=overlap)
