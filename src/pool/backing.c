@@ -20,7 +20,7 @@ static size_t table_bytes(const struct spw_backing *backing)
 
 static uint64_t reserved_bytes(const struct spw_backing *backing)
 {
-    return backing->bytes + backing->staging_bytes;
+    return backing->bytes + backing->alias_bytes;
 }
 
 enum spw_err spw_pool_backing_init(struct spw_backing *backing,
@@ -39,7 +39,7 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
                                               .counters = config->counters,
                                               .host_chunks = config->host_chunks},
                                     .bytes = config->arena_bytes,
-                                    .staging_bytes = config->staging_bytes,
+                                    .alias_bytes = config->alias_bytes,
                                     .granule_bytes = config->granule_bytes};
     backing->granule_shift = (unsigned)__builtin_ctzll(config->granule_bytes);
     table = mmap(NULL, table_bytes(backing), PROT_READ | PROT_WRITE,
@@ -53,7 +53,12 @@ enum spw_err spw_pool_backing_init(struct spw_backing *backing,
         return err;
     }
     backing->granules = table;
-    backing->staging = backing->base + config->arena_bytes;
+    backing->stock.aliases =
+        (struct spw_aliases){.ops = config->ops,
+                             .vm = config->vm,
+                             .granule_bytes = config->granule_bytes,
+                             .next = backing->base + config->arena_bytes,
+                             .end = backing->base + config->arena_bytes + config->alias_bytes};
     return SPW_OK;
 }
 
@@ -181,6 +186,7 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         spw_pool_stock_fini(&backing->stock, tier);
     }
+    spw_pool_alias_fini(&backing->stock.aliases);
     spw_counter_set(&backing->counters->host_used_bytes,
                     spw_counter_get(&backing->counters->vmm_host_bytes));
     munmap(backing->granules, table_bytes(backing));

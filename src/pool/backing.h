@@ -41,8 +41,7 @@ struct spw_granule {
 struct spw_backing {
     struct spw_granule *granules;
     uint64_t base, bytes, granule_bytes;
-    uint64_t staging; /* addresses behind the arena where moves map their new chunks */
-    uint64_t staging_bytes;
+    uint64_t alias_bytes;
     unsigned granule_shift;
     struct spw_stock stock;
     uint64_t *kept;  /* bits of granules that are stolen last (layout.h); NULL: there are none */
@@ -62,10 +61,11 @@ struct spw_backing_config {
     struct spw_stream_queues *queues;
     struct spw_counters *counters;
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
-    uint64_t arena_bytes, staging_bytes, granule_bytes;
+    uint64_t arena_bytes, granule_bytes;
+    uint64_t alias_bytes; /* addresses for second mappings, behind the arena (alias.h) */
 };
 
-/* Reserves the addresses of the arena and of staging behind it; nothing is backed. On failure
+/* Reserves the addresses of the arena and those behind it; nothing is backed. On failure
  * nothing is left behind. */
 enum spw_err spw_pool_backing_init(struct spw_backing *backing,
                                    const struct spw_backing_config *config);

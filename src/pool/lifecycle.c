@@ -5,13 +5,16 @@
 #include "pool/lazy.h"
 #include "pool/lost.h"
 #include "pool/placement.h"
-#include "pool/staging.h"
+#include "pool/move_end.h"
 #include "pool/state.h"
 
 enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct spw_vm_ops *ops,
                              void *vm, struct spw_counters *counters, struct spw_pool **ret_pool)
 {
     struct spw_pool *pool = calloc(1, sizeof(*pool));
+    /* The arena has at least four times the memory of device and host. */
+    uint64_t alias_bytes =
+        (config->arena_bytes / config->granule_bytes / 4 + 1) * config->granule_bytes;
     enum spw_err err;
 
     if (pool == NULL) {
@@ -31,15 +34,14 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     }
     pool->queues.clock = config->clock;
     err = spw_pool_backing_init(
-        &pool->backing, &(struct spw_backing_config){
-                            .ops = ops,
-                            .vm = vm,
-                            .queues = &pool->queues,
-                            .counters = counters,
-                            .host_chunks = config->host_chunks,
-                            .arena_bytes = config->arena_bytes,
-                            .staging_bytes = SPW_MOVES * SPW_MOVE_GRANULES * config->granule_bytes,
-                            .granule_bytes = config->granule_bytes});
+        &pool->backing, &(struct spw_backing_config){.ops = ops,
+                                                     .vm = vm,
+                                                     .queues = &pool->queues,
+                                                     .counters = counters,
+                                                     .host_chunks = config->host_chunks,
+                                                     .arena_bytes = config->arena_bytes,
+                                                     .alias_bytes = alias_bytes,
+                                                     .granule_bytes = config->granule_bytes});
     if (err != SPW_OK) {
         goto err_queues;
     }
@@ -89,7 +91,7 @@ static void pool_free(struct spw_pool *pool, bool release)
     spw_pool_layout_fini(pool);
     spw_pool_lost_abandon(pool);
     if (release) {
-        spw_pool_staging_drop(pool);
+        spw_pool_move_drop_all(pool);
     }
     spw_pool_slabs_fini(pool, release);
     spw_pool_stream_queues_fini(&pool->queues, release);

@@ -4,9 +4,9 @@
 
 #include "pool/chunks.h"
 #include "pool/lost.h"
+#include "pool/move_end.h"
 #include "pool/pending.h"
 #include "pool/stock.h"
-#include "pool/staging.h"
 #include "pool/state.h"
 
 /* ---- choosing ---- */
@@ -270,7 +270,7 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 
         if (item.count < full[item.to] &&
             spw_pool_stock_hold(&pool->backing.stock, item.to, spw_pool_stock_order(item.count),
-                                room_of(pool, item.to), &item.chunk) == SPW_OK) {
+                                room_of(pool, item.to), &item.chunk, &item.alias) == SPW_OK) {
             move->items[had++] = item;
             move->granules += item.count;
             continue;
@@ -283,25 +283,21 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
     move->count = had;
 }
 
-/* Returns a free record of a move, with its window; NULL when all are in use. */
+/* Returns a free record of a move; NULL when all are in use. */
 static struct spw_move *find_move(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
         if (pool->moves[i].count == 0) {
-            pool->moves[i].staging =
-                pool->backing.staging + i * SPW_MOVE_GRANULES * pool->config.granule_bytes;
             return &pool->moves[i];
         }
     }
     return NULL;
 }
 
-/* Chooses and pins granules, gets new chunks, and maps them in the staging window. */
+/* Chooses and pins granules, and gets new chunks. */
 static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
                             const struct spw_move_request *request)
 {
-    enum spw_err err;
-
     move->granules = 0;
     choose(pool, move, request);
     join_neighbours(pool, move);
@@ -310,11 +306,7 @@ static enum spw_err prepare(struct spw_pool *pool, struct spw_move *move,
         return SPW_E_NO_MEMORY;
     }
     qsort(move->items, move->count, sizeof(move->items[0]), by_granule);
-    err = spw_pool_staging_map(pool, move);
-    if (err != SPW_OK) {
-        move->over = !spw_pool_staging_end(pool, move);
-    }
-    return err;
+    return SPW_OK;
 }
 
 enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_request *request,
@@ -324,7 +316,7 @@ enum spw_err spw_pool_move_begin(struct spw_pool *pool, const struct spw_move_re
     struct spw_move *move;
 
     spw_lock(&pool->lock);
-    spw_pool_staging_end_finished(pool);
+    spw_pool_move_end_finished(pool);
     move = find_move(pool);
     /* If lost granules cannot be mapped now, others would be lost as well. */
     if (move != NULL && (pool->backing.lost == 0 || spw_pool_lost_remap(pool))) {
@@ -343,7 +335,7 @@ enum spw_err spw_pool_move_end(struct spw_pool *pool, struct spw_move *move)
 
     spw_lock(&pool->lock);
     move->over = move->count > 0;
-    err = spw_pool_staging_end_if_finished(pool, move);
+    err = spw_pool_move_end_if_finished(pool, move);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -383,13 +375,13 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum s
     struct spw_vm_copy copies[SPW_MOVE_GRANULES];
     size_t count = 0;
 
-    for (size_t i = 0, run; i < move->count; i += run) {
-        run = spw_pool_move_run(move, i);
-        if (move->items[i].to == to) {
-            copies[count++] =
-                (struct spw_vm_copy){.to = spw_pool_staging_address(pool, move, i),
-                                     .from = spw_pool_move_address(pool, &move->items[i]),
-                                     .bytes = run * spw_pool_move_bytes(pool, &move->items[i])};
+    for (size_t i = 0; i < move->count; i++) {
+        const struct spw_move_item *item = &move->items[i];
+
+        if (item->to == to) {
+            copies[count++] = (struct spw_vm_copy){.to = item->alias,
+                                                   .from = spw_pool_move_address(pool, item),
+                                                   .bytes = spw_pool_move_bytes(pool, item)};
         }
     }
     return count == 0 ? SPW_OK
@@ -414,9 +406,9 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_HOST]);
+    err = spw_pool_move_query(pool, &move->fences[SPW_TIER_HOST]);
     if (err == SPW_OK) {
-        err = spw_pool_staging_query(pool, &move->fences[SPW_TIER_DEVICE]);
+        err = spw_pool_move_query(pool, &move->fences[SPW_TIER_DEVICE]);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -432,7 +424,7 @@ enum spw_err spw_pool_move_drain(struct spw_pool *pool, struct spw_move *move)
         err = pool->ops->fence(pool->vm, &all, &move->drained);
     }
     if (err == SPW_OK) {
-        err = spw_pool_staging_query(pool, &move->drained);
+        err = spw_pool_move_query(pool, &move->drained);
     }
     spw_unlock(&pool->lock);
     return err;
@@ -488,7 +480,7 @@ static enum spw_err hash_copy(struct spw_pool *pool, const struct spw_move *move
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = pool->ops->hash(pool->vm, spw_pool_staging_address(pool, move, item),
+    err = pool->ops->hash(pool->vm, move->items[item].alias,
                           spw_pool_move_bytes(pool, &move->items[item]), ret_hash);
     spw_unlock(&pool->lock);
     return err;

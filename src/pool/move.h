@@ -1,7 +1,7 @@
 /* Moves: the content of granules is copied to chunks of the other tier; the addresses stay.
  *
  * Pure mechanism, in steps, because the caller waits between them without the pool's lock:
- *   begin    chooses granules, pins them, and maps new chunks in the staging window
+ *   begin    chooses granules, pins them, and gets new chunks
  *   copy     enqueues copies from the granules to the new chunks
  *   poll     tells whether the copies are done
  *   commit   maps the new chunks in place of the old ones
@@ -27,7 +27,7 @@
 
 struct spw_pool;
 
-/* Granules in one move, and so in its staging window; and moves at a time. */
+/* Granules in one move; and moves at a time. */
 enum { SPW_MOVE_GRANULES = 256, SPW_MOVES = 2 };
 
 /* A move: owned by the pool, valid from begin until it has ended. */

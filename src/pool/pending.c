@@ -1,6 +1,6 @@
 #include "pool/pending.h"
 
-#include "pool/staging.h"
+#include "pool/move_end.h"
 #include "pool/state.h"
 
 void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, bool record)
@@ -18,7 +18,7 @@ void spw_pool_poll_queue(struct spw_pool *pool, struct spw_stream_queue *queue, 
 
 void spw_pool_poll_queues(struct spw_pool *pool, const struct spw_stream_queue *except, bool record)
 {
-    spw_pool_staging_end_finished(pool);
+    spw_pool_move_end_finished(pool);
     for (uint32_t i = SPW_STREAM_QUEUE_ALL; i < pool->queues.count; i++) {
         if (pool->queues.by_number[i] != except) {
             spw_pool_poll_queue(pool, pool->queues.by_number[i], record);

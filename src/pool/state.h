@@ -17,12 +17,11 @@ struct spw_move_item {
     size_t granule;       /* its first */
     size_t count;         /* of its granules */
     size_t urgency;       /* 0: the most urgent item */
-    size_t staged_at;     /* granules from the start of the staging window */
     uint64_t chunk;       /* the new one */
+    uint64_t alias;       /* address at which it is mapped besides */
     uint64_t hash;        /* of the content, if it is verified */
     uint64_t copied_hash; /* of the copy, if it is sampled */
     enum spw_tier to;
-    bool staged;   /* the new chunk is mapped in the staging window */
     bool sampled;  /* part of the sample */
     bool left_out; /* not to be committed: its block was fixed meanwhile */
     bool mapped;   /* the new chunk is in place, but has no access yet */
@@ -33,7 +32,6 @@ struct spw_move_item {
 struct spw_move {
     size_t count;                                  /* 0: not under way */
     size_t granules;                               /* of all items */
-    uint64_t staging;                              /* start of its window */
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
     void *fences[SPW_TIER_COUNT]; /* of the copies to each tier; NULL: none under way */
     void *drained;                /* covers the whole device; NULL: none */

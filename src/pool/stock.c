@@ -103,7 +103,8 @@ static bool release_spare(struct spw_stock *stock, enum spw_tier tier, unsigned 
 {
     struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
 
-    if (stock->ops->release(stock->vm, spare->chunks[spare->count - 1] - 1) != SPW_OK) {
+    if (!spw_pool_alias_drop(&stock->aliases, spare->chunks[spare->count - 1], order) ||
+        stock->ops->release(stock->vm, spare->chunks[spare->count - 1] - 1) != SPW_OK) {
         return false;
     }
     (void)spw_pool_stock_take(stock, tier, order);
@@ -212,28 +213,33 @@ size_t spw_pool_stock_release(struct spw_stock *stock, enum spw_tier tier, size_
     return released;
 }
 
-enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
-                                 size_t may_add, uint64_t *ret_chunk)
+/* Makes a spare chunk of an order, of which there is none. */
+static enum spw_err make_spare(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                               size_t may_add)
 {
-    struct spw_stock_tier *store = &stock->tiers[tier];
-    size_t size = spw_pool_stock_size(order);
-    enum spw_err err = SPW_OK;
+    unsigned larger = next_larger(&stock->tiers[tier], order);
+    enum spw_err err = SPW_E_NO_MEMORY;
 
-    if (store->orders[order].count == 0) {
-        unsigned larger = next_larger(store, order);
+    if (larger < SPW_CHUNK_ORDERS) {
+        err = split(stock, tier, larger, order);
+    } else if (spw_pool_stock_size(order) <= may_add) {
+        err = spw_pool_stock_create(stock, tier, order);
+    }
+    return err == SPW_E_NO_MEMORY ? merge(stock, tier, order) : err;
+}
 
-        err = SPW_E_NO_MEMORY;
-        if (larger < SPW_CHUNK_ORDERS) {
-            err = split(stock, tier, larger, order);
-        } else if (size <= may_add) {
-            err = spw_pool_stock_create(stock, tier, order);
-        }
-        if (err == SPW_E_NO_MEMORY) {
-            err = merge(stock, tier, order);
-        }
+enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
+                                 size_t may_add, uint64_t *ret_chunk, uint64_t *ret_alias)
+{
+    struct spw_spare_chunks *spare = &stock->tiers[tier].orders[order];
+    enum spw_err err = spare->count > 0 ? SPW_OK : make_spare(stock, tier, order, may_add);
+
+    if (err == SPW_OK) {
+        err =
+            spw_pool_alias_get(&stock->aliases, spare->chunks[spare->count - 1], order, ret_alias);
     }
     if (err == SPW_OK) {
-        store->held += size;
+        stock->tiers[tier].held += spw_pool_stock_size(order);
         *ret_chunk = spw_pool_stock_take(stock, tier, order);
     }
     return err;

@@ -13,10 +13,8 @@
 
 #include "common/counters.h"
 #include "common/err.h"
+#include "pool/alias.h"
 #include "pool/vm_ops.h"
-
-/* Orders of chunks: the largest one has 32 granules, 64 MiB on today's devices. */
-enum { SPW_CHUNK_ORDERS = 6 };
 
 /* The spare chunks of one order: mapped nowhere. */
 struct spw_spare_chunks {
@@ -39,6 +37,7 @@ struct spw_stock {
     const struct spw_vm_ops *ops;
     void *vm;
     uint64_t granule_bytes;
+    struct spw_aliases aliases;
     unsigned merge_order; /* small spare chunks may be merged up to this order */
     struct spw_counters *counters;
     _Atomic uint64_t *host_chunks; /* counts granules of the host's chunks; NULL: not counted */
@@ -86,11 +85,12 @@ void spw_pool_stock_note_reserved(struct spw_counters *counters);
 
 /* ---- for moves, which map chunks themselves ---- */
 
-/* Holds a spare chunk of a tier and an order. When there is none, a larger one is released and
+/* Holds a spare chunk of a tier and an order; *ret_alias is an address at which it is mapped. When
+ * there is none, a larger one is released and
  * smaller ones are created instead, or one is created if at most `may_add` granules are added, or
  * smaller ones are released for it. */
 enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
-                                 size_t may_add, uint64_t *ret_chunk);
+                                 size_t may_add, uint64_t *ret_chunk, uint64_t *ret_alias);
 
 /* Gives a held chunk back. */
 void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned order,

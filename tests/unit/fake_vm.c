@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHUNKS = 1 << 20, STAGING = 2 * 256 };
+enum { MOST_CHUNKS = 1 << 20 };
 
 struct fake_fence {
     uint64_t time;
@@ -254,10 +254,10 @@ static enum spw_err release(struct fake_vm *vm, uint64_t chunk)
     return SPW_OK;
 }
 
-/* A chunk is mapped once, or twice if one of the places is a staging window. */
+/* A chunk is mapped once, or twice if one of the places is behind the arena. */
 static bool may_map(const struct fake_vm *vm, size_t index, uint64_t chunk)
 {
-    size_t arena = vm->granules > STAGING ? vm->granules - STAGING : vm->granules;
+    size_t arena = (vm->granules - 1) / 5 * 4;
 
     if (vm->chunk_used[chunk] != 2) {
         return vm->chunk_used[chunk] == 1;

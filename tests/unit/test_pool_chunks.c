@@ -215,7 +215,7 @@ static void test_moves_whole_chunks(void **state)
     f.vm.calls[FAKE_MAP] = 0;
     assert_int_equal(move_part(&f, block, 17, 1, SPW_TIER_HOST), 8);
     expect(&f, block, 24, 100, 8);
-    assert_int_equal(f.vm.calls[FAKE_MAP], 2); /* in the staging window, and in place */
+    assert_int_equal(f.vm.calls[FAKE_MAP], 2); /* at the second address, and in place */
     assert_int_equal(move_part(&f, block, 0, 1, SPW_TIER_HOST), 16);
     expect(&f, block, 24, 100, 24);
     assert_int_equal(move_part(&f, block, 23, 1, SPW_TIER_DEVICE), 8);

@@ -1,0 +1,47 @@
+/* Second mappings of chunks: addresses at which moves fill them, and which they keep.
+ *
+ * A move copies to its new chunks before it maps them in place. For that a chunk is mapped at an
+ * address of its own, behind the arena, the first time, and stays mapped there until it is
+ * released: what moved once is likely to move again. The addresses suffice for every chunk that the
+ * device and the host can hold. The program never gets to know them.
+ *
+ * The caller holds the pool's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/map.h"
+#include "pool/vm_ops.h"
+
+/* Orders of chunks: the largest one has 32 granules, 64 MiB on today's devices. */
+enum { SPW_CHUNK_ORDERS = 6 };
+
+/* Free addresses of chunks of one order. */
+struct spw_free_aliases {
+    uint64_t *addresses;
+    size_t count, capacity;
+};
+
+/* `ops` and `vm` are not owned. */
+struct spw_aliases {
+    const struct spw_vm_ops *ops;
+    void *vm;
+    uint64_t granule_bytes;
+    uint64_t next, end;       /* addresses that no chunk has had yet */
+    struct spw_map addresses; /* by chunk; a value is an address */
+    struct spw_free_aliases freed[SPW_CHUNK_ORDERS];
+};
+
+/* Returns the second address of a chunk of an order, where it is mapped and accessible. */
+enum spw_err spw_pool_alias_get(struct spw_aliases *aliases, uint64_t chunk, unsigned order,
+                                uint64_t *ret_address);
+
+/* Unmaps a chunk there, if it is mapped. No copy may use it any more. False when the backend
+ * refuses. */
+bool spw_pool_alias_drop(struct spw_aliases *aliases, uint64_t chunk, unsigned order);
+
+/* Frees the records. */
+void spw_pool_alias_fini(struct spw_aliases *aliases);
