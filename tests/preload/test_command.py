@@ -131,7 +131,6 @@ class ExitCodes(Command):
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         self.assertRegex(result.stderr, r"libspillway\.so|libcuda\.so")
 
-    @unittest.skipIf(harness.SANITIZED, "the shell is not built with the sanitizer")
     @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_signals_reach_the_program(self):
         script = "trap 'exit 9' TERM; kill -TERM $PPID; while :; do sleep 0.01; done"
@@ -142,6 +141,7 @@ class ExitCodes(Command):
         result = self.command("sim", "--no-pool", "--", "sh", "-c", "echo $LD_PRELOAD")
         self.assertNotIn("libspillway", result.stdout)
 
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_process_groups_that_tensor_mode_can_run(self):
         """PyTorch's newer NCCL groups end the process on the backend of tensor mode."""
         show = ("--", "sh", "-c", "echo ${TORCH_DIST_USE_NCCL2-none}")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Libraries that share their memory with other processes get memory of the driver's."""
 import json
+import os
 import unittest
+import unittest.mock
 
 import harness
 from harness import MIB
@@ -47,8 +49,8 @@ class Sharing(harness.Case):
         """Its communicators need memory that other ranks can open."""
         for cumem, count in (("0", "shared_allocs"), ("1", "vmm_creates")):
             with self.subTest(NCCL_CUMEM_ENABLE=cumem):
-                result = self.run_program("env", f"NCCL_CUMEM_ENABLE={cumem}",
-                                          FOLDER / "communicator")
+                with unittest.mock.patch.dict(os.environ, {"NCCL_CUMEM_ENABLE": cumem}):
+                    result = self.run_program(FOLDER / "communicator")
                 self.assertEqual(result.stdout, "made: 0\ndestroyed: 0\n")
                 self.assertEqual(result.device()[count], 1)
                 self.assertEqual(result.device()["live_peak_bytes"], 2 * MIB)
