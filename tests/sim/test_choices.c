@@ -141,6 +141,76 @@ static void test_mappings_beyond_the_limit(void **state)
     OK(cuMemAddressFree(address, COUNT * 4 * MIB));
 }
 
+/* The kernel's mappings in a range, all of them or those that the process can read. */
+static int kernel_mappings(CUdeviceptr start, size_t size, bool readable)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    unsigned long long low, high;
+    char access, rest[512];
+    int count = 0;
+
+    assert_non_null(file);
+    while (fscanf(file, "%llx-%llx %c%511[^\n]", &low, &high, &access, rest) == 4) {
+        count += low < start + size && high > start && (!readable || access == 'r');
+    }
+    fclose(file);
+    return count;
+}
+
+#define SLOT (2 * MIB)
+
+static void map_slot(CUdeviceptr address, CUmemGenericAllocationHandle handle)
+{
+    OK(cuMemMap(address, SLOT, 0, handle, 0));
+    allow(address, SLOT);
+}
+
+/* Holes count as well. What the kernel keeps instead goes with what is around it. */
+static void test_holes_beyond_the_limit(void **state)
+{
+    enum { COUNT = 64 };
+    CUmemGenericAllocationHandle handles[COUNT];
+    CUdeviceptr address = reserve(COUNT * SLOT);
+
+    for (int i = 0; i < COUNT; i++) {
+        handles[i] = create_chunk(SLOT);
+        map_slot(address + i * SLOT, handles[i]);
+    }
+    assert_int_equal(kernel_mappings(address, COUNT * SLOT, false), 1); /* all merged */
+    for (int i = 1; i < COUNT; i += 2) {
+        OK(cuMemUnmap(address + i * SLOT, SLOT));
+    }
+    assert_int_equal(kernel_mappings(address, COUNT * SLOT, false), 16);
+    map_slot(address + 41 * SLOT, handles[1]); /* does not merge where no hole was made */
+    assert_in_range(kernel_mappings(address, COUNT * SLOT, false), 1, 16);
+    OK(cuMemUnmap(address + 41 * SLOT, SLOT));
+    map_slot(address + 43 * SLOT, handles[43]); /* merges as it did before */
+    for (int i = 16; i < COUNT; i += 4) {
+        OK(cuMemUnmap(address + i * SLOT, SLOT)); /* no holes beside it */
+        assert_in_range(kernel_mappings(address, COUNT * SLOT, false), 1, 16);
+    }
+    OK(cuMemUnmap(address + 50 * SLOT, SLOT));
+    for (int i = 2; i < 14; i += 2) {
+        OK(cuMemUnmap(address + i * SLOT, SLOT)); /* makes room for holes */
+    }
+    map_slot(address + 50 * SLOT, handles[50]);
+    assert_int_equal(kernel_mappings(address + 50 * SLOT, SLOT, true), 1);
+    assert_int_equal(kernel_mappings(address + 49 * SLOT, SLOT, true), 0);
+    assert_int_equal(kernel_mappings(address + 51 * SLOT, SLOT, true), 0);
+    for (int i = 14; i < COUNT; i += 4) {
+        OK(cuMemUnmap(address + i * SLOT, SLOT));
+        assert_in_range(kernel_mappings(address, COUNT * SLOT, false), 1, 16);
+    }
+    assert_int_equal(kernel_mappings(address, COUNT * SLOT, true), 2); /* 0 and 43 */
+    OK(cuMemUnmap(address, SLOT));
+    OK(cuMemUnmap(address + 43 * SLOT, SLOT));
+    assert_int_equal(kernel_mappings(address, COUNT * SLOT, true), 0);
+    for (int i = 0; i < COUNT; i++) {
+        OK(cuMemRelease(handles[i]));
+    }
+    OK(cuMemAddressFree(address, COUNT * SLOT));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +220,7 @@ int main(void)
         cmocka_unit_test(test_capture_survives_mapping),
         cmocka_unit_test(test_addresses_that_are_not_real),
         cmocka_unit_test(test_mappings_beyond_the_limit),
+        cmocka_unit_test(test_holes_beyond_the_limit),
     };
 
     setenv("SPILLWAY_SIM_DEVICES", "2", 1);

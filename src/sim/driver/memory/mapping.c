@@ -13,6 +13,15 @@ static struct sim_rangemap mappings;
 /* Kernel mappings that ours cost: see cost_of(). */
 static size_t kernel_used;
 
+/* Space without mappings in which the kernel's go on: a hole there would be too much. Between two
+ * mappings, right above the one and right below the other. */
+struct remains {
+    struct sim_range range;
+    bool merged; /* the kernel's mapping includes the one above */
+};
+
+static struct sim_rangemap all_remains;
+
 static size_t kernel_limit(void)
 {
     static size_t limit;
@@ -69,6 +78,34 @@ bool sim_mapping_fills(uint64_t start, uint64_t end)
     return sim_range_end(&mapping->range) == end;
 }
 
+static struct remains *remains_find(uint64_t address)
+{
+    return (struct remains *)sim_rangemap_find(&all_remains, address);
+}
+
+/* Extends a range by the remains that touch it. */
+static void remains_include(uint64_t *start, uint64_t *end)
+{
+    const struct remains *below = remains_find(*start - 1), *above = remains_find(*end);
+
+    if (below != NULL) {
+        *start = below->range.start;
+    }
+    if (above != NULL) {
+        *end = sim_range_end(&above->range);
+    }
+}
+
+static void remains_forget(uint64_t start, uint64_t end)
+{
+    struct sim_range *range;
+
+    while ((range = sim_rangemap_from(&all_remains, start)) != NULL && range->start < end) {
+        sim_rangemap_remove(&all_remains, range);
+        free(range);
+    }
+}
+
 /* True if the two neighbours are one mapping in the kernel. */
 static bool merge(const struct sim_mapping *below, const struct sim_mapping *above)
 {
@@ -81,6 +118,7 @@ static bool merge(const struct sim_mapping *below, const struct sim_mapping *abo
  * below, and one for the unmapped rest of the reservation behind it. */
 static size_t cost_of(const struct sim_mapping *mapping)
 {
+    const struct remains *space = remains_find(mapping->range.start - 1);
     const struct sim_mapping *below, *above;
     size_t cost = 2;
 
@@ -88,11 +126,13 @@ static size_t cost_of(const struct sim_mapping *mapping)
         return 0;
     }
     below = sim_mapping_find(mapping->range.start - 1);
-    if (below != NULL && below->prot != 0 && merge(below, mapping)) {
+    if ((below != NULL && below->prot != 0 && merge(below, mapping)) ||
+        (space != NULL && space->merged)) {
         cost--;
     }
     above = sim_mapping_find(sim_range_end(&mapping->range));
-    if (above != NULL && above->prot != 0) {
+    if ((above != NULL && above->prot != 0) ||
+        remains_find(sim_range_end(&mapping->range)) != NULL) {
         cost--;
     }
     return cost;
@@ -132,7 +172,7 @@ static bool kernel_map(uint64_t start, uint64_t end, int prot, const struct sim_
 }
 
 /* Back to what a reservation is. If the kernel refuses, being out of mappings, the old content
- * stays visible to the process until something else is mapped there. */
+ * stays visible to the process. */
 static void kernel_unmap(uint64_t start, uint64_t end)
 {
     (void)mmap((void *)(uintptr_t)start, (size_t)(end - start), PROT_NONE,
@@ -148,29 +188,93 @@ static void set_prot(uint64_t start, uint64_t end, int prot)
     }
 }
 
+static bool is_too_much(size_t before, size_t after)
+{
+    return after > before && kernel_used - before + after > kernel_limit();
+}
+
+/* The cost of the range is as it was `before`, when all of it was mapped. */
+static bool remains_keep(uint64_t start, uint64_t end, size_t before)
+{
+    struct remains *space = calloc(1, sizeof(*space));
+
+    if (space == NULL) {
+        return false;
+    }
+    space->range.start = start;
+    space->range.size = end - start;
+    sim_rangemap_insert(&all_remains, &space->range);
+    space->merged = cost_around(start, end) > before;
+    return true;
+}
+
+/* Takes a range from the kernel in which the table has nothing mapped any more, with the remains
+ * in it. A hole in one kernel mapping makes two of it: at the limit nothing is taken, and the old
+ * content stays visible until a mapping beside it goes. False then. `before`: the cost of the range
+ * when the kernel's mappings were made. */
+static bool withdraw(uint64_t start, uint64_t end, size_t before)
+{
+    size_t after;
+
+    remains_forget(start, end);
+    after = cost_around(start, end);
+    if (is_too_much(before, after) && remains_keep(start, end, before)) {
+        return false;
+    }
+    kernel_unmap(start, end);
+    kernel_used = kernel_used - before + after;
+    return true;
+}
+
+/* Takes the remains that stick out of a range, or begin or end beside it, from the kernel. False if
+ * not all can be taken. */
+static bool withdraw_remains(uint64_t start, uint64_t end)
+{
+    const uint64_t beside[] = {start - 1, end};
+
+    for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
+        const struct remains *space = remains_find(beside[i]);
+
+        if (space != NULL) {
+            uint64_t from = space->range.start, to = sim_range_end(&space->range);
+
+            if (!withdraw(from, to, cost_around(from, to))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /* One run of neighbours that the kernel can map in one call; `first` is the lowest. */
 static void apply_run(const struct sim_mapping *first, uint64_t end, int prot, bool was_mapped)
 {
     static bool said;
-    uint64_t start = first->range.start;
-    size_t before = cost_around(start, end), after;
+    uint64_t start = first->range.start, from = start, to = end;
+    bool is_free = prot != 0 && withdraw_remains(start, end);
+    size_t before, after, remains = all_remains.count;
 
+    remains_include(&from, &to);
+    before = cost_around(from, to);
     set_prot(start, end, prot);
-    after = cost_around(start, end);
-    if (prot != 0 && ((after > before && kernel_used - before + after > kernel_limit()) ||
-                      !kernel_map(start, end, prot, &first->chunk->extent))) {
+    if (is_free) {
+        remains_forget(start, end); /* what is mapped now takes their place */
+        after = cost_around(from, to);
+        if (!is_too_much(before, after) && kernel_map(start, end, prot, &first->chunk->extent)) {
+            kernel_used = kernel_used - before + after;
+            return;
+        }
+    }
+    if (prot != 0) {
         sim_warn_once(&said,
                       "%zu kernel mappings are in use (vm.max_map_count): the host cannot access "
                       "simulated memory that is mapped from now on",
                       kernel_used);
         set_prot(start, end, 0);
-        after = cost_around(start, end);
-        prot = 0;
     }
-    if (prot == 0 && was_mapped) {
-        kernel_unmap(start, end);
+    if (was_mapped || all_remains.count != remains) {
+        (void)withdraw(from, to, before);
     }
-    kernel_used = kernel_used - before + after;
 }
 
 void sim_mapping_apply(uint64_t start, uint64_t end)
@@ -239,6 +343,7 @@ CUresult sim_mapping_create(struct sim_reservation *reservation, uint64_t addres
 
 static void forget(struct sim_mapping *mapping)
 {
+    struct sim_reservation *reservation = mapping->reservation;
     struct sim_chunk *chunk = mapping->chunk;
     struct sim_mapping **link = &chunk->mappings;
 
@@ -246,7 +351,10 @@ static void forget(struct sim_mapping *mapping)
         link = &(*link)->next;
     }
     *link = mapping->next;
-    mapping->reservation->mappings--;
+    reservation->mappings--;
+    if (reservation->mappings == 0) {
+        remains_forget(reservation->range.start, sim_range_end(&reservation->range));
+    }
     sim_rangemap_remove(&mappings, &mapping->range);
     free(mapping);
     sim_chunk_settle(chunk);
@@ -254,6 +362,7 @@ static void forget(struct sim_mapping *mapping)
 
 void sim_mapping_remove(uint64_t start, uint64_t end)
 {
+    uint64_t from = start, to = end;
     struct sim_mapping *mapping;
     bool was_mapped = false;
     size_t before;
@@ -263,10 +372,10 @@ void sim_mapping_remove(uint64_t start, uint64_t end)
         was_mapped |= mapping->prot != 0;
     }
     if (was_mapped) {
-        before = cost_around(start, end);
+        remains_include(&from, &to);
+        before = cost_around(from, to);
         set_prot(start, end, 0);
-        kernel_used = kernel_used - before + cost_around(start, end);
-        kernel_unmap(start, end);
+        (void)withdraw(from, to, before);
     }
     while ((mapping = sim_mapping_from(start)) != NULL && mapping->range.start < end) {
         forget(mapping);

@@ -4,7 +4,7 @@
  * access to is mmap'ed into the process, so that tests and host-located chunks can be touched; one
  * without access is as unreachable as unmapped space and needs nothing. Neighbours merge in the
  * kernel because their file offsets are neighbours. Near the kernel's limit on mappings, further
- * ones stay in the table only, which is said once.
+ * ones stay in the table only, which is said once, and so do holes that would split one.
  *
  * Locking: the simulator's lock (core/lock.h) is held. */
 #pragma once
