@@ -45,9 +45,13 @@ SIM_SHIM_EXPORT cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t 
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* The version: of the headers, or that of PyTorch 2.15 if they are older. A program refuses one
+ * with a lower minor number than its own headers had, but takes a higher one. */
+enum { VERSION = CUDNN_VERSION > 92600 ? CUDNN_VERSION : 92600 };
+
 SIM_SHIM_EXPORT size_t cudnnGetVersion(void)
 {
-    return CUDNN_VERSION;
+    return VERSION;
 }
 
 SIM_SHIM_EXPORT size_t cudnnGetCudartVersion(void)
@@ -57,7 +61,7 @@ SIM_SHIM_EXPORT size_t cudnnGetCudartVersion(void)
 
 SIM_SHIM_EXPORT cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int *value)
 {
-    static const int parts[] = {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL};
+    static const int parts[] = {VERSION / 10000, VERSION / 100 % 100, VERSION % 100};
 
     if (value == NULL || (unsigned int)type >= sizeof(parts) / sizeof(parts[0])) {
         return CUDNN_STATUS_BAD_PARAM;
