@@ -336,6 +336,10 @@ INTENDED = {
         ("workspaces", FORWARD % ("linear.py", "forward:134", "32MiB") +
          "; native:libtorch_cuda.so:at::cuda::setWorkspaceForHandle(cublasContext*); "
          "native:libtorch_cuda.so:at::cuda::getCurrentCUDABlasHandle()"),
+        ("workspaces", FORWARD % ("linear.py", "forward:134", "32MiB") +
+         "; native:libtorch_cuda.so:at::cuda::allocateCUDABlasWorkspace(unsigned long)"),
+        ("workspaces", FORWARD % ("linear.py", "forward:134", "32MiB") +
+         "; native:libtorch_cuda.so:at::cuda::getCurrentCUDABlasHandleWithWorkspace()"),
         ("lazy-parameters", FORWARD % ("lazy.py", "_infer_parameters:255", "12MiB")),
         (None, BACKWARD % "AddmmBackward0"),
         (None, OPTIMIZER % ("adam.py", "_init_group:178", ZEROS) + "; size:12MiB"),

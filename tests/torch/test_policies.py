@@ -143,6 +143,7 @@ class InForce(unittest.TestCase):
             expected = json.loads(run.stdout)[policy]
             if "activations" in expected:
                 expected["activations"] -= 2 * 1024 * 4  # the rule is for 1 MiB and more
+                expected["workspaces"] = 2 * 32 << 20  # also what the run no longer has at its end
             self.assertEqual({name: rule["live_peak_bytes"] for name, rule in rules.items()
                               if rule["matched"] > 0}, expected)
             self.assertEqual((device["host_peak_bytes"], device["spilled_bytes"]), (0, 0))
@@ -182,7 +183,11 @@ class InForce(unittest.TestCase):
         _, without, _ = enforced(None, "warm_up.py", "0")
         _, device, rules = enforced("lazy-start", "warm_up.py", "6")
         self.assertEqual(rules["first-large"]["live_peak_bytes"], 6 << 30)
-        self.assertEqual(device["committed_peak_bytes"], without["committed_peak_bytes"])
+        # Blocks lie elsewhere than without a warm-up, which may take another chunk.
+        self.assertLessEqual(device["committed_peak_bytes"],
+                             without["committed_peak_bytes"] + GRANULE)
+        _, small, _ = enforced("lazy-start", "warm_up.py", "1")
+        self.assertEqual(device["committed_peak_bytes"], small["committed_peak_bytes"])
         _, device, _ = enforced(None, "warm_up.py", "6")
         self.assertGreaterEqual(device["committed_peak_bytes"], 6 << 30)
 
