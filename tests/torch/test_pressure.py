@@ -51,6 +51,16 @@ class Pressure(unittest.TestCase):
     def devices(self, run):
         return {rank: stats["devices"][int(rank)] for rank, stats in run.stats.items()}
 
+    def compare(self, mode, step, plain):
+        """PyTorch's own allocator may cut its segments otherwise, and then rounds otherwise. It
+        counts what was freed and waits for another stream as still requested."""
+        if mode == "tensor":
+            self.assertEqual(step["allocated"], plain["allocated"])
+            return
+        self.assertEqual(step["tensors"], plain["tensors"])
+        if all(figures["active"] == figures["allocated"] for figures in (step, plain)):
+            self.assertEqual(step["requested"], plain["requested"])
+
     def check(self, name, mode):
         plenty = self.run_script(name, mode)
         peak = max(device["live_peak_bytes"] for device in self.devices(plenty).values())
@@ -66,8 +76,9 @@ class Pressure(unittest.TestCase):
             self.assertLessEqual(device["committed_peak_bytes"], device["limit_bytes"])
             # With a process group threads let go of their tensors at any time.
             if SCRIPTS[name].processes == 1:
-                self.assertEqual([step["allocated"] for step in run.steps[rank]],
-                                 [step["allocated"] for step in plenty.steps[rank]])
+                self.assertEqual(len(run.steps[rank]), len(plenty.steps[rank]))
+                for steps in zip(run.steps[rank], plenty.steps[rank]):
+                    self.compare(mode, *steps)
 
     def test_convolution_after_spilling(self):
         """PyTorch asks how much memory is free before it compares algorithms, and asserts that the
