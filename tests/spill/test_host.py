@@ -88,6 +88,8 @@ class Host(harness.Case):
         runs.mkdir()
         env = {"SPILLWAY_RUN_DIR": str(runs)}
         for numa, count in (("on", 1), ("crash", 2)):
+            if numa == "crash" and harness.SANITIZED:
+                continue  # see CAUGHT: the verdict may be uncertain then
             with self.subTest(numa=numa):
                 for file in runs.glob("host-*"):
                     file.unlink()
