@@ -11,17 +11,23 @@ static void set_block(struct spw_extent *block, const struct spw_block_attribute
     }
 }
 
-/* Takes the granules of a block out of a move. */
-static void leave_out(const struct spw_pool *pool, const struct spw_extent *block,
-                      struct spw_move *move)
+void spw_pool_keep_in_place(struct spw_pool *pool, const struct spw_extent *block)
 {
-    size_t first = spw_pool_backing_index(&pool->backing, block->address);
-    size_t last = spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1);
+    size_t first, last;
 
-    for (size_t i = 0; i < move->count; i++) {
-        if (move->items[i].granule + move->items[i].count > first &&
-            move->items[i].granule <= last) {
-            move->items[i].left_out = true;
+    if (block->heap == SPW_HEAP_SLAB) {
+        return;
+    }
+    first = spw_pool_backing_index(&pool->backing, block->address);
+    last = spw_pool_backing_index(&pool->backing, spw_pool_extent_end(block) - 1);
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        struct spw_move *move = &pool->moves[i];
+
+        for (size_t k = 0; k < move->count; k++) {
+            if (move->items[k].granule + move->items[k].count > first &&
+                move->items[k].granule <= last) {
+                move->items[k].left_out = true;
+            }
         }
     }
 }
@@ -41,10 +47,8 @@ size_t spw_pool_set_attributes(struct spw_pool *pool, uint64_t address, uint64_t
         if (extent->kind == SPW_EXTENT_BLOCK) {
             set_block(extent, attributes);
             count++;
-            if (extent->fixed != 0 && extent->heap != SPW_HEAP_SLAB) {
-                for (size_t i = 0; i < SPW_MOVES; i++) {
-                    leave_out(pool, extent, &pool->moves[i]);
-                }
+            if (extent->fixed != 0) {
+                spw_pool_keep_in_place(pool, extent);
             }
         }
     }

@@ -35,6 +35,9 @@ void spw_pool_placement_begin(struct spw_pool *pool, struct spw_extent *block,
     pool->placed_bytes += host;
     block->priority = placement->priority;
     block->fixed = placement->fixed ? SPW_FIXED_BY_PLACEMENT : 0;
+    if (placement->fixed) {
+        spw_pool_keep_in_place(pool, block);
+    }
     if (account != NULL) {
         block->account = placement->account;
         spw_counter_shift(&account->allocs, 1);

@@ -263,6 +263,30 @@ static void test_fixed_during_a_move(void **state)
     pool_close(&f);
 }
 
+/* Also where a block was when the move began. */
+static void test_fixed_block_begins_during_a_move(void **state)
+{
+    const struct spw_pool_placement fixed = {.limit_bytes = UINT64_MAX, .fixed = true};
+    const struct spw_request request = {
+        .bytes = 2 * GRANULE, .stream = &stream_a, .placement = &fixed};
+    struct spw_result result;
+    struct pool_fixture f;
+    uint64_t a;
+
+    open_tiers(&f);
+    a = pool_alloc(&f, 4 * GRANULE, &stream_a);
+    begin_copying(&f, 4);
+    pool_free(&f, a, &stream_a);
+    assert_int_equal(spw_pool_alloc(f.pool, &request, &result), SPW_OK);
+    assert_int_equal(result.address, a);
+    fake_vm_write(&f.vm, a, 2 * GRANULE, 7);
+    assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, f.move, false), SPW_OK);
+    (void)finish(&f);
+    expect(&f, a, 2, 7, 0);
+    pool_close(&f);
+}
+
 /* Blocks of low priority are moved first, before older ones of higher priority, and come back last.
  */
 static void test_priority_before_age(void **state)
@@ -644,6 +668,7 @@ int main(void)
         cmocka_unit_test(test_treatment_ends_with_the_block),
         cmocka_unit_test(test_no_block_to_set),
         cmocka_unit_test(test_fixed_during_a_move),
+        cmocka_unit_test(test_fixed_block_begins_during_a_move),
         cmocka_unit_test(test_priority_before_age),
         cmocka_unit_test(test_no_memory_to_move_to),
         cmocka_unit_test(test_free_during_a_move),
