@@ -40,6 +40,7 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool)
 {
     struct spw_fence_record record;
     struct spw_stream_queue *queue = spw_pool_stream_queue_take_pending(&pool->queues, &record);
+    enum spw_err (*wait)(void *vm, void *fence);
     enum spw_err err;
 
     if (queue == NULL) {
@@ -51,10 +52,10 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool)
     }
     pool->queues.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
-    spw_unlock(&pool->lock);
     /* With a host tier there is another way to get memory, so the wait is short. */
-    err = (pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon
-                                             : pool->ops->wait_host)(pool->vm, record.fence);
+    wait = pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon : pool->ops->wait_host;
+    spw_unlock(&pool->lock);
+    err = wait(pool->vm, record.fence);
     spw_lock(&pool->lock);
     pool->queues.waiters--;
     spw_pool_stream_queue_waited(&pool->queues, queue, record, err == SPW_OK);
