@@ -20,6 +20,7 @@ floor    a lower limit for anybody who migrates what kernels use; above the targ
 The steps of spillway are timed from the driver's log of launches and copies. The models play the
 same plan at the same costs (spill_model.py).
 """
+import math
 import pathlib
 import sys
 import tempfile
@@ -34,7 +35,8 @@ STEPS, FROM = 7, 4
 MEASURED = STEPS - FROM + 1
 TORCH = ["--bf16", "--batch", "4"]  # of gpt2_like.py
 SHARES = (5, 10, 20, 50)  # percent of the live peak that does not fit
-MOST, MUST = 1.15, 20     # times the bound, up to so many percent
+MOST = {"pangu_2.6B": 1.10, "S_1": 1.10, "resnet50": 1.25}  # times the bound
+MUST = 10  # percent: beyond, and for other programs, the target is LRU
 MOVE_WAIT = 5000  # ms, of the clock on the wall: it says nothing of simulated time
 # SPILLWAY_OVERLAP, and further arguments of the program
 WAYS = {"tier": ("safe",), "validated": ("validated",), "trust": ("trust",)}
@@ -94,9 +96,10 @@ def of_torch(interpreter, folder):
     return Workload("gpt2_like", plans.of_log(log), command)
 
 
-def verdict(share, ns, bound_ns, floor_ns, lru_ns):
-    within = ns <= MOST * bound_ns or share > MUST
-    if ns > lru_ns or not within and floor_ns <= MOST * bound_ns:
+def verdict(name, share, ns, bound_ns, floor_ns, lru_ns):
+    most = MOST.get(name, math.inf) if share <= MUST else math.inf
+    within = ns <= most * bound_ns
+    if ns > lru_ns or not within and floor_ns <= most * bound_ns:
         return "MISSED"
     return "ok" if within else "out of reach"
 
@@ -140,7 +143,8 @@ def measure(table, workload, share):
             table.row(**where, who=who, verdict="MISSED: failed")
         else:
             print_tier(table, where, who, step, bound_ns,
-                       verdict(share, step.ns, bound_ns, floor_ns, models["lru"].ns)
+                       verdict(workload.name, share, step.ns, bound_ns, floor_ns,
+                               models["lru"].ns)
                        if workload.judged else "")
 
 
