@@ -82,7 +82,7 @@ static void put_calls(int fd, int ordinal, const struct spw_stats_device *device
 
     put_line(fd,
              "spillway: device %d: %" PRIu64 " allocations, %" PRIu64 " frees, %" PRIu64
-             " chunks remapped, %" PRIu64 " waits for the device, %" PRIu64
+             " granules remapped, %" PRIu64 " waits for the device, %" PRIu64
              " driver calls by spillway",
              ordinal, get(&counters->allocs), get(&counters->frees), get(&counters->steals),
              get(&counters->host_waits), total_driver_calls(device));

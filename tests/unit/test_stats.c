@@ -456,14 +456,15 @@ static void test_summary(void **state)
                         "configured)\n"
                         "spillway: device 1: peak live 4 GiB, peak committed 5 GiB (80.0 % used); "
                         "limit 6 GiB\n"
-                        "spillway: device 1: 10 allocations, 9 frees, 3 chunks remapped, 0 waits "
+                        "spillway: device 1: 10 allocations, 9 frees, 3 granules remapped, 0 waits "
                         "for the device, 42 driver calls by spillway\n");
     in_child(summarise_trouble);
     assert_string_equal(
         content(in_folder("errors")),
         "spillway: app (pid 13): mode auto (no allocator is configured)\n"
         "spillway: device 0: peak live 0 B, peak committed 0 B; limit 0 B; peak on the host 1 GiB\n"
-        "spillway: device 0: 0 allocations, 0 frees, 0 chunks remapped, 0 waits for the device, 0 "
+        "spillway: device 0: 0 allocations, 0 frees, 0 granules remapped, 0 waits for the device, "
+        "0 "
         "driver calls by spillway\n"
         "spillway: device 0: 10 allocations left to the driver: 4 during graph capture, 2 from the "
         "program's memory pools, 1 after an error in the pool, 3 because of the mode\n"
