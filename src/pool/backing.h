@@ -65,8 +65,8 @@ struct spw_backing_config {
     uint64_t alias_bytes; /* addresses for second mappings, behind the arena (alias.h) */
 };
 
-/* Reserves the addresses of the arena and those behind it; nothing is backed. On failure
- * nothing is left behind. */
+/* Reserves the addresses of the arena and those behind it; nothing is backed. On failure nothing is
+ * left behind. */
 enum spw_err spw_pool_backing_init(struct spw_backing *backing,
                                    const struct spw_backing_config *config);
 

@@ -1,8 +1,8 @@
 #include "pool/chunks.h"
 
 #include "pool/pending.h"
-#include "pool/stock.h"
 #include "pool/state.h"
+#include "pool/stock.h"
 
 enum {
     PRESSURE_FREES = 256,       /* frees watched after a steal */

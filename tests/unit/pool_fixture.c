@@ -122,3 +122,11 @@ size_t pool_memory_calls(struct pool_fixture *fixture)
     }
     return calls;
 }
+
+void pool_expect(struct pool_fixture *fixture, uint64_t address, uint64_t granules, uint64_t value,
+                 size_t on_host)
+{
+    assert_true(fake_vm_usable(&fixture->vm, address, granules * GRANULE));
+    assert_int_equal(fake_vm_differs(&fixture->vm, address, granules * GRANULE, value), 0);
+    assert_int_equal(fake_vm_on_host(&fixture->vm, address, granules * GRANULE), on_host);
+}

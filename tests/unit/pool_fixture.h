@@ -51,3 +51,7 @@ void pool_check(struct pool_fixture *fixture);
 
 /* Returns the memory calls to the device since the last call of this function. */
 size_t pool_memory_calls(struct pool_fixture *fixture);
+
+/* Whole granules are usable, hold what fake_vm_write wrote, and so many of them are on the host. */
+void pool_expect(struct pool_fixture *fixture, uint64_t address, uint64_t granules, uint64_t value,
+                 size_t on_host);

@@ -5,6 +5,16 @@
 /* A chunk is at most 1/512 of the memory that the pool has, and of the room that is left. */
 enum { LARGEST = 32, SHARE = 512, BASE = LARGEST * SHARE, ROOMY = 4 * BASE, HOST = 4 * BASE };
 
+/* Opens a pool whose limit allows chunks of any size. */
+static void open_empty(struct pool_fixture *f, uint32_t growth)
+{
+    pool_open_as(f, &(struct spw_pool_config){.granule_bytes = GRANULE,
+                                              .chunk_bytes = (uint64_t)LARGEST * GRANULE,
+                                              .arena_bytes = 4ull * ROOMY * GRANULE,
+                                              .limit_bytes = (uint64_t)ROOMY * GRANULE,
+                                              .growth_permille = growth});
+}
+
 /* Opens a pool whose limit and size allow chunks of any size, with a host tier of that kind. */
 static void open_chunks(struct pool_fixture *f, uint32_t growth)
 {
@@ -12,11 +22,7 @@ static void open_chunks(struct pool_fixture *f, uint32_t growth)
     bool moves = false;
     uint64_t base;
 
-    pool_open_as(f, &(struct spw_pool_config){.granule_bytes = GRANULE,
-                                              .chunk_bytes = (uint64_t)LARGEST * GRANULE,
-                                              .arena_bytes = 4ull * ROOMY * GRANULE,
-                                              .limit_bytes = (uint64_t)ROOMY * GRANULE,
-                                              .growth_permille = growth});
+    open_empty(f, growth);
     assert_int_equal(spw_pool_open_host(f->pool, (uint64_t)HOST * GRANULE, &moves), SPW_OK);
     f->vm.immediate = true;
     base = pool_alloc(f, (uint64_t)BASE * GRANULE, &stream_a);
@@ -83,10 +89,7 @@ static void test_sizes_by_pool(void **state)
 {
     struct pool_fixture f;
 
-    pool_open_as(&f, &(struct spw_pool_config){.granule_bytes = GRANULE,
-                                               .chunk_bytes = (uint64_t)LARGEST * GRANULE,
-                                               .arena_bytes = 4ull * ROOMY * GRANULE,
-                                               .limit_bytes = 64ull * ROOMY * GRANULE});
+    open_empty(&f, 0);
     (void)pool_alloc(&f, 100 * GRANULE, &stream_a);
     assert_int_equal(f.vm.calls[FAKE_CREATE], 100);
     (void)pool_alloc(&f, 2ull * SHARE * GRANULE, &stream_a);
@@ -196,14 +199,6 @@ static uint64_t move_part(struct pool_fixture *f, uint64_t block, size_t first, 
     return spw_pool_move_begin(f->pool, &request, &f->move) == SPW_OK ? finish_move(f) : 0;
 }
 
-static void expect(struct pool_fixture *f, uint64_t address, uint64_t granules, uint64_t value,
-                   size_t on_host)
-{
-    assert_true(fake_vm_usable(&f->vm, address, granules * GRANULE));
-    assert_int_equal(fake_vm_differs(&f->vm, address, granules * GRANULE, value), 0);
-    assert_int_equal(fake_vm_on_host(&f->vm, address, granules * GRANULE), on_host);
-}
-
 static void test_moves_whole_chunks(void **state)
 {
     struct pool_fixture f;
@@ -214,12 +209,12 @@ static void test_moves_whole_chunks(void **state)
     fake_vm_write(&f.vm, block, 24 * GRANULE, 100);
     f.vm.calls[FAKE_MAP] = 0;
     assert_int_equal(move_part(&f, block, 17, 1, SPW_TIER_HOST), 8);
-    expect(&f, block, 24, 100, 8);
+    pool_expect(&f, block, 24, 100, 8);
     assert_int_equal(f.vm.calls[FAKE_MAP], 2); /* at the second address, and in place */
     assert_int_equal(move_part(&f, block, 0, 1, SPW_TIER_HOST), 16);
-    expect(&f, block, 24, 100, 24);
+    pool_expect(&f, block, 24, 100, 24);
     assert_int_equal(move_part(&f, block, 23, 1, SPW_TIER_DEVICE), 8);
-    expect(&f, block, 24, 100, 16);
+    pool_expect(&f, block, 24, 100, 16);
     pool_close(&f);
 }
 
@@ -239,11 +234,11 @@ static void test_joins_neighbours(void **state)
     f.vm.calls[FAKE_MAP] = 0;
     assert_int_equal(move_part(&f, block, 0, 19, SPW_TIER_HOST), 19);
     assert_int_equal(f.vm.calls[FAKE_MAP], 2 * 3); /* 16, 2 and 1 */
-    expect(&f, block, 19, 100, 19);
+    pool_expect(&f, block, 19, 100, 19);
     f.vm.calls[FAKE_MAP] = 0;
     assert_int_equal(move_part(&f, block, 5, 1, SPW_TIER_DEVICE), 16);
     assert_int_equal(f.vm.calls[FAKE_MAP], 2);
-    expect(&f, block, 19, 100, 3);
+    pool_expect(&f, block, 19, 100, 3);
     pool_close(&f);
 }
 
@@ -265,7 +260,7 @@ static void test_merges(void **state)
     f.vm.calls[FAKE_CREATE] = 0;
     assert_int_equal(move_part(&f, block, 0, 1, SPW_TIER_DEVICE), 32);
     assert_int_equal(f.vm.calls[FAKE_CREATE], 1);
-    expect(&f, block, 32, 100, 0);
+    pool_expect(&f, block, 32, 100, 0);
     assert_int_equal(committed(&f), 33);
     pool_close(&f);
 }
@@ -288,8 +283,8 @@ static void test_urgent_first(void **state)
     places[1] = (struct spw_move_place){block, block, SPW_TIER_DEVICE};
     assert_int_equal(spw_pool_move_begin(f.pool, &request, &f.move), SPW_OK);
     assert_int_equal(finish_move(&f), 16);
-    expect(&f, block, 32, 100, 32);
-    expect(&f, block + 32 * GRANULE, 16, 132, 0);
+    pool_expect(&f, block, 32, 100, 32);
+    pool_expect(&f, block + 32 * GRANULE, 16, 132, 0);
     pool_close(&f);
 }
 

@@ -63,14 +63,6 @@ static uint64_t finish(struct pool_fixture *f)
     return bytes;
 }
 
-static void expect(struct pool_fixture *f, uint64_t address, uint64_t granules, uint64_t value,
-                   size_t on_host)
-{
-    assert_true(fake_vm_usable(&f->vm, address, granules * GRANULE));
-    assert_int_equal(fake_vm_differs(&f->vm, address, granules * GRANULE, value), 0);
-    assert_int_equal(fake_vm_on_host(&f->vm, address, granules * GRANULE), on_host);
-}
-
 static void test_there_and_back(void **state)
 {
     struct pool_fixture f;
@@ -80,7 +72,7 @@ static void test_there_and_back(void **state)
     a = pool_alloc(&f, 3 * GRANULE, &stream_a);
     fake_vm_write(&f.vm, a, 3 * GRANULE, 100);
     assert_int_equal(move(&f, SPW_TIER_HOST, 3), 3 * GRANULE);
-    expect(&f, a, 3, 100, 3);
+    pool_expect(&f, a, 3, 100, 3);
     assert_int_equal(spw_counter_get(&f.counters.spilled_bytes), 3 * GRANULE);
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 3 * GRANULE);
     /* The chunks of the device serve other blocks now. */
@@ -88,7 +80,7 @@ static void test_there_and_back(void **state)
     assert_int_equal(fake_vm_on_host(&f.vm, b, 5 * GRANULE), 0);
     pool_free(&f, b, &stream_a);
     assert_int_equal(move(&f, SPW_TIER_DEVICE, 3), 3 * GRANULE);
-    expect(&f, a, 3, 100, 0);
+    pool_expect(&f, a, 3, 100, 0);
     assert_int_equal(spw_counter_get(&f.counters.promoted_bytes), 3 * GRANULE);
     assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), 0);
     assert_int_equal(f.vm.host_chunks, 3); /* kept for the next move */
@@ -134,9 +126,9 @@ static void test_coldest_first(void **state)
         pool_free(&f, pool_alloc(&f, GRANULE, &stream_a), &stream_a);
     }
     assert_int_equal(move(&f, SPW_TIER_HOST, 3), 3 * GRANULE);
-    expect(&f, blocks[0], 2, 0, 2);
-    expect(&f, blocks[1], 2, 10, 1);
-    expect(&f, blocks[2], 2, 20, 0);
+    pool_expect(&f, blocks[0], 2, 0, 2);
+    pool_expect(&f, blocks[1], 2, 10, 1);
+    pool_expect(&f, blocks[2], 2, 20, 0);
     pool_close(&f);
 }
 
@@ -258,8 +250,8 @@ static void test_fixed_during_a_move(void **state)
     begin_copying(&f, 4);
     set_attributes(&f, a, 1, &known, 1);
     assert_int_equal(finish(&f), 2 * GRANULE);
-    expect(&f, a, 2, 100, 0);
-    expect(&f, b, 2, 200, 2);
+    pool_expect(&f, a, 2, 100, 0);
+    pool_expect(&f, b, 2, 200, 2);
     pool_close(&f);
 }
 
@@ -283,7 +275,7 @@ static void test_fixed_block_begins_during_a_move(void **state)
     assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
     assert_int_equal(spw_pool_move_copy(f.pool, f.move, false), SPW_OK);
     (void)finish(&f);
-    expect(&f, a, 2, 7, 0);
+    pool_expect(&f, a, 2, 7, 0);
     pool_close(&f);
 }
 
@@ -346,7 +338,7 @@ static void test_free_during_a_move(void **state)
     assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_OK);
     assert_int_equal(spw_pool_move_copy(f.pool, f.move, false), SPW_OK);
     (void)finish(&f);
-    expect(&f, next, 2, 7, 2);
+    pool_expect(&f, next, 2, 7, 2);
     pool_free(&f, next, &stream_a);
     assert_int_equal(spw_pool_trim(f.pool, 0), DEVICE / 2 * GRANULE);
     (void)spw_pool_trim_host(f.pool);
@@ -373,7 +365,7 @@ static void test_abandoned_while_copying(void **state)
     assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
     pool_check(&f);
-    expect(&f, block, 4, 1, 0);
+    pool_expect(&f, block, 4, 1, 0);
     pool_close(&f);
 }
 
@@ -578,7 +570,7 @@ static void test_lost(void **state)
     pool_free(&f, c, &stream_a);
     assert_int_equal(spw_pool_move_remap_lost(f.pool), SPW_OK);
     pool_check(&f);
-    expect(&f, a, 2, 100, 0);
+    pool_expect(&f, a, 2, 100, 0);
     assert_int_equal(spw_pool_move_lost(f.pool, &bytes), 0);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 4 * GRANULE);
     pool_close(&f);
@@ -625,7 +617,7 @@ static void test_lost_and_asked_for(void **state)
     assert_int_equal(spw_pool_commit(f.pool, /* spilling */ false), SPW_OK);
     pool_check(&f);
     assert_int_equal(spw_counter_get(&pending), 0);
-    expect(&f, a, 2, 100, 0);
+    pool_expect(&f, a, 2, 100, 0);
     lose(&f, FAKE_ACCESS);
     assert_int_equal(spw_counter_get(&pending), 1);
     pool_close(&f);
