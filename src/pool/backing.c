@@ -84,17 +84,6 @@ void spw_pool_backing_count_host(struct spw_backing *backing, int64_t bytes, int
 
 /* ---- unmapping ---- */
 
-/* Returns the end of the chunks of one size from granule `first` on, at most `last`. */
-static size_t end_of_size(const struct spw_backing *backing, size_t first, size_t last)
-{
-    size_t end = first;
-
-    while (end < last && backing->granules[end].order == backing->granules[first].order) {
-        end += spw_pool_stock_size(backing->granules[first].order);
-    }
-    return end;
-}
-
 static uint64_t chunk_bytes(const struct spw_backing *backing, size_t index)
 {
     return backing->granule_bytes << backing->granules[index].order;
@@ -120,7 +109,7 @@ static bool unmap_run(struct spw_backing *backing, size_t first, size_t last)
     for (size_t i = first, end; i < last && err == SPW_OK; i = end) {
         uint64_t bytes, done;
 
-        end = end_of_size(backing, i, last);
+        end = spw_pool_backing_end_of_size(backing, i, last);
         done = bytes = (uint64_t)(end - i) << backing->granule_shift;
         err = backing->ops->unmap(backing->vm, address_of(backing, i), bytes,
                                   chunk_bytes(backing, i), &done);
@@ -222,6 +211,16 @@ void spw_pool_backing_mark_lost(struct spw_backing *backing, size_t granule, enu
     for (size_t i = granule; i < end; i++) {
         mark_granule_lost(backing, i, lost);
     }
+}
+
+size_t spw_pool_backing_end_of_size(const struct spw_backing *backing, size_t first, size_t last)
+{
+    size_t end = first;
+
+    while (end < last && backing->granules[end].order == backing->granules[first].order) {
+        end = spw_pool_backing_chunk_end(backing, end);
+    }
+    return end;
 }
 
 bool spw_pool_backing_is_broken(const struct spw_backing *backing, uint64_t address, uint64_t end)
@@ -475,16 +474,17 @@ static enum spw_err map_chunk(struct spw_backing *backing, enum spw_tier tier, s
     return SPW_OK;
 }
 
-/* Gives access to granules [first, last), whole chunks. */
-static enum spw_err give_access(struct spw_backing *backing, size_t first, size_t last)
+/* Gives access to granules [first, last), whole chunks, by set_access or share. */
+static enum spw_err give_access(struct spw_backing *backing, size_t first, size_t last,
+                                enum spw_err (*give)(void *vm, uint64_t address, uint64_t bytes,
+                                                     uint64_t chunk_bytes))
 {
     enum spw_err err = SPW_OK;
 
     for (size_t end; first < last && err == SPW_OK; first = end) {
-        end = end_of_size(backing, first, last);
-        err = backing->ops->set_access(backing->vm, address_of(backing, first),
-                                       (uint64_t)(end - first) << backing->granule_shift,
-                                       chunk_bytes(backing, first));
+        end = spw_pool_backing_end_of_size(backing, first, last);
+        err = give(backing->vm, address_of(backing, first),
+                   (uint64_t)(end - first) << backing->granule_shift, chunk_bytes(backing, first));
     }
     return err;
 }
@@ -502,7 +502,7 @@ static enum spw_err map_run(struct spw_backing *backing, const struct spread *sp
         err = map_chunk(backing, tier, i, choose_length(backing, spread, tier, i, last));
         i = err == SPW_OK ? spw_pool_backing_chunk_end(backing, i) : i;
     }
-    err = err == SPW_OK ? give_access(backing, first, last) : err;
+    err = err == SPW_OK ? give_access(backing, first, last, backing->ops->set_access) : err;
     if (err != SPW_OK && i > first && !unmap_run(backing, first, i)) {
         /* Mapped without access, and the backend refuses to unmap: out of use for good. */
         for (size_t k = first; k < i; k++) {
@@ -564,20 +564,6 @@ void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum
     count_use(backing, to, (int64_t)size);
 }
 
-/* Applies to whole chunks in [first, last) what changed last in the access list. */
-static enum spw_err share(struct spw_backing *backing, size_t first, size_t last)
-{
-    enum spw_err err = SPW_OK;
-
-    for (size_t end; first < last && err == SPW_OK; first = end) {
-        end = end_of_size(backing, first, last);
-        err = backing->ops->share(backing->vm, address_of(backing, first),
-                                  (uint64_t)(end - first) << backing->granule_shift,
-                                  chunk_bytes(backing, first));
-    }
-    return err;
-}
-
 enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64_t address,
                                              uint64_t end)
 {
@@ -595,7 +581,7 @@ enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64
             i++;
             continue;
         }
-        err = share(backing, first, i);
+        err = give_access(backing, first, i, backing->ops->share);
         if (err != SPW_OK) {
             return err;
         }

@@ -102,6 +102,10 @@ static inline size_t spw_pool_backing_chunk_end(const struct spw_backing *backin
            spw_pool_stock_size(backing->granules[index].order);
 }
 
+/* Returns the end of the chunks of one size from granule `first` on, at most `last`: the backend
+ * takes them in one call. Both lie between chunks. */
+size_t spw_pool_backing_end_of_size(const struct spw_backing *backing, size_t first, size_t last);
+
 /* True if any chunk of the host is mapped. */
 static inline bool spw_pool_backing_uses_host(const struct spw_backing *backing)
 {

@@ -1,10 +1,10 @@
 /* The last step of a move: maps new chunks in place of the old ones, and undoes it on failure.
  *
- * Between unmapping the old chunk and mapping the new one, nothing is mapped at the addresses. Both
- * chunks have the content then, so it cannot be lost, but the backend may refuse to map or to give
- * access. If it refuses that for the new chunk and for the old one, twice, the granule is marked
- * lost (lost.h): it keeps its chunk and serves no other block, even if its own block is freed,
- * until mapping it succeeds. */
+ * Between unmapping the old chunks and mapping the new one, nothing is mapped at the addresses.
+ * Both have the content then, so it cannot be lost, but the backend may refuse to map or to give
+ * access. If it refuses that for the new chunk and for an old one, twice, the old one is marked
+ * lost (lost.h): it stays with its granules, which serve no other block, even if its own block is
+ * freed, until mapping it succeeds. */
 #include "pool/move.h"
 
 #include "pool/lost.h"
@@ -21,19 +21,15 @@ static uint64_t address_of(const struct spw_pool *pool, size_t granule)
 /* Unmaps the old chunks of granules [first, last). Returns the end of what is unmapped. */
 static size_t unmap_old(struct spw_pool *pool, size_t first, size_t last)
 {
-    const struct spw_granule *granules = pool->backing.granules;
     uint64_t granule = pool->config.granule_bytes;
 
     for (size_t end; first < last; first = end) {
-        uint64_t bytes, done;
+        uint64_t chunk_bytes = granule << pool->backing.granules[first].order, bytes, done;
 
-        end = first;
-        while (end < last && granules[end].order == granules[first].order) {
-            end = spw_pool_backing_chunk_end(&pool->backing, end);
-        }
+        end = spw_pool_backing_end_of_size(&pool->backing, first, last);
         done = bytes = (end - first) * granule;
-        if (pool->ops->unmap(pool->vm, address_of(pool, first), bytes,
-                             granule << granules[first].order, &done) != SPW_OK) {
+        if (pool->ops->unmap(pool->vm, address_of(pool, first), bytes, chunk_bytes, &done) !=
+            SPW_OK) {
             return first + (size_t)(done / granule);
         }
     }

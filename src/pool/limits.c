@@ -7,7 +7,7 @@
 /* A fence recorded on an idle stream is complete at the second look. */
 enum { TRIM_LOOKS = 3 };
 
-/* Makes up to `count` chunks spare and releases them. */
+/* Makes chunks spare and releases up to `count` granules of them. */
 static size_t give_back(struct spw_pool *pool, size_t count)
 {
     for (int look = 0; look < TRIM_LOOKS && spw_pool_backing_spare(&pool->backing) < count;

@@ -89,9 +89,9 @@ void spw_pool_space_unclaim(struct spw_space *space, struct spw_extent *claim);
 struct spw_extent *spw_pool_space_finish_claim(struct spw_space *space, struct spw_extent *claim,
                                                uint64_t address, uint64_t bytes);
 
-/* Make up to `count` chunks of the device spare that lie in free extents with no pending work. The
- * first one spares the granules that are to keep their chunks, the second one takes them last. They
- * return how many. */
+/* Make chunks of the device spare that lie in free extents with no pending work, until they have
+ * `count` granules or, with the last chunk, a few more. The first one spares the granules that are
+ * to keep their chunks, the second one takes them last. They return how many granules. */
 size_t spw_pool_space_steal_unkept(struct spw_space *space, size_t count);
 size_t spw_pool_space_steal(struct spw_space *space, size_t count);
 
