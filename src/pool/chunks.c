@@ -7,6 +7,8 @@
 enum {
     PRESSURE_FREES = 256,       /* frees watched after a steal */
     GROWTH_FLOOR_GRANULES = 16, /* of any growth allowance above zero */
+    GROWTH_FIRST_SHARE = 5,     /* such a part of the growth allowance may be used at once */
+    GROWTH_STEAL_SHARE = 2,     /* and more of it by such a part of what has been stolen */
     SIZE_SHARE = 512, /* a chunk is at most such a part of the pool, and of the room left */
     JOIN_SHARE = 128, /* while memory spills, a chunk is at most such a part of the limit */
 };
@@ -64,22 +66,34 @@ static enum spw_err grow(struct spw_pool *pool, struct spw_chunk_need *need, siz
     return SPW_OK;
 }
 
+/* How much free memory may be backed beyond a peak. A program that rarely needs free memory of
+ * another place keeps little; one that steals again and again gets room for all its sizes. */
+static uint64_t growth_allowance(const struct spw_pool *pool, uint64_t peak)
+{
+    uint64_t floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
+    uint64_t stolen = spw_counter_get(&pool->counters->steals) * pool->config.granule_bytes;
+    uint64_t most = peak / 1000 * pool->config.growth_permille;
+    uint64_t now = most / GROWTH_FIRST_SHARE;
+
+    if (pool->config.growth_permille == 0) {
+        return 0;
+    }
+    now = (now > floor ? now : floor) + stolen / GROWTH_STEAL_SHARE;
+    most = most > floor ? most : floor;
+    return now < most ? now : most;
+}
+
 /* How much may be committed before free memory is taken from elsewhere. */
 static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk_need *need)
 {
     uint64_t peak = spw_counter_get(&pool->counters->live_peak_bytes);
     uint64_t live = spw_counter_get(&pool->counters->live_bytes) + need->bytes;
-    uint64_t allowance, floor = GROWTH_FLOOR_GRANULES * pool->config.granule_bytes;
 
     if (live > peak) {
         peak = live;
     }
     peak -= pool->placed_bytes < peak ? pool->placed_bytes : 0;
-    allowance = peak / 1000 * pool->config.growth_permille;
-    if (pool->config.growth_permille > 0 && allowance < floor) {
-        allowance = floor;
-    }
-    return peak + allowance;
+    return peak + growth_allowance(pool, peak);
 }
 
 enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count)

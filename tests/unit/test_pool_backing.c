@@ -71,6 +71,79 @@ static void test_steals_beyond_the_allowance(void **state)
     pool_close(&f);
 }
 
+/* Leaves `count` times three free granules, each behind a live one: no four in a row. */
+static void fragment_widely(struct pool_fixture *f, size_t count)
+{
+    uint64_t blocks[64];
+
+    assert_true(count <= 64);
+    for (size_t i = 0; i < count; i++) {
+        blocks[i] = pool_alloc(f, 3 * GRANULE, &stream_a);
+        (void)pool_alloc(f, GRANULE, &stream_a);
+    }
+    for (size_t i = 0; i < count; i++) {
+        pool_free(f, blocks[i], &stream_a);
+    }
+}
+
+/* Takes and frees blocks of one size after the other, which leaves free memory of all sizes in
+ * places. Returns how many granules were committed at most. */
+static uint64_t use_many_sizes(struct pool_fixture *f)
+{
+    uint64_t blocks[20], most = 0;
+
+    for (uint64_t size = 5; size < 13; size++) {
+        for (int i = 0; i < 20; i++) {
+            blocks[i] = pool_alloc(f, size * GRANULE, &stream_a);
+            (void)pool_alloc(f, 100 * 1024, &stream_a);
+            most = committed_granules(f) > most ? committed_granules(f) : most;
+        }
+        for (int i = 0; i < 20; i++) {
+            pool_free(f, blocks[i], &stream_a);
+        }
+    }
+    return most;
+}
+
+/* A fifth of the allowance is there at once; stealing makes more of it usable. */
+static void test_stealing_opens_the_allowance(void **state)
+{
+    struct pool_fixture f;
+    uint64_t before, most, peak;
+
+    pool_open_small(&f, ROOMY, ROOMY, 100);
+    f.vm.immediate = true;
+    (void)pool_alloc(&f, 840 * GRANULE, &stream_a);
+    fragment_widely(&f, 64); /* 1096 granules at the peak: an allowance of 109, at first of 21 */
+    before = committed_granules(&f);
+    for (int i = 0; i < 5; i++) {
+        (void)pool_alloc(&f, 4 * GRANULE, &stream_a);
+    }
+    assert_int_equal(spw_counter_get(&f.counters.steals), 0);
+    assert_int_equal(committed_granules(&f), before + 20);
+    (void)pool_alloc(&f, 4 * GRANULE, &stream_a);
+    assert_true(spw_counter_get(&f.counters.steals) > 0);
+    most = use_many_sizes(&f);
+    peak = spw_counter_get(&f.counters.live_peak_bytes) / GRANULE;
+    assert_true(most > peak + peak / 50 + 10);
+    pool_close(&f);
+}
+
+static void test_stealing_opens_no_more_than_the_allowance(void **state)
+{
+    struct pool_fixture f;
+    uint64_t most, peak;
+
+    pool_open_small(&f, ROOMY, ROOMY, 25);
+    f.vm.immediate = true;
+    (void)pool_alloc(&f, 840 * GRANULE, &stream_a);
+    fragment_widely(&f, 64);
+    most = use_many_sizes(&f);
+    peak = spw_counter_get(&f.counters.live_peak_bytes) / GRANULE;
+    assert_true(most <= peak + peak / 40 + 1);
+    pool_close(&f);
+}
+
 static void test_never_steals_pending_granules(void **state)
 {
     struct pool_fixture f;
@@ -452,6 +525,8 @@ int main(void)
         cmocka_unit_test(test_commits_only_what_is_covered),
         cmocka_unit_test(test_grows_within_the_allowance),
         cmocka_unit_test(test_steals_beyond_the_allowance),
+        cmocka_unit_test(test_stealing_opens_the_allowance),
+        cmocka_unit_test(test_stealing_opens_no_more_than_the_allowance),
         cmocka_unit_test(test_never_steals_pending_granules),
         cmocka_unit_test(test_granule_of_two_streams),
         cmocka_unit_test(test_granule_of_two_streams_joined),
