@@ -16,6 +16,7 @@ struct attempt {
     struct spw_stream_queue *queue; /* of the stream; NULL without one */
     enum spw_heap_class heap;
     bool lazy;            /* gets its memory later */
+    bool uncounted;       /* and is not counted until then */
     size_t host_granules; /* of the block that must be on the host, by its placement */
     struct spw_chunk_need need;
 };
@@ -428,18 +429,23 @@ static void begin_block(struct spw_pool *pool, const struct attempt *attempt,
     block->fixed = 0;
     block->account = 0;
     block->lazy = attempt->lazy;
+    block->uncounted = attempt->uncounted;
     block->placed = 0;
     if (attempt->request->placement != NULL) {
         spw_pool_placement_begin(pool, block, attempt->request->placement);
     }
     spw_pool_address_map_put(&pool->blocks, block);
+    spw_counter_shift(&pool->counters->allocs, 1);
+    if (__builtin_expect(attempt->uncounted, 0)) {
+        pool->uncounted_bytes += attempt->bytes;
+        return;
+    }
     if (__builtin_expect(pool->layout.records != NULL, 0) && block->heap == SPW_HEAP_LARGE) {
         spw_pool_layout_record(pool, block);
     }
     pool->own_live_bytes += attempt->bytes;
     pool->lazy_bytes += attempt->lazy ? attempt->bytes : 0;
     spw_pool_count_live(pool, (int64_t)attempt->bytes, block->ordered, block->site);
-    spw_counter_shift(&pool->counters->allocs, 1);
 }
 
 static uint64_t host_bytes_of(const struct spw_pool *pool, const struct spw_extent *block)
@@ -473,7 +479,8 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     begin_block(pool, attempt, block);
     *ret_result = (struct spw_result){
         .address = block->address,
-        .host_bytes = attempt->request->may_spill ? host_bytes_of(pool, block) : 0};
+        .host_bytes = attempt->request->may_spill ? host_bytes_of(pool, block) : 0,
+        .uncounted = attempt->uncounted};
     return SPW_OK;
 }
 
@@ -493,6 +500,7 @@ static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
         return; /* any tier will do */
     }
     attempt->lazy = placement->lazy && attempt->bytes >= granule && pool->config.to_commit != NULL;
+    attempt->uncounted = placement->uncounted && attempt->lazy;
     attempt->host_granules = (size_t)(placement->on_host ? all : share < all ? share : all);
     if (attempt->host_granules == all && pool->config.host_heap) {
         attempt->heap = SPW_HEAP_HOST;

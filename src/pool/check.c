@@ -3,7 +3,7 @@
 
 /* Sums of a walk over all extents, to be compared with the pool's own figures. */
 struct totals {
-    uint64_t block_bytes, block_count, lazy_count, placed_bytes;
+    uint64_t block_bytes, block_count, lazy_count, uncounted_count, placed_bytes;
     uint64_t free_count, indexed_count;
     uint64_t host_count, unbinned_count;
 };
@@ -57,6 +57,7 @@ static const char *check_extent(const struct spw_pool *pool, const struct spw_ex
     case SPW_EXTENT_BLOCK:
         totals->block_bytes += spw_pool_extent_held(extent);
         totals->lazy_count += extent->lazy;
+        totals->uncounted_count += extent->lazy && extent->uncounted;
         totals->placed_bytes += (uint64_t)extent->placed * SPW_UNIT_BYTES;
         totals->block_count++;
         if (spw_pool_address_map_get(&pool->blocks, extent->address) != extent) {
@@ -222,7 +223,8 @@ static const char *check_census(const struct spw_pool *pool, const struct totals
         totals->unbinned_count != pool->space.host_extents) {
         return "free extents on the host are miscounted";
     }
-    if (totals->lazy_count != pool->lazy_count) {
+    if (totals->lazy_count != pool->lazy_count ||
+        (totals->uncounted_count == 0) != (pool->uncounted_bytes == 0)) {
         return "lazy blocks are miscounted";
     }
     if (pool->lost_announced != (pool->backing.lost > 0 && pool->config.to_commit != NULL)) {

@@ -60,6 +60,7 @@ struct spw_extent {
             uint8_t fixed;    /* enum spw_fixed_reason, as bits; 0: it may be moved */
             uint8_t account;  /* from 1; 0: none */
             bool lazy;        /* it has no memory yet and takes whole granules */
+            bool uncounted;   /* lazy, and no part of what is live */
         };
     };
 };
@@ -69,10 +70,14 @@ static inline uint64_t spw_pool_extent_end(const struct spw_extent *extent)
     return extent->address + extent->bytes;
 }
 
-/* Returns the bytes that a block is counted with; a lazy block takes more addresses than that. */
+/* Returns the bytes that a block is counted with. A lazy block takes more addresses than that; an
+ * uncounted one is counted with nothing. */
 static inline uint64_t spw_pool_extent_held(const struct spw_extent *block)
 {
-    return block->lazy ? (block->requested + 511) & ~UINT64_C(511) : block->bytes;
+    if (block->lazy) {
+        return block->uncounted ? 0 : (block->requested + 511) & ~UINT64_C(511);
+    }
+    return block->bytes;
 }
 
 static inline bool spw_pool_extent_is_lazy(const struct spw_extent *extent)

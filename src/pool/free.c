@@ -23,12 +23,16 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
 {
     uint64_t held = spw_pool_extent_held(block);
 
+    spw_counter_shift(&pool->counters->frees, 1);
+    if (__builtin_expect(block->lazy && block->uncounted, 0)) {
+        spw_pool_lazy_free(pool, block);
+        return;
+    }
     if (__builtin_expect(pool->layout.records != NULL, 0) && block->heap == SPW_HEAP_LARGE) {
         spw_pool_layout_record_free(pool, block);
     }
     pool->own_live_bytes -= held;
     spw_pool_count_live(pool, -(int64_t)held, block->ordered, block->site);
-    spw_counter_shift(&pool->counters->frees, 1);
     if (block->account != 0) {
         spw_pool_placement_end(pool, block);
         if (block->lazy) {

@@ -3,6 +3,7 @@
 #include "pool/chunks.h"
 #include "pool/lost.h"
 #include "pool/state.h"
+#include "pool/usage.h"
 
 struct spw_extent *spw_pool_lazy_begin(struct spw_pool *pool, struct spw_extent *claim)
 {
@@ -23,7 +24,13 @@ static void count_down(struct spw_pool *pool)
 
 void spw_pool_lazy_free(struct spw_pool *pool, struct spw_extent *block)
 {
-    pool->lazy_bytes -= spw_pool_extent_held(block);
+    uint64_t counted = spw_pool_extent_held(block);
+
+    pool->lazy_bytes -= counted;
+    if (block->uncounted) {
+        block->uncounted = false;
+        pool->uncounted_bytes -= spw_pool_extent_held(block);
+    }
     count_down(pool);
     spw_pool_space_free_unbacked(&pool->space, block);
 }
@@ -45,10 +52,23 @@ static struct spw_extent *first_lazy(const struct spw_pool *pool)
     return e;
 }
 
+/* Counts an uncounted block as an ordinary lazy one from now on. */
+static void count(struct spw_pool *pool, struct spw_extent *block)
+{
+    uint64_t bytes;
+
+    block->uncounted = false;
+    bytes = spw_pool_extent_held(block);
+    pool->uncounted_bytes -= bytes;
+    pool->own_live_bytes += bytes;
+    pool->lazy_bytes += bytes;
+    spw_pool_count_live(pool, (int64_t)bytes, block->ordered, block->site);
+}
+
 /* Backs a block with spare chunks. The unused end of its last granule becomes free. */
 static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
 {
-    uint64_t held = spw_pool_extent_held(block);
+    uint64_t held;
     enum spw_err err;
 
     if (!spw_pool_space_can_cut(&pool->space)) {
@@ -59,6 +79,10 @@ static enum spw_err back(struct spw_pool *pool, struct spw_extent *block)
     if (err != SPW_OK) {
         return err;
     }
+    if (block->uncounted) {
+        count(pool, block);
+    }
+    held = spw_pool_extent_held(block);
     block->lazy = false;
     pool->lazy_bytes -= held;
     count_down(pool);

@@ -1,6 +1,7 @@
 /* Lazy blocks: they get addresses at the allocation, and memory in spw_pool_commit, before the
- * device is first given work. They take whole granules of their own until then. The caller holds
- * the pool's lock, or is the only user of the pool. */
+ * device is first given work. They take whole granules of their own until then. An uncounted
+ * lazy block is no part of what is live before that. The caller holds the pool's lock, or is the
+ * only user of the pool. */
 #pragma once
 
 struct spw_extent;

@@ -70,6 +70,7 @@ struct spw_pool_usage {
     uint64_t committed;    /* in chunks, plus foreign charges */
     uint64_t placed;       /* part of live that was placed on the host */
     uint64_t lazy;         /* part of live that has no memory yet */
+    uint64_t uncounted;    /* blocks that are no part of live, as they have no memory yet */
     uint64_t host;         /* used host memory, foreign charges included */
     uint64_t host_limit;
     uint64_t spare;        /* committed, or on the host, but under no block */

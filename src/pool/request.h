@@ -21,6 +21,7 @@ struct spw_pool_placement {
     uint8_t heap;           /* number of a heap of its own, from 1; 0: none */
     bool fixed;             /* never moved */
     bool lazy;              /* backed when spw_pool_commit is called */
+    bool uncounted;         /* with `lazy`: not counted as live before it is backed */
     bool on_host;           /* all of the block is on the host */
     bool on_device;         /* callers must not set `may_spill`, nor take the host instead */
 };
@@ -41,4 +42,5 @@ struct spw_request {
 struct spw_result {
     uint64_t address;
     uint64_t host_bytes; /* bytes of the block on the host; counted if `may_spill` is set, else 0 */
+    bool uncounted;      /* the block is no part of what is live yet */
 };

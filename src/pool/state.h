@@ -54,12 +54,13 @@ struct spw_pool {
     unsigned largest_order; /* of chunks to create */
     bool shut;              /* it will be destroyed: nothing begins or ends any more */
     uint64_t next_id;
-    uint64_t own_live_bytes; /* blocks only, without foreign charges */
-    uint64_t placed_bytes;   /* part of them that was placed on the host */
-    uint64_t lazy_bytes;     /* part of them that has no memory yet */
-    size_t lazy_count;       /* lazy blocks */
-    bool lost_announced;     /* config.to_commit counts lost granules of this pool */
-    uint64_t fixed_id;       /* blocks up to this id are never moved */
+    uint64_t own_live_bytes;  /* blocks only, without foreign charges */
+    uint64_t placed_bytes;    /* part of them that was placed on the host */
+    uint64_t lazy_bytes;      /* part of them that has no memory yet */
+    size_t lazy_count;        /* lazy blocks */
+    uint64_t uncounted_bytes; /* of lazy blocks that are no part of own_live_bytes */
+    bool lost_announced;      /* config.to_commit counts lost granules of this pool */
+    uint64_t fixed_id;        /* blocks up to this id are never moved */
     struct spw_move moves[SPW_MOVES];
     size_t ahead;      /* granules mapped behind a block, at most */
     uint32_t pressure; /* frees for which fences are still recorded early, since memory was short */

@@ -45,6 +45,7 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
         .live = spw_counter_get(&pool->counters->live_bytes),
         .placed = pool->placed_bytes,
         .lazy = pool->lazy_bytes,
+        .uncounted = pool->uncounted_bytes,
         .ordered_live = spw_counter_get(&pool->counters->async_live_bytes),
         .committed = spw_counter_get(&pool->counters->committed_bytes),
         .host = host,

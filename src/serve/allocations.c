@@ -44,12 +44,41 @@ static __attribute__((noinline)) enum outcome charge(struct spw_pool *pool,
     return PASSED;
 }
 
+/* Serves a request for all the memory that was just reported as free. Programs ask for that to find
+ * out how much they could have, and free it at once: PyTorch's cacheInfo for cudnn.benchmark
+ * (c10/cuda/CUDAMallocAsyncAllocator.cpp). So the block gets no memory before work is submitted,
+ * moves no other block, and is not counted until then. False when it cannot be served like that. */
+static __attribute__((noinline)) bool alloc_all_free(const struct spw_track_request *request,
+                                                     struct spw_result *ret_result)
+{
+    static const struct spw_pool_placement wish = {
+        .limit_bytes = UINT64_MAX, .lazy = true, .uncounted = true};
+    struct spw_track_request lazy = *request;
+    uint64_t told = request->asked.bytes;
+
+    lazy.asked.placement = &wish;
+    return atomic_compare_exchange_strong(&request->device->told_free, &told, 0) &&
+           spw_pool_alloc(request->pool, &lazy.asked, ret_result) == SPW_OK;
+}
+
+/* True for a request, in the order of a stream, for exactly what was last reported as free. */
+static inline bool is_for_all_free(const struct spw_track_request *request)
+{
+    return SPW_UNLIKELY(request->asked.bytes ==
+                        atomic_load_explicit(&request->device->told_free, memory_order_relaxed)) &&
+           request->asked.stream != NULL;
+}
+
 /* Allocates on the device; when it is full, by spilling. */
 static inline enum spw_err alloc_plainly(const struct spw_track_request *request,
                                          struct spw_result *ret_result)
 {
-    enum spw_err err = spw_pool_alloc(request->pool, &request->asked, ret_result);
+    enum spw_err err;
 
+    if (is_for_all_free(request) && alloc_all_free(request, ret_result)) {
+        return SPW_OK;
+    }
+    err = spw_pool_alloc(request->pool, &request->asked, ret_result);
     return SPW_UNLIKELY(err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY)
                ? spw_track_spill_alloc(request, err, ret_result)
                : err;
@@ -97,7 +126,7 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
         struct spw_migrate *tier =
             SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&request->device->tier) : NULL;
 
-        if (SPW_UNLIKELY(tier != NULL)) {
+        if (SPW_UNLIKELY(tier != NULL) && !result.uncounted) {
             spw_migrate_allocated(tier, result.address, request->asked.bytes, request->asked.site);
         }
         *ret_address = result.address;

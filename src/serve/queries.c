@@ -21,11 +21,11 @@ static struct spw_device *find_block(CUdeviceptr address, struct spw_block *ret_
 
 /* ---- how much is left ---- */
 
-/* The bytes of the limit that the program holds, with those that the driver allocated for it; the
- * pool counts what was charged to it as live. */
+/* The bytes of the limit that the program holds, with those that it has only addresses of and
+ * those that the driver allocated for it; the pool counts what was charged to it as live. */
 static uint64_t held(const struct spw_device *device, const struct spw_pool_usage *usage)
 {
-    return usage->live + spw_counter_get(&device->counters->passed_bytes) -
+    return usage->live + usage->uncounted + spw_counter_get(&device->counters->passed_bytes) -
            spw_counter_get(&device->counters->charged_bytes);
 }
 
@@ -61,6 +61,7 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
     }
     /* Programs rely on free + used <= total. */
     *total = used + *free > usage.limit ? used + *free : usage.limit;
+    atomic_store_explicit(&device->told_free, *free, memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 

@@ -76,6 +76,9 @@ struct spw_device {
     _Atomic(struct spw_migrate *) tier;
     _Atomic uint32_t closing; /* pools of the device that are closed and not destroyed yet */
     _Atomic bool failed;      /* no pool could be made: the driver serves calls */
+    /* What cuMemGetInfo last reported as free, until a request of exactly so many bytes; 0: none.
+     */
+    _Atomic uint64_t told_free;
     /* CUmemAccess_flags of the other devices, by ordinal; they apply to a pool opened later, too.
      */
     _Atomic uint8_t access[SPW_DEVICES_MAX];

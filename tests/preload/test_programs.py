@@ -227,6 +227,29 @@ class Limits(harness.Case):
             self.assertEqual(said["after"], f"{GIB} free of {GIB}")
             self.assertLessEqual(result.device()["committed_peak_bytes"], GIB)
 
+    def test_request_for_all_that_is_free(self):
+        """It gets no memory, and is not counted, unless it is used."""
+        for words, peak in (((), 64 << 20), (("use",), GIB)):
+            result = self.run_program(PROGRAMS / "all_free", *words, SIM_MEMORY="1GiB", CHECK="on",
+                                      SPILL="off")
+            said = dict(re.findall(r"^(\w+): (.*)$", result.stdout, re.MULTILINE))
+            self.assertEqual(said["before"], str(GIB - (64 << 20)))
+            self.assertEqual(said["held"], "0")
+            self.assertEqual(said["after"], said["before"])
+            self.assertEqual(said["kept"], "5")
+            self.assertEqual(said.get("read"), "7" if words else None)
+            self.assertEqual(result.device()["live_peak_bytes"], peak)
+            self.assertEqual(result.device()["async_live_peak_bytes"], peak)
+            self.assertEqual(result.device()["committed_peak_bytes"], peak)
+
+    def test_request_for_all_of_a_full_device(self):
+        """A full device reports 2 MiB as free while the host has room; asking for them moves
+        nothing."""
+        result = self.run_program(PROGRAMS / "all_free", SIM_MEMORY="64MiB", SPILL="auto")
+        self.assertIn(f"before: {2 << 20}", result.stdout)
+        self.assertEqual(result.device()["spilled_bytes"], 0)
+        self.assertEqual(result.device()["host_peak_bytes"], 0)
+
     def test_line_at_out_of_memory(self):
         """Says how much was asked, held, committed, and what the limit was."""
         result, _ = self.fill(SIM_MEMORY="4GiB", LIMIT="1GiB")

@@ -88,7 +88,7 @@ class Script(unittest.TestCase):
         """Returns true if the figure at the last of these steps may differ."""
         if self.exempt == "captured":
             return any(step["capturing"] for step in steps)
-        return self.exempt == "threads" or self.exempt == "peaks" and figure == "allocated_peak"
+        return self.exempt == "threads"
 
     def compared(self, steps):
         """With the process group its threads end, and let go of their tensors at any time."""

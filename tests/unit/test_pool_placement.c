@@ -191,6 +191,43 @@ static void test_lazy(void **state)
     assert_int_equal(of(&w.to_commit), 0);
 }
 
+/* An uncounted lazy block is no part of what is live, nor of the peak, until it is backed. */
+static void test_uncounted(void **state)
+{
+    const struct spw_pool_placement wish = {
+        .limit_bytes = UINT64_MAX, .lazy = true, .uncounted = true};
+    struct spw_pool_usage usage;
+    struct placed_pool w;
+    uint64_t address;
+
+    begin(&w);
+    address = alloc_placed(&w, 11 * GRANULE, &wish);
+    assert_int_equal(of(&w.to_commit), 1);
+    assert_int_equal(of(&w.f.counters.live_peak_bytes), 0);
+    assert_int_equal(of(&w.f.counters.async_live_bytes), 0);
+    spw_pool_usage(w.f.pool, &usage);
+    assert_int_equal(usage.live, 0);
+    assert_int_equal(usage.lazy, 0);
+    assert_int_equal(usage.uncounted, 11 * GRANULE);
+    pool_check(&w.f);
+    pool_free(&w.f, address, &stream_a);
+    assert_int_equal(of(&w.to_commit), 0);
+    assert_int_equal(of(&w.f.counters.live_peak_bytes), 0);
+    assert_int_equal(of(&w.f.counters.committed_peak_bytes), 0);
+
+    address = alloc_placed(&w, 5 * GRANULE, &wish);
+    assert_int_equal(spw_pool_commit(w.f.pool, false), SPW_OK);
+    assert_true(fake_vm_usable(&w.f.vm, address, 5 * GRANULE));
+    assert_int_equal(of(&w.f.counters.live_bytes), 5 * GRANULE);
+    spw_pool_usage(w.f.pool, &usage);
+    assert_int_equal(usage.lazy, 0);
+    assert_int_equal(usage.uncounted, 0);
+    pool_check(&w.f);
+    pool_free(&w.f, address, &stream_a);
+    assert_int_equal(of(&w.f.counters.live_bytes), 0);
+    pool_close(&w.f);
+}
+
 /* ---- anything may happen ---- */
 
 struct slot {
@@ -222,6 +259,8 @@ static struct spw_pool_placement draw_placement(uint64_t *random)
         break;
     case 2:
         placement.lazy = true;
+        placement.uncounted = draw(random, 2) == 0;
+        placement.account = placement.uncounted ? 0 : placement.account;
         break;
     case 3:
         placement.limit_bytes = 6 * GRANULE;
@@ -360,10 +399,10 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_host), cmocka_unit_test(test_host_is_full),
-        cmocka_unit_test(test_share),   cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_lazy),    cmocka_unit_test(test_at_random),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_on_host),   cmocka_unit_test(test_host_is_full),
+        cmocka_unit_test(test_share),     cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_lazy),      cmocka_unit_test(test_uncounted),
+        cmocka_unit_test(test_at_random), cmocka_unit_test(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
