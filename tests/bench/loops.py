@@ -267,8 +267,9 @@ def main():
     torch.manual_seed(1)
     calls = CallsOfSteps()
     LOOPS[arguments.loop](calls)
+    free, total = torch.cuda.mem_get_info()
     print(json.dumps({"allocated_peak": torch.cuda.max_memory_allocated(),
-                      "reserved_peak": torch.cuda.max_memory_reserved(),
+                      "reserved_peak": torch.cuda.max_memory_reserved(), "device": total - free,
                       "calls": sum(calls.steps), "last_step_calls": calls.steps[-1]}))
 
 
