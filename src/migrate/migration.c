@@ -322,32 +322,68 @@ static enum spw_err prepare(struct spw_migrator *migrator, struct spw_migration 
 
 /* ---- stop-and-copy ---- */
 
+static uint64_t copy_patience(const struct spw_migrator *migrator,
+                              const struct spw_migration *migration)
+{
+    return migrator->wait_ns + migration->bytes / 1024 * SPW_TUNE_COPY_NS_PER_KIB;
+}
+
 static enum spw_err recopy(struct spw_migrator *migrator, struct spw_migration *migration)
 {
     enum spw_err err = spw_pool_move_copy(migrator->pool, migration->move, /* after_all */ false);
 
-    spw_counter_add(&migrator->counters->second_copies, migration->precopied);
-    if (err == SPW_OK) {
-        err = poll_until(spw_pool_move_poll, migrator->pool, migration->move,
-                         migrator->wait_ns + migration->bytes / 1024 * SPW_TUNE_COPY_NS_PER_KIB);
+    return err == SPW_OK ? poll_until(spw_pool_move_poll, migrator->pool, migration->move,
+                                      copy_patience(migrator, migration))
+                         : err;
+}
+
+/* Polls until a part is copied. */
+static enum spw_err await_part(struct spw_migrator *migrator, const struct spw_migration *migration,
+                               size_t part)
+{
+    struct spw_backoff backoff = {.limit_ns = copy_patience(migrator, migration)};
+    enum spw_err err;
+
+    do {
+        err = spw_pool_move_poll_part(migrator->pool, migration->move, part);
+    } while (err == SPW_E_AGAIN && spw_backoff_pause(&backoff));
+    return err;
+}
+
+/* Copies again and switches, one part while the next ones are being copied. */
+static enum spw_err recopy_and_switch(struct spw_migrator *migrator,
+                                      struct spw_migration *migration, uint64_t *ret_bytes)
+{
+    size_t parts = 0;
+    enum spw_err err = spw_pool_move_copy_parts(migrator->pool, migration->move, &parts);
+
+    for (size_t part = 0; part < parts && err == SPW_OK; part++) {
+        uint64_t bytes = 0;
+
+        err = await_part(migrator, migration, part);
+        if (err != SPW_OK) {
+            break;
+        }
+        if (part + 1 == parts) {
+            start_waiting(migrator, /* at_rest */ true);
+        }
+        err = spw_pool_move_commit_part(migrator->pool, migration->move, part, &bytes);
+        *ret_bytes += bytes;
+        if (err != SPW_OK) {
+            remap_or_report(migrator);
+        }
     }
     return err;
 }
 
-/* While submissions are held back and the device is idle: copies again if needed, and switches. */
-static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migration *migration,
-                                  uint64_t *ret_bytes)
+/* Switches what is copied. With `verify`, compares content hashes before and after. */
+static enum spw_err switch_copied(struct spw_migrator *migrator, struct spw_migration *migration,
+                                  bool recopied, uint64_t *ret_bytes)
 {
-    bool is_audit, again = needs_recopy(migrator, migration, &is_audit);
-    enum spw_err err = again ? recopy(migrator, migration) : SPW_OK;
+    enum spw_err err =
+        migrator->verify ? spw_pool_move_hash(migrator->pool, migration->move) : SPW_OK;
     uint64_t wrong;
 
-    if (err == SPW_OK && is_audit) {
-        audit(migrator, migration);
-    }
-    if (err == SPW_OK && migrator->verify) {
-        err = spw_pool_move_hash(migrator->pool, migration->move);
-    }
     if (err != SPW_OK) {
         return err;
     }
@@ -359,10 +395,31 @@ static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migr
     if (migrator->verify) {
         wrong = spw_pool_move_verify(migrator->pool, migration->move);
         if (wrong != 0) {
-            report_mismatch(migrator, migration, again, wrong);
+            report_mismatch(migrator, migration, recopied, wrong);
         }
     }
     return err;
+}
+
+/* While submissions are held back and the device is idle: copies again if needed, and switches. */
+static enum spw_err stop_and_copy(struct spw_migrator *migrator, struct spw_migration *migration,
+                                  uint64_t *ret_bytes)
+{
+    bool is_audit, again = needs_recopy(migrator, migration, &is_audit);
+    enum spw_err err;
+
+    spw_counter_add(&migrator->counters->second_copies, again && migration->precopied);
+    if (again && !is_audit && !migrator->verify) {
+        return recopy_and_switch(migrator, migration, ret_bytes);
+    }
+    err = again ? recopy(migrator, migration) : SPW_OK;
+    if (err != SPW_OK) {
+        return err;
+    }
+    if (is_audit) {
+        audit(migrator, migration);
+    }
+    return switch_copied(migrator, migration, again, ret_bytes);
 }
 
 /* True when the switch need not wait for an idle device: with `trust`, when the addresses of all

@@ -147,13 +147,13 @@ static size_t span_of(const struct spw_move *move, size_t first)
     return end;
 }
 
-/* Gives access to mapped items and records them as committed. */
+/* Gives access to the mapped ones of items [first, last) and records them as committed. */
 static enum spw_err give_access_to_mapped(struct spw_pool *pool, struct spw_move *move,
-                                          size_t *moved)
+                                          size_t first, size_t last, size_t *moved)
 {
     enum spw_err err = SPW_OK;
 
-    for (size_t i = 0, end; i < move->count; i = end) {
+    for (size_t i = first, end; i < last; i = end) {
         uint64_t address = spw_pool_move_address(pool, &move->items[i]);
         uint64_t size = spw_pool_move_bytes(pool, &move->items[i]);
         bool given;
@@ -192,21 +192,21 @@ static struct spw_extent *find_broken(const struct spw_pool *pool)
     return NULL;
 }
 
-/* Updates free extents that share granules with moved blocks: their tier may have changed, or a
- * granule may be broken. */
-static void update_free_extents(struct spw_pool *pool, const struct spw_move *move)
+/* Updates free extents that share granules with the blocks of items [i, last): their tier may have
+ * changed, or a granule may be broken. */
+static void update_free_extents(struct spw_pool *pool, const struct spw_move *move, size_t i,
+                                size_t last)
 {
     struct spw_extent *broken;
-    size_t i = 0;
 
-    for (struct spw_extent *e = spw_pool_space_first_large(&pool->space);
-         e != NULL && i < move->count; e = spw_pool_space_next_large(&pool->space, e)) {
-        while (i < move->count && spw_pool_move_address(pool, &move->items[i]) +
-                                          spw_pool_move_bytes(pool, &move->items[i]) <=
-                                      e->address) {
+    for (struct spw_extent *e = spw_pool_space_first_large(&pool->space); e != NULL && i < last;
+         e = spw_pool_space_next_large(&pool->space, e)) {
+        while (i < last && spw_pool_move_address(pool, &move->items[i]) +
+                                   spw_pool_move_bytes(pool, &move->items[i]) <=
+                               e->address) {
             i++;
         }
-        if (i < move->count && e->kind == SPW_EXTENT_FREE &&
+        if (i < last && e->kind == SPW_EXTENT_FREE &&
             spw_pool_move_address(pool, &move->items[i]) < spw_pool_extent_end(e)) {
             spw_pool_space_update_tier(&pool->space, e);
         }
@@ -216,27 +216,49 @@ static void update_free_extents(struct spw_pool *pool, const struct spw_move *mo
     }
 }
 
-enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, uint64_t *ret_bytes)
+/* Commits items [first, last). Caller holds the lock. */
+static enum spw_err commit(struct spw_pool *pool, struct spw_move *move, size_t first, size_t last,
+                           uint64_t *ret_bytes)
 {
     enum spw_err err = SPW_OK, access_err;
     size_t moved[SPW_TIER_COUNT] = {0};
 
-    spw_lock(&pool->lock);
-    for (size_t i = 0, run; i < move->count && err == SPW_OK; i += run) {
+    for (size_t i = first, run; i < last && err == SPW_OK; i += run) {
         run = spw_pool_move_run(move, i);
+        run = run < last - i ? run : last - i;
         if (!move->items[i].left_out) {
             err = map_run(pool, move, i, i + run);
         }
     }
-    access_err = give_access_to_mapped(pool, move, moved);
+    access_err = give_access_to_mapped(pool, move, first, last, moved);
     err = err == SPW_OK ? access_err : err;
     spw_pool_lost_announce(pool);
-    update_free_extents(pool, move);
+    update_free_extents(pool, move, first, last);
     spw_counter_add(&pool->counters->spilled_bytes,
                     moved[SPW_TIER_HOST] * pool->config.granule_bytes);
     spw_counter_add(&pool->counters->promoted_bytes,
                     moved[SPW_TIER_DEVICE] * pool->config.granule_bytes);
     *ret_bytes = (moved[SPW_TIER_HOST] + moved[SPW_TIER_DEVICE]) * pool->config.granule_bytes;
+    return err;
+}
+
+enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move, uint64_t *ret_bytes)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = commit(pool, move, 0, move->count, ret_bytes);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_commit_part(struct spw_pool *pool, struct spw_move *move, size_t part,
+                                       uint64_t *ret_bytes)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = commit(pool, move, spw_pool_move_part_begin(move, part), move->ends[part], ret_bytes);
     spw_unlock(&pool->lock);
     return err;
 }

@@ -368,14 +368,14 @@ size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
 
 /* ---- copying and waiting ---- */
 
-/* Enqueues the copies to one tier. Caller holds the lock. */
-static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum spw_tier to,
-                            bool after_all)
+/* Enqueues the copies of a part to one tier. Caller holds the lock. */
+static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, size_t part,
+                            enum spw_tier to, bool after_all)
 {
     struct spw_vm_copy copies[SPW_MOVE_GRANULES];
     size_t count = 0;
 
-    for (size_t i = 0; i < move->count; i++) {
+    for (size_t i = spw_pool_move_part_begin(move, part); i < move->ends[part]; i++) {
         const struct spw_move_item *item = &move->items[i];
 
         if (item->to == to) {
@@ -384,8 +384,39 @@ static enum spw_err copy_to(struct spw_pool *pool, struct spw_move *move, enum s
                                                    .bytes = spw_pool_move_bytes(pool, item)};
         }
     }
-    return count == 0 ? SPW_OK
-                      : pool->ops->copy(pool->vm, to, copies, count, after_all, &move->fences[to]);
+    return count == 0
+               ? SPW_OK
+               : pool->ops->copy(pool->vm, to, copies, count, after_all, &move->fences[part][to]);
+}
+
+/* Divides the items into at most `most` parts of about the same size. */
+static void divide(struct spw_move *move, size_t most)
+{
+    size_t granules = 0, part = 0;
+
+    for (size_t i = 0; i < move->count; i++) {
+        granules += move->items[i].count;
+        if (granules * most >= move->granules * (part + 1) || i + 1 == move->count) {
+            move->ends[part++] = i + 1;
+        }
+    }
+    move->parts = part;
+}
+
+/* Enqueues all copies. Caller holds the lock. */
+static enum spw_err copy(struct spw_pool *pool, struct spw_move *move, size_t most_parts,
+                         bool after_all)
+{
+    enum spw_err err = SPW_OK;
+
+    divide(move, most_parts);
+    for (size_t part = 0; part < move->parts && err == SPW_OK; part++) {
+        err = copy_to(pool, move, part, SPW_TIER_HOST, after_all);
+        if (err == SPW_OK) {
+            err = copy_to(pool, move, part, SPW_TIER_DEVICE, after_all);
+        }
+    }
+    return err;
 }
 
 enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bool after_all)
@@ -393,10 +424,29 @@ enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bo
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = copy_to(pool, move, SPW_TIER_HOST, after_all);
-    if (err == SPW_OK) {
-        err = copy_to(pool, move, SPW_TIER_DEVICE, after_all);
-    }
+    err = copy(pool, move, 1, after_all);
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_copy_parts(struct spw_pool *pool, struct spw_move *move,
+                                      size_t *ret_parts)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = copy(pool, move, SPW_MOVE_PARTS, /* after_all */ false);
+    *ret_parts = move->parts;
+    spw_unlock(&pool->lock);
+    return err;
+}
+
+enum spw_err spw_pool_move_poll_part(struct spw_pool *pool, struct spw_move *move, size_t part)
+{
+    enum spw_err err;
+
+    spw_lock(&pool->lock);
+    err = spw_pool_move_query_part(pool, move, part);
     spw_unlock(&pool->lock);
     return err;
 }
@@ -406,10 +456,7 @@ enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move)
     enum spw_err err;
 
     spw_lock(&pool->lock);
-    err = spw_pool_move_query(pool, &move->fences[SPW_TIER_HOST]);
-    if (err == SPW_OK) {
-        err = spw_pool_move_query(pool, &move->fences[SPW_TIER_DEVICE]);
-    }
+    err = spw_pool_move_query_all(pool, move);
     spw_unlock(&pool->lock);
     return err;
 }

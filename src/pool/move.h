@@ -27,8 +27,8 @@
 
 struct spw_pool;
 
-/* Granules in one move; and moves at a time. */
-enum { SPW_MOVE_GRANULES = 256, SPW_MOVES = 2 };
+/* Granules in one move; moves at a time; parts of a move, at most. */
+enum { SPW_MOVE_GRANULES = 256, SPW_MOVES = 2, SPW_MOVE_PARTS = 8 };
 
 /* A move: owned by the pool, valid from begin until it has ended. */
 struct spw_move;
@@ -102,8 +102,14 @@ size_t spw_pool_move_places(struct spw_pool *pool, const struct spw_move *move,
  * when the earlier copies are done. */
 enum spw_err spw_pool_move_copy(struct spw_pool *pool, struct spw_move *move, bool after_all);
 
-/* SPW_OK when the copies are done, SPW_E_AGAIN when they are not. */
+/* Likewise, in parts of about the same size, so that one can be committed while the next ones are
+ * being copied. *ret_parts is how many there are. */
+enum spw_err spw_pool_move_copy_parts(struct spw_pool *pool, struct spw_move *move,
+                                      size_t *ret_parts);
+
+/* SPW_OK when the copies are done, SPW_E_AGAIN when they are not; and those of one part. */
 enum spw_err spw_pool_move_poll(struct spw_pool *pool, struct spw_move *move);
+enum spw_err spw_pool_move_poll_part(struct spw_pool *pool, struct spw_move *move, size_t part);
 
 /* SPW_OK when everything submitted to the device before the first call is done, SPW_E_AGAIN when it
  * is not. After SPW_OK the next call is a first one again. */
@@ -117,6 +123,10 @@ void spw_pool_move_leave_out(struct spw_pool *pool, struct spw_move *move, uint6
  * that are lost: neither chunk could be mapped and made accessible again (see the next two). */
 enum spw_err spw_pool_move_commit(struct spw_pool *pool, struct spw_move *move,
                                   uint64_t *ret_bytes);
+
+/* Likewise for one part, after spw_pool_move_copy_parts. */
+enum spw_err spw_pool_move_commit_part(struct spw_pool *pool, struct spw_move *move, size_t part,
+                                       uint64_t *ret_bytes);
 
 /* Retries to map what a commit lost; the content is still there. SPW_E_AGAIN while something is
  * lost, and then no other move begins. Call it after a failed commit, before work that may use the

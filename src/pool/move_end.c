@@ -14,6 +14,7 @@ static void drop_fence(struct spw_pool *pool, void **fence)
 static void give_back(struct spw_pool *pool, struct spw_move *move)
 {
     move->over = false;
+    move->parts = 0;
     drop_fence(pool, &move->drained);
     while (move->count > 0) {
         const struct spw_move_item *item = &move->items[--move->count];
@@ -31,8 +32,10 @@ static void give_back(struct spw_pool *pool, struct spw_move *move)
 void spw_pool_move_drop_all(struct spw_pool *pool)
 {
     for (size_t i = 0; i < SPW_MOVES; i++) {
-        for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-            drop_fence(pool, &pool->moves[i].fences[tier]);
+        for (size_t part = 0; part < pool->moves[i].parts; part++) {
+            for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
+                drop_fence(pool, &pool->moves[i].fences[part][tier]);
+            }
         }
         give_back(pool, &pool->moves[i]);
     }
@@ -48,15 +51,33 @@ enum spw_err spw_pool_move_query(struct spw_pool *pool, void **fence)
     return err;
 }
 
+enum spw_err spw_pool_move_query_part(struct spw_pool *pool, struct spw_move *move, size_t part)
+{
+    enum spw_err err = SPW_OK;
+
+    for (int tier = 0; tier < SPW_TIER_COUNT && err == SPW_OK; tier++) {
+        err = spw_pool_move_query(pool, &move->fences[part][tier]);
+    }
+    return err;
+}
+
+enum spw_err spw_pool_move_query_all(struct spw_pool *pool, struct spw_move *move)
+{
+    enum spw_err err = SPW_OK;
+
+    for (size_t part = 0; part < move->parts && err == SPW_OK; part++) {
+        err = spw_pool_move_query_part(pool, move, part);
+    }
+    return err;
+}
+
 enum spw_err spw_pool_move_end_if_finished(struct spw_pool *pool, struct spw_move *move)
 {
     if (!move->over) {
         return SPW_OK;
     }
-    for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        if (spw_pool_move_query(pool, &move->fences[tier]) != SPW_OK) {
-            return SPW_E_AGAIN;
-        }
+    if (spw_pool_move_query_all(pool, move) != SPW_OK) {
+        return SPW_E_AGAIN;
     }
     give_back(pool, move);
     return SPW_OK;

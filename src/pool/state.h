@@ -33,9 +33,11 @@ struct spw_move {
     size_t count;                                  /* 0: not under way */
     size_t granules;                               /* of all items */
     struct spw_move_item items[SPW_MOVE_GRANULES]; /* by rising granule */
-    void *fences[SPW_TIER_COUNT]; /* of the copies to each tier; NULL: none under way */
-    void *drained;                /* covers the whole device; NULL: none */
-    bool over;                    /* ended, but its copies are still under way */
+    size_t parts;                                  /* of the last copies; 0: none were made */
+    size_t ends[SPW_MOVE_PARTS];                   /* item behind the last one of each part */
+    void *fences[SPW_MOVE_PARTS][SPW_TIER_COUNT];  /* of the copies; NULL: none under way */
+    void *drained;                                 /* covers the whole device; NULL: none */
+    bool over;                                     /* ended, but its copies are still under way */
 };
 
 struct spw_pool {
@@ -97,6 +99,12 @@ static inline uint64_t spw_pool_move_bytes(const struct spw_pool *pool,
                                            const struct spw_move_item *item)
 {
     return item->count * pool->config.granule_bytes;
+}
+
+/* Returns the first item of a part. */
+static inline size_t spw_pool_move_part_begin(const struct spw_move *move, size_t part)
+{
+    return part > 0 ? move->ends[part - 1] : 0;
 }
 
 /* True if the second item lies directly behind the first. */

@@ -87,6 +87,68 @@ static void test_there_and_back(void **state)
     pool_close(&f);
 }
 
+/* Of a move in parts, each is committed alone, and its copies are those of its own items. */
+static void test_parts(void **state)
+{
+    uint64_t address[4], bytes = 0, moved = 0;
+    struct pool_fixture f;
+    size_t parts = 0;
+
+    open_tiers(&f);
+    for (size_t i = 0; i < 4; i++) {
+        address[i] = pool_alloc(&f, 2 * GRANULE, &stream_a);
+        fake_vm_write(&f.vm, address[i], 2 * GRANULE, (uint64_t)(100 * (i + 1)));
+    }
+    f.vm.immediate = false;
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
+    assert_int_equal(spw_pool_move_copy_parts(f.pool, f.move, &parts), SPW_OK);
+    assert_true(parts > 1 && parts <= SPW_MOVE_PARTS);
+    assert_int_equal(spw_pool_move_poll_part(f.pool, f.move, 0), SPW_E_AGAIN);
+    assert_int_equal(spw_pool_move_poll(f.pool, f.move), SPW_E_AGAIN);
+    for (size_t part = 0; part < parts; part++) {
+        f.vm.finished = f.vm.clock - (parts - 1 - part); /* each part has one fence */
+        if (part + 1 < parts) {
+            assert_int_equal(spw_pool_move_poll_part(f.pool, f.move, part + 1), SPW_E_AGAIN);
+        }
+        assert_int_equal(spw_pool_move_poll_part(f.pool, f.move, part), SPW_OK);
+        assert_int_equal(spw_pool_move_commit_part(f.pool, f.move, part, &bytes), SPW_OK);
+        assert_true(bytes > 0);
+        moved += bytes;
+        pool_check(&f);
+        assert_int_equal(spw_counter_get(&f.counters.spilled_bytes), moved);
+        assert_int_equal(spw_counter_get(&f.counters.host_used_bytes), moved);
+    }
+    assert_int_equal(moved, 8 * GRANULE);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
+    for (size_t i = 0; i < 4; i++) {
+        pool_expect(&f, address[i], 2, (uint64_t)(100 * (i + 1)), 2);
+    }
+    pool_close(&f);
+}
+
+/* A move that is given up after its first part leaves the others where they are. */
+static void test_given_up_between_parts(void **state)
+{
+    struct pool_fixture f;
+    uint64_t address, bytes = 0;
+    size_t parts = 0;
+
+    open_tiers(&f);
+    address = pool_alloc(&f, 8 * GRANULE, &stream_a);
+    fake_vm_write(&f.vm, address, 8 * GRANULE, 100);
+    f.vm.immediate = false;
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
+    assert_int_equal(spw_pool_move_copy_parts(f.pool, f.move, &parts), SPW_OK);
+    fake_vm_complete(&f.vm);
+    assert_int_equal(spw_pool_move_poll_part(f.pool, f.move, 0), SPW_OK);
+    assert_int_equal(spw_pool_move_commit_part(f.pool, f.move, 0, &bytes), SPW_OK);
+    assert_in_range(bytes, GRANULE, 7 * GRANULE);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
+    pool_check(&f);
+    pool_expect(&f, address, 8, 100, bytes / GRANULE);
+    pool_close(&f);
+}
+
 /* Spare chunks are mapped for several blocks at once, as long as they last. */
 static void test_mapped_ahead(void **state)
 {
@@ -652,6 +714,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_given_up_between_parts),
         cmocka_unit_test(test_mapped_ahead),
         cmocka_unit_test(test_coldest_first),
         cmocka_unit_test(test_only_the_old),
