@@ -2,22 +2,34 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/log.h"
 #include "migrate/tuning.h"
 
 _Atomic int spw_migrate_access_log_count;
 
 /* ---- opening and closing ---- */
 
+/* Enters a block that the predictor has numbered; 0: it has too many. */
+static void enter_block(struct spw_access_log *log, const char *event, uint32_t block,
+                        uint64_t address, uint64_t bytes)
+{
+    if (block == 0) {
+        log->incomplete = true;
+        return;
+    }
+    spw_log(SPW_LOG_DEBUG, "access %s %#llx+%llu %u", event, (unsigned long long)address,
+            (unsigned long long)bytes, log->predictor.blocks[block].site);
+    spw_migrate_block_index_put(&log->index, block, address, bytes);
+}
+
 static void add_block(void *cookie, uint64_t address, uint64_t bytes, uint32_t site, uint64_t age)
 {
     struct spw_access_log *log = cookie;
     uint32_t block = spw_migrate_predictor_add_block(&log->predictor, bytes, site, age);
 
-    log->incomplete = log->incomplete || block == 0;
-    if (block != 0) {
-        spw_migrate_block_index_put(&log->index, block, address, bytes);
-    }
+    enter_block(log, "live", block, address, bytes);
 }
 
 bool spw_migrate_access_log_open(struct spw_access_log *log, struct spw_pool *pool,
@@ -78,6 +90,8 @@ void spw_migrate_access_log_close(struct spw_access_log *log)
 
 static void remove_block(struct spw_access_log *log, uint32_t block)
 {
+    spw_log(SPW_LOG_DEBUG, "access free %#llx",
+            (unsigned long long)log->index.blocks[block].address);
     spw_migrate_block_index_remove(&log->index, block);
     spw_migrate_predictor_free(&log->predictor, block);
 }
@@ -96,10 +110,7 @@ void spw_migrate_access_log_alloc(struct spw_access_log *log, uint64_t address, 
         remove_block(log, block);
     }
     block = spw_migrate_predictor_alloc(&log->predictor, bytes, site);
-    log->incomplete = log->incomplete || block == 0;
-    if (block != 0) {
-        spw_migrate_block_index_put(&log->index, block, address, bytes);
-    }
+    enter_block(log, "alloc", block, address, bytes);
     spw_unlock(&log->lock);
 }
 
@@ -156,6 +167,7 @@ static void record_address(struct spw_access_log *log, uint64_t address)
     if (block != 0) {
         const struct spw_block_range *candidate = &log->index.blocks[block];
 
+        spw_log(SPW_LOG_DEBUG, "access use %#llx", (unsigned long long)candidate->address);
         spw_migrate_predictor_use(&log->predictor, block);
         mark_access(log, candidate->address, candidate->end - 1);
     } else {
@@ -163,12 +175,16 @@ static void record_address(struct spw_access_log *log, uint64_t address)
     }
 }
 
-/* Records the addresses of one call. */
-static void record_addresses(struct spw_access_log *log, const uint64_t *addresses, size_t count)
+/* Records the addresses of one call; `what` tells in the debug log which. */
+static void record_addresses(struct spw_access_log *log, const char *what,
+                             const uint64_t *addresses, size_t count)
 {
     log->clock++;
     for (size_t i = 0; i < count; i++) {
         record_address(log, addresses[i]);
+    }
+    if (spw_log_enabled(SPW_LOG_DEBUG)) {
+        spw_log(SPW_LOG_DEBUG, "access %s %d", what, gettid());
     }
 }
 
@@ -176,7 +192,7 @@ void spw_migrate_access_log_record(struct spw_access_log *log, const uint64_t *a
                                    size_t count, bool kernel)
 {
     spw_lock(&log->lock);
-    record_addresses(log, addresses, count);
+    record_addresses(log, kernel ? "kernel" : "other", addresses, count);
     log->complete += !log->incomplete;
     log->complete_non_kernel += !log->incomplete && !kernel;
     spw_unlock(&log->lock);
@@ -186,7 +202,7 @@ void spw_migrate_access_log_record_partial(struct spw_access_log *log, const uin
                                            size_t count)
 {
     spw_lock(&log->lock);
-    record_addresses(log, addresses, count);
+    record_addresses(log, "partial", addresses, count);
     spw_unlock(&log->lock);
 }
 
@@ -200,6 +216,7 @@ void spw_migrate_access_log_record_new_kernel(struct spw_access_log *log)
 void spw_migrate_access_log_mark_step(struct spw_access_log *log)
 {
     spw_lock(&log->lock);
+    spw_log(SPW_LOG_DEBUG, "access step");
     spw_migrate_predictor_mark_step(&log->predictor);
     spw_unlock(&log->lock);
 }

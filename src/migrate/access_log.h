@@ -14,6 +14,18 @@
  *     submitted 5, complete 5, no kernels 2   presumed clean: kernels may use hidden pointers
  *     submitted 5, complete 4                 dirty: one call may have touched anything
  *
+ * The debug log gets a line for everything that is recorded; the benchmarks `arguments` and
+ * `predict` read them:
+ *
+ *     access live ADDRESS+BYTES SITE   a block that was there when the log was opened
+ *     access alloc ADDRESS+BYTES SITE
+ *     access free ADDRESS
+ *     access use ADDRESS               of a block, by the call whose line follows
+ *     access kernel THREAD             a launch of which all addresses are known
+ *     access other THREAD              another such call
+ *     access partial THREAD            a call of which only some addresses are known
+ *     access step                      the program marks a step
+ *
  * Locking: a mutex of its own, taken inside the lock of struct spw_migrate and outside the pool's.
  * It is held while a few addresses are looked up, or, for planning, while all granules are read. */
 #pragma once

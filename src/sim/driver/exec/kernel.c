@@ -19,9 +19,13 @@
 #include "sim/driver/exec/kernel.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "sim/driver/core/clock.h"
+#include "sim/driver/core/calls.h"
 #include "sim/driver/memory/content.h"
+#include "sim/driver/exec/stream.h"
 #include "sim/driver/exec/tensor_map.h"
 
 /* Words handled at a time. */
@@ -176,6 +180,19 @@ static enum sim_outcome add_run(const void *args, struct sim_item *item)
     return SIM_DONE;
 }
 
+/* With simulated time: says in the log what memory a kernel writes that it found when it ran. */
+static void log_found(CUdeviceptr p, size_t n_words, const struct sim_item *item)
+{
+    char line[128];
+
+    if (sim_calls_logged() && sim_clock_is_on()) {
+        snprintf(line, sizeof(line), "  uses %llu.%llu w%#llx+%zu", item->stream->id,
+                 (unsigned long long)item->number, (unsigned long long)p,
+                 n_words * sizeof(uint32_t));
+        sim_calls_log(line);
+    }
+}
+
 /* Adds at an address that was not known when the kernel was submitted. */
 static enum sim_outcome add_at_last(CUdeviceptr p, size_t n_words, uint32_t value,
                                     const struct sim_item *item)
@@ -184,6 +201,7 @@ static enum sim_outcome add_at_last(CUdeviceptr p, size_t n_words, uint32_t valu
         sim_mem_check(p, n_words * sizeof(uint32_t), item->op->device, true) != CUDA_SUCCESS) {
         return SIM_FAULT;
     }
+    log_found(p, n_words, item);
     add_to_words(p, n_words, value);
     return SIM_DONE;
 }
