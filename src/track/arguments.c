@@ -63,12 +63,13 @@ static bool has_direct_name(CUfunction function, bool kernel)
     return result == CUDA_SUCCESS && name != NULL && !spw_track_kernel_name_may_be_indirect(name);
 }
 
-/* Asks the driver for a layout. The lock is held.
+/* Asks the driver for a layout. The lock is held. False when the driver had no memory to answer: it
+ * loads a kernel's code for that.
  *
  * cuda.h does not say what the functions do with the other kind of handle. A kernel's function is
  * asked only when the driver has said that the handle is not a CUfunction: INVALID_VALUE for the
  * first parameter is the answer for a function that has none. */
-static void learn(struct spw_layout *layout, CUfunction function)
+static bool learn(struct spw_layout *layout, CUfunction function)
 {
     const struct spw_driver *driver = spw_track_driver();
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
@@ -86,9 +87,11 @@ static void learn(struct spw_layout *layout, CUfunction function)
      * without parameters reaches only the globals of its module, whose content is unknown. */
     layout->known = layout->count > 0 && result == CUDA_ERROR_INVALID_VALUE;
     layout->direct = layout->known && has_direct_name(function, kernel);
+    return result != CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Fills a free entry, unless another thread has done so meanwhile. */
+/* Fills a free entry, unless another thread has done so meanwhile. It stays free when the driver is
+ * to be asked again at the next launch. */
 static void enter(struct spw_layout *layout, CUfunction function, uint32_t generation)
 {
     /* Loads a library, so not with the lock. */
@@ -96,13 +99,14 @@ static void enter(struct spw_layout *layout, CUfunction function, uint32_t gener
     spw_lock(&spw_locks.layouts);
     if (atomic_load(&layout->function) == 0) {
         layout->generation = generation;
-        learn(layout, function);
-        atomic_store_explicit(&layout->function, (uintptr_t)function, memory_order_release);
+        if (learn(layout, function)) {
+            atomic_store_explicit(&layout->function, (uintptr_t)function, memory_order_release);
+        }
     }
     spw_unlock(&spw_locks.layouts);
 }
 
-/* NULL: the table is full. */
+/* NULL: the driver gave no answer for now, or the table is full. */
 static struct spw_layout *find(CUfunction function)
 {
     uint32_t generation =
@@ -111,12 +115,16 @@ static struct spw_layout *find(CUfunction function)
 
     for (size_t i = 0; i < TRIES; i++) {
         struct spw_layout *layout = &spw_process.layouts.layouts[(at + i) % SPW_LAYOUTS];
+        uintptr_t entered = atomic_load_explicit(&layout->function, memory_order_acquire);
 
-        if (atomic_load_explicit(&layout->function, memory_order_acquire) == 0) {
+        if (entered == 0) {
             enter(layout, function, generation);
+            entered = atomic_load_explicit(&layout->function, memory_order_acquire);
         }
-        if (atomic_load_explicit(&layout->function, memory_order_acquire) == (uintptr_t)function &&
-            layout->generation == generation) {
+        if (entered == 0) {
+            return NULL;
+        }
+        if (entered == (uintptr_t)function && layout->generation == generation) {
             return layout;
         }
     }
