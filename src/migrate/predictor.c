@@ -146,25 +146,15 @@ static bool previous_candidate(const struct spw_predictor *predictor, struct can
     return true;
 }
 
-/* The candidate with the longest match, of those up to event number `newest`. */
-static struct candidate find_best_match(const struct spw_predictor *predictor, uint64_t newest)
+/* The newest candidate. matched 0: none. */
+static struct candidate find_newest_match(const struct spw_predictor *predictor)
 {
-    struct candidate candidate = {.number = predictor->count}, best = {0};
-    uint64_t compared = 0;
+    struct candidate candidate = {.number = predictor->count};
 
-    for (int i = 0; i < SPW_TUNE_MAX_CANDIDATES && compared < SPW_TUNE_MAX_COMPARED &&
-                    previous_candidate(predictor, &candidate);
-         i++) {
-        if (candidate.number > newest) {
-            continue;
-        }
+    if (previous_candidate(predictor, &candidate)) {
         candidate.matched = match_length(predictor, candidate.number, SPW_TUNE_MAX_MATCH);
-        compared += candidate.matched;
-        if (candidate.matched > best.matched) {
-            best = candidate;
-        }
     }
-    return best;
+    return candidate;
 }
 
 /* Sets the cursor to `number`. The `matched` events before it correspond to the newest ones, so
@@ -325,20 +315,19 @@ static void measure_step(struct spw_predictor *predictor)
 static void resync(struct spw_predictor *predictor)
 {
     struct candidate candidate = {0};
-    uint64_t newest = predictor->count;
 
     predictor->search_wait = SPW_TUNE_RESYNC_INTERVAL;
     predictor->confirmed = false;
     if (marked_steps(predictor) > 0) {
-        newest = mark_at(predictor, 0);
         candidate = find_marked_step(predictor);
         if (candidate.matched > 0) {
             follow_from(predictor, candidate.number, candidate.matched);
             return;
         }
     }
-    candidate = find_best_match(predictor, newest);
-    if (candidate.matched >= SPW_TUNE_MIN_MATCH) {
+    candidate = find_newest_match(predictor);
+    if (candidate.matched >= SPW_TUNE_MIN_MATCH &&
+        (marked_steps(predictor) == 0 || candidate.number <= mark_at(predictor, 0))) {
         follow_from(predictor, candidate.number, candidate.matched);
         measure_step(predictor);
     }

@@ -8,7 +8,7 @@
  * cursor points to the event that came next at that time, and predicts that it comes now. Each new
  * event is compared with the one at the cursor; the cursor steps on when they match, skips a few
  * events when something is missing, and is set anew ("resync") after a misprediction. Of several
- * earlier occurrences the one with the longest match is taken. Example, with one letter a token:
+ * earlier occurrences the newest is taken. Example, with one letter a token:
  *
  *     history   A B C D  A B C D  A B
  *     cursor             ^ was here, now at the second C: predicts C, then D, then A, B

@@ -601,7 +601,7 @@ static void test_hot_on_the_host(void **state)
     fake_vm_complete(&f.pool.vm);
     assert_int_equal(finish(&f), SPW_OK);
     assert_true(spw_migrate_migration_release(&f.migrator));
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 40; i++) {
         take_step(&f);
     }
     completed = now(&f);
