@@ -2,7 +2,7 @@
 #pragma once
 
 enum {
-#define SPW_TUNING(name, value, unit, reason) SPW_TUNE_##name = (value),
+#define SPW_TUNING(name, value, unit, row, reason) SPW_TUNE_##name = (value),
 #include "migrate/tuning.def"
 #undef SPW_TUNING
 };
