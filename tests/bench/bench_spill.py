@@ -8,7 +8,8 @@ tier       spillway with its defaults, SPILLWAY_OVERLAP=safe
 validated  SPILLWAY_OVERLAP=validated
 trust      SPILLWAY_OVERLAP=trust
 marked   the program calls spillway_mark_step; only for `shapes`, whose steps differ in their sizes.
-         There `tier` is the same program without marks, and neither is judged.
+         There `tier` is the same program without marks, and neither is judged. Nor is
+         `evaluation`: training with an evaluation after every five steps.
 belady   model of demand paging that evicts the buffer that is used last
 lru      model of demand paging that evicts the least recently used buffer
 static   model that leaves on the host what does not fit at first
@@ -42,18 +43,21 @@ MOVE_WAIT = 5000  # ms, of the clock on the wall: it says nothing of simulated t
 WAYS = {"tier": ("safe",), "validated": ("validated",), "trust": ("trust",)}
 SHAPES_WAYS = {"tier": ("safe",), "marked": ("safe", "marked")}
 SHAPES_STEPS = 12
+EVALUATION_ROUNDS = 6
 
 
 class Workload:
     """Something that takes steps: what the models work on, and a command for spillway."""
 
-    def __init__(self, name, plan, command, ways=WAYS, judged=True):
+    def __init__(self, name, plan, command, ways=WAYS, judged=True, measured=MEASURED):
+        """`measured`: how many steps at the end are."""
         self.name, self.plan, self.command, self.ways = name, plan, command, ways
-        self.judged = judged
+        self.judged, self.measured = judged, measured
 
     def model(self, who, capacity):
         """The mean step of a model."""
-        return spill_model.mean(getattr(spill_model, who)(self.plan, capacity)[1:-1][-MEASURED:])
+        steps = getattr(spill_model, who)(self.plan, capacity)[1:-1]
+        return spill_model.mean(steps[-self.measured:])
 
     def tier(self, memory, overlap, *arguments):
         """The mean step under spillway, or None when the program failed."""
@@ -64,7 +68,7 @@ class Workload:
             if not run.ran:
                 print(run.stderr, file=sys.stderr)
                 return None
-            return spill_log.mean(spill_log.read(log)[-MEASURED:])
+            return spill_log.mean(spill_log.read(log)[-self.measured:])
 
 
 def of_trace(name, folder):
@@ -82,6 +86,15 @@ def of_shapes(folder):
     plans.write(plan[1:-1], path)
     return Workload("shapes", plan, [bench.PROGRAMS / "play", 1, path], SHAPES_WAYS,
                     judged=False)
+
+
+def of_evaluation(folder):
+    """The figures are the mean of the last round of training and evaluation."""
+    plan = plans.of_evaluation(EVALUATION_ROUNDS)
+    path = pathlib.Path(folder) / "evaluation"
+    plans.write(plan[1:-1], path)
+    return Workload("evaluation", plan, [bench.PROGRAMS / "play", 1, path], judged=False,
+                    measured=plans.TRAINED + 1)
 
 
 def of_torch(interpreter, folder):
@@ -154,7 +167,8 @@ def main():
                         link_MiB=10, calls=9, waits=7, step_ms=9, bound=7, link_ms=8, idle_ms=8,
                         calls_ms=8, waits_ms=8, verdict=-7)
     with tempfile.TemporaryDirectory() as folder:
-        workloads = [of_shapes(folder), *(of_trace(name, folder) for name in traces.NAMES)]
+        workloads = [of_shapes(folder), of_evaluation(folder),
+                     *(of_trace(name, folder) for name in traces.NAMES)]
         if interpreter:
             workloads.append(of_torch(interpreter, folder))
         for workload in workloads:

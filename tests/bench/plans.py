@@ -86,6 +86,47 @@ def of_shapes(steps, seed=1):
     return plan
 
 
+TRAINED, EVALUATED = 5, 3  # steps of a round, and batches without gradients after them
+
+
+def of_evaluation(rounds):
+    """Training that is evaluated after every few steps, on batches of half the size. The plan
+    begins and ends with a mark; an evaluation counts as one step."""
+    plan = [("s",), *(("a", layer, WEIGHT) for layer in range(LAYERS))]
+    buffer = LAYERS
+    for _ in range(rounds):
+        for _ in range(TRAINED):
+            plan += trained(buffer)
+            buffer += LAYERS
+        for _ in range(EVALUATED):
+            plan += evaluated(buffer)
+            buffer += LAYERS
+        plan.append(("s",))
+    return plan
+
+
+def trained(buffer):
+    """A step whose activations are numbered from `buffer` on."""
+    plan = []
+    for layer in range(LAYERS):
+        plan += [("a", buffer + layer, ACTIVATION),
+                 ("u", FORWARD_NS, [(layer, False), (buffer + layer, True)])]
+    for layer in reversed(range(LAYERS)):
+        plan += [("u", 2 * FORWARD_NS, [(buffer + layer, False), (layer, True)]),
+                 ("f", buffer + layer)]
+    return plan + [("s",)]
+
+
+def evaluated(buffer):
+    """A batch without gradients: an activation is freed when the next is there."""
+    plan = []
+    for layer in range(LAYERS):
+        uses = [(layer, False), (buffer + layer, True)]
+        plan += [("a", buffer + layer, ACTIVATION // 2), ("u", FORWARD_NS, uses)]
+        plan += [("f", buffer + layer - 1)] if layer > 0 else []
+    return plan + [("f", buffer + LAYERS - 1)]
+
+
 class Blocks:
     """What is allocated now, by address."""
 

@@ -154,6 +154,18 @@ class Plans(unittest.TestCase):
         order = [[buffer for buffer, _ in act[2]] for act in plan if act[0] == "u"]
         self.assertEqual(order, [[0, 1], [0], [1], [2], [2], [1], [0], [0, 1]])
 
+    def test_evaluation(self):
+        """Two rounds of five steps and an evaluation. At most the weights, and the activations of a
+        step, are live; an evaluation has two of half the size, and frees all that it allocates."""
+        plan = plans.of_evaluation(2)
+        marks = [at for at, act in enumerate(plan) if act == ("s",)]
+        self.assertEqual(len(marks), 1 + 2 * 6)
+        self.assertEqual(plans.live_peak(plan), plans.LAYERS * (plans.WEIGHT + plans.ACTIVATION))
+        evaluation = plan[marks[5] + 1:marks[6]]
+        self.assertEqual(plans.live_peak(evaluation), plans.ACTIVATION)
+        kinds = [act[0] for act in plan]
+        self.assertEqual(kinds.count("a") - kinds.count("f"), plans.LAYERS)
+
     def test_many(self):
         """Nine at once are two kernels."""
         plan = self.read([f"{row},0,1,1" for row in range(9)])
