@@ -139,8 +139,8 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
         return;
     }
     put_line(fd,
-             "spillway: device %d: the device was full: %s went to the host (%s of it new blocks), "
-             "%s moved back; host memory peak %s, limit %s",
+             "spillway: device %d: %s went to the host (%s of it new blocks), %s moved back; host "
+             "memory peak %s, limit %s",
              ordinal, spw_size_text(get(&counters->spilled_bytes), spilled),
              spw_size_text(get(&counters->placed_bytes), placed),
              spw_size_text(get(&counters->promoted_bytes), promoted),
