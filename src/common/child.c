@@ -88,7 +88,8 @@ extern int __clone(int (*function)(void *), void *stack, int flags, void *contex
 /* The program has a child that never executes another program, the keeper: it starts the helper,
  * waits for it and kills it when it takes too long. An exit signal of 0 would be reset by execve,
  * so that the helper itself could not be hidden. Keeper and program share their memory, and the
- * calling thread stands still until the keeper ends. */
+ * calling thread stands still until the keeper ends. An emulator such as valgrind gives each of
+ * them a copy instead: the result is in memory that is shared all the same. */
 struct keeper {
     const char *const *arguments;
     int output;
@@ -170,8 +171,11 @@ static int be_keeper(void *context)
  */
 static void keep(struct keeper *keeper)
 {
-    char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    const size_t stacks_bytes = 2 * (size_t)STACK_BYTES;
+    const size_t bytes = stacks_bytes + sizeof(struct spw_child_result);
+    char *stacks =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    struct spw_child_result *program_result = keeper->result;
     sigset_t all, previous;
     int cancel;
     pid_t pid;
@@ -179,7 +183,9 @@ static void keep(struct keeper *keeper)
     if (stacks == MAP_FAILED) {
         return;
     }
-    keeper->helper_stack = stacks + 2 * STACK_BYTES;
+    keeper->helper_stack = stacks + stacks_bytes;
+    keeper->result = (struct spw_child_result *)(stacks + stacks_bytes);
+    *keeper->result = *program_result;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &previous);
@@ -189,7 +195,8 @@ static void keep(struct keeper *keeper)
     }
     (void)pthread_sigmask(SIG_SETMASK, &previous, NULL);
     (void)pthread_setcancelstate(cancel, NULL);
-    (void)munmap(stacks, 2 * STACK_BYTES);
+    *program_result = *keeper->result;
+    (void)munmap(stacks, bytes);
 }
 
 static void read_line(int output, char said[SPW_CHILD_TEXT])
