@@ -2,23 +2,52 @@
 
 #include <string.h>
 
+/* Attributes of cuDNN 9.20 and later, which older headers lack. */
+enum {
+    SDPA_FWD_DROPOUT_DUMP = 2817,
+    SDPA_FWD_AMAX_S = 2828,
+    SDPA_FWD_AMAX_O = 2829,
+    SDPA_BWD_DSINK = 2864,
+    SOFTMAX_Y = 3101,
+    SOFTMAX_STATS = 3102,
+    SOFTMAX_MAX = 3103,
+    SOFTMAX_SUM_EXP = 3104
+};
+
 /* The attributes that operations write; they read all others. */
-static const cudnnBackendAttributeName_t written[] = {
-    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
-    CUDNN_ATTR_OPERATION_POINTWISE_DXDESC,          CUDNN_ATTR_OPERATION_MATMUL_CDESC,
-    CUDNN_ATTR_OPERATION_REDUCTION_YDESC,           CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC,
-    CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC,       CUDNN_ATTR_OPERATION_NORM_FWD_YDESC,
-    CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC,           CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
-    CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC,       CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
-    CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC,        CUDNN_ATTR_OPERATION_SDPA_BWD_DQDESC,
-    CUDNN_ATTR_OPERATION_SDPA_BWD_DKDESC,           CUDNN_ATTR_OPERATION_SDPA_BWD_DVDESC,
+static const int written[] = {
+    CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+    CUDNN_ATTR_OPERATION_POINTWISE_YDESC,
+    CUDNN_ATTR_OPERATION_POINTWISE_DXDESC,
+    CUDNN_ATTR_OPERATION_MATMUL_CDESC,
+    CUDNN_ATTR_OPERATION_REDUCTION_YDESC,
+    CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC,
+    CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC,
+    CUDNN_ATTR_OPERATION_NORM_FWD_YDESC,
+    CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC,
+    CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
+    CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
+    CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC,
+    CUDNN_ATTR_OPERATION_SDPA_BWD_DQDESC,
+    CUDNN_ATTR_OPERATION_SDPA_BWD_DKDESC,
+    CUDNN_ATTR_OPERATION_SDPA_BWD_DVDESC,
+    SDPA_FWD_DROPOUT_DUMP,
+    SDPA_FWD_AMAX_S,
+    SDPA_FWD_AMAX_O,
+    SDPA_BWD_DSINK,
+    SOFTMAX_Y,
+    SOFTMAX_STATS,
+    SOFTMAX_MAX,
+    SOFTMAX_SUM_EXP,
 };
 
 static bool is_written(cudnnBackendAttributeName_t name)
 {
     for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
-        if (written[i] == name) {
+        if (written[i] == (int)name) {
             return true;
         }
     }
@@ -55,33 +84,30 @@ static size_t tensor_bytes(const struct sim_cudnn_descriptor *tensor)
     return ((size_t)elements * sim_cudnn_type_bits((cudnnDataType_t)type) + 7) / 8;
 }
 
-/* Calls visit() for every tensor of every operation until it returns false. */
-static void for_each_tensor(const struct sim_cudnn_descriptor *graph,
+/* Calls visit() for every tensor of every operation of a graph until it returns false; returns
+ * false then. An operation, such as attention, may hold operations and graphs as its attributes. */
+static bool for_each_tensor(const struct sim_cudnn_descriptor *holder,
                             bool (*visit)(const struct sim_cudnn_descriptor *operation,
                                           const struct sim_cudnn_descriptor *tensor, bool written,
                                           void *arg),
                             void *arg)
 {
-    const struct sim_cudnn_attribute *operations =
-        sim_cudnn_descriptor_find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    for (const struct sim_cudnn_attribute *a = holder->attributes; a != NULL; a = a->next) {
+        for (int64_t n = 0; n < a->count; n++) {
+            const struct sim_cudnn_descriptor *child = sim_cudnn_descriptor_child(a, n);
+            bool more = true;
 
-    for (int64_t i = 0; operations != NULL && i < operations->count; i++) {
-        const struct sim_cudnn_descriptor *operation = sim_cudnn_descriptor_child(operations, i);
-
-        if (operation == NULL) {
-            continue;
-        }
-        for (const struct sim_cudnn_attribute *a = operation->attributes; a != NULL; a = a->next) {
-            for (int64_t n = 0; n < a->count; n++) {
-                const struct sim_cudnn_descriptor *tensor = sim_cudnn_descriptor_child(a, n);
-
-                if (tensor != NULL && tensor->kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR &&
-                    !visit(operation, tensor, is_written(a->name), arg)) {
-                    return;
-                }
+            if (child != NULL && child->kind == CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
+                more = visit(holder, child, is_written(a->name), arg);
+            } else if (child != NULL) {
+                more = for_each_tensor(child, visit, arg);
+            }
+            if (!more) {
+                return false;
             }
         }
     }
+    return true;
 }
 
 /* A search for a tensor by its unique id. */
@@ -108,7 +134,7 @@ static cudnnStatus_t add_tensor(const struct sim_cudnn_descriptor *graph, int64_
 {
     struct search search = {.number = number};
 
-    for_each_tensor(graph, match, &search);
+    (void)for_each_tensor(graph, match, &search);
     if (search.tensor == NULL) {
         return CUDNN_STATUS_BAD_PARAM;
     }
@@ -185,6 +211,6 @@ int64_t sim_cudnn_graph_workspace_bytes(const struct sim_cudnn_descriptor *graph
 {
     int64_t bytes = 0;
 
-    for_each_tensor(graph, add_copy, &bytes);
+    (void)for_each_tensor(graph, add_copy, &bytes);
     return bytes;
 }
