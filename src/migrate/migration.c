@@ -337,16 +337,17 @@ static enum spw_err recopy(struct spw_migrator *migrator, struct spw_migration *
                          : err;
 }
 
-/* Polls until a part is copied. */
+/* Polls until a part is copied. The limit of `backoff` is on the waits for all parts together,
+ * since submissions are held back meanwhile; the pauses begin short again. */
 static enum spw_err await_part(struct spw_migrator *migrator, const struct spw_migration *migration,
-                               size_t part)
+                               size_t part, struct spw_backoff *backoff)
 {
-    struct spw_backoff backoff = {.limit_ns = copy_patience(migrator, migration)};
     enum spw_err err;
 
+    backoff->pause_ns = 0;
     do {
         err = spw_pool_move_poll_part(migrator->pool, migration->move, part);
-    } while (err == SPW_E_AGAIN && spw_backoff_pause(&backoff));
+    } while (err == SPW_E_AGAIN && spw_backoff_pause(backoff));
     return err;
 }
 
@@ -354,13 +355,14 @@ static enum spw_err await_part(struct spw_migrator *migrator, const struct spw_m
 static enum spw_err recopy_and_switch(struct spw_migrator *migrator,
                                       struct spw_migration *migration, uint64_t *ret_bytes)
 {
+    struct spw_backoff backoff = {.limit_ns = copy_patience(migrator, migration)};
     size_t parts = 0;
     enum spw_err err = spw_pool_move_copy_parts(migrator->pool, migration->move, &parts);
 
     for (size_t part = 0; part < parts && err == SPW_OK; part++) {
         uint64_t bytes = 0;
 
-        err = await_part(migrator, migration, part);
+        err = await_part(migrator, migration, part, &backoff);
         if (err != SPW_OK) {
             break;
         }

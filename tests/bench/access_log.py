@@ -8,26 +8,15 @@ import bisect
 import dataclasses
 import re
 
+import plans
+
 SUBMIT = re.compile(r"cu(Launch|GraphLaunch|Memcpy|Memset)")
 LAUNCH = re.compile(r"cu(Launch\w*Kernel|GraphLaunch)")
 STATED = "spw_"  # begins the names of the kernels that state what they use
 
 
-class Blocks:
+class Known(plans.Blocks):
     """The blocks that spillway knows now, by address. A block is its number."""
-
-    def __init__(self):
-        self.starts, self.blocks, self.count = [], {}, 0
-
-    def add(self, address, size):
-        self.count += 1
-        bisect.insort(self.starts, address)
-        self.blocks[address] = (self.count, size)
-        return self.count
-
-    def remove(self, address):
-        self.starts.remove(address)
-        return self.blocks.pop(address)[0]
 
     def within(self, address, size):
         """The blocks that share a byte with the range."""
@@ -67,7 +56,7 @@ class Reader:
     """Reads a log line by line, from where the access log is opened on."""
 
     def __init__(self):
-        self.blocks, self.launches, self.operators, self.events = Blocks(), [], [], []
+        self.blocks, self.launches, self.operators, self.events = Known(), [], [], []
         self.by_item = {}      # {item: Launch}
         self.early_uses = {}   # {item: words}, of a launch whose line comes later
         self.open = False

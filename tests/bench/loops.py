@@ -65,12 +65,12 @@ class Rows(torch.utils.data.Dataset):
 
 # ---- ways to train ----
 
-def own_loop(model, loss_of, calls, bf16=True):
+def own_loop(model, loss_of, calls):
     """The loop of most tutorials: autocast, AdamW, one batch in a step."""
     model.train()
     optimizer = torch.optim.AdamW((p for p in model.parameters() if p.requires_grad), lr=1e-4)
     for _ in range(STEPS):
-        with torch.autocast("cuda", torch.bfloat16, enabled=bf16):
+        with torch.autocast("cuda", torch.bfloat16):
             loss = loss_of(model)
         loss.backward()
         optimizer.step()
@@ -79,14 +79,14 @@ def own_loop(model, loss_of, calls, bf16=True):
         calls.step()
 
 
-def hugging_face_trainer(model, calls, batch, length, trainer=transformers.Trainer,
-                         arguments=transformers.TrainingArguments, **more):
+def hugging_face_trainer(calls, rows, trainer=transformers.Trainer,
+                         arguments=transformers.TrainingArguments, settings=None, **more):
+    """Batches of four."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = arguments(output_dir=folder, max_steps=STEPS, per_device_train_batch_size=batch,
-                             bf16=True, save_strategy="no", logging_steps=1, report_to=[],
-                             disable_tqdm=True, **more)
-        trainer(model=model, args=settings, train_dataset=Rows(batch * STEPS, length),
-                callbacks=[Counting(calls)]).train()
+        chosen = arguments(output_dir=folder, max_steps=STEPS, per_device_train_batch_size=4,
+                           bf16=True, save_strategy="no", logging_steps=1, report_to=[],
+                           disable_tqdm=True, **settings or {})
+        trainer(args=chosen, train_dataset=rows, callbacks=[Counting(calls)], **more).train()
 
 
 def tokens(batch, length, words=WORDS):
@@ -113,7 +113,7 @@ def decoder(kind, **more):
 # ---- the loops ----
 
 def llama_trainer(calls):
-    hugging_face_trainer(decoder("Llama"), calls, 4, 512)
+    hugging_face_trainer(calls, Rows(4 * STEPS, 512), model=decoder("Llama"))
 
 
 def llama(calls):
@@ -224,15 +224,10 @@ def sft(calls):
     rows = Rows(4 * STEPS, 256)
     text = datasets.Dataset.from_list([{"input_ids": rows[i]["input_ids"].tolist()}
                                        for i in range(len(rows))])
-    with tempfile.TemporaryDirectory() as folder:
-        settings = trl.SFTConfig(output_dir=folder, max_steps=STEPS, report_to=[], bf16=True,
-                                 per_device_train_batch_size=4, save_strategy="no",
-                                 logging_steps=1, disable_tqdm=True, eos_token=None,
-                                 dataset_kwargs={"skip_prepare_dataset": True})
-        trl.SFTTrainer(model=decoder("Llama", hidden_size=512, intermediate_size=1408,
-                                     num_attention_heads=8),
-                       args=settings, train_dataset=text, processing_class=word_pieces(),
-                       callbacks=[Counting(calls)]).train()
+    hugging_face_trainer(calls, text, trl.SFTTrainer, trl.SFTConfig,
+                         {"eos_token": None, "dataset_kwargs": {"skip_prepare_dataset": True}},
+                         model=decoder("Llama", hidden_size=512, intermediate_size=1408,
+                                       num_attention_heads=8), processing_class=word_pieces())
 
 
 def word_pieces():

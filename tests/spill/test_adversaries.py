@@ -12,7 +12,7 @@ THROUGH = harness.ROOT / "tests/spill/through"
 PERIODIC = harness.ROOT / "tests/spill/periodic"
 WAYS = ("none", "kernel", "name", "copy", "once", "copied", "rows", "batch", "global", "pinned",
         "managed", "map")
-SEEDS = range(1, 11) if LONG else (1,)
+SEEDS = range(1, 31) if LONG else (1,)
 
 
 class Adversaries(harness.Case):
