@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 64, MOST_MISTAKES = 3 };
+enum { LONGEST = 64, MOST_MISTAKES = 3, SHORTEST_BEGINNING = 3, SHORTEST_PART = 4 };
 
 static size_t smallest(size_t a, size_t b, size_t c)
 {
@@ -58,6 +58,20 @@ static const char *skip_prefix(const char *text, size_t prefix_length)
     return text + strnlen(text, prefix_length);
 }
 
+/* As the edit distance, but a beginning of the candidate, or a longer part of it, is near. */
+static size_t distance_to(const char *wanted, const char *candidate)
+{
+    size_t length = strlen(wanted);
+
+    if (length >= SHORTEST_BEGINNING && strncasecmp(wanted, candidate, length) == 0) {
+        return 1;
+    }
+    if (length >= SHORTEST_PART && strcasestr(candidate, wanted) != NULL) {
+        return 2;
+    }
+    return edit_distance(wanted, candidate);
+}
+
 const char *spw_nearest(const char *name, size_t prefix_length, const char *const *candidates,
                         size_t count)
 {
@@ -69,12 +83,10 @@ const char *spw_nearest(const char *name, size_t prefix_length, const char *cons
 
     for (size_t i = 0; i < count; i++) {
         const char *candidate = skip_prefix(candidates[i], prefix_length);
-        size_t distance = edit_distance(wanted, candidate);
+        size_t distance = distance_to(wanted, candidate);
 
-        if (length >= 3 && strncasecmp(wanted, candidate, length) == 0) {
-            distance = 1; /* an abbreviation */
-        }
-        if (distance < best_distance) {
+        if (distance < best_distance ||
+            (best != NULL && distance == best_distance && strlen(candidates[i]) < strlen(best))) {
             best_distance = distance;
             best = candidates[i];
         }

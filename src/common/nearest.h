@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* Returns the candidate nearest to `name`, ignoring case, or NULL when none is near enough. The
- * first `prefix_length` bytes of all strings are skipped: a common prefix would make all names look
- * similar. */
+/* Returns the candidate nearest to `name`, ignoring case, or NULL when none is near enough; of
+ * those equally near, the shortest, and of these the first. The first `prefix_length` bytes of all
+ * strings are skipped: a common prefix would make all names look similar. */
 const char *spw_nearest(const char *name, size_t prefix_length, const char *const *candidates,
                         size_t count);

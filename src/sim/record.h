@@ -14,7 +14,7 @@
 #include "common/layout.h"
 #include "common/bounds.h"
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 2 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 4 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
 
@@ -51,14 +51,17 @@ struct sim_record_device {
     uint64_t used_peak_bytes;
     uint64_t own_bytes; /* of it: code, local memory and graphs, which no call asked for */
     uint64_t own_peak_bytes;
-    uint64_t held_bytes; /* asked for by calls and not given back, in multiples of 512 bytes */
+    uint64_t overhead_bytes; /* of it: what a card holds besides; contains own_bytes as far as that
+                                goes */
+    uint64_t held_bytes;     /* asked for by calls and not given back, in multiples of 512 bytes */
     uint64_t held_peak_bytes;
     uint64_t allocations;                /* calls that asked for memory of the device */
     uint64_t refusals[SIM_RECORD_KINDS]; /* calls answered out of memory */
     uint64_t launches[SPW_LAYOUT_COUNT]; /* of kernels */
     uint64_t idle_launches;              /* of them, those that computed nothing */
     uint64_t small_reads;                /* by the host, after such a launch */
-    uint64_t bulk_reads;                 /* those of more than SIM_RECORD_SMALL bytes */
+    uint64_t known_reads;                /* of them, those of results that were computed */
+    uint64_t bulk_reads;                 /* larger ones, of results that were not */
     uint64_t bulk_read_bytes;
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* of those */
 };

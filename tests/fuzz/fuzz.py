@@ -17,6 +17,8 @@ HERE = SOURCE / "tests/fuzz"
 # What each target is made of, besides fuzz_TARGET.c, and what it links.
 TARGETS = {
     "fatbin": (["src/sim/driver/code/*.c"], []),
+    "functor": (["src/sim/driver/compute/cxx_text.c", "src/sim/driver/compute/functor.c",
+                 "src/sim/driver/compute/value.c"], ["-lm"]),
     "policy": (["src/policy/*.c", "src/common/nearest.c", "src/common/size.c",
                 "src/callsite/text.c"], ["-lcjson"]),
     "site_frames": (["src/callsite/layout.c", "src/callsite/line.c", "src/callsite/modules.c",

@@ -24,8 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (unsigned int arch = 80; arch <= 90; arch += 10) {
         bool is_cubin = sim_cubin_open(data, size, &cubin);
 
+        struct sim_fatbin_choice choice = sim_fatbin_choose(data, size, arch);
+
         code = is_cubin ? sim_code_of_cubin(&cubin)
-                        : sim_code_of_fatbin(data, size, arch, /* kept */ arch == 80);
+                        : sim_code_of_fatbin(&choice, /* kept */ arch == 80);
         look(code, "_Z5scalePfi");
         look(code, "k");
         look(code, "");

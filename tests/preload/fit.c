@@ -183,6 +183,8 @@ static void act(const char *what)
         children(false);
     } else if (strcmp(what, "children-apart") == 0) {
         children(true);
+    } else if (strcmp(what, "rest") == 0) {
+        sleep(14); /* longer than the interval of progress lines */
     } else if (strcmp(what, "fail") == 0) {
         exit(3);
     } else if (strcmp(what, "leave") == 0) {

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The verdict of `spillway sim`: whether a program fits, what it took, and what was missing."""
+import concurrent.futures
+import json
 import re
 import signal
 import unittest
@@ -13,9 +15,11 @@ POOLED = ("--spill", "off")
 
 
 class Fit(harness.Case):
-    def sim(self, *words, flags=(), status=0, memory="256MiB", program=FIT, **options):
-        """Runs the program; returns the lines of the verdict, without their beginning."""
-        command = [COMMAND, "sim", "--memory", memory, *flags, "--", program, *words]
+    def sim(self, *words, flags=(), status=0, memory="256MiB", program=FIT, end=0, **options):
+        """Runs the program; returns the lines of the verdict, without their beginning, and `end`
+        others as they are."""
+        size = () if memory is None else ("--memory", memory)
+        command = [COMMAND, "sim", *size, *flags, "--", program, *words]
         result = self.run_command(command, harness.environment(False, False, **options))
         self.assertEqual(result.status, status, result.stderr)
         if program == FIT:
@@ -23,19 +27,23 @@ class Fit(harness.Case):
         lines = result.stderr.splitlines()
         begin = [i for i, line in enumerate(lines) if line.startswith("spillway: verdict: ")]
         self.assertEqual(len(begin), 1, result.stderr)
-        for line in lines[begin[0] + 1:]:
+        end += "--require" in flags and status == 1
+        last = len(lines) - end
+        for line in lines[begin[0] + 1:last]:
             self.assertTrue(line.startswith("spillway:   "), line)
-        return [line[len("spillway: "):].strip() for line in lines[begin[0]:]]
+        return [line[len("spillway: "):].strip() for line in lines[begin[0]:last]] + lines[last:]
 
     def test_fits(self):
         for flags in (BARE, POOLED):
             with self.subTest(flags):
                 lines = self.sim("take", "take-ordered", "give", "take", flags=flags)
-                self.assertEqual(lines[0], "verdict: fits")
+                self.assertRegex(lines[0], r"^verdict: fits in 256 MiB, 1\d+ MiB to spare$")
                 self.assertRegex(lines[1], r"^fit take \(pid \d+\) on device 0 \(256 MiB\): "
                                            r"peak live 128 MiB[ ,;]")
         self.assertIn(" (allocated in stream order: up to 80 MiB);", lines[1])
-        self.assertIn("not yet measured on a GPU", lines[-1])
+        self.assertRegex(lines[2], r"^a real h100-80g needs about \d+ MiB, at most \d+ MiB: 128 "
+                                   r"MiB "
+                                   r"for the program, \d+ MiB to \d+ MiB for CUDA context, code ")
 
     def test_does_not_fit(self):
         """15 blocks fit, with 8 KiB too little for the sixteenth."""
@@ -45,15 +53,22 @@ class Fit(harness.Case):
                                   (BARE, "fill-ordered", "cuMemAllocAsync")):
             with self.subTest(flags=flags, words=words):
                 lines = self.sim(words, "fail", flags=flags, status=3, memory=memory)
-                self.assertRegex(lines[0], rf"^verdict: does not fit: allocation 16 on device 0, "
-                                           rf"16 MiB by {api} \(thread fit, \d+\), failed: "
-                                           r"8 KiB more was needed than the 255\.99 MiB that "
-                                           r"may be used$")
+                self.assertRegex(lines[0], rf"^verdict: does not fit in 255\.99 MiB: allocation 16 "
+                                           rf"on device 0, 16 MiB by {api} \(thread fit, \d+\) "
+                                           r"failed: for it, 8 KiB were missing; what the program "
+                                           r"needs in all is not known \(sim --compare finds "
+                                           r"out\)$")
                 self.assertIn("peak live 240 MiB", lines[1])
 
     def test_fits_with_the_host(self):
         lines = self.sim("take", "take-ordered", memory="96MiB")
-        self.assertRegex(lines[0], r"^verdict: fits with \d+ MiB on the host$")
+        self.assertRegex(lines[0], r"^verdict: does not fit in 96 MiB, but runs by spilling: up to "
+                                   r"\d+ MiB on the host$")
+        self.assertRegex(lines[2], r"^in the whole run \d+ MiB went to the host and 0 B came "
+                                   r"back: at "
+                                   r"least [\d.e-]+ s on a link of 63 GB/s in each direction$")
+        self.assertRegex(lines[3], r"^to run without spilling, a real h100-80g needs at least "
+                                   r"about ")
 
     def test_thread(self):
         for flags in (BARE, POOLED):
@@ -65,11 +80,17 @@ class Fit(harness.Case):
             for word, status in (("leave", 4), ("kill", 128 + signal.SIGKILL)):
                 with self.subTest(flags=flags, word=word):
                     lines = self.sim("fill", word, flags=flags, status=status)
-                    self.assertIn("does not fit: allocation 17", lines[0])
+                    self.assertIn("does not fit in 256 MiB: allocation 17", lines[0])
                     lines = self.sim("take", word, flags=flags, status=status)
                     self.assertRegex(lines[0], r"^verdict: none: the command failed \(exit code "
                                                rf"{status}.*\) without running out of memory$")
                     self.assertIn("peak live 48 MiB", lines[1])
+
+    def test_interrupted(self):
+        lines = self.sim("take", "interrupt", status=128 + signal.SIGINT)
+        self.assertEqual(lines[0], "verdict: none: interrupted; the figures are of what ran until "
+                                   "then")
+        self.assertIn("peak live 48 MiB", lines[1])
 
     def test_recovered(self):
         for flags in (BARE, POOLED):
@@ -77,8 +98,9 @@ class Fit(harness.Case):
                 lines = self.sim("fill", "give", "again", flags=flags)
                 after = (" and succeeded when it was repeated" if flags == BARE
                          else ", and the program continued")
-                self.assertEqual(lines[0],
-                                 "verdict: fits; one call failed with out of memory" + after)
+                self.assertEqual(lines[0], "verdict: fits in 256 MiB, 0 B to spare; one call "
+                                           "failed "
+                                           "with out of memory" + after)
         lines = self.sim("fill", "give", "again", "fail", flags=BARE, status=3)
         self.assertIn("none: the command failed (exit code 3) without running out", lines[0])
         self.assertIn("; one call failed with out of memory", lines[0])
@@ -88,10 +110,11 @@ class Fit(harness.Case):
         for flags in (BARE, POOLED):
             with self.subTest(flags):
                 lines = self.sim("exhaust", "module", flags=flags, status=1)
-                self.assertRegex(lines[0], r"does not fit: cuModuleLoadData on device 0, which "
-                                           r"needed 64 KiB for code or data of its own \(thread fit"
-                                           r", \d+\), failed: 64 KiB more was needed than the 256 "
-                                           r"MiB that may be used$")
+                self.assertRegex(lines[0], r"does not fit in 256 MiB: cuModuleLoadData on device "
+                                           r"0, "
+                                           r"which needed 64 KiB for code or data of its own "
+                                           r"\(thread fit, \d+\) failed: for it, 64 KiB were "
+                                           r"missing;")
         lines = self.sim("take", "module")
         self.assertIn(" (the driver's code, local memory and graphs: up to 64 KiB)", lines[1])
 
@@ -100,12 +123,12 @@ class Fit(harness.Case):
             with self.subTest(flags):
                 lines = self.sim("take", "chunks", "fail", flags=flags, status=3)
                 self.assertRegex(lines[0], r"allocation 15 on device 0, 16 MiB by cuMemCreate .* "
-                                           r"16 MiB more was needed")
+                                           r"16 MiB were missing")
 
     def test_chunks_that_are_given_back(self):
         for flags in (BARE, POOLED):
             lines = self.sim("passing-chunks", flags=flags)
-            self.assertEqual(lines[0], "verdict: fits")
+            self.assertEqual(lines[0], "verdict: fits in 256 MiB, 240 MiB to spare")
             self.assertRegex(lines[1], r"peak live 16 MiB\b")
 
     def test_peak_that_the_program_reset(self):
@@ -114,33 +137,34 @@ class Fit(harness.Case):
 
     def test_chunks_of_the_program_on_a_full_device(self):
         lines = self.sim("module", "chunks", "fail", flags=POOLED, status=3)
-        self.assertRegex(lines[0], r"16 MiB by cuMemCreate .* \d+ \w+ more was needed than the "
-                                   r"256 MiB")
+        self.assertRegex(lines[0], r"fit in 256 MiB: .* 16 MiB by cuMemCreate .* \d+ \w+ were "
+                                   r"missing")
 
     def test_host_memory(self):
         for flags in (BARE, POOLED):
             lines = self.sim("host", "fail", flags=("--host-memory", "1GiB", *flags), status=3)
             self.assertRegex(lines[0], r"cuMemAllocHost on device 0, which needed 1 TiB .* "
-                                       r"1023 GiB more was needed than the host memory that may be")
+                                       r"1023 GiB of host memory that may be locked \(--host-")
 
     def test_injected(self):
         lines = self.sim("take", flags=("--fail", "cuMemAlloc_v2:1", *BARE), status=1)
-        self.assertIn("failed: not for lack of memory", lines[0])
+        self.assertIn(" failed: not for lack of memory", lines[0])
 
     def test_reads(self):
         for flags in (BARE, POOLED):
             lines = self.sim("reads", flags=flags)
             self.assertEqual(
-                [line for line in lines if line.startswith("the program read")],
-                ["the program read 2 GPU results of 4 KiB or less, which were not computed here "
-                 "(often 0); if tensor sizes depend on them, memory differs on a real GPU",
+                [line for line in lines if "computed here" in line],
+                ["of 2 GPU results of 4 KiB or less that the program read, 2 may not have been "
+                 "computed here (often 0); if tensor sizes depend on them, memory differs on a "
+                 "real GPU",
                  "the program read 1 larger GPU result (4.00 KiB in total) not computed here"])
             self.assertIn("0.0 % of kernel launches (0 of 1) were checked for use of freed memory; "
                           "not checked: 1 whose arguments are not known", lines)
 
     def test_processes(self):
         lines = self.sim("children", "take")
-        self.assertEqual(lines[0], "verdict: fits")
+        self.assertEqual(lines[0], "verdict: fits in 256 MiB, 208 MiB to spare")
         peaks = sorted(re.search(r"peak live (\d+) MiB", line).group(1) for line in lines[1:]
                        if "(pid " in line)
         self.assertEqual(peaks, ["16", "32", "48"])
@@ -158,6 +182,127 @@ class Fit(harness.Case):
     def test_nothing_used(self):
         self.assertEqual(self.sim(program="true") if not harness.SANITIZED else self.sim(),
                          ["verdict: none: no process used a simulated device"])
+
+
+    def test_continued(self):
+        """A program that does without what it was refused has not shown that it fits."""
+        lines = self.sim("fill", flags=BARE)
+        self.assertRegex(lines[0], r"^verdict: ended well in 256 MiB, but not with all that it "
+                                   r"asked "
+                                   r"for: allocation 17 on device 0, 16 MiB by cuMemAlloc \(thread "
+                                   r"fit, \d+\) failed with out of memory, and the program "
+                                   r"continued$")
+
+    def test_required(self):
+        for flags, words, memory, fit, spill in (((), ["take"], "256MiB", 0, 0),
+                                                 ((), ["take", "take-ordered"], "96MiB", 1, 0),
+                                                 (BARE, ["fill"], "256MiB", 1, 1),
+                                                 (POOLED, ["fill", "fail"], "256MiB", 3, 3)):
+            end = fit if fit > 1 else 0
+            for required, status in (("fit", fit), ("spill", spill), ("end", end)):
+                with self.subTest(words=words, required=required):
+                    command = [COMMAND, "sim", "--require", required, "--memory", memory, *flags,
+                               "--", FIT, *words]
+                    result = self.run_command(command, harness.environment(False, False))
+                    self.assertEqual(result.status, status, result.stderr)
+                    self.assertEqual("is not met" in result.stderr, status == 1, result.stderr)
+
+    def test_required_of_a_card(self):
+        """Without --memory the device has what the card has, and the card holds some besides."""
+        profile = ("--profile", "gtx1060-6g")
+        lines = self.sim("fill", "give", flags=(*BARE, "--require", "fit", *profile), memory=None,
+                         status=1)
+        self.assertIn("ended well in 5.92 GiB", lines[0])
+        lines = self.sim(*["take"] * 126, flags=(*BARE, "--require", "fit", *profile), memory=None,
+                         status=1)
+        self.assertRegex(lines[0], r"^verdict: fits too tightly in 5.92 GiB, 15 MiB to spare, "
+                                   r"which a "
+                                   r"real card may hold besides")
+        lines = self.sim("take", flags=(*BARE, "--require", "fit", *profile), memory=None)
+        self.assertRegex(lines[0], r"^verdict: fits in 5.92 GiB, ")
+
+    def test_overhead(self):
+        """The device holds what a card does, so less is left; the driver's code is part of it."""
+        for flags in (BARE, POOLED):
+            plain = self.sim("fill", "fail", flags=flags, status=3, memory="1GiB")
+            lines = self.sim("module", "fill", "fail", flags=("--overhead", "on", *flags), status=3,
+                             memory="1GiB")
+            self.assertIn("allocation 65 on device 0", plain[0])
+            self.assertIn("allocation 30 on device 0", lines[0])
+            self.assertIn("peak device memory 1 GiB ", lines[1])
+            self.assertRegex(lines[2], r"^a real h100-80g needs about 1 GiB, ")
+
+    def test_json(self):
+        path = self.folder / "verdict.json"
+        for words, flags, verdict in ((["take"], (), "fits"),
+                                      (["take", "take-ordered"], ("--limit", "96MiB"), "spills"),
+                                      (["fill"], BARE, "continued"), ([], (), "unused")):
+            if not words and harness.SANITIZED:
+                continue  # `true` is not built with the sanitizer
+            with self.subTest(verdict):
+                self.sim(*words, flags=("--json", path, *flags),
+                         program=FIT if words else "true")
+                found = json.loads(path.read_text())
+                self.assertEqual(found["verdict"], verdict)
+                self.assertEqual(found["exit_code"], 0)
+                self.assertEqual(found["profile"], "h100-80g")
+                if not words:
+                    self.assertEqual(found["devices"], [])
+                    continue
+                device, = found["devices"]
+                self.assertEqual(device["card_need_bytes"],
+                                 device["program_bytes"] + device["card_besides_bytes"])
+                self.assertGreater(device["card_need_most_bytes"], device["card_need_bytes"])
+                self.assertEqual(device["spilled_bytes"] > 0, verdict == "spills")
+                self.assertEqual(device["last_oom"] is None, verdict != "continued")
+
+    def test_json_that_cannot_be_written(self):
+        lines = self.sim("take", flags=("--json", "/no/such/folder/v.json"), end=1)
+        self.assertEqual(lines[-1], "spillway: sim: --json=/no/such/folder/v.json: No such file or "
+                                    "directory")
+
+
+class Progress(harness.Case):
+    def run_flags(self, flags):
+        command = [COMMAND, "sim", *flags, "--summary", "off", "--", FIT, "take", "rest"]
+        return self.run_command(command, harness.environment(False, False))
+
+    def test_lines(self):
+        """Without a terminal there are none unless they are asked for."""
+        expected = {("--progress", "on"): 1, ("--progress", "off"): 0, (): 0}
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            results = list(pool.map(self.run_flags, expected))
+        for (flags, lines), result in zip(expected.items(), results):
+            with self.subTest(flags):
+                self.assertEqual(result.status, 0, result.stderr)
+                found = [line for line in result.said() if re.match(r"spillway: \d+ s: ", line)]
+                self.assertEqual(len(found), lines, result.stderr)
+                for line in found:
+                    self.assertRegex(line, r"^spillway: 1\d s: fit take \(pid \d+\) on device 0: "
+                                           r"48 MiB of 79\.11 GiB in use, peak 48 MiB; \d "
+                                           r"allocations?, 0 kernels$")
+
+
+class Profiles(harness.Case):
+    def sim(self, *flags):
+        return self.run_command([COMMAND, "sim", *flags], harness.environment(False, False))
+
+    def test_list(self):
+        result = self.sim("--profile", "list")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        rows = result.stdout.split("\n\n")[0].splitlines()[1:]
+        self.assertGreaterEqual(len(rows), 40)
+        self.assertEqual(len({row.split()[0] for row in rows}), len(rows))
+        self.assertIn("h100-80g", [row.split()[0] for row in rows])
+        for row in rows:
+            self.assertRegex(row, r"^\S+ +\d+\.\d\d GiB +\d+\.\d +\d+ +\d+ +\d+ +\d+-\d+ +~? ?\w")
+
+    def test_unknown(self):
+        result = self.sim("--profile", "rtx409", "--", "true")
+        self.assertEqual(result.status, 2)
+        self.assertEqual(result.said(), ["spillway: sim: --profile=rtx409: not the name of a GPU "
+                                         "(expected rtx4090-24g, or a name that spillway sim "
+                                         "--profile list prints)"])
 
 
 class Statistics(harness.Case):
@@ -190,38 +335,46 @@ class Compare(harness.Case):
     def test_both_fit(self):
         lines = self.compare("take", "take-ordered")
         self.assertEqual(self.runs, 2)
-        self.assertEqual(lines[:2], ["spillway: bare: fits", "spillway: under the pool: fits"])
-        self.assert_smallest(lines[3], 128)
-        self.assert_smallest(lines[4], 128)
+        self.assertRegex(lines[0], r"^spillway: bare: fits in 256 MiB, \d+ MiB to spare$")
+        self.assertRegex(lines[1], r"^spillway: under the pool: fits in 256 MiB, \d+ MiB to spare$")
+        self.assert_smallest(lines[-2], 128)
+        self.assert_smallest(lines[-1], 128)
+        tried = [line for line in lines if re.search(r"  (bare|under the pool), \d+ MiB: ", line)]
+        self.assertEqual(len(tried), len(lines) - 5, lines)
 
     def test_neither_fits(self):
         """Both run again with ample memory; the exit code is that of the run under the pool."""
         lines = self.compare("take", "take-ordered", memory="96MiB", flags=POOLED, status=1)
         self.assertEqual(self.runs, 4)
-        self.assertRegex(lines[0], "^spillway: bare: does not fit: allocation 2 .* 32 MiB more")
-        self.assertEqual(lines[1], "spillway: bare, with ample memory: fits")
+        self.assertRegex(lines[0], "^spillway: bare: does not fit in 96 MiB: allocation 2 .* 32 "
+                                   "MiB w")
+        self.assertRegex(lines[1], "^spillway: bare, with ample memory: fits in 1 TiB, ")
         lines = [line for line in lines if "out of memory on device" not in line]
-        self.assertRegex(lines[2], "^spillway: under the pool: does not fit: allocation 2 ")
-        self.assertEqual(lines[3], "spillway: under the pool, with ample memory: fits")
-        self.assert_smallest(lines[5], 128)
-        self.assert_smallest(lines[6], 128)
+        self.assertRegex(lines[2], "^spillway: under the pool: does not fit in 96 MiB: "
+                                   "allocation 2 ")
+        self.assertRegex(lines[3], "^spillway: under the pool, with ample memory: fits in 1 TiB, ")
+        self.assert_smallest(lines[-2], 128)
+        self.assert_smallest(lines[-1], 128)
 
     def test_pool_needs_the_host(self):
         """The second run is without the pool, so that the peaks are the device's."""
         lines = self.compare("take", "take-ordered", flags=("--limit", "96MiB"))
         self.assertEqual(self.runs, 3)
-        self.assertRegex(lines[2], r"^spillway: under the pool: fits with \d+ MiB on the host$")
-        self.assertEqual(lines[3], "spillway: under the pool, with ample memory: fits")
+        self.assertRegex(lines[2], r"^spillway: under the pool: does not fit in 96 MiB, but runs "
+                                   r"by "
+                                   r"spilling: up to \d+ MiB on the host$")
+        self.assertRegex(lines[3], "^spillway: under the pool, with ample memory: fits in 1 TiB, ")
         self.assert_smallest(lines[-2], 128)
 
     def test_pool_alone_fails(self):
         lines = self.compare("take", "take-ordered", flags=(*POOLED, "--limit", "96MiB"),
                              status=1)
         self.assertEqual(self.runs, 3)
-        self.assertEqual(lines[0], "spillway: bare: fits")
+        self.assertRegex(lines[0], "^spillway: bare: fits in 256 MiB, ")
         self.assertTrue(any(line.startswith("spillway: under the pool: does not fit")
                             for line in lines), lines)
-        self.assertIn("spillway: under the pool, with ample memory: fits", lines)
+        self.assertTrue(any(line.startswith("spillway: under the pool, with ample memory: fits in ")
+                            for line in lines), lines)
 
     def test_failure_of_another_kind(self):
         lines = self.compare("take", "fail", status=3)
@@ -234,6 +387,32 @@ class Compare(harness.Case):
         """The user wants the command to end, not the next run to start."""
         self.compare("take", "interrupt", status=128 + signal.SIGINT)
         self.assertEqual(self.runs, 1)
+
+    def run_script(self, script, memory, status):
+        command = [COMMAND, "sim", "--compare", "--summary", "off", "--memory", memory, "--spill",
+                   "off", "--", "sh", "-c", script]
+        result = self.run_command(command, harness.environment(False, False))
+        self.assertEqual(result.status, status, result.stderr)
+        return [line for line in result.said() if line.startswith("spillway: ")]
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_interrupted_search(self):
+        """Ctrl-C during a run of the search: no more runs, what is known, and exit code 130."""
+        runs = self.folder / "runs"
+        lines = self.run_script(f"echo >> {runs}; {FIT} take; "
+                                f"[ $(wc -l < {runs}) -lt 4 ] || kill -INT $PPID", "256MiB",
+                                128 + signal.SIGINT)
+        self.assertEqual(len(runs.read_text()), 4)
+        self.assertRegex(lines[-2], "^spillway: under the pool: peak live 48 MiB")
+        self.assertEqual(lines[-1], "spillway: interrupted: what is said above is all that is "
+                                    "known")
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_failure_that_the_program_hides(self):
+        """A size is too small also if the program exits with 0 after a call was refused."""
+        lines = self.run_script(f"{FIT} take take-ordered || true", "96MiB", 0)
+        self.assertRegex(lines[1], "^spillway: bare: ended well in 96 MiB, but not with all ")
+        self.assert_smallest(lines[-2], 128)
 
     def test_processes(self):
         lines = self.compare("children", "take")

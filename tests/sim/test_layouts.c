@@ -187,7 +187,45 @@ static int choose(void)
                : 2;
 }
 
-static const struct test_case cases[] = {{"choose", choose}, {NULL, NULL}};
+/* In the case "versions": of the loaded code, "BINARY PTX", or "none" if no code suits. */
+static int versions(void)
+{
+    CUmodule module;
+    CUfunction function;
+    char text[32] = "none";
+    int binary, ptx;
+    CUresult result = use_device(NULL) != 0 ? CUDA_ERROR_NO_DEVICE
+                                            : cuModuleLoad(&module, path_of(getenv("FILE_NAME")));
+
+    if (result == CUDA_SUCCESS) {
+        if (cuModuleGetFunction(&function, module, "where") != 0 ||
+            cuFuncGetAttribute(&binary, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function) != 0 ||
+            cuFuncGetAttribute(&ptx, CU_FUNC_ATTRIBUTE_PTX_VERSION, function) != 0) {
+            return 1;
+        }
+        snprintf(text, sizeof(text), "%d %d", binary, ptx);
+    } else if (result != CUDA_ERROR_NO_BINARY_FOR_GPU) {
+        return 2;
+    }
+    return strcmp(text, getenv("EXPECTED")) == 0 ? 0 : 3;
+}
+
+static const struct test_case cases[] = {{"choose", choose}, {"versions", versions}, {NULL, NULL}};
+
+static void check_rows(const char *test, const char *const (*rows)[3], size_t count)
+{
+    char errors[1024];
+
+    for (size_t i = 0; i < count; i++) {
+        int status = run_case(test, errors, sizeof(errors), rows[i][0], rows[i][1], rows[i][2],
+                              (char *)NULL);
+
+        if (status != 0) {
+            print_error("%s %s %s\n", rows[i][0], rows[i][1], rows[i][2]);
+        }
+        assert_int_equal(status, 0);
+    }
+}
 
 static void test_architectures(void **state)
 {
@@ -196,15 +234,25 @@ static void test_architectures(void **state)
         {"SPILLWAY_SIM_PROFILE=a100-40g", "FILE_NAME=choice", "EXPECTED=80"},
         {"SPILLWAY_SIM_PROFILE=rtx4090-24g", "FILE_NAME=choice", "EXPECTED=86"},
         {"SPILLWAY_SIM_PROFILE=h100-80g", "FILE_NAME=choice", "EXPECTED=90a"},
-        {"SPILLWAY_SIM_PROFILE=h100-80g", "FILE_NAME=elsewhere", "EXPECTED=120"},
+        {"SPILLWAY_SIM_PROFILE=h100-80g", "FILE_NAME=later", "EXPECTED=120"},
     };
-    char errors[1024];
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(run_case("choose", errors, sizeof(errors), rows[i][0], rows[i][1],
-                                  rows[i][2], (char *)NULL),
-                         0);
-    }
+    check_rows("choose", rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+/* Libraries choose the shape of a launch by these attributes, as CUB does. */
+static void test_versions(void **state)
+{
+    static const char *const rows[][3] = {
+        {"SPILLWAY_SIM_PROFILE=t4-16g", "FILE_NAME=choice", "EXPECTED=75 75"},
+        {"SPILLWAY_SIM_PROFILE=rtx4090-24g", "FILE_NAME=choice", "EXPECTED=86 86"},
+        {"SPILLWAY_SIM_PROFILE=h100-80g", "FILE_NAME=choice", "EXPECTED=90 90"},
+        {"SPILLWAY_SIM_PROFILE=h100-80g", "FILE_NAME=elsewhere", "EXPECTED=none"},
+        {"SPILLWAY_SIM_PROFILE=h100-80g", "FILE_NAME=later", "EXPECTED=90 80"},
+        {"SPILLWAY_SIM_PROFILE=t4-16g", "FILE_NAME=later", "EXPECTED=75 75"},
+    };
+
+    check_rows("versions", rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 /* Without a cubin that can be read, the name is what is left. */
@@ -229,9 +277,10 @@ static void test_others(void **state)
 static void read_damaged(unsigned char *data, size_t size)
 {
     struct sim_cubin cubin;
+    struct sim_fatbin_choice choice = sim_fatbin_choose(data, size, 90);
     struct sim_code *code = sim_cubin_open(data, size, &cubin)
                                 ? sim_code_of_cubin(&cubin)
-                                : sim_code_of_fatbin(data, size, 90, /* kept */ true);
+                                : sim_code_of_fatbin(&choice, /* kept */ true);
     const struct sim_param_place *places;
     size_t count = 0, sum = 0;
 
@@ -319,6 +368,7 @@ int main(int argc, char **argv)
         WORK_TEST(test_modules),
         WORK_TEST(test_libraries),
         cmocka_unit_test(test_architectures),
+        cmocka_unit_test(test_versions),
         WORK_TEST(test_others),
         cmocka_unit_test(test_damage),
         WORK_TEST(test_launches),

@@ -22,25 +22,25 @@ BELOW = {
     "serve": "common driver pool callsite policy stats migrate track",
     "intercept": "common driver callsite policy stats migrate track serve",
     "preload": "common driver pool callsite policy stats migrate backend track serve intercept",
-    "cli": "common driver pool callsite policy stats",
-    "sim": "common",
+    "gpu": "common",
+    "cli": "common driver pool callsite policy stats gpu",
+    "sim": "common gpu",
 }
 # Folders inside a layer, lowest first: each may include those before it, and every file is in one.
 GROUPS = {"cli": ["console", "inspect", "launch", "reports", "doctor", "commands"]}
-# The launcher reads what the simulated driver has written down in a mapped file, and names the GPUs
-# that can be simulated: the file's layout, a header that needs common alone, and the list are
-# shared.
-EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
-              ("src/cli/launch/gpu_profiles.c", "sim/driver/core/profiles.def")}
+# The launcher reads what the simulated driver has written down in a mapped file: the file's layout,
+# a header that needs common alone, is shared.
+EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h")}
 # The same for the folders of the simulated driver.
 SIM_DRIVER = pathlib.Path("src/sim/driver")
 SIM_BELOW = {
     "core": "",
     "code": "",
     "memory": "core code",
-    "exec": "core code memory",
-    "graph": "core code memory exec",
-    "api": "core code memory exec graph",
+    "compute": "core memory",
+    "exec": "core code memory compute",
+    "graph": "core code memory compute exec",
+    "api": "core code memory compute exec graph",
 }
 # The parts of the simulator, which are libraries of their own: of the driver, the others may
 # include only the header of the functions that it exports beside CUDA's.
@@ -48,9 +48,9 @@ SIM_PARTS = ("driver", "runtime", "libs")
 SIM_SHARED = {"sim/driver/core/control.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
 WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "migrate", "backend",
-                  "track", "serve", "intercept")
+                  "track", "serve", "intercept", "gpu")
 # Linked into libspillway.so, where the process is somebody else's.
-PRELOADED = set(BELOW) - {"cli", "sim"}
+PRELOADED = set(BELOW) - {"gpu", "cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and
 # accounts.h the figures that the call-site table and the statistics share with the pool.
 POOL_INTERFACE = {"pool/pool.h", "pool/vm_ops.h", "pool/accounts.h"}

@@ -35,7 +35,8 @@ def functions():
 
 def wide(path):
     """Prose with tables, data, and the generated manual page may have longer lines."""
-    return path.suffix in (".md", ".1") or path.parts[0] == "docs" or "results" in path.parts
+    return path.suffix in (".md", ".1") or path.parts[0] == "docs" or \
+        not {"results", "data"}.isdisjoint(path.parts)
 
 
 class Sizes(unittest.TestCase):

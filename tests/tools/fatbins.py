@@ -124,6 +124,8 @@ def files():
         yield packing, fatbin(entry(whole, 90, packing), entry(b".version 9.0\n", 90, kind=1))
     yield "choice", fatbin(*map(for_arch, ("75", "80", "90", "90a", "86", "100a", "120")))
     yield "elsewhere", fatbin(for_arch("120"))
+    yield "later", fatbin(for_arch("120"), entry(b".version 9.0\n", 80, kind=1),
+                          entry(b".version 9.0\n", 75, kind=1))
     yield "text", fatbin(entry(b".version 9.0\n", 90, kind=1))
     yield "too_short", fatbin(entry(whole, 90, ZSTD, full=100))
     yield "too_long", fatbin(entry(whole, 90, ZSTD, full=1 << 62))

@@ -45,9 +45,11 @@ class Fit(unittest.TestCase):
         last = plain.steps["0"][-1]
         for run in (plain, pooled):
             self.assertEqual(run.status, 0, run.stderr)
-            self.assertIn("spillway: verdict: fits\n", self.verdict(run))
+            self.assertRegex(self.verdict(run), r"^spillway: verdict: fits in \S+ GiB, \S+ GiB to ")
             self.assertRegex(self.verdict(run), r"% of kernel launches \(\d+ of \d+\) were checked")
-            self.assertRegex(self.verdict(run), r"the program read [2-9]\d* GPU results of 4 KiB")
+            self.assertRegex(self.verdict(run),
+                             r"of [2-9]\d* GPU results of 4 KiB or less that the program read, \d+ "
+                             r"may not have been computed")
         tensors = self.figure("PyTorch's tensors: up to", self.verdict(pooled))
         self.assertAlmostEqual(tensors, pooled.steps["0"][-1]["allocated_peak"],
                                delta=0.01 * UNITS["MiB"])
@@ -61,13 +63,14 @@ class Fit(unittest.TestCase):
             with self.subTest(flags):
                 run = self.run_script(*flags, "--memory", memory)
                 self.assertEqual(run.status, 1)
-                self.assertRegex(self.verdict(run), r"does not fit: allocation \d+ on device 0, .* "
-                                                    r"by cu(da)?M\w+ \(thread \w+, \d+\), failed")
-                self.assertGreater(self.figure(r"\), failed:(?: at least)?", self.verdict(run)), 0)
+                verdict = self.verdict(run)
+                self.assertRegex(verdict, r"does not fit in .*: allocation \d+ on device 0, .* by "
+                                          r"cu(da)?M\w+ \(thread \w+, \d+\) failed: ")
+                self.assertGreater(self.figure(r" failed: for it,(?: at least)?", verdict), 0)
 
         run = self.run_script("--memory", memory)
         self.assertEqual(run.status, 0, run.stderr)
-        self.assertRegex(self.verdict(run), r"verdict: fits with [\d.]+ MiB on the host\b")
+        self.assertRegex(self.verdict(run), r"spilling: up to [\d.]+ MiB on the host\b")
         self.assertEqual(run.steps["0"][-1]["allocated_peak"],
                          pooled.steps["0"][-1]["allocated_peak"])
 
@@ -82,7 +85,7 @@ class Fit(unittest.TestCase):
                 run = self.run_script("--mode", mode, "--host-numa", "off", "--memory", memory,
                                       "--limit", str(limit))
                 self.assertEqual(run.status, 0, run.stderr)
-                self.assertRegex(self.verdict(run), r"fits with [\d.]+ MiB on the host\b")
+                self.assertRegex(self.verdict(run), r"spilling: up to [\d.]+ MiB on the host\b")
                 device = run.stats["0"]["devices"][0]
                 self.assertEqual(device["moves"], 0)
                 self.assertGreater(device["placed_bytes"], 0)
@@ -94,8 +97,8 @@ class Fit(unittest.TestCase):
         """Either an allocation fails first or the code of the next kernel; the report names it."""
         run = self.run_script("--spill", "off", "--memory", "100MiB")
         self.assertNotEqual(run.status, 0)
-        self.assertRegex(self.verdict(run), r"does not fit: .* on device 0, .* failed: .* "
-                                            r"more was needed than the 100 MiB")
+        self.assertRegex(self.verdict(run), r"does not fit in 100 MiB: .* on device 0, .* failed: "
+                                            r"for it, .* missing;")
 
     def test_processes(self):
         """One line for each process of torchrun; torchrun itself and the workers use no device."""

@@ -151,9 +151,9 @@ static void be_wrong(void)
     REFUSED(true, "sim: --devices=two: not a whole number (expected 0, 1, 2, ...)", "sim",
             "--devices", "two", "x");
     REFUSED(true,
-            "sim: --profile=h100: not one of a100-40g, a100-80g, h100-80g, h200-141g, "
-            "rtx4090-24g, t4-16g (did you mean h100-80g?)",
-            "sim", "--profile", "h100", "x");
+            "sim: --profile=h10-80g: not the name of a GPU (expected h100-80g, or a name that "
+            "spillway sim --profile list prints)",
+            "sim", "--profile", "h10-80g", "x");
     REFUSED(true, "sim: --fail=cuMemCreate: not NAME:N[+][:CODE] (expected cuMemCreate:3)", "sim",
             "--fail", "cuMemCreate", "x");
     REFUSED(true,

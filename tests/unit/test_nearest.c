@@ -25,6 +25,11 @@ static void test_near(void **state)
     assert_string_equal(spw_nearest("rnu", 0, (const char *[]){"sim", "run"}, 2), "run");
     assert_string_equal(nearest("device"), "devices");
     assert_string_equal(nearest("prof"), "profile"); /* an abbreviation */
+    assert_string_equal(nearest("file"), "profile");
+    assert_null(nearest("ile"));
+    assert_string_equal(
+        spw_nearest("h100", 0, (const char *[]){"h100-pcie", "h100-80g", "h100-94g"}, 3),
+        "h100-80g");
 }
 
 static void test_far(void **state)

@@ -88,7 +88,9 @@ static void on_the_host(void)
     write_record(name, &record, sizeof(record));
     (void)some_stats();
     text = verdict(0);
-    HAS(text, "spillway: verdict: fits with 512 MiB on the host\n");
+    HAS(text,
+        "spillway: verdict: does not fit in 1 GiB, but runs by spilling: up to 512 MiB on the "
+        "host\n");
     HAS(text, "python3 train.py (pid ");
     HAS(text,
         "on device 0 (1 GiB): peak live 1.50 GiB (PyTorch's tensors: up to 512 MiB); peak device "
@@ -123,19 +125,23 @@ static void latest(void)
                                            .thread = "worker"};
     write_record(name, &record, sizeof(record));
     HAS(verdict(1),
-        "does not fit: cuLaunchKernel on device 0, which needed 3 MiB for code or data");
+        "does not fit in 1 GiB: cuLaunchKernel on device 0, which needed 3 MiB for code or data");
     stats = some_stats();
     spw_counter_set(&stats->devices[0].counters.ooms, 1);
     spw_stats_refuse(&stats->devices[0].refusal, "cudaMalloc", 7, 5 << 20, 0);
-    HAS(verdict(1), "does not fit: allocation 7 on device 0, 5 MiB by cudaMalloc (thread ");
-    HAS(verdict(1), "failed: enough memory was free, but in pieces that were too small");
-    HAS(verdict(0), "2 calls failed with out of memory, and the program continued");
+    HAS(verdict(1),
+        "does not fit in 1 GiB: allocation 7 on device 0, 5 MiB by cudaMalloc (thread ");
+    HAS(verdict(1), " failed: enough memory was free, but in pieces that were too small");
+    HAS(verdict(0),
+        "ended well in 1 GiB, but not with all that it asked for: allocation 7 on device 0, "
+        "5 MiB by cudaMalloc (thread ");
+    HAS(verdict(0), ") failed with out of memory, as did another call, and the program continued");
     refusal->time_ns = UINT64_MAX;
     write_record(name, &record, sizeof(record));
-    HAS(verdict(1), "does not fit: cuLaunchKernel on device 0");
+    HAS(verdict(1), "does not fit in 1 GiB: cuLaunchKernel on device 0");
     refusal->overcome = true;
     write_record(name, &record, sizeof(record));
-    HAS(verdict(1), "does not fit: allocation 7 on device 0");
+    HAS(verdict(1), "does not fit in 1 GiB: allocation 7 on device 0");
     spw_cli_run_directory_remove();
 }
 

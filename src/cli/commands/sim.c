@@ -3,17 +3,21 @@
 
 #include "common/options.h"
 #include "common/size.h"
+#include "gpu/profile.h"
 #include "cli/reports/comparison.h"
+#include "cli/reports/need.h"
+#include "cli/reports/profiles.h"
+#include "cli/reports/progress.h"
 #include "cli/reports/sim_result.h"
 #include "cli/launch/flags.h"
 #include "cli/launch/child.h"
 #include "cli/launch/installation.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/preload.h"
-#include "cli/launch/gpu_profiles.h"
 #include "cli/launch/run_directory.h"
 #include "cli/launch/torch_groups.h"
 #include "cli/reports/verdict.h"
+#include "cli/reports/verdict_json.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -103,26 +107,51 @@ static bool set_up_libraries(const char *command, bool with_pool)
 static void announce(void)
 {
     struct spw_option_value memory = spw_option_get(SPW_OPT_SPILLWAY_SIM_MEMORY, NULL, 0);
-    const struct spw_cli_gpu_profile *profile =
-        spw_cli_gpu_profile_find(spw_option_get(SPW_OPT_SPILLWAY_SIM_PROFILE, NULL, 0).text);
+    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    uint64_t own = (uint64_t)profile->memory_mib << 20;
     char size[SPW_SIZE_TEXT];
 
-    if (profile == NULL) {
-        profile = spw_cli_gpu_profile_find(spw_option_row(SPW_OPT_SPILLWAY_SIM_PROFILE)->fallback);
-    }
     fprintf(stderr,
             "spillway: simulated GPU (%s, %s): ignore the numbers that the program prints; memory "
             "figures are exact\n",
-            profile->id,
-            spw_size_text(memory.set ? spw_option_bytes(&memory, profile->memory_bytes)
-                                     : profile->memory_bytes,
-                          size));
+            profile->id, spw_size_text(memory.set ? spw_option_bytes(&memory, own) : own, size));
+}
+
+/* The exit code of the command, or 1 when the verdict is not what is required. */
+static int judge(const char *command, const struct spw_cli_sim_result *result, int code)
+{
+    int required = spw_option_get(SPW_OPT_SPILLWAY_SIM_REQUIRE, NULL, 0).word;
+    enum spw_cli_sim_outcome outcome = spw_cli_sim_result_outcome(result, code);
+    bool good = outcome == SPW_CLI_SIM_FITS && spw_cli_need_fits(result);
+
+    good |= required == SPW_REQUIRE_SPILL &&
+            (outcome == SPW_CLI_SIM_FITS || outcome == SPW_CLI_SIM_SPILLS);
+    if (code != 0 || good || required == SPW_REQUIRE_END) {
+        return code;
+    }
+    spw_cli_complain(command, "--require=%s is not met, so the exit code is 1",
+                     required == SPW_REQUIRE_FIT ? "fit" : "spill");
+    return SPW_CLI_EXIT_FINDINGS;
+}
+
+static int report(const char *command, int code)
+{
+    const char *path = spw_option_get(SPW_OPT_SPILLWAY_SIM_JSON, NULL, 0).text;
+    struct spw_cli_sim_result result;
+
+    spw_cli_sim_result_read(&result);
+    spw_cli_verdict_print(&result, code);
+    if (path != NULL) {
+        (void)spw_cli_verdict_json_write(command, &result, code, path);
+    }
+    code = judge(command, &result, code);
+    spw_cli_sim_result_fini(&result);
+    return code;
 }
 
 /* Runs the command and prints the verdict. */
 static int run_once(const char *command, char **arguments)
 {
-    struct spw_cli_sim_result result;
     bool started;
     int code;
 
@@ -130,12 +159,11 @@ static int run_once(const char *command, char **arguments)
         spw_cli_complain(command, "without that folder there is no verdict");
         return spw_cli_launch(command, arguments, NULL);
     }
+    spw_cli_progress_start();
     code = spw_cli_launch(command, arguments, &started);
     spw_cli_run_directory_finish();
     if (started) {
-        spw_cli_sim_result_read(&result);
-        spw_cli_verdict_print(&result, code);
-        spw_cli_sim_result_fini(&result);
+        code = report(command, code);
     }
     spw_cli_run_directory_remove();
     return code;
@@ -150,6 +178,10 @@ int spw_cli_command_sim(int argc, char **argv)
     }
     if (flags.help) {
         print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (flags.list_profiles) {
+        spw_cli_profiles_print();
         return SPW_CLI_EXIT_OK;
     }
     if (flags.no_pool && flags.pool_option != SPW_OPT_COUNT) {

@@ -74,14 +74,36 @@ const cJSON *spw_cli_json_list(const cJSON *object, const char *key)
     return cJSON_IsArray(value) ? value : NULL;
 }
 
-void spw_cli_json_print(cJSON *json, bool one_line)
+/* The caller frees the text. NULL without memory. */
+static char *print(cJSON *json, bool one_line)
 {
     char *text = one_line ? cJSON_PrintUnformatted(json) : cJSON_Print(json);
 
     if (text != NULL) {
         spw_utf8_plain(text, /* keep */ "\n\t");
     }
+    cJSON_Delete(json);
+    return text;
+}
+
+void spw_cli_json_print(cJSON *json, bool one_line)
+{
+    char *text = print(json, one_line);
+
     puts(text != NULL ? text : "{}");
     cJSON_free(text);
-    cJSON_Delete(json);
+}
+
+bool spw_cli_json_write(cJSON *json, const char *path)
+{
+    char *text = print(json, false);
+    FILE *file = text == NULL ? NULL : fopen(path, "we");
+    bool good = file != NULL && fprintf(file, "%s\n", text) > 0;
+
+    errno = text == NULL ? ENOMEM : errno;
+    if (file != NULL) {
+        good = fclose(file) == 0 && good;
+    }
+    cJSON_free(text);
+    return good;
 }

@@ -19,3 +19,7 @@ const cJSON *spw_cli_json_list(const cJSON *object, const char *key);
 /* Prints a value to stdout and deletes it: on several lines, or on one. Control characters and
  * bytes that are not UTF-8 are printed as '?', because names in it may be hostile. */
 void spw_cli_json_print(cJSON *json, bool one_line);
+
+/* Likewise to a file, which is replaced. False, with errno set, when it cannot be written. Deletes
+ * the value in either case. */
+bool spw_cli_json_write(cJSON *json, const char *path);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,35 @@ static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUS
 
 enum { FORWARDED = sizeof(forwarded) / sizeof(*forwarded) };
 
-static volatile sig_atomic_t child; /* 0: it does not run */
+static volatile sig_atomic_t child;     /* 0: it does not run */
+static volatile sig_atomic_t interrupt; /* the last signal to end; 0: none */
+
+static unsigned tick_seconds; /* 0: nobody watches */
+static void (*tick)(void);
+static volatile sig_atomic_t ticks; /* due */
+
+static void note_tick(int number)
+{
+    ticks++;
+}
+
+void spw_cli_launch_watch(unsigned seconds, void (*tick_function)(void))
+{
+    tick_seconds = seconds;
+    tick = tick_function;
+}
+
+/* Without SA_RESTART, so that the signal ends waitpid. A program that is executed gets no timer. */
+static void set_timer(unsigned seconds)
+{
+    const struct itimerval timer = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
+    struct sigaction action = {.sa_handler = note_tick};
+
+    if (tick_seconds > 0) {
+        sigaction(SIGALRM, &action, NULL);
+        setitimer(ITIMER_REAL, &timer, NULL);
+    }
+}
 
 /* Signals from the terminal reach the whole process group, so the child already got them. */
 static void forward(int number, siginfo_t *info, void *context)
@@ -21,6 +50,9 @@ static void forward(int number, siginfo_t *info, void *context)
     int saved = errno;
     bool from_kernel = info->si_code > 0;
 
+    if (number != SIGUSR1 && number != SIGUSR2) {
+        interrupt = number;
+    }
     if (child > 0 && !(from_kernel && getpgid(child) == getpgrp())) {
         kill(child, number);
     }
@@ -68,9 +100,14 @@ static int wait_for(pid_t pid)
 {
     int status = 0;
 
+    set_timer(tick_seconds);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-        continue;
+        if (ticks > 0) {
+            ticks = 0;
+            tick();
+        }
     }
+    set_timer(0);
     child = 0;
     return WIFSIGNALED(status) ? SPW_CLI_EXIT_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -131,4 +168,14 @@ int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
         *ret_started = started;
     }
     return started ? code : explain(command, arguments[0], error);
+}
+
+bool spw_cli_launch_was_interrupted(int *ret_number)
+{
+    int number = interrupt;
+
+    if (number != 0) {
+        *ret_number = number;
+    }
+    return number != 0;
 }

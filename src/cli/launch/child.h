@@ -8,3 +8,11 @@
  * Returns its exit code, or a code of enum spw_cli_exit with one line of `command` on stderr when
  * it cannot be started. *ret_started, unless NULL, is true when it was started. */
 int spw_cli_launch(const char *command, char **arguments, bool *ret_started);
+
+/* Calls `tick` about every `seconds` while a program runs, from now on; on this thread, outside
+ * signal handlers. */
+void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
+
+/* True if this process was asked to end, by SIGHUP, SIGINT, SIGQUIT or SIGTERM, while a program
+ * ran; *ret_number is then the last such signal. */
+bool spw_cli_launch_was_interrupted(int *ret_number);

@@ -2,7 +2,7 @@
 
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
-#include "cli/launch/gpu_profiles.h"
+#include "gpu/profile.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -125,8 +125,11 @@ static bool is_usable(enum spw_option option, const char *text, char *complaint,
     if (!spw_option_parse(option, text, &value, complaint, capacity)) {
         return false;
     }
-    if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && spw_cli_gpu_profile_find(text) == NULL) {
-        spw_cli_gpu_profile_complain(text, complaint, capacity);
+    if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && spw_gpu_profile_find(text) == NULL) {
+        char expected[256];
+
+        spw_gpu_profile_expected(text, expected, sizeof(expected));
+        snprintf(complaint, capacity, "not the name of a GPU (expected %s)", expected);
         return false;
     }
     if (option == SPW_OPT_SPILLWAY_SIM_FAIL && !is_fail_list(text)) {
@@ -207,6 +210,10 @@ bool spw_cli_flags_parse(int argc, char **argv, bool sim, struct spw_cli_flags *
         } else if (found >= OPTION_VALUE) {
             enum spw_option option = (enum spw_option)(found - OPTION_VALUE);
 
+            if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && strcmp(arguments.value, "list") == 0) {
+                flags.list_profiles = true;
+                continue;
+            }
             if (!take_option(option, arguments.value, argv[0])) {
                 return false;
             }

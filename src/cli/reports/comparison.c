@@ -5,6 +5,7 @@
 #include "cli/reports/sim_result.h"
 #include "cli/launch/child.h"
 #include "cli/launch/run_directory.h"
+#include "cli/reports/outcome.h"
 #include "cli/reports/verdict.h"
 
 #include <fcntl.h>
@@ -36,7 +37,7 @@ struct comparison {
     char **arguments;
     spw_cli_compare_prepare *prepare;
     char *values[VARIABLES]; /* as the user set them; NULL: not set */
-    bool interrupted;        /* the user ended a run: start no more */
+    int interrupt;           /* the signal by which the user ended a run: start no more; 0: none */
 };
 
 /* One way to run the command, and its results. */
@@ -50,6 +51,7 @@ struct side {
     uint64_t used_peak_bytes;
     uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
     uint64_t too_small_bytes; /* the largest size that did not; 0: none */
+    bool continues;           /* even with ample memory the program goes on without some of it */
     unsigned tries;
 };
 
@@ -103,10 +105,15 @@ static void restore_output(const int saved[3])
     }
 }
 
-static bool is_interrupt(int code)
+/* By a signal to this process, or to the program alone. */
+static void note_interrupt(struct comparison *comparison, int code)
 {
-    return code == SPW_CLI_EXIT_SIGNAL + SIGINT || code == SPW_CLI_EXIT_SIGNAL + SIGTERM ||
-           code == SPW_CLI_EXIT_SIGNAL + SIGHUP || code == SPW_CLI_EXIT_SIGNAL + SIGQUIT;
+    int number = code - SPW_CLI_EXIT_SIGNAL;
+
+    if (spw_cli_launch_was_interrupted(&number) || number == SIGINT || number == SIGTERM ||
+        number == SIGHUP || number == SIGQUIT) {
+        comparison->interrupt = number;
+    }
 }
 
 /* Runs the command on devices of `bytes`, or of the requested size when that is 0. False when it
@@ -131,7 +138,7 @@ static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, b
         silence_output(saved);
     }
     *ret_code = spw_cli_launch(comparison->command, comparison->arguments, &started);
-    comparison->interrupted |= is_interrupt(*ret_code);
+    note_interrupt(comparison, *ret_code);
     spw_cli_run_directory_finish();
     if (silent) {
         restore_output(saved);
@@ -174,41 +181,52 @@ static void learn_failure(struct side *side, const struct spw_cli_sim_result *re
     }
 }
 
+/* Runs the command with more memory than it can need, and notes the peaks. */
+static void show_ample(struct comparison *comparison, struct side *side)
+{
+    struct spw_cli_sim_result result;
+    char label[64];
+    int code;
+
+    if (run(comparison, side->with_pool, plenty_bytes, false, &result, &code)) {
+        enum spw_cli_sim_outcome outcome = spw_cli_sim_result_outcome(&result, code);
+
+        snprintf(label, sizeof(label), "%s, with ample memory", side->label);
+        spw_cli_outcome_print(&result, code, label);
+        side->continues = outcome == SPW_CLI_SIM_CONTINUED;
+        if (outcome == SPW_CLI_SIM_FITS || side->continues) {
+            learn(side, &result);
+        }
+    }
+    spw_cli_sim_result_fini(&result);
+}
+
+/* Runs the command on the devices that the user asked for; with ample memory too, where the peaks
+ * are not those of a device that is large enough. */
 static void show(struct comparison *comparison, struct side *side)
 {
     struct spw_cli_sim_result result;
     enum spw_cli_sim_outcome outcome;
-    bool with_host;
-    char label[64];
-    int code;
 
     side->started = run(comparison, side->with_pool, 0, false, &result, &side->code);
     if (!side->started) {
         spw_cli_sim_result_fini(&result);
         return;
     }
-    spw_cli_verdict_outcome(&result, side->code, side->label);
+    spw_cli_outcome_print(&result, side->code, side->label);
     spw_cli_verdict_shared(&result);
     outcome = spw_cli_sim_result_outcome(&result, side->code);
-    /* With spilled memory, the peaks are not those of a device that is large enough. */
-    with_host = outcome == SPW_CLI_SIM_FITS && spw_cli_sim_result_host_peak(&result) > 0;
-    if (outcome == SPW_CLI_SIM_FITS && !with_host) {
+    if (outcome == SPW_CLI_SIM_FITS) {
         learn(side, &result);
-    } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT) {
+    } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT || outcome == SPW_CLI_SIM_CONTINUED) {
         learn_failure(side, &result);
     }
     spw_cli_sim_result_fini(&result);
-    if ((outcome != SPW_CLI_SIM_DOES_NOT_FIT && !with_host) || comparison->interrupted) {
-        return;
+    if (comparison->interrupt == 0 &&
+        (outcome == SPW_CLI_SIM_DOES_NOT_FIT || outcome == SPW_CLI_SIM_CONTINUED ||
+         outcome == SPW_CLI_SIM_SPILLS)) {
+        show_ample(comparison, side);
     }
-    if (run(comparison, side->with_pool, plenty_bytes, false, &result, &code)) {
-        snprintf(label, sizeof(label), "%s, with ample memory", side->label);
-        spw_cli_verdict_outcome(&result, code, label);
-        if (spw_cli_sim_result_outcome(&result, code) == SPW_CLI_SIM_FITS) {
-            learn(side, &result);
-        }
-    }
-    spw_cli_sim_result_fini(&result);
 }
 
 /* ---- the smallest device ---- */
@@ -218,24 +236,45 @@ static uint64_t round_up(uint64_t bytes)
     return (bytes + granule_bytes - 1) / granule_bytes * granule_bytes;
 }
 
-/* Tries one size. False when the run failed for another reason, so that the search must end. */
+enum trial { ENOUGH, TOO_SMALL, FAILED };
+
+/* Where the program goes on without memory that it was refused, the device was too small, unless it
+ * always does. */
+static enum trial judge(const struct side *side, enum spw_cli_sim_outcome outcome)
+{
+    if (outcome == SPW_CLI_SIM_FITS || (outcome == SPW_CLI_SIM_CONTINUED && side->continues)) {
+        return ENOUGH;
+    }
+    return outcome == SPW_CLI_SIM_DOES_NOT_FIT || outcome == SPW_CLI_SIM_CONTINUED ? TOO_SMALL
+                                                                                   : FAILED;
+}
+
+/* Tries one size, and prints the answer. False when the run failed for another reason, so that the
+ * search must end. */
 static bool try_size(struct comparison *comparison, struct side *side, uint64_t bytes)
 {
-    enum spw_cli_sim_outcome outcome = SPW_CLI_SIM_FAILED;
+    static const char *const answers[] = {"enough", "too small", "failed for another reason"};
+    enum trial trial = FAILED;
     struct spw_cli_sim_result result;
+    char size[SPW_SIZE_TEXT];
     int code;
 
     side->tries++;
     if (run(comparison, side->with_pool, bytes, true, &result, &code)) {
-        outcome = spw_cli_sim_result_outcome(&result, code);
+        trial = judge(side, spw_cli_sim_result_outcome(&result, code));
     }
     spw_cli_sim_result_fini(&result);
-    if (outcome == SPW_CLI_SIM_FITS) {
+    if (comparison->interrupt != 0) {
+        return false;
+    }
+    fprintf(stderr, "spillway:   %s, %s: %s\n", side->label, spw_size_text(bytes, size),
+            answers[trial]);
+    if (trial == ENOUGH) {
         side->enough_bytes = bytes;
-    } else if (outcome == SPW_CLI_SIM_DOES_NOT_FIT) {
+    } else if (trial == TOO_SMALL) {
         side->too_small_bytes = bytes;
     }
-    return outcome == SPW_CLI_SIM_FITS || outcome == SPW_CLI_SIM_DOES_NOT_FIT;
+    return trial != FAILED;
 }
 
 /* Searches between the live memory, the lower bound, and the memory used when there was enough. The
@@ -290,12 +329,11 @@ static void conclude(struct comparison *comparison, struct side *bare, struct si
     if (bare->known) {
         search(comparison, bare, held);
     }
-    if (pooled->known && !comparison->interrupted) {
+    if (pooled->known && comparison->interrupt == 0) {
         search(comparison, pooled, held);
     }
     say_side(bare);
     say_side(pooled);
-    spw_cli_verdict_caution();
 }
 
 static int compare(struct comparison *comparison)
@@ -304,12 +342,18 @@ static int compare(struct comparison *comparison)
     struct side pooled = {.label = "under the pool", .with_pool = true};
 
     show(comparison, &bare);
-    if (!bare.started || comparison->interrupted) {
+    if (!bare.started) {
         return bare.code;
     }
-    show(comparison, &pooled);
-    if ((bare.known || pooled.known) && !comparison->interrupted) {
+    if (comparison->interrupt == 0) {
+        show(comparison, &pooled);
+    }
+    if ((bare.known || pooled.known) && comparison->interrupt == 0) {
         conclude(comparison, &bare, &pooled);
+    }
+    if (comparison->interrupt != 0) {
+        fputs("spillway: interrupted: what is said above is all that is known\n", stderr);
+        return SPW_CLI_EXIT_SIGNAL + comparison->interrupt;
     }
     return pooled.code;
 }

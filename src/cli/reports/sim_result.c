@@ -91,13 +91,17 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
 
     device->total_bytes = from->total_bytes;
     device->live_peak_bytes = from->held_peak_bytes;
+    device->used_bytes = from->used_bytes;
     device->used_peak_bytes = from->used_peak_bytes;
+    device->allocations = from->allocations;
     device->own_peak_bytes = from->own_peak_bytes;
+    device->overhead_bytes = from->overhead_bytes;
     for (int i = 0; i < SPW_LAYOUT_COUNT; i++) {
         device->launches[i] = from->launches[i];
         launches += from->launches[i];
     }
     device->small_reads = from->small_reads;
+    device->known_reads = from->known_reads;
     device->bulk_reads = from->bulk_reads;
     device->bulk_read_bytes = from->bulk_read_bytes;
     add_simulated_refusal(device, from, SIM_RECORD_OTHER);
@@ -163,11 +167,14 @@ static void add_pool(struct spw_cli_sim_device *device, const struct spw_stats_d
         return; /* never opened */
     }
     device->pooled = true;
+    device->allocations = spw_counter_get(&counters->allocs);
     device->total_bytes = limit < device->total_bytes ? limit : device->total_bytes;
     device->live_peak_bytes = spw_counter_get(&counters->live_peak_bytes);
     device->ordered_peak_bytes = larger(spw_counter_get(&counters->async_live_peak_bytes),
                                         spw_counter_get(&counters->async_live_top_bytes));
     device->host_peak_bytes = spw_counter_get(&counters->host_peak_bytes);
+    device->spilled_bytes = spw_counter_get(&counters->spilled_bytes);
+    device->promoted_bytes = spw_counter_get(&counters->promoted_bytes);
     add_pool_refusal(device, from);
 }
 
@@ -307,7 +314,7 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
                                                     int code)
 {
     const struct spw_cli_sim_process *process;
-    bool used = false;
+    bool used = false, refused;
     int ordinal;
 
     for (size_t i = 0; i < result->count; i++) {
@@ -316,9 +323,12 @@ enum spw_cli_sim_outcome spw_cli_sim_result_outcome(const struct spw_cli_sim_res
     if (!used) {
         return SPW_CLI_SIM_UNUSED;
     }
-    if (code == 0) {
-        return SPW_CLI_SIM_FITS;
+    refused = spw_cli_sim_result_failure(result, &process, &ordinal) != NULL;
+    if (code != 0) {
+        return refused ? SPW_CLI_SIM_DOES_NOT_FIT : SPW_CLI_SIM_FAILED;
     }
-    return spw_cli_sim_result_failure(result, &process, &ordinal) != NULL ? SPW_CLI_SIM_DOES_NOT_FIT
-                                                                          : SPW_CLI_SIM_FAILED;
+    if (refused && !(process->devices[ordinal].pooled && !process->tensors)) {
+        return SPW_CLI_SIM_CONTINUED;
+    }
+    return spw_cli_sim_result_host_peak(result) > 0 ? SPW_CLI_SIM_SPILLS : SPW_CLI_SIM_FITS;
 }

@@ -40,13 +40,19 @@ struct spw_cli_sim_device {
     uint64_t total_bytes;        /* memory that may be used: with the pool, its limit */
     uint64_t live_peak_bytes;    /* held by the program, in multiples of 512 bytes */
     uint64_t ordered_peak_bytes; /* pooled: of live memory, allocated in stream order */
-    uint64_t used_peak_bytes;    /* device memory in use */
+    uint64_t used_bytes;         /* device memory in use: now */
+    uint64_t used_peak_bytes;    /* and at most */
+    uint64_t allocations;        /* calls that asked for memory; pooled: that the pool served */
     uint64_t own_peak_bytes;     /* of it the driver's code, local memory and graphs */
-    uint64_t host_peak_bytes;    /* spilled to host memory */
+    uint64_t overhead_bytes;     /* of it what a card holds besides; 0: not simulated */
+    uint64_t host_peak_bytes;    /* spilled to host memory, at most at a time */
+    uint64_t spilled_bytes;      /* that went to the host, in all */
+    uint64_t promoted_bytes;     /* that came back */
     uint64_t refusals;           /* calls that failed with out of memory */
     uint64_t launches[SPW_LAYOUT_COUNT];
-    uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results not computed */
-    struct spw_cli_sim_refusal last;                   /* the latest failure */
+    uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results */
+    uint64_t known_reads;            /* of the small ones, those of results that were computed */
+    struct spw_cli_sim_refusal last; /* the latest failure */
 };
 
 /* One process that initialised CUDA. */
@@ -83,6 +89,10 @@ uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);
 enum spw_cli_sim_outcome {
     SPW_CLI_SIM_UNUSED,       /* no process used a device */
     SPW_CLI_SIM_FITS,         /* the command succeeded */
+    SPW_CLI_SIM_SPILLS,       /* it succeeded with memory on the host */
+    SPW_CLI_SIM_CONTINUED,    /* it succeeded, although a call failed with out of memory for good;
+                               * not told apart from FITS where PyTorch's own cache is in front of
+                               * the pool, which empties itself and repeats the call */
     SPW_CLI_SIM_DOES_NOT_FIT, /* it failed, after a call failed with out of memory for good */
     SPW_CLI_SIM_FAILED,       /* it failed for another reason */
 };

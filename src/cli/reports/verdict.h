@@ -4,15 +4,9 @@
 #include "cli/reports/sim_result.h"
 
 /* Prints if the command, which ended with exit code `code`, fits, and the memory that it needed. */
-void spw_cli_verdict_print(const struct spw_cli_sim_result *fit, int code);
-
-/* Prints which memory of a real GPU is not counted. */
-void spw_cli_verdict_caution(void);
+void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code);
 
 /* Prints a line for each device that several processes used: each had a simulated device of its
  * own.
  */
-void spw_cli_verdict_shared(const struct spw_cli_sim_result *fit);
-
-/* Prints only how the run came out: "spillway: LABEL: ...". */
-void spw_cli_verdict_outcome(const struct spw_cli_sim_result *fit, int code, const char *label);
+void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);

@@ -118,10 +118,13 @@ SIMRT_API(__cudaPopCallConfiguration, SIMRT_NOTHING,
     return cudaSuccess;
 }
 
-/* A compiled launch calls this once and keeps the handle for all devices. */
+/* A compiled launch calls this once, ignores the result and keeps the handle for all devices. Where
+ * the code cannot be loaded, the host function stands for the kernel: each launch then tries again
+ * and reports why it failed. */
 SIMRT_API(__cudaGetKernel, SIMRT_DRIVER, (cudaKernel_t * ret_kernel, const void *host),
           (ret_kernel, host))
 {
+    *ret_kernel = (cudaKernel_t)host;
     return simrt_kernel_find(host, ret_kernel);
 }
 

@@ -1,6 +1,6 @@
 #include "sim/driver/api/copy_submit.h"
 
-#include "sim/driver/core/run_record.h"
+#include "sim/driver/core/spin.h"
 #include "sim/driver/graph/stream_capture.h"
 #include "sim/driver/graph/submit.h"
 #include "sim/driver/memory/content.h"
@@ -72,10 +72,11 @@ CUresult sim_copy_submit(struct sim_stream *stream, const struct sim_copy *copy,
     if (result != CUDA_SUCCESS) {
         return result;
     }
-    wait = !sim_stream_is_capturing(stream) && must_wait(copy, mode);
-    if (!sim_stream_is_capturing(stream) && is_read_by_host(copy)) {
-        sim_run_record_read(sim_stream_device(stream), copy->width * copy->height * copy->depth);
+    if (is_read_by_host(copy) && sim_spin_is_endless()) {
+        sim_op_unref(op);
+        return CUDA_ERROR_NOT_SUPPORTED;
     }
+    wait = !sim_stream_is_capturing(stream) && must_wait(copy, mode);
     result = submit_staged(stream, op);
     sim_op_unref(op);
     return result == CUDA_SUCCESS && wait ? sim_submit_wait(stream) : result;

@@ -7,7 +7,7 @@
 
 static CUresult attribute(const struct sim_device *device, CUdevice_attribute attrib, int *ret)
 {
-    const struct sim_profile *profile = device->profile;
+    const struct spw_gpu_profile *profile = device->profile;
     const struct sim_options *options = sim_options();
 
     switch (attrib) {

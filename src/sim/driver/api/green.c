@@ -42,7 +42,7 @@ static struct origin origin_of(const CUdevResource *resource)
 
 static CUdevResource new_resource(struct origin origin, unsigned int count)
 {
-    const struct sim_profile *profile = sim_device_get(origin.device)->profile;
+    const struct spw_gpu_profile *profile = sim_device_get(origin.device)->profile;
     CUdevResource resource = {.type = CU_DEV_RESOURCE_TYPE_SM};
 
     memcpy(resource._internal_padding, &origin, sizeof(origin));

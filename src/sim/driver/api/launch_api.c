@@ -7,6 +7,7 @@
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/lock.h"
 #include "sim/driver/core/run_record.h"
+#include "sim/driver/core/spin.h"
 #include "sim/driver/exec/event.h"
 #include "sim/driver/exec/kernel_launch.h"
 #include "sim/driver/graph/stream_capture.h"
@@ -113,6 +114,7 @@ static CUresult launch(struct sim_stream *stream, const CUDA_KERNEL_NODE_PARAMS 
     sim_note("kernel=%.512s", op->label);
     note_uses(stream, op);
     launches[sim_launch_layout(op)]++;
+    sim_spin_launched();
     sim_run_record_launched(stream->ctx->device, sim_launch_layout(op), sim_launch_computes(op));
     if (!sim_stream_is_capturing(stream) && sim_op_check(op) != CUDA_SUCCESS) {
         sim_ctx_fail(stream->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);

@@ -163,7 +163,7 @@ static CUresult library_kernel(struct sim_library *library, const char *name,
     }
     kernel->library = library;
     kernel->info = info;
-    sim_attributes_init(info, sim_device_get(0), kernel->attributes);
+    sim_attributes_init(info, library->image, sim_device_get(0), kernel->attributes);
     kernel->next = library->kernels;
     library->kernels = kernel;
     *ret_kernel = kernel;

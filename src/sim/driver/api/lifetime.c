@@ -1,5 +1,6 @@
 #include "sim/driver/api/lifetime.h"
 
+#include "sim/driver/core/budget.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/event.h"
 #include "sim/driver/exec/module.h"
@@ -11,12 +12,16 @@
 
 static CUresult bring_to_life(CUcontext ctx, unsigned int flags)
 {
-    CUresult result;
+    CUresult result = sim_budget_open_context(ctx->device);
 
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
     sim_ctx_reset(ctx, flags);
     result = sim_work_create(ctx);
     if (result != CUDA_SUCCESS) {
         ctx->live = false;
+        sim_budget_close_context(ctx->device);
     }
     return result;
 }
@@ -77,6 +82,7 @@ void sim_ctx_end(CUcontext ctx)
     ctx->ending = true;
     end_work(ctx);
     sim_mem_ctx_release(ctx);
+    sim_budget_close_context(ctx->device);
     ctx->live = false;
     ctx->ending = false;
 }

@@ -98,7 +98,7 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock, SIM_CONTEXT,
         (size_t * dynamicSmemSize, CUfunction func, int numBlocks, int blockSize),
         (dynamicSmemSize, func, numBlocks, blockSize))
 {
-    const struct sim_profile *profile;
+    const struct spw_gpu_profile *profile;
     struct sim_function *function;
     CUresult result = sim_function_resolve(func, sim_ctx_current(), &function);
     size_t taken;

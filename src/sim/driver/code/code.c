@@ -30,14 +30,15 @@ static bool copy_packed(struct sim_code *code)
     return true;
 }
 
-struct sim_code *sim_code_of_fatbin(const void *data, size_t size, unsigned int arch, bool kept)
+struct sim_code *sim_code_of_fatbin(const struct sim_fatbin_choice *choice, bool kept)
 {
-    struct sim_code *code = calloc(1, sizeof(*code));
+    struct sim_code *code = choice->cubin.data == NULL ? NULL : calloc(1, sizeof(*code));
 
     if (code == NULL) {
         return NULL;
     }
-    if (!sim_fatbin_choose(data, size, arch, &code->packed) || (!kept && !copy_packed(code))) {
+    code->packed = choice->cubin;
+    if (!kept && !copy_packed(code)) {
         free(code);
         return NULL;
     }

@@ -10,14 +10,15 @@
 #include <stddef.h>
 
 #include "sim/driver/code/cubin.h"
+#include "sim/driver/code/fatbin.h"
 #include "sim/driver/code/layouts.h"
 
 struct sim_code;
 
-/* The code of a fat binary, for devices of an architecture; `size` as in sim_fatbin_choose().
- * Unless it is `kept` until the code is freed, what is needed of it is copied. NULL when there is
- * nothing to read, or host memory is out. */
-struct sim_code *sim_code_of_fatbin(const void *data, size_t size, unsigned int arch, bool kept);
+/* The code of a fat binary, as chosen for a device (fatbin.h). Unless it is `kept` until the code
+ * is freed, what is needed of it is copied. NULL when there is nothing to read, or host memory is
+ * out. */
+struct sim_code *sim_code_of_fatbin(const struct sim_fatbin_choice *choice, bool kept);
 
 /* The code of a cubin, which is read at once. NULL when host memory is out. */
 struct sim_code *sim_code_of_cubin(const struct sim_cubin *cubin);

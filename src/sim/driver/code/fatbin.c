@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { KIND_CUBIN = 2 };
+enum { KIND_PTX = 1, KIND_CUBIN = 2 };
 
 enum {
     FLAG_LZ4 = 0x2000,
@@ -36,15 +36,25 @@ static enum sim_packing packing_of(const struct entry_head *head)
     return (head->flags & FLAG_LZ4) != 0 ? SIM_PACKING_LZ4 : SIM_PACKING_NONE;
 }
 
-/* How well a cubin suits a device; 0: it would not run there. */
-static unsigned int rank_of(const struct entry_head *head, unsigned int arch)
+static bool is_exact(const struct entry_head *head)
 {
-    bool exact = (head->flags & FLAG_EXACT) != 0;
+    return (head->flags & FLAG_EXACT) != 0;
+}
 
-    if (head->arch / 10 != arch / 10 || head->arch > arch || (exact && head->arch != arch)) {
+/* How well a cubin suits a device; 0: it would not run there. */
+static unsigned int rank_of_cubin(const struct entry_head *head, unsigned int arch)
+{
+    if (head->arch / 10 != arch / 10 || head->arch > arch ||
+        (is_exact(head) && head->arch != arch)) {
         return 0;
     }
-    return head->arch * 2 + exact;
+    return head->arch * 2 + is_exact(head);
+}
+
+/* True if the driver can compile PTX of an entry for a device. */
+static bool can_compile(const struct entry_head *head, unsigned int arch)
+{
+    return is_exact(head) ? head->arch == arch : head->arch <= arch;
 }
 
 static bool read_packed(const unsigned char *payload, const struct entry_head *head,
@@ -53,7 +63,7 @@ static bool read_packed(const unsigned char *payload, const struct entry_head *h
     enum sim_packing packing = packing_of(head);
     bool is_plain = packing == SIM_PACKING_NONE;
 
-    if (head->kind != KIND_CUBIN || (!is_plain && head->packed_bytes > head->payload_bytes)) {
+    if (!is_plain && head->packed_bytes > head->payload_bytes) {
         return false;
     }
     *ret_packed = (struct sim_packed){
@@ -84,34 +94,76 @@ static bool find_entries(const void *data, size_t size, const unsigned char **re
     return true;
 }
 
-bool sim_fatbin_choose(const void *data, size_t size, unsigned int arch,
-                       struct sim_packed *ret_packed)
+/* What was found so far. */
+struct search {
+    struct sim_fatbin_choice choice;
+    unsigned int arch, best; /* of the device; rank of the best cubin */
+    unsigned int ptx;        /* latest PTX that suits; 0: none */
+    bool any;                /* some code was found */
+};
+
+static void take_cubin(struct search *search, const struct entry_head *head,
+                       const unsigned char *payload)
 {
+    unsigned int rank = rank_of_cubin(head, search->arch);
+    struct sim_packed packed;
+
+    if (!read_packed(payload, head, &packed)) {
+        return;
+    }
+    search->any = true;
+    if (search->choice.cubin.data == NULL || rank > search->best) {
+        search->choice.cubin = packed;
+        search->choice.binary = search->choice.ptx = rank > 0 ? head->arch : 0;
+        search->best = rank;
+    }
+}
+
+static void take_entry(struct search *search, const struct entry_head *head,
+                       const unsigned char *payload)
+{
+    if (head->kind == KIND_CUBIN) {
+        take_cubin(search, head, payload);
+    } else if (head->kind == KIND_PTX) {
+        search->any = true;
+        if (can_compile(head, search->arch) && head->arch > search->ptx) {
+            search->ptx = head->arch;
+        }
+    }
+}
+
+static struct sim_fatbin_choice conclude(const struct search *search)
+{
+    struct sim_fatbin_choice choice = search->choice;
+
+    if (search->best == 0 && search->ptx > 0) {
+        choice.binary = search->arch;
+        choice.ptx = search->ptx;
+    }
+    choice.runs = !search->any || search->best > 0 || search->ptx > 0;
+    return choice;
+}
+
+struct sim_fatbin_choice sim_fatbin_choose(const void *data, size_t size, unsigned int arch)
+{
+    struct search search = {.arch = arch};
     const unsigned char *at;
-    size_t left;
-    unsigned int best = 0;
-    bool found = false;
+    size_t left = 0;
 
     if (!find_entries(data, size, &at, &left)) {
-        return false;
+        return conclude(&search);
     }
     while (left >= sizeof(struct entry_head)) {
         struct entry_head head;
-        struct sim_packed packed;
 
         memcpy(&head, at, sizeof(head));
         if (head.head_bytes < sizeof(head) || head.head_bytes > left ||
             head.payload_bytes > left - head.head_bytes) {
             break;
         }
-        if (read_packed(at + head.head_bytes, &head, &packed) &&
-            (!found || rank_of(&head, arch) > best)) {
-            *ret_packed = packed;
-            best = rank_of(&head, arch);
-            found = true;
-        }
+        take_entry(&search, &head, at + head.head_bytes);
         at += head.head_bytes + head.payload_bytes;
         left -= head.head_bytes + head.payload_bytes;
     }
-    return found;
+    return conclude(&search);
 }

@@ -46,9 +46,19 @@ struct sim_packed {
     enum sim_packing packing;
 };
 
-/* The cubin for a device of an architecture (90 for compute capability 9.0): that of the highest
- * one of the same major number which the device can run, or any, if there is none. False if the
- * container has no cubin. `size`: of the container and what follows; SIZE_MAX if it is not known,
- * then the container's own figure counts. */
-bool sim_fatbin_choose(const void *data, size_t size, unsigned int arch,
-                       struct sim_packed *ret_packed);
+/* The code of a container for a device. The rules are those of the CUDA programming guide, binary
+ * and PTX compatibility: a cubin runs on its own compute capability and on later ones of the same
+ * major number, one for a single architecture (sm_90a) nowhere else; PTX is compiled for any later
+ * compute capability. A cubin that runs goes before PTX, and the latest of each before the others.
+ * Architectures are numbers such as 90 for compute capability 9.0. */
+struct sim_fatbin_choice {
+    struct sim_packed
+        cubin;           /* to read parameters from: the one that runs, else any; no data: none */
+    bool runs;           /* some code suits the device, or the container's code is unknown */
+    unsigned int binary; /* architecture of the code that runs; 0: unknown */
+    unsigned int ptx;    /* architecture that it was compiled from; 0: unknown */
+};
+
+/* Chooses the code of a container for a device of an architecture. `size`: of the container and
+ * what follows; SIZE_MAX if it is not known, then the container's own figure counts. */
+struct sim_fatbin_choice sim_fatbin_choose(const void *data, size_t size, unsigned int arch);

@@ -7,7 +7,13 @@
 
 static size_t host_used_bytes;
 
-CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use use)
+/* The part of the driver's own use that the overhead does not contain. */
+static size_t beyond_overhead(const struct sim_device *device, size_t own_bytes)
+{
+    return own_bytes > device->overhead_bytes ? own_bytes - device->overhead_bytes : 0;
+}
+
+static CUresult take(struct sim_device *device, size_t bytes)
 {
     size_t free_bytes = device->total_bytes - device->used_bytes;
 
@@ -16,14 +22,64 @@ CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     device->used_bytes += bytes;
-    sim_run_record_used(device, use == SIM_USE_OWN ? (int64_t)bytes : 0);
     return CUDA_SUCCESS;
+}
+
+CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use use)
+{
+    size_t own_bytes = device->own_bytes + (use == SIM_USE_OWN ? bytes : 0);
+    CUresult result =
+        take(device, use == SIM_USE_OWN ? beyond_overhead(device, own_bytes) -
+                                              beyond_overhead(device, device->own_bytes)
+                                        : bytes);
+
+    if (result == CUDA_SUCCESS) {
+        sim_run_record_used(device, (int64_t)(own_bytes - device->own_bytes));
+        device->own_bytes = own_bytes;
+    }
+    return result;
 }
 
 void sim_budget_refund(struct sim_device *device, size_t bytes, enum sim_use use)
 {
-    device->used_bytes -= bytes;
-    sim_run_record_used(device, use == SIM_USE_OWN ? -(int64_t)bytes : 0);
+    if (use == SIM_USE_OWN) {
+        size_t before = beyond_overhead(device, device->own_bytes);
+
+        device->own_bytes -= bytes;
+        device->used_bytes -= before - beyond_overhead(device, device->own_bytes);
+        sim_run_record_used(device, -(int64_t)bytes);
+    } else {
+        device->used_bytes -= bytes;
+        sim_run_record_used(device, 0);
+    }
+}
+
+CUresult sim_budget_open_context(struct sim_device *device)
+{
+    size_t bytes = (size_t)spw_gpu_profile_overhead(device->profile).mib << 20;
+    CUresult result = CUDA_SUCCESS;
+
+    if (sim_options()->overhead && device->contexts == 0) {
+        result = take(device, bytes);
+        if (result == CUDA_SUCCESS) {
+            device->overhead_bytes = bytes;
+            sim_run_record_overhead(device, bytes);
+        }
+    }
+    device->contexts += result == CUDA_SUCCESS;
+    return result;
+}
+
+void sim_budget_close_context(struct sim_device *device)
+{
+    if (--device->contexts == 0) {
+        size_t kept = beyond_overhead(device, device->own_bytes);
+
+        device->used_bytes += device->own_bytes - kept;
+        device->used_bytes -= device->overhead_bytes;
+        device->overhead_bytes = 0;
+        sim_run_record_used(device, 0);
+    }
 }
 
 /* Host memory that may be locked. */

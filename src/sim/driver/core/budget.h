@@ -22,6 +22,12 @@ CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use
 /* Gives back `bytes` that were charged for the same use. */
 void sim_budget_refund(struct sim_device *device, size_t bytes, enum sim_use use);
 
+/* A context of the device begins; ends. With SPILLWAY_SIM_OVERHEAD the first one takes what a card
+ * holds besides the program's memory; the driver's own use comes out of that. The other ranks of a
+ * card are other processes. CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult sim_budget_open_context(struct sim_device *device);
+void sim_budget_close_context(struct sim_device *device);
+
 /* Takes and gives back host memory that the driver may lock (SPILLWAY_SIM_HOST_MEMORY): page-locked
  * memory, chunks at host locations, managed memory. CUDA_ERROR_OUT_OF_MEMORY as above. */
 CUresult sim_host_budget_charge(size_t bytes);

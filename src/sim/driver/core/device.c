@@ -13,7 +13,7 @@ static struct sim_device devices[SPW_DEVICES_MAX];  /* by index; profile NULL: n
 static struct sim_device *visible[SPW_DEVICES_MAX]; /* by ordinal */
 static int visible_count = -1;                      /* -1: not yet decided */
 
-static size_t total_bytes(const struct sim_profile *profile, const struct sim_options *options)
+static size_t total_bytes(const struct spw_gpu_profile *profile, const struct sim_options *options)
 {
     size_t own = profile->memory_mib << 20;
     size_t wanted = spw_option_bytes(&options->memory, own);
@@ -33,7 +33,7 @@ static struct sim_device *machine_device(int index)
     device = &devices[index];
     if (device->profile == NULL) {
         device->index = index;
-        device->profile = sim_profile_find(options->profile);
+        device->profile = spw_gpu_profile_find(options->profile);
         device->total_bytes = total_bytes(device->profile, options);
     }
     return device;

@@ -8,7 +8,7 @@
 
 #include <cuda.h>
 
-#include "sim/driver/core/profile.h"
+#include "gpu/profile.h"
 
 /* The driver's minimum allocation granularity on today's GPUs (cuda.h leaves it to
  * cuMemGetAllocationGranularity; 2 MiB is what current GPUs report). */
@@ -17,10 +17,13 @@
 struct sim_device {
     int ordinal; /* as the process counts devices: CUDA_VISIBLE_DEVICES */
     int index;   /* as the machine does */
-    const struct sim_profile *profile;
-    size_t total_bytes; /* what cuMemGetInfo and cuDeviceTotalMem report */
-    size_t used_bytes;  /* charged so far; free = total - used */
-    CUcontext primary;  /* NULL until it was retained once, then always the same */
+    const struct spw_gpu_profile *profile;
+    size_t total_bytes;    /* what cuMemGetInfo and cuDeviceTotalMem report */
+    size_t used_bytes;     /* charged so far; free = total - used */
+    size_t own_bytes;      /* by the driver itself; of used_bytes, what goes beyond the overhead */
+    size_t overhead_bytes; /* SPILLWAY_SIM_OVERHEAD: charged while there is a context */
+    unsigned int contexts;
+    CUcontext primary; /* NULL until it was retained once, then always the same */
     unsigned int primary_refs;
     unsigned int primary_flags; /* cuDevicePrimaryCtxSetFlags; survives the context */
     CUmemoryPool default_pool;  /* created at first use, lives as long as the process */

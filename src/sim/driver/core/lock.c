@@ -2,13 +2,18 @@
 
 #include <pthread.h>
 
+/* A thread that waits for the lock holds the gate, so one that has just released the lock cannot
+ * take it again before. Without it a thread that calls the driver in a loop starves the others. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
 static unsigned int waiting; /* threads in sim_wait_progress() */
 
 void sim_lock(void)
 {
+    pthread_mutex_lock(&gate);
     pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&gate);
 }
 
 void sim_unlock(void)
@@ -32,6 +37,7 @@ void sim_notify_progress(void)
 
 void sim_lock_reset_in_child(void)
 {
+    pthread_mutex_init(&gate, NULL);
     pthread_mutex_init(&lock, NULL);
     pthread_cond_init(&progress, NULL);
     waiting = 0;

@@ -231,6 +231,12 @@ void sim_run_record_used(const struct sim_device *device, int64_t own)
     raise_peak(&figures->own_peak_bytes, figures->own_bytes);
 }
 
+void sim_run_record_overhead(const struct sim_device *device, size_t bytes)
+{
+    of(device)->overhead_bytes = bytes;
+    sim_run_record_used(device, 0);
+}
+
 void sim_run_record_held(const struct sim_device *device, int64_t bytes)
 {
     struct sim_record_device *figures = of(device);
@@ -247,7 +253,7 @@ void sim_run_record_launched(const struct sim_device *device, enum spw_layout la
     figures->idle_launches += !computes;
 }
 
-void sim_run_record_read(int ordinal, size_t bytes)
+void sim_run_record_read(int ordinal, size_t bytes, bool is_known)
 {
     struct sim_record_device *figures = &record->devices[ordinal];
 
@@ -256,8 +262,11 @@ void sim_run_record_read(int ordinal, size_t bytes)
     }
     if (bytes <= SIM_RECORD_SMALL) {
         figures->small_reads++;
+        figures->known_reads += is_known;
         return;
     }
-    figures->bulk_reads++;
-    figures->bulk_read_bytes += bytes;
+    if (!is_known) {
+        figures->bulk_reads++;
+        figures->bulk_read_bytes += bytes;
+    }
 }

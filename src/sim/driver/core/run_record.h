@@ -36,6 +36,9 @@ void sim_run_record_lacked(const struct sim_device *device, size_t bytes, size_t
 /* The device's used bytes have changed; `own` is by how much for the driver itself. */
 void sim_run_record_used(const struct sim_device *device, int64_t own);
 
+/* The device holds so much besides the memory that is asked for: SPILLWAY_SIM_OVERHEAD. */
+void sim_run_record_overhead(const struct sim_device *device, size_t bytes);
+
 /* The program holds so many bytes more, or less. */
 void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 
@@ -43,5 +46,6 @@ void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 void sim_run_record_launched(const struct sim_device *device, enum spw_layout layout,
                              bool computes);
 
-/* The host reads so many bytes of the device's memory. */
-void sim_run_record_read(int ordinal, size_t bytes);
+/* The host reads so many bytes of the device's memory, whose content is known or not
+ * (memory/known.h). */
+void sim_run_record_read(int ordinal, size_t bytes, bool is_known);

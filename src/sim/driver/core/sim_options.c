@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "common/bounds.h"
-#include "sim/driver/core/profile.h"
+#include "gpu/profile.h"
 
 static struct sim_options options;
 static pthread_once_t options_once = PTHREAD_ONCE_INIT;
@@ -58,16 +58,12 @@ static const char *get_profile(void)
 {
     enum spw_option option = SPW_OPT_SPILLWAY_SIM_PROFILE;
     const char *text = get(option).text;
-    const char *nearest;
     char expected[256];
 
-    if (sim_profile_find(text) != NULL) {
+    if (spw_gpu_profile_find(text) != NULL) {
         return text;
     }
-    nearest = sim_profile_nearest(text);
-    snprintf(expected, sizeof(expected), "%s%s%s%s", sim_profile_names(),
-             nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
-             nearest != NULL ? "?)" : "");
+    spw_gpu_profile_expected(text, expected, sizeof(expected));
     return refuse(option, expected).text;
 }
 
@@ -92,9 +88,11 @@ static void read_environment(void)
     options = (struct sim_options){
         .profile = get_profile(),
         .memory = get_memory(),
+        .overhead = get(SPW_OPT_SPILLWAY_SIM_OVERHEAD).on,
         .devices = get_count(SPW_OPT_SPILLWAY_SIM_DEVICES, SPW_DEVICES_MAX),
         .host_memory = get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY),
         .host_nodes = get_count(SPW_OPT_SPILLWAY_SIM_HOST_NODES, SPW_HOST_NODES_MAX),
+        .spin = get(SPW_OPT_SPILLWAY_SIM_SPIN).bytes,
         .seed = get(SPW_OPT_SPILLWAY_SIM_SEED).bytes,
         .time = get(SPW_OPT_SPILLWAY_SIM_TIME).on,
         .costs = (enum spw_per)get(SPW_OPT_SPILLWAY_SIM_COSTS).word,

@@ -17,10 +17,12 @@ struct sim_options {
     struct spw_option_value memory; /* SPILLWAY_SIM_MEMORY of each device, or a share of what the
                                      * profile says; 0: that */
     const char *profile;            /* SPILLWAY_SIM_PROFILE */
+    bool overhead;                  /* SPILLWAY_SIM_OVERHEAD: devices hold what a card does */
     unsigned int devices;           /* SPILLWAY_SIM_DEVICES */
     struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
                                           * host-located memory, or a share of the machine's */
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
+    uint64_t spin;                       /* SPILLWAY_SIM_SPIN: reads; 0: any number */
     uint64_t seed;                       /* SPILLWAY_SIM_SEED */
     bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time, timing.h */
     enum spw_per costs;                  /* SPILLWAY_SIM_COSTS: what the time of VMM calls is for */

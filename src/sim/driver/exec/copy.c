@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "sim/driver/core/run_record.h"
 #include "sim/driver/core/sim_options.h"
+#include "sim/driver/core/spin.h"
 #include "sim/driver/exec/crossing.h"
 #include "sim/driver/exec/schedule.h"
 #include "sim/driver/memory/content.h"
@@ -37,6 +39,32 @@ static size_t extent(const struct sim_place *place, const struct sim_copy *copy)
     return (copy->depth - 1) * place->slice + (copy->height - 1) * place->pitch + copy->width;
 }
 
+static bool is_device_side(const struct sim_place *place)
+{
+    enum sim_mem_kind kind = sim_mem_kind(place->address);
+
+    return kind == SIM_MEM_DEVICE || kind == SIM_MEM_MANAGED;
+}
+
+/* Counts a copy to the host or from it. */
+static void note_transfer(const struct sim_copy *copy, int device)
+{
+    size_t bytes = copy->width * copy->height * copy->depth;
+    bool is_known;
+
+    if (is_device_side(&copy->dst) && !is_device_side(&copy->src)) {
+        sim_spin_fed();
+    }
+    if (is_device_side(&copy->dst) || !is_device_side(&copy->src)) {
+        return;
+    }
+    is_known = sim_mem_is_known(copy->src.address, extent(&copy->src, copy));
+    sim_run_record_read(device, bytes, is_known);
+    if (!is_known && bytes <= SIM_RECORD_SMALL) {
+        sim_spin_read();
+    }
+}
+
 static enum sim_outcome copy_run(struct sim_op *op, struct sim_item *item)
 {
     const struct copy_op *self = (const struct copy_op *)op;
@@ -46,6 +74,7 @@ static enum sim_outcome copy_run(struct sim_op *op, struct sim_item *item)
     if (sim_crossing_check(op) != CUDA_SUCCESS) {
         return SIM_FAULT;
     }
+    note_transfer(copy, op->device);
     for (size_t z = 0; z < copy->depth; z++) {
         for (size_t y = 0; y < copy->height; y++) {
             if (staged != NULL) {

@@ -166,6 +166,41 @@ err_free:
     return false;
 }
 
+static bool ends_with(const struct text *text, const char *suffix)
+{
+    size_t length = strlen(suffix);
+
+    return text->length >= length && strncmp(text->at + text->length - length, suffix, length) == 0;
+}
+
+static bool is_constant(const struct text *type)
+{
+    static const char info[] = "at::cuda::detail::TensorInfo<";
+    const char *comma = memchr(type->at, ',', type->length);
+    struct text element;
+
+    if (!begins_with(type, info) || comma == NULL) {
+        return ends_with(type, " const*");
+    }
+    element = (struct text){type->at + strlen(info), (size_t)(comma - type->at) - strlen(info)};
+    return ends_with(&element, " const");
+}
+
+uint64_t sim_declaration_constant(const char *name)
+{
+    char *declaration = spw_demangle(name);
+    struct text params, param;
+    uint64_t constant = 0;
+
+    if (declaration != NULL && find_params(declaration, &params)) {
+        for (unsigned int i = 0; i < 64 && next_param(&params, &param); i++) {
+            constant |= (uint64_t)is_constant(&param) << i;
+        }
+    }
+    free(declaration);
+    return constant;
+}
+
 bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, size_t *ret_count)
 {
     char *declaration = spw_demangle(name);

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* One parameter. */
 struct sim_declared {
@@ -22,3 +23,7 @@ struct sim_declared {
 /* All parameters of a kernel in their order, to be freed by the caller. False if the name tells
  * nothing, or of no address although there are parameters of unknown type. */
 bool sim_declaration_read(const char *name, struct sim_declared **ret_declared, size_t *ret_count);
+
+/* A bit for each of the first 64 parameters that lead only to memory that the kernel reads:
+ * pointers to what is constant, and PyTorch's TensorInfo of it. 0 if the name tells nothing. */
+uint64_t sim_declaration_constant(const char *name);

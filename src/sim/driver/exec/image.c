@@ -40,6 +40,7 @@ void sim_image_unref(struct sim_image *image)
         if (kernel->info.builtin == NULL) {
             free(kernel->info.params);
         }
+        free(kernel->info.computation);
         free(kernel->info.declared);
         free(kernel);
     }
@@ -154,6 +155,8 @@ static void learn(struct sim_kernel_info *info, struct sim_code *code)
 {
     bool is_named = sim_declaration_read(info->name, &info->declared, &info->declared_count);
 
+    info->computation = sim_computation_read(info->name);
+    info->constant_params = sim_declaration_constant(info->name);
     if (!place_by_code(info, code) && is_named) {
         info->layout = SPW_LAYOUT_NAME;
         place_declared(info);
@@ -328,14 +331,23 @@ static CUresult read_cubin(struct sim_image *image, const void *data, size_t siz
     return result;
 }
 
-/* The parts of a fat binary may be compressed; all of them are taken for loaded. */
-static void read_fatbin(struct sim_image *image, const void *data, size_t size, bool kept)
+static unsigned int device_arch(void)
 {
-    const struct sim_profile *profile = sim_device_get(0)->profile;
-    unsigned int arch = (unsigned int)(profile->major * 10 + profile->minor);
+    const struct spw_gpu_profile *profile = sim_device_get(0)->profile;
+
+    return (unsigned int)(profile->major * 10 + profile->minor);
+}
+
+/* The parts of a fat binary may be compressed; all of them are taken for loaded. */
+static CUresult read_fatbin(struct sim_image *image, const void *data, size_t size, bool kept)
+{
+    struct sim_fatbin_choice choice = sim_fatbin_choose(data, size, device_arch());
 
     image->code_bytes = ((const struct sim_fatbin_head *)data)->payload_bytes;
-    image->code = sim_code_of_fatbin(data, size, arch, kept);
+    image->code = sim_code_of_fatbin(&choice, kept);
+    image->binary_version = choice.binary;
+    image->ptx_version = choice.ptx;
+    return choice.runs ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
 /* Text that is not PTX stands for its length in code. */
@@ -357,8 +369,7 @@ static CUresult read_format(struct sim_image *image, const void *data, size_t si
         data = ((const struct sim_fatbin_wrapper *)data)->data;
     }
     if (begins_with(data, &fatbin_magic, sizeof(fatbin_magic))) {
-        read_fatbin(image, data, size, kept);
-        return CUDA_SUCCESS;
+        return read_fatbin(image, data, size, kept);
     }
     if (begins_with(data, ELFMAG, SELFMAG)) {
         return read_cubin(image, data, size);

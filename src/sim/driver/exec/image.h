@@ -31,9 +31,11 @@ struct sim_image_kernel {
 
 struct sim_image {
     unsigned int refs;
-    size_t code_bytes;  /* device memory that the code takes */
-    size_t data_bytes;  /* and its global variables */
-    bool globals_known; /* no others than these exist */
+    size_t code_bytes;           /* device memory that the code takes */
+    size_t data_bytes;           /* and its global variables */
+    unsigned int binary_version; /* architecture of the code, 86 for 8.6; 0: that of the device */
+    unsigned int ptx_version;    /* architecture that it was compiled from; 0: likewise */
+    bool globals_known;          /* no others than these exist */
     struct sim_global *globals;
     struct sim_image_kernel *kernels; /* declared ones first, in their order */
     size_t declared_count;
@@ -45,7 +47,8 @@ struct sim_image {
 
 /* Reads an image; a reference. If the data are `kept` for as long as it lives, they are read when
  * that is needed, else what may be needed is copied. CUDA_ERROR_INVALID_VALUE for NULL,
- * CUDA_ERROR_INVALID_IMAGE for a damaged cubin, CUDA_ERROR_OUT_OF_MEMORY. */
+ * CUDA_ERROR_INVALID_IMAGE for a damaged cubin, CUDA_ERROR_NO_BINARY_FOR_GPU for code that runs on
+ * other devices only, CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult sim_image_read(const void *data, size_t size, bool kept, struct sim_image **ret_image);
 
 /* The content of a file, to be freed by the caller. CUDA_ERROR_FILE_NOT_FOUND. */

@@ -318,8 +318,16 @@ static CUresult touch_memory(struct sim_op *op, const void *args)
     return result;
 }
 
+/* What it writes stays as it was, but that is known no more. */
 static enum sim_outcome touch_run(const void *args, struct sim_item *item)
 {
+    const struct touch_args *a = args;
+
+    for (size_t i = 0; i < TOUCH_RANGES; i++) {
+        if (a->written >> i & 1) {
+            sim_mem_set_known(a->ranges[i].address, a->ranges[i].bytes, false);
+        }
+    }
     return SIM_DONE;
 }
 

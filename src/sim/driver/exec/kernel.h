@@ -1,6 +1,7 @@
 /* Facts about kernels, and the built-in kernels, which have real effects.
  *
- * Instructions are never read: a kernel does nothing, unless it has the name of a built-in one.
+ * Instructions are never read: a kernel does nothing, unless it has the name of a built-in one, or
+ * is one that is known from libraries (compute/).
  * Declarations of PTX are read (PTX ISA: parameters, local and shared memory), and the parameters
  * that a cubin lists (layouts.h).
  *
@@ -13,16 +14,10 @@
 #include <cuda.h>
 
 #include "common/layout.h"
+#include "sim/driver/compute/computation.h"
 #include "sim/driver/exec/declaration.h"
 #include "sim/driver/exec/op.h"
 #include "sim/driver/exec/schedule.h"
-
-/* One parameter, by its place in the parameter buffer. */
-struct sim_param {
-    size_t offset;
-    size_t size;
-    bool is_word; /* a 64-bit value of its own, so it may be an address */
-};
 
 /* A kernel with real effects. `args` is the parameter buffer. */
 struct sim_builtin {
@@ -46,13 +41,15 @@ bool sim_builtin_computes(const struct sim_builtin *builtin);
 /* Facts about one kernel. */
 struct sim_kernel_info {
     char *name;
-    const struct sim_builtin *builtin; /* NULL: does nothing */
+    const struct sim_builtin *builtin;   /* NULL: none */
+    struct sim_computation *computation; /* NULL: none; without both it does nothing */
     enum spw_layout layout;
     bool params_known; /* all of them: always but for SPW_LAYOUT_NAME with a struct, and
                           UNKNOWN */
     struct sim_param *params;
     size_t param_count;
     size_t param_bytes;            /* of the parameter buffer */
+    uint64_t constant_params;      /* a bit for each that leads to memory that is only read */
     struct sim_declared *declared; /* NAME, CODE, STRUCTS: what the name says of each parameter */
     size_t declared_count;
     size_t local_bytes;       /* per thread */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sim/driver/core/budget.h"
+#include "sim/driver/core/calls.h"
 #include "sim/driver/core/clock.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/exec/work_context.h"
@@ -24,18 +25,84 @@ struct launch_op {
     struct sim_op op;
     CUDA_KERNEL_NODE_PARAMS params;
     const struct sim_builtin *builtin; /* NULL: no effect */
-    unsigned char *args;               /* the parameter buffer; NULL: not known */
-    void **arg_pointers;               /* to each parameter in it */
+    const struct sim_kernel_info *info;
+    struct sim_image *image; /* that has the info; a reference, NULL: none yet */
+    unsigned char *args;     /* the parameter buffer; NULL: not known */
+    void **arg_pointers;     /* to each parameter in it */
     char *name;
     enum spw_layout layout; /* by which its addresses were found */
     size_t threads;
 };
 
+/* Says in the log what became of a kernel. */
+static void log_outcome(const struct launch_op *self, enum sim_outcome_of_call outcome)
+{
+    static const char *const words[] = {
+        [SIM_LEFT] = "not computed", [SIM_CLEARED] = "cleared", [SIM_COMPUTED] = "computed"};
+    char line[2048];
+
+    if (sim_calls_logged()) {
+        snprintf(line, sizeof(line), "  %s %s", words[outcome], self->name);
+        sim_calls_log(line);
+    }
+}
+
+/* True if a kernel may write to what a parameter points to. */
+static bool may_be_written(const struct sim_kernel_info *info, size_t param)
+{
+    return param >= 64 || (info->constant_params >> param & 1) == 0;
+}
+
+/* A kernel that is not computed leaves what was there, but that is known no more. Any word may be
+ * an address. */
+static void lose_results(const struct launch_op *self)
+{
+    const struct sim_kernel_info *info = self->info;
+
+    for (size_t i = 0; i < info->param_count; i++) {
+        const struct sim_param *param = &info->params[i];
+
+        for (size_t at = -param->offset % 8; may_be_written(info, i) && at + 8 <= param->size;
+             at += 8) {
+            CUdeviceptr address = sim_read_u64(self->args + param->offset + at);
+
+            if (sim_mem_is_device(address)) {
+                sim_mem_lose(address);
+            }
+        }
+    }
+}
+
+static void compute(const struct launch_op *self)
+{
+    const struct sim_call call = {.arguments = self->args,
+                                  .params = self->info->params,
+                                  .param_count = self->info->param_count,
+                                  .blocks = (uint64_t)self->params.gridDimX *
+                                            self->params.gridDimY * self->params.gridDimZ,
+                                  .rows = self->params.gridDimY,
+                                  .device = self->op.device};
+    const struct sim_computation *computation = self->info->computation;
+    enum sim_outcome_of_call outcome = SIM_LEFT;
+
+    if (self->args != NULL && computation != NULL) {
+        outcome = sim_computation_run(computation, &call);
+    }
+    if (self->args != NULL && outcome == SIM_LEFT) {
+        lose_results(self);
+    }
+    log_outcome(self, outcome);
+}
+
 static enum sim_outcome launch_run(struct sim_op *op, struct sim_item *item)
 {
     const struct launch_op *self = (const struct launch_op *)op;
 
-    return self->builtin == NULL ? SIM_DONE : self->builtin->run(self->args, item);
+    if (self->builtin != NULL) {
+        return self->builtin->run(self->args, item);
+    }
+    compute(self);
+    return SIM_DONE;
 }
 
 static void launch_fini(struct sim_op *op)
@@ -45,6 +112,9 @@ static void launch_fini(struct sim_op *op)
     free(self->args);
     free(self->arg_pointers);
     free(self->name);
+    if (self->image != NULL) {
+        sim_image_unref(self->image);
+    }
 }
 
 static const struct sim_op_class launch_class = {
@@ -79,7 +149,7 @@ static CUresult check_dimensions(const CUDA_KERNEL_NODE_PARAMS *params,
 static CUresult check_cooperative(const CUDA_KERNEL_NODE_PARAMS *params,
                                   const struct sim_function *function)
 {
-    const struct sim_profile *profile = function->module->ctx->device->profile;
+    const struct spw_gpu_profile *profile = function->module->ctx->device->profile;
     unsigned long long blocks =
         (unsigned long long)params->gridDimX * params->gridDimY * params->gridDimZ;
     int per_multiprocessor =
@@ -95,7 +165,7 @@ static CUresult check_cooperative(const CUDA_KERNEL_NODE_PARAMS *params,
 static CUresult take_local_memory(const struct sim_function *function)
 {
     CUcontext ctx = function->module->ctx;
-    const struct sim_profile *profile = ctx->device->profile;
+    const struct spw_gpu_profile *profile = ctx->device->profile;
     size_t threads = (size_t)profile->multiprocessors * (size_t)profile->threads_per_multiprocessor;
     size_t bytes = function->info->local_bytes * threads;
     CUresult result;
@@ -301,6 +371,8 @@ static CUresult fill_in(struct launch_op *self, const struct sim_function *funct
     self->name = strdup(info->name);
     self->op.label = self->name;
     self->builtin = info->builtin;
+    self->info = info;
+    self->image = sim_image_ref(function->module->image);
     self->layout = info->layout;
     if (self->builtin != NULL) {
         return self->builtin->name_memory(&self->op, self->args);

@@ -16,10 +16,10 @@
 /* A compiler would choose about as many for an ordinary kernel. */
 #define REGISTERS_PER_THREAD 32
 
-void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_device *device,
-                         int *ret_attributes)
+void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_image *image,
+                         const struct sim_device *device, int *ret_attributes)
 {
-    const struct sim_profile *profile = device->profile;
+    const struct spw_gpu_profile *profile = device->profile;
     int version = profile->major * 10 + profile->minor;
     int shared = (int)info->shared_bytes;
 
@@ -28,8 +28,10 @@ void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_de
     ret_attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES] = shared;
     ret_attributes[CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES] = (int)info->local_bytes;
     ret_attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = REGISTERS_PER_THREAD;
-    ret_attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] = version;
-    ret_attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] = version;
+    ret_attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] =
+        image->ptx_version > 0 ? (int)image->ptx_version : version;
+    ret_attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] =
+        image->binary_version > 0 ? (int)image->binary_version : version;
     ret_attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] =
         shared < SHARED_PER_BLOCK ? SHARED_PER_BLOCK - shared : 0;
     ret_attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT] =
@@ -144,7 +146,8 @@ static void set_initial_attributes(struct sim_function *function)
     if (kernel != NULL) {
         memcpy(function->attributes, kernel->attributes, sizeof(function->attributes));
     } else {
-        sim_attributes_init(function->info, module->ctx->device, function->attributes);
+        sim_attributes_init(function->info, module->image, module->ctx->device,
+                            function->attributes);
     }
 }
 

@@ -74,9 +74,9 @@ CUresult sim_module_function(struct sim_module *module, const char *name,
 CUresult sim_module_global(struct sim_module *module, const char *name, CUdeviceptr *ret_address,
                            size_t *ret_size);
 
-/* The attributes of a kernel on a device before any was set. */
-void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_device *device,
-                         int *ret_attributes);
+/* The attributes of a kernel of an image on a device before any was set. */
+void sim_attributes_init(const struct sim_kernel_info *info, const struct sim_image *image,
+                         const struct sim_device *device, int *ret_attributes);
 
 /* The module of a library in a context, loaded if it is not yet. */
 CUresult sim_library_module(struct sim_library *library, CUcontext ctx,
@@ -89,7 +89,7 @@ CUresult sim_function_resolve(CUfunction handle, CUcontext ctx, struct sim_funct
 enum { SIM_WARP_SIZE = 32 };
 
 /* Bytes of shared memory that the system takes of each block (occupancy.c). */
-size_t sim_reserved_shared(const struct sim_profile *profile);
+size_t sim_reserved_shared(const struct spw_gpu_profile *profile);
 
 /* How many blocks of that size a multiprocessor holds at once; 0: none fits (occupancy.c). */
 int sim_occupancy(const struct sim_function *function, int block_size, size_t dynamic_shared);

@@ -11,14 +11,14 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-size_t sim_reserved_shared(const struct sim_profile *profile)
+size_t sim_reserved_shared(const struct spw_gpu_profile *profile)
 {
     return profile->major >= 8 ? RESERVED_SHARED_PER_BLOCK : 0;
 }
 
 int sim_occupancy(const struct sim_function *function, int block_size, size_t dynamic_shared)
 {
-    const struct sim_profile *profile = function->module->ctx->device->profile;
+    const struct spw_gpu_profile *profile = function->module->ctx->device->profile;
     size_t shared = dynamic_shared + function->info->shared_bytes + sim_reserved_shared(profile);
     size_t by_shared = shared == 0 ? (size_t)profile->blocks_per_multiprocessor
                                    : (size_t)profile->shared_per_multiprocessor / shared;

@@ -174,6 +174,7 @@ void sim_extent_release(struct sim_extent *extent)
 {
     struct sim_backing *backing = extent->backing;
 
+    sim_known_forget(&extent->known);
     if (extent->range.size == 0) {
         return;
     }

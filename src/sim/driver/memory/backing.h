@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "sim/driver/core/rangemap.h"
+#include "sim/driver/memory/known.h"
 
 struct sim_backing;
 
@@ -21,6 +22,7 @@ struct sim_extent {
     struct sim_range range; /* offset and size in the file; size 0: not placed yet */
     struct sim_backing *backing;
     bool touched; /* something may have been written since it was placed */
+    struct sim_known known;
 };
 
 /* The backing of a device or of a host NUMA node, made at the first use; NULL if the system refuses

@@ -147,6 +147,45 @@ static struct piece piece_at(CUdeviceptr address, size_t size)
     return piece;
 }
 
+bool sim_mem_is_known(CUdeviceptr address, size_t size)
+{
+    while (size > 0) {
+        struct piece piece = piece_at(address, size);
+
+        if (piece.extent != NULL ? !sim_known_all(&piece.extent->known, piece.at, piece.size)
+                                 : piece.direct == NULL) {
+            return false;
+        }
+        address += piece.size;
+        size -= piece.size;
+    }
+    return true;
+}
+
+void sim_mem_set_known(CUdeviceptr address, size_t size, bool is_known)
+{
+    while (size > 0) {
+        struct piece piece = piece_at(address, size);
+
+        if (piece.extent != NULL) {
+            sim_known_set(&piece.extent->known, piece.at, piece.size, is_known);
+        }
+        address += piece.size;
+        size -= piece.size;
+    }
+}
+
+void sim_mem_lose(CUdeviceptr address)
+{
+    const struct piece piece = piece_at(address, 1);
+
+    if (piece.extent != NULL) {
+        uint64_t end = sim_known_end(&piece.extent->known, piece.at);
+
+        sim_known_set(&piece.extent->known, piece.at, end - piece.at, false);
+    }
+}
+
 void sim_mem_read(void *dst, CUdeviceptr src, size_t size)
 {
     char *out = dst;
@@ -191,6 +230,7 @@ static void clear(CUdeviceptr address, size_t size)
 
         if (piece.extent != NULL) {
             sim_extent_zero(piece.extent, piece.at, piece.size);
+            sim_known_set(&piece.extent->known, piece.at, piece.size, false);
         }
         address += piece.size;
         size -= piece.size;
@@ -201,6 +241,8 @@ void sim_mem_discard(CUdeviceptr address, size_t size)
 {
     if (size >= DISCARD_BYTES) {
         clear(address, size);
+    } else {
+        sim_mem_set_known(address, size, false);
     }
 }
 
@@ -226,6 +268,7 @@ void sim_mem_write(CUdeviceptr dst, const void *src, size_t size)
 
         if (piece.extent != NULL) {
             sim_extent_write(piece.extent, piece.at, in, piece.size);
+            sim_known_set(&piece.extent->known, piece.at, piece.size, true);
         } else if (piece.direct != NULL) {
             memmove(piece.direct, in, piece.size);
         }
@@ -284,14 +327,17 @@ static void copy_piece(struct piece *dst, const struct piece *src, size_t size)
 {
     if (src->extent != NULL && dst->extent != NULL) {
         sim_extent_copy(dst->extent, dst->at, src->extent, src->at, size);
+        sim_known_copy(&dst->extent->known, dst->at, &src->extent->known, src->at, size);
     } else if (src->extent != NULL && dst->direct != NULL) {
         read_to_host(dst->direct, src, size);
     } else if (src->direct != NULL && dst->extent != NULL) {
         sim_extent_write(dst->extent, dst->at, src->direct, size);
+        sim_known_set(&dst->extent->known, dst->at, size, true);
     } else if (src->direct != NULL && dst->direct != NULL) {
         memmove(dst->direct, src->direct, size);
     } else if (dst->extent != NULL) {
         sim_extent_zero(dst->extent, dst->at, size);
+        sim_known_set(&dst->extent->known, dst->at, size, false);
     } else if (dst->direct != NULL) {
         memset(dst->direct, 0, size);
     }
@@ -334,6 +380,7 @@ void sim_mem_fill(CUdeviceptr dst, uint32_t pattern, unsigned int width, size_t 
 
         if (piece.extent != NULL) {
             sim_extent_fill(piece.extent, piece.at, pattern, width, piece.size);
+            sim_known_set(&piece.extent->known, piece.at, piece.size, true);
         } else if (piece.direct != NULL) {
             fill_direct(piece.direct, pattern, width, piece.size);
         }

@@ -57,6 +57,16 @@ void sim_mem_copy(CUdeviceptr dst, CUdeviceptr src, size_t size);
  * Zeros on untouched memory commit no host memory. */
 void sim_mem_fill(CUdeviceptr dst, uint32_t pattern, unsigned int width, size_t size);
 
+/* True if the content of a range is known (known.h): that of host memory is. */
+bool sim_mem_is_known(CUdeviceptr address, size_t size);
+
+/* Says that the content of a range is known, or that it is not. */
+void sim_mem_set_known(CUdeviceptr address, size_t size, bool is_known);
+
+/* Says that something unknown may have been written at an address and behind: the known content
+ * there without a gap is known no more. */
+void sim_mem_lose(CUdeviceptr address);
+
 /* How much of a range takes memory of the host as content of device memory. */
 size_t sim_mem_content(CUdeviceptr address, size_t size);
 

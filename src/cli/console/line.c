@@ -1,0 +1,24 @@
+#include "cli/console/line.h"
+
+#include "common/size.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void spw_cli_line_add(struct spw_cli_line *line, const char *format, ...)
+{
+    size_t used = strlen(line->text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line->text + used, sizeof(line->text) - used, format, arguments);
+    va_end(arguments);
+}
+
+void spw_cli_line_add_size(struct spw_cli_line *line, uint64_t bytes)
+{
+    char size[SPW_SIZE_TEXT];
+
+    spw_cli_line_add(line, "%s", spw_size_text(bytes, size));
+}

@@ -1,0 +1,34 @@
+/* The memory that a card needs for a simulated program: what the program took, and what a card
+ * holds besides (gpu/overheads.def). One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/reports/sim_result.h"
+#include "gpu/profile.h"
+
+/* In bytes. */
+struct spw_cli_need {
+    uint64_t program;               /* the peak of the program's memory */
+    uint64_t besides, besides_most; /* what the card holds besides: estimate, upper bound */
+    uint64_t in_all, in_all_most;   /* the sums */
+    uint64_t spare;                 /* what was left of the device at the peak */
+    bool without_spilling;          /* the program spilled; this is for a card on which it need
+                                     * not, and the pool's free memory comes on top */
+};
+
+/* The need for what a process did on a device. `profile` is the GPU that was simulated. */
+struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
+                                    const struct spw_gpu_profile *profile);
+
+/* The GPU that the options name. */
+const struct spw_gpu_profile *spw_cli_need_profile(void);
+
+/* True if devices have the memory that the profile says, so that the card's own part comes out of
+ * it; false if the user said how much there is, or that part was simulated. */
+bool spw_cli_need_is_of_card(const struct spw_cli_sim_device *device);
+
+/* True if there is a card for which the verdict "fits" holds, in the upper bound, for every device
+ * that was used. */
+bool spw_cli_need_fits(const struct spw_cli_sim_result *result);

@@ -1,0 +1,210 @@
+#include "cli/reports/outcome.h"
+
+#include "cli/console/line.h"
+#include "cli/console/messages.h"
+#include "cli/reports/need.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+
+/* ---- totals ---- */
+
+static uint64_t refusals(const struct spw_cli_sim_result *result)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            count += result->processes[i].devices[k].refusals;
+        }
+    }
+    return count;
+}
+
+/* The device that was used with the least to spare; NULL: none was used. */
+static const struct spw_cli_sim_device *tightest(const struct spw_cli_sim_result *result)
+{
+    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    const struct spw_cli_sim_device *least = NULL;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            if (device->used && (least == NULL || spw_cli_need_of(device, profile).spare <
+                                                      spw_cli_need_of(least, profile).spare)) {
+                least = device;
+            }
+        }
+    }
+    return least;
+}
+
+/* ---- the first line ---- */
+
+/* The call that failed: "16 MiB by cudaMalloc on device 0". */
+static void add_call(struct spw_cli_line *line, const struct spw_cli_sim_refusal *refusal,
+                     int ordinal)
+{
+    if (refusal->number > 0) {
+        spw_cli_line_add(line, "allocation %" PRIu64 " on device %d, ", refusal->number, ordinal);
+        spw_cli_line_add_size(line, refusal->bytes);
+        spw_cli_line_add(line, " by %s", refusal->api);
+    } else {
+        spw_cli_line_add(line, "%s on device %d, which needed ", refusal->api, ordinal);
+        spw_cli_line_add_size(line, refusal->bytes);
+        spw_cli_line_add(line, "%s",
+                         refusal->lack == SPW_CLI_SIM_LACK_DEVICE ? " for code or data of its own"
+                                                                  : "");
+    }
+    spw_cli_line_add(line, " (thread %s, %d)", refusal->thread, refusal->tid);
+}
+
+static void add_lack(struct spw_cli_line *line, const struct spw_cli_sim_refusal *refusal)
+{
+    if (refusal->lack == SPW_CLI_SIM_LACK_NOTHING) {
+        spw_cli_line_add(
+            line, "not for lack of memory; the failure was injected (--fail), or the address space "
+                  "was used up");
+    } else if (refusal->missing_bytes == 0) {
+        spw_cli_line_add(line, "enough memory was free, but in pieces that were too small");
+    } else {
+        spw_cli_line_add(line, "for it, %s", refusal->at_least ? "at least " : "");
+        spw_cli_line_add_size(line, refusal->missing_bytes);
+        spw_cli_line_add(line, "%s missing",
+                         refusal->lack == SPW_CLI_SIM_LACK_HOST
+                             ? " of host memory that may be locked (--host-memory) were"
+                             : " were");
+    }
+}
+
+static void add_failure(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_process *process;
+    const struct spw_cli_sim_refusal *refusal;
+    int ordinal;
+
+    refusal = spw_cli_sim_result_failure(result, &process, &ordinal);
+    spw_cli_line_add(line, "does not fit in ");
+    spw_cli_line_add_size(line, process->devices[ordinal].total_bytes);
+    spw_cli_line_add(line, ": ");
+    add_call(line, refusal, ordinal);
+    spw_cli_line_add(line, " failed: ");
+    add_lack(line, refusal);
+    if (refusal->lack == SPW_CLI_SIM_LACK_DEVICE) {
+        spw_cli_line_add(line,
+                         "; what the program needs in all is not known (sim --compare finds out)");
+    }
+}
+
+/* Calls that failed with out of memory while the command succeeded. */
+static void add_refused(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
+{
+    uint64_t count = refusals(result);
+    bool repeated = false;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            repeated |= result->processes[i].devices[k].last.overcome;
+        }
+    }
+    if (count == 1) {
+        spw_cli_line_add(line, "; one call failed with out of memory%s",
+                         repeated ? " and succeeded when it was repeated"
+                                  : ", and the program continued");
+    } else if (count > 1) {
+        spw_cli_line_add(line,
+                         "; %" PRIu64 " calls failed with out of memory, and the program continued",
+                         count);
+    }
+}
+
+static void add_fit(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_device *device = tightest(result);
+
+    spw_cli_line_add(line, "%s ", spw_cli_need_fits(result) ? "fits in" : "fits too tightly in");
+    spw_cli_line_add_size(line, device->total_bytes);
+    spw_cli_line_add(line, ", ");
+    spw_cli_line_add_size(line, spw_cli_need_of(device, spw_cli_need_profile()).spare);
+    spw_cli_line_add(line, " to spare");
+    if (!spw_cli_need_fits(result)) {
+        spw_cli_line_add(line, ", which a real card may hold besides (see below)");
+    }
+}
+
+static void add_spill(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
+{
+    spw_cli_line_add(line, "does not fit in ");
+    spw_cli_line_add_size(line, tightest(result)->total_bytes);
+    spw_cli_line_add(line, ", but runs by spilling: up to ");
+    spw_cli_line_add_size(line, spw_cli_sim_result_host_peak(result));
+    spw_cli_line_add(line, " on the host");
+}
+
+/* The program ended well without what it was refused. */
+static void add_continuation(struct spw_cli_line *line, const struct spw_cli_sim_result *result)
+{
+    const struct spw_cli_sim_process *process;
+    const struct spw_cli_sim_refusal *refusal;
+    int ordinal;
+
+    refusal = spw_cli_sim_result_failure(result, &process, &ordinal);
+    spw_cli_line_add(line, "ended well in ");
+    spw_cli_line_add_size(line, process->devices[ordinal].total_bytes);
+    spw_cli_line_add(line, ", but not with all that it asked for: ");
+    add_call(line, refusal, ordinal);
+    spw_cli_line_add(line, " failed with out of memory");
+    if (refusals(result) == 2) {
+        spw_cli_line_add(line, ", as did another call");
+    } else if (refusals(result) > 2) {
+        spw_cli_line_add(line, ", as did %" PRIu64 " other calls", refusals(result) - 1);
+    }
+    spw_cli_line_add(line, ", and the program continued");
+}
+
+static void add_outcome(struct spw_cli_line *line, const struct spw_cli_sim_result *result,
+                        int code)
+{
+    switch (spw_cli_sim_result_outcome(result, code)) {
+    case SPW_CLI_SIM_UNUSED:
+        spw_cli_line_add(line, "none: no process used a simulated device");
+        break;
+    case SPW_CLI_SIM_FITS:
+        add_fit(line, result);
+        add_refused(line, result);
+        break;
+    case SPW_CLI_SIM_SPILLS:
+        add_spill(line, result);
+        add_refused(line, result);
+        break;
+    case SPW_CLI_SIM_CONTINUED:
+        add_continuation(line, result);
+        break;
+    case SPW_CLI_SIM_DOES_NOT_FIT:
+        add_failure(line, result);
+        break;
+    case SPW_CLI_SIM_FAILED:
+        if (code == SPW_CLI_EXIT_SIGNAL + SIGINT) {
+            spw_cli_line_add(line, "none: interrupted; the figures are of what ran until then");
+            break;
+        }
+        spw_cli_line_add(line, "none: the command failed (exit code %d", code);
+        if (code > SPW_CLI_EXIT_SIGNAL && code < SPW_CLI_EXIT_SIGNAL + 65) {
+            spw_cli_line_add(line, ", signal %d", code - SPW_CLI_EXIT_SIGNAL);
+        }
+        spw_cli_line_add(line, ") without running out of memory");
+        add_refused(line, result);
+        break;
+    }
+}
+
+void spw_cli_outcome_print(const struct spw_cli_sim_result *result, int code, const char *label)
+{
+    struct spw_cli_line line = {""};
+
+    spw_cli_line_add(&line, "%s: ", label);
+    add_outcome(&line, result, code);
+    fprintf(stderr, "spillway: %s\n", line.text);
+}

@@ -1,0 +1,105 @@
+#include "cli/reports/verdict_json.h"
+
+#include "cli/console/json.h"
+#include "cli/console/messages.h"
+#include "cli/reports/need.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const char *name_of(const struct spw_cli_sim_result *result, int code)
+{
+    switch (spw_cli_sim_result_outcome(result, code)) {
+    case SPW_CLI_SIM_UNUSED:
+        return "unused";
+    case SPW_CLI_SIM_FITS:
+        return spw_cli_need_fits(result) ? "fits" : "fits too tightly";
+    case SPW_CLI_SIM_SPILLS:
+        return "spills";
+    case SPW_CLI_SIM_CONTINUED:
+        return "continued";
+    case SPW_CLI_SIM_DOES_NOT_FIT:
+        return "does not fit";
+    case SPW_CLI_SIM_FAILED:
+        break;
+    }
+    return "failed";
+}
+
+static void add_bytes(cJSON *object, const char *key, uint64_t bytes)
+{
+    cJSON_AddNumberToObject(object, key, (double)bytes);
+}
+
+static void add_refusal(cJSON *object, const struct spw_cli_sim_device *device)
+{
+    cJSON *refusal;
+
+    if (device->refusals == 0) {
+        cJSON_AddNullToObject(object, "last_oom");
+        return;
+    }
+    refusal = cJSON_AddObjectToObject(object, "last_oom");
+    cJSON_AddStringToObject(refusal, "api", device->last.api);
+    add_bytes(refusal, "bytes", device->last.bytes);
+    add_bytes(refusal, "missing_bytes", device->last.missing_bytes);
+    cJSON_AddBoolToObject(refusal, "succeeded_later", device->last.overcome);
+}
+
+static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal)
+{
+    const struct spw_cli_sim_device *device = &process->devices[ordinal];
+    struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(object, "process", process->name);
+    cJSON_AddNumberToObject(object, "pid", process->pid);
+    cJSON_AddNumberToObject(object, "device", ordinal);
+    cJSON_AddBoolToObject(object, "pooled", device->pooled);
+    add_bytes(object, "total_bytes", device->total_bytes);
+    add_bytes(object, "live_peak_bytes", device->live_peak_bytes);
+    add_bytes(object, "used_peak_bytes", device->used_peak_bytes);
+    add_bytes(object, "spare_bytes", need.spare);
+    add_bytes(object, "program_bytes", need.program);
+    add_bytes(object, "card_besides_bytes", need.besides);
+    add_bytes(object, "card_besides_most_bytes", need.besides_most);
+    add_bytes(object, "card_need_bytes", need.in_all);
+    add_bytes(object, "card_need_most_bytes", need.in_all_most);
+    add_bytes(object, "host_peak_bytes", device->host_peak_bytes);
+    add_bytes(object, "spilled_bytes", device->spilled_bytes);
+    add_bytes(object, "promoted_bytes", device->promoted_bytes);
+    add_bytes(object, "ooms", device->refusals);
+    add_refusal(object, device);
+    return object;
+}
+
+static cJSON *verdict_json(const struct spw_cli_sim_result *result, int code)
+{
+    cJSON *object = cJSON_CreateObject();
+    cJSON *devices;
+
+    cJSON_AddStringToObject(object, "verdict", name_of(result, code));
+    cJSON_AddNumberToObject(object, "exit_code", code);
+    cJSON_AddStringToObject(object, "profile", spw_cli_need_profile()->id);
+    add_bytes(object, "host_peak_bytes", spw_cli_sim_result_host_peak(result));
+    devices = cJSON_AddArrayToObject(object, "devices");
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            if (result->processes[i].devices[k].used) {
+                cJSON_AddItemToArray(devices, device_json(&result->processes[i], k));
+            }
+        }
+    }
+    return object;
+}
+
+bool spw_cli_verdict_json_write(const char *command, const struct spw_cli_sim_result *result,
+                                int code, const char *path)
+{
+    bool good = spw_cli_json_write(verdict_json(result, code), path);
+
+    if (!good) {
+        spw_cli_complain(command, "--json=%s: %s", path, strerror(errno));
+    }
+    return good;
+}

@@ -1,0 +1,94 @@
+#include "gpu/profile.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/nearest.h"
+#include "gpu/limits.h"
+
+#define ROW(...) {__VA_ARGS__},
+
+static const struct spw_gpu_profile profiles[] = {
+#define SPW_GPU_PROFILE(id, name, memory, memory_mib, major, minor, ...)                           \
+    ROW(id, name, SPW_GPU_##memory, memory_mib, major, minor, SPW_GPU_LIMITS_##major##_##minor,    \
+        __VA_ARGS__)
+#include "gpu/profiles.def"
+#undef SPW_GPU_PROFILE
+};
+
+enum { PROFILE_COUNT = sizeof(profiles) / sizeof(profiles[0]) };
+
+static const struct {
+    const char *id;
+    struct spw_gpu_overhead overhead;
+} overheads[] = {
+#define SPW_GPU_OVERHEAD(id, mib, most_mib, messages) {id, {mib, most_mib, messages}},
+#include "gpu/overheads.def"
+#undef SPW_GPU_OVERHEAD
+};
+
+const struct spw_gpu_profile *spw_gpu_profile_find(const char *id)
+{
+    for (size_t i = 0; i < PROFILE_COUNT; i++) {
+        if (strcmp(profiles[i].id, id) == 0) {
+            return &profiles[i];
+        }
+    }
+    return NULL;
+}
+
+const struct spw_gpu_profile *spw_gpu_profile_at(size_t index)
+{
+    return index < PROFILE_COUNT ? &profiles[index] : NULL;
+}
+
+/* Copies the letters and digits of `from`, as many as fit: "RTX 4090" is rtx4090. */
+static void copy_letters(char *to, size_t capacity, const char *from)
+{
+    size_t length = 0;
+
+    for (; *from != '\0' && length + 1 < capacity; from++) {
+        if (isalnum((unsigned char)*from)) {
+            to[length++] = *from;
+        }
+    }
+    to[length] = '\0';
+}
+
+void spw_gpu_profile_expected(const char *id, char *text, size_t capacity)
+{
+    const char *ids[PROFILE_COUNT];
+    const char *nearest;
+    char letters[32];
+
+    for (size_t i = 0; i < PROFILE_COUNT; i++) {
+        ids[i] = profiles[i].id;
+    }
+    copy_letters(letters, sizeof(letters), id);
+    nearest = spw_nearest(id, 0, ids, PROFILE_COUNT);
+    nearest = nearest != NULL ? nearest : spw_nearest(letters, 0, ids, PROFILE_COUNT);
+    (void)snprintf(text, capacity, "%s%sa name that spillway sim --profile list prints",
+                   nearest != NULL ? nearest : "", nearest != NULL ? ", or " : "");
+}
+
+/* Fitted to the GPUs with published figures: what is held grows with the number of multiprocessors,
+ * by 4.4 to 5.6 MiB for each on the large chips of a generation (x.0) and by 2.8 to 4.4 on others.
+ */
+static struct spw_gpu_overhead estimate_by_size(const struct spw_gpu_profile *profile)
+{
+    double each = profile->minor == 0 ? 4.7 : 3.7;
+    uint32_t mib = (uint32_t)(each * profile->multiprocessors);
+
+    return (struct spw_gpu_overhead){.mib = mib, .most_mib = mib + mib / 2};
+}
+
+struct spw_gpu_overhead spw_gpu_profile_overhead(const struct spw_gpu_profile *profile)
+{
+    for (size_t i = 0; i < sizeof(overheads) / sizeof(overheads[0]); i++) {
+        if (strcmp(overheads[i].id, profile->id) == 0) {
+            return overheads[i].overhead;
+        }
+    }
+    return estimate_by_size(profile);
+}

@@ -1,0 +1,92 @@
+/* Functions of elements: the functors that PyTorch's kernels are made with.
+ *
+ * A functor is read from its type, as it stands in a kernel's name. Those of operation.def are
+ * known, and BinaryFunctor, AUnaryFunctor and BUnaryFunctor around them
+ * (ATen/native/cuda/Loops.cuh). The numbers that it keeps are read from the kernel's arguments. No
+ * locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sim/driver/compute/value.h"
+
+enum sim_operation {
+    SIM_COPY,
+    SIM_ADD, /* the second one times the third, if there is one */
+    SIM_MULTIPLY,
+    SIM_DIVIDE,
+    SIM_DIVIDE_DOWN,
+    SIM_REMAINDER,
+    SIM_GREATEST,
+    SIM_LEAST,
+    SIM_AND,
+    SIM_OR,
+    SIM_XOR,
+    SIM_NOT,
+    SIM_LOGICAL_AND,
+    SIM_LOGICAL_OR,
+    SIM_LOGICAL_XOR,
+    SIM_LOGICAL_NOT,
+    SIM_GREATER_OR_EQUAL, /* these four and the two behind in PyTorch's order */
+    SIM_GREATER,
+    SIM_LESS_OR_EQUAL,
+    SIM_LESS,
+    SIM_EQUAL,
+    SIM_NOT_EQUAL,
+    SIM_SELECT,    /* the second if the first is true, else the third */
+    SIM_REPLACE,   /* the third if the second is true, else the first */
+    SIM_CLAMP_LOW, /* these three in PyTorch's order */
+    SIM_CLAMP_HIGH,
+    SIM_CLAMP,
+    SIM_ABSOLUTE,
+    SIM_NEGATE,
+    SIM_FLOOR,
+    SIM_CEIL,
+    SIM_TRUNCATE,
+    SIM_ROUND,
+    SIM_RECIPROCAL,
+    SIM_ROOT,
+    SIM_ROOT_RECIPROCAL,
+    SIM_SINE,
+    SIM_COSINE,
+    SIM_TANGENT_HYPERBOLIC,
+    SIM_EXPONENTIAL,
+    SIM_LOGARITHM,
+};
+
+enum { SIM_FUNCTOR_OPERANDS = 3, SIM_FUNCTOR_INPUTS = 3 };
+
+/* One operand: an input, or a number that the functor keeps. */
+struct sim_operand {
+    bool is_kept;
+    enum sim_type type;
+    size_t at; /* the number of the input, or the offset of what is kept */
+};
+
+struct sim_functor {
+    enum sim_operation operation;
+    bool has_choice; /* what is kept begins with an int: how far the operation is behind that */
+    struct sim_operand operands[SIM_FUNCTOR_OPERANDS];
+    size_t operand_count;
+    enum sim_type inputs[SIM_FUNCTOR_INPUTS];
+    size_t input_count;
+    enum sim_type result;
+    size_t bytes; /* of the functor */
+    size_t align;
+    bool is_lambda;
+};
+
+/* Reads the type of a functor. False if it is none that is known. */
+bool sim_functor_read(struct sim_cxx_text type, struct sim_functor *ret_functor);
+
+/* True if an argument of `size` bytes may be the functor. */
+bool sim_functor_fits(const struct sim_functor *functor, size_t size);
+
+/* The result of a functor, which is kept at `kept`, for inputs of its types. */
+struct sim_value sim_functor_apply(const struct sim_functor *functor, const void *kept,
+                                   const struct sim_value *inputs);
+
+/* The result of an operation on two values, in the type of the first. */
+struct sim_value sim_functor_combine(enum sim_operation operation, struct sim_value a,
+                                     struct sim_value b);
