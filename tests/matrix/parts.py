@@ -1,0 +1,77 @@
+"""The parts of the long test matrix: each is a choice of tests in one build, and takes less than an
+hour on two processors."""
+import dataclasses
+
+# A test that takes most of its time limit alone on a core takes longer when it is sanitized.
+SANITIZED = 3
+VALGRIND = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Build:
+    """A build folder: the compiler, and the options of Meson."""
+    compiler: str = "gcc"
+    options: tuple = ()
+
+
+# The first is build/, the others are in build-full/.
+BUILDS = {
+    "release": Build(),
+    "gcc-debug": Build("gcc", ("--buildtype=debug",)),
+    "clang-release": Build("clang", ("--buildtype=release",)),
+    "clang-debug": Build("clang", ("--buildtype=debug",)),
+    "asan": Build("clang", ("--buildtype=debugoptimized", "-Db_sanitize=address,undefined",
+                            "-Db_lundef=false")),
+    "tsan": Build("clang", ("--buildtype=debugoptimized", "-Db_sanitize=thread",
+                            "-Db_lundef=false")),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """The tests of `build` that are in one of `suites` (empty: in any) and in none of `without`.
+    `long`: only those marked as long, or only the others. `words`: a test's name must have one of
+    them. `newest`: with the newest PyTorch, of that version of CPython."""
+    name: str
+    build: str
+    suites: tuple = ()
+    without: tuple = ()
+    long: bool = False
+    words: tuple = ("",)
+    timeout: int = 1
+    valgrind: bool = False
+    newest: str = ""
+
+    def takes(self, name, suites):
+        return ((not self.suites or bool(suites & set(self.suites)))
+                and not suites & set(self.without) and ("long" in suites) == self.long
+                and any(word in name for word in self.words))
+
+
+# The release build runs everything; the others leave out what takes longest and checks no C code.
+# Clang's sanitized builds check assertions too, so its debug build leaves out two suites more.
+QUICK = ("style", "torch", "driver")
+MODULES = ("unit", "sim", "cli", "fuzz", "preload")
+
+PARTS = (
+    Part("quick", "release"),
+    Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress"), long=True),
+    Part("long: replay", "release", ("preload",), long=True),
+    Part("long: spill", "release", ("spill",), long=True,
+         words=("matrix", "spill long", "validation", "adversaries")),
+    Part("long: faults while spilling", "release", ("spill",), long=True, words=("faults",)),
+    Part("long: the check of a GPU", "release", ("gpu",), long=True),
+    Part("long: PyTorch, seeds", "release", ("torch",), long=True, words=(" seeds",)),
+    Part("long: PyTorch, little memory", "release", ("torch",), long=True,
+         words=(" pressure", " long")),
+    *(Part(f"newest PyTorch, CPython {version}", "release", ("torch",), newest=version)
+      for version in ("3.11", "3.12", "3.13", "3.14")),
+    Part("gcc, debug", "gcc-debug", without=QUICK),
+    Part("clang, release", "clang-release", without=QUICK),
+    Part("clang, debug", "clang-debug", without=(*QUICK, "spill", "stress")),
+    Part("AddressSanitizer: modules", "asan", MODULES, timeout=SANITIZED),
+    Part("AddressSanitizer: spill, stress", "asan", ("spill", "stress"), timeout=SANITIZED),
+    Part("ThreadSanitizer: modules", "tsan", MODULES, timeout=SANITIZED),
+    Part("ThreadSanitizer: spill, stress", "tsan", ("spill", "stress"), timeout=SANITIZED),
+    Part("valgrind", "gcc-debug", ("unit",), timeout=VALGRIND, valgrind=True),
+)
