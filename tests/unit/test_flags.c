@@ -8,9 +8,9 @@
 static char errors[] = "/tmp/spillway-flags-XXXXXX";
 
 /* Parses the arguments given; complaints go to the file `errors`. */
-#define PARSE(sim, flags, ...) parse_list(sim, flags, (char *[]){__VA_ARGS__, NULL})
+#define PARSE(starter, flags, ...) parse_list(starter, flags, (char *[]){__VA_ARGS__, NULL})
 
-static bool parse_list(bool sim, struct spw_cli_flags *flags, char **given)
+static bool parse_list(enum spw_cli_starter starter, struct spw_cli_flags *flags, char **given)
 {
     static char *arguments[16]; /* flags->command points into it */
     int count = 0;
@@ -21,7 +21,7 @@ static bool parse_list(bool sim, struct spw_cli_flags *flags, char **given)
         count++;
     }
     arguments[count] = NULL;
-    return spw_cli_flags_parse(count, arguments, sim, flags);
+    return spw_cli_flags_parse(count, arguments, starter, flags);
 }
 
 static const char *variable(const char *name)
@@ -60,8 +60,8 @@ static void take(void)
     struct spw_cli_flags flags;
 
     setenv("SPILLWAY_LIMIT", "1GiB", 1);
-    CHECK(PARSE(true, &flags, "sim", "--memory", "6GiB", "--limit=80%", "--no-pool", "--", "a",
-                "--memory", "b"));
+    CHECK(PARSE(SPW_CLI_SIM, &flags, "sim", "--memory", "6GiB", "--limit=80%", "--no-pool", "--",
+                "a", "--memory", "b"));
     CHECK(strcmp(variable("SPILLWAY_SIM_MEMORY"), "6442450944") == 0);
     CHECK(strcmp(variable("SPILLWAY_LIMIT"), "80%") == 0); /* the flag wins */
     CHECK(flags.no_pool);
@@ -71,16 +71,16 @@ static void take(void)
     CHECK(strcmp(flags.command[2], "b") == 0);
     CHECK(flags.command[3] == NULL);
 
-    CHECK(PARSE(true, &flags, "sim", "--seed=3", "prog", "-x"));
+    CHECK(PARSE(SPW_CLI_SIM, &flags, "sim", "--seed=3", "prog", "-x"));
     CHECK(strcmp(flags.command[0], "prog") == 0);
     CHECK(flags.pool_option == SPW_OPT_COUNT);
     CHECK(!flags.no_pool);
-    CHECK(PARSE(false, &flags, "run", "-h"));
+    CHECK(PARSE(SPW_CLI_RUN, &flags, "run", "-h"));
     CHECK(flags.help);
     CHECK(flags.command == NULL);
-    CHECK(PARSE(false, &flags, "run", "--"));
+    CHECK(PARSE(SPW_CLI_RUN, &flags, "run", "--"));
     CHECK(flags.command == NULL);
-    CHECK(PARSE(false, &flags, "run", "--", "--", "x"));
+    CHECK(PARSE(SPW_CLI_RUN, &flags, "run", "--", "--", "x"));
     CHECK(strcmp(flags.command[0], "--") == 0);
     CHECK(strcmp(content(errors), "") == 0);
 }
@@ -95,13 +95,13 @@ static void make_absolute(void)
     struct spw_cli_flags flags;
 
     CHECK(chdir("/usr") == 0);
-    CHECK(PARSE(true, &flags, "sim", "--stats", "s-%p.json", "--log", "info:log", "--sim-log=/x",
-                "--policy", "name", "prog"));
+    CHECK(PARSE(SPW_CLI_SIM, &flags, "sim", "--stats", "s-%p.json", "--log", "info:log",
+                "--sim-log=/x", "--policy", "name", "prog"));
     CHECK(strcmp(variable("SPILLWAY_STATS"), "/usr/s-%p.json") == 0);
     CHECK(strcmp(variable("SPILLWAY_LOG"), "info:/usr/log") == 0);
     CHECK(strcmp(variable("SPILLWAY_SIM_LOG"), "/x") == 0);
     CHECK(strcmp(variable("SPILLWAY_POLICY"), "name") == 0);
-    CHECK(PARSE(false, &flags, "run", "--log=debug", "prog"));
+    CHECK(PARSE(SPW_CLI_RUN, &flags, "run", "--log=debug", "prog"));
     CHECK(strcmp(variable("SPILLWAY_LOG"), "debug") == 0);
 }
 
@@ -176,10 +176,10 @@ static void fail_lists(void)
     struct spw_cli_flags flags;
 
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
-        CHECK(PARSE(true, &flags, "sim", "--fail", (char *)good[i], "x"));
+        CHECK(PARSE(SPW_CLI_SIM, &flags, "sim", "--fail", (char *)good[i], "x"));
     }
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        CHECK(!PARSE(true, &flags, "sim", "--fail", (char *)bad[i], "x"));
+        CHECK(!PARSE(SPW_CLI_SIM, &flags, "sim", "--fail", (char *)bad[i], "x"));
     }
 }
 

@@ -21,7 +21,7 @@ static void print_help(void)
           "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
           "variable, SPILLWAY_NAME; spillway options lists them. [Defaults] are in brackets.\n",
           stdout);
-    spw_cli_flags_print(stdout, false);
+    spw_cli_flags_print(stdout, SPW_CLI_RUN);
 }
 
 int spw_cli_command_run(int argc, char **argv)
@@ -31,7 +31,7 @@ int spw_cli_command_run(int argc, char **argv)
     struct spw_cli_flags flags;
     int code;
 
-    if (!spw_cli_flags_parse(argc, argv, false, &flags)) {
+    if (!spw_cli_flags_parse(argc, argv, SPW_CLI_RUN, &flags)) {
         return SPW_CLI_EXIT_USAGE;
     }
     if (flags.help) {

@@ -14,16 +14,34 @@
 #define POOL_PREFIX "SPILLWAY_"
 #define SIM_PREFIX  "SPILLWAY_SIM_"
 
-/* Flags of `sim` alone that are not variables. */
-enum flag_switch { NO_POOL, COMPARE, SWITCH_COUNT };
+/* Flags of one command that are not variables. */
+enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, SWITCH_COUNT };
 
 static const struct {
     const char *name;
+    const char *value; /* as help writes it; NULL: it has none */
+    bool of[SPW_CLI_STARTERS];
     const char *help;
 } switches[SWITCH_COUNT] = {
-    [NO_POOL] = {"no-pool", "run without spillway, in an otherwise unchanged environment"},
-    [COMPARE] = {"compare", "run the command several times, with and without the pool, and compare "
-                            "the memory that it needs"},
+    [GPUS] = {"gpus",
+              "NAME,...",
+              {[SPW_CLI_FIT] = true},
+              "the GPUs to ask about, instead of all; sim --profile list prints those that there "
+              "are"},
+    [VARY] = {"vary",
+              "NAME=VALUE,...",
+              {[SPW_CLI_FIT] = true},
+              "put each of these values, which need more and more memory, for {NAME} in the "
+              "command, and find the last one that fits"},
+    [NO_POOL] = {"no-pool",
+                 NULL,
+                 {[SPW_CLI_SIM] = true, [SPW_CLI_FIT] = true},
+                 "run without spillway, in an otherwise unchanged environment"},
+    [COMPARE] = {"compare",
+                 NULL,
+                 {[SPW_CLI_SIM] = true},
+                 "run the command several times, with and without the pool, and compare the memory "
+                 "that it needs"},
 };
 
 /* `val` of an option, and of a switch, for getopt_long; and the rows of its list. */
@@ -65,26 +83,37 @@ const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAM
     return name;
 }
 
-static bool has_flag(enum spw_option option, bool sim)
+/* `fit` chooses the GPU and its memory itself. */
+static bool has_flag(enum spw_option option, enum spw_cli_starter starter)
 {
     char name[SPW_CLI_FLAG_NAME];
 
+    if (starter == SPW_CLI_FIT &&
+        (option == SPW_OPT_SPILLWAY_SIM_PROFILE || option == SPW_OPT_SPILLWAY_SIM_MEMORY ||
+         option == SPW_OPT_SPILLWAY_SIM_OVERHEAD || option == SPW_OPT_SPILLWAY_SIM_PROGRESS ||
+         option == SPW_OPT_SPILLWAY_LIMIT || option == SPW_OPT_SPILLWAY_STATS)) {
+        return false;
+    }
     return *spw_cli_flag_name(option, name) != '\0' &&
-           (sim || spw_option_row(option)->scope != SPW_SCOPE_SIM);
+           (starter != SPW_CLI_RUN || spw_option_row(option)->scope != SPW_SCOPE_SIM);
 }
 
-static void fill_list(struct flag_list *list, bool sim)
+static void fill_list(struct flag_list *list, enum spw_cli_starter starter)
 {
     struct option *row = list->rows;
 
     for (int i = 0; i < SPW_OPT_COUNT; i++) {
-        if (has_flag((enum spw_option)i, sim)) {
+        if (has_flag((enum spw_option)i, starter)) {
             *row++ = (struct option){spw_cli_flag_name((enum spw_option)i, list->names[i]),
                                      required_argument, NULL, OPTION_VALUE + i};
         }
     }
-    for (int i = 0; sim && i < SWITCH_COUNT; i++) {
-        *row++ = (struct option){switches[i].name, no_argument, NULL, SWITCH_VALUE + i};
+    for (int i = 0; i < SWITCH_COUNT; i++) {
+        if (switches[i].of[starter]) {
+            int has_value = switches[i].value != NULL ? required_argument : no_argument;
+
+            *row++ = (struct option){switches[i].name, has_value, NULL, SWITCH_VALUE + i};
+        }
     }
     *row++ = (struct option)SPW_CLI_HELP_OPTION;
     *row = (struct option){0};
@@ -183,30 +212,39 @@ static bool take_option(enum spw_option option, const char *text, const char *co
     return true;
 }
 
-bool spw_cli_flags_parse(int argc, char **argv, bool sim, struct spw_cli_flags *ret_flags)
+static void take_switch(enum flag_switch found, const char *value, struct spw_cli_flags *flags)
 {
-    static struct flag_list of_run, of_sim;
+    flags->gpus = found == GPUS ? value : flags->gpus;
+    flags->vary = found == VARY ? value : flags->vary;
+    flags->no_pool |= found == NO_POOL;
+    flags->compare |= found == COMPARE;
+}
+
+bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,
+                         struct spw_cli_flags *ret_flags)
+{
+    static struct flag_list lists[SPW_CLI_STARTERS];
     struct spw_cli_arguments arguments = {
         .command = argv[0],
         .argc = argc,
         .argv = argv,
-        .options = sim ? of_sim.rows : of_run.rows,
+        .options = lists[starter].rows,
         .other_command = "sim",
-        .other_options = sim ? NULL : of_sim.rows,
+        .other_options = starter == SPW_CLI_SIM ? NULL : lists[SPW_CLI_SIM].rows,
         .stops_at_operand = true,
     };
     struct spw_cli_flags flags = {.pool_option = SPW_OPT_COUNT};
     int found;
 
-    fill_list(&of_run, false);
-    fill_list(&of_sim, true);
+    for (int i = 0; i < SPW_CLI_STARTERS; i++) {
+        fill_list(&lists[i], (enum spw_cli_starter)i);
+    }
     while ((found = spw_cli_arguments_next(&arguments)) != SPW_CLI_ARGUMENT_END) {
         if (found == SPW_CLI_ARGUMENT_BAD) {
             return false;
         }
         if (found >= SWITCH_VALUE) {
-            flags.no_pool |= found == SWITCH_VALUE + NO_POOL;
-            flags.compare |= found == SWITCH_VALUE + COMPARE;
+            take_switch((enum flag_switch)(found - SWITCH_VALUE), arguments.value, &flags);
         } else if (found >= OPTION_VALUE) {
             enum spw_option option = (enum spw_option)(found - OPTION_VALUE);
 
@@ -231,7 +269,7 @@ bool spw_cli_flags_parse(int argc, char **argv, bool sim, struct spw_cli_flags *
 
 /* ---- help ---- */
 
-/* Groups of flags in the help of `sim`; `run` has the first only. */
+/* Groups of flags in help; `run` has the first only. */
 enum group { POOL, SIMULATED, UNDOCUMENTED, GROUP_COUNT };
 
 static const char *const group_titles[GROUP_COUNT] = {
@@ -318,16 +356,22 @@ static void print_option(FILE *out, enum spw_option option)
     print_wrapped(out, text);
 }
 
-void spw_cli_flags_print(FILE *out, bool sim)
+void spw_cli_flags_print(FILE *out, enum spw_cli_starter starter)
 {
+    bool sim = starter != SPW_CLI_RUN;
+
     for (int group = POOL; group <= (sim ? UNDOCUMENTED : POOL); group++) {
         fprintf(out, "\n%s:\n", sim ? group_titles[group] : "Options");
-        for (int i = 0; sim && group == SIMULATED && i < SWITCH_COUNT; i++) {
-            fprintf(out, "  --%s\n", switches[i].name);
-            print_wrapped(out, switches[i].help);
+        for (int i = 0; group == SIMULATED && i < SWITCH_COUNT; i++) {
+            if (switches[i].of[starter]) {
+                fprintf(out, "  --%s%s%s\n", switches[i].name, switches[i].value != NULL ? " " : "",
+                        switches[i].value != NULL ? switches[i].value : "");
+                print_wrapped(out, switches[i].help);
+            }
         }
         for (int i = 0; i < SPW_OPT_COUNT; i++) {
-            if (has_flag((enum spw_option)i, sim) && (int)group_of((enum spw_option)i) == group) {
+            if (has_flag((enum spw_option)i, starter) &&
+                (int)group_of((enum spw_option)i) == group) {
                 print_option(out, (enum spw_option)i);
             }
         }

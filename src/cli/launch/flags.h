@@ -1,4 +1,4 @@
-/* Flags of `run` and `sim`, made from the table of options (common/options.def).
+/* Flags of the commands that start a program, made from the table of options (common/options.def).
  *
  * An option's flag is its name without SPILLWAY_, in lower case with dashes; options of the
  * simulated GPU lose their SIM_ too. Where two options would then have one flag (SPILLWAY_LOG and
@@ -14,7 +14,10 @@
 
 enum { SPW_CLI_FLAG_NAME = 64 };
 
-/* The command line of `run` or `sim`. */
+/* The commands that start a program; those behind `run` on the simulated GPU. */
+enum spw_cli_starter { SPW_CLI_RUN, SPW_CLI_SIM, SPW_CLI_FIT, SPW_CLI_STARTERS };
+
+/* The command line of one. */
 struct spw_cli_flags {
     char **command;              /* the program and its arguments; NULL when there is none */
     enum spw_option pool_option; /* the last flag that was one of the pool's, else SPW_OPT_COUNT */
@@ -22,15 +25,17 @@ struct spw_cli_flags {
     bool compare;
     bool list_profiles; /* --profile list */
     bool help;
+    const char *gpus; /* of `fit`: names, separated by commas; NULL: all */
+    const char *vary; /* of `fit`: NAME=VALUE,...; NULL: nothing */
 };
 
 /* Parses the arguments behind argv[0], the command's name, up to `--` or the first that is not an
- * option, and sets the variables. `sim` selects the flags of `sim`, which has more. False, with one
- * line on stderr, on bad usage. */
-bool spw_cli_flags_parse(int argc, char **argv, bool sim, struct spw_cli_flags *ret_flags);
+ * option, and sets the variables. False, with one line on stderr, on bad usage. */
+bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,
+                         struct spw_cli_flags *ret_flags);
 
 /* The flag of an option, without dashes; "" for SPILLWAY itself, which has none. */
 const char *spw_cli_flag_name(enum spw_option option, char name[SPW_CLI_FLAG_NAME]);
 
 /* Prints the flags for --help, in groups. */
-void spw_cli_flags_print(FILE *out, bool sim);
+void spw_cli_flags_print(FILE *out, enum spw_cli_starter starter);

@@ -3,18 +3,12 @@
 #include "common/size.h"
 #include "cli/console/messages.h"
 #include "cli/reports/sim_result.h"
-#include "cli/launch/child.h"
-#include "cli/launch/run_directory.h"
 #include "cli/reports/outcome.h"
+#include "cli/reports/trial.h"
 #include "cli/reports/verdict.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* More memory than any device has, so that a program does not run out of it. */
 static const uint64_t plenty_bytes = UINT64_C(1) << 40;
@@ -24,20 +18,9 @@ static const uint64_t granule_bytes = UINT64_C(2) << 20;
  * runs. */
 enum { PRECISION = 50, MOST_TRIES = 6 };
 
-/* Variables that differ between the runs. */
-static const char *const variables[] = {
-    "LD_PRELOAD",     "LD_LIBRARY_PATH", "SPILLWAY_SIM_MEMORY",
-    "SPILLWAY_LIMIT", "SPILLWAY_STATS",  "SPILLWAY_SPILL",
-};
-
-enum { VARIABLES = sizeof(variables) / sizeof(*variables) };
-
 struct comparison {
-    const char *command;
+    struct spw_cli_trials trials;
     char **arguments;
-    spw_cli_compare_prepare *prepare;
-    char *values[VARIABLES]; /* as the user set them; NULL: not set */
-    int interrupt;           /* the signal by which the user ended a run: start no more; 0: none */
 };
 
 /* One way to run the command, and its results. */
@@ -57,95 +40,28 @@ struct side {
 
 /* ---- one run ---- */
 
-static void restore_variables(const struct comparison *comparison)
-{
-    for (int i = 0; i < VARIABLES; i++) {
-        if (comparison->values[i] != NULL) {
-            setenv(variables[i], comparison->values[i], 1);
-        } else {
-            unsetenv(variables[i]);
-        }
-    }
-}
-
-/* Sets the devices' memory, without other limits, statistics or spilling: with spilling, hardly any
- * device would be too small. */
-static void set_memory(uint64_t bytes)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), "%" PRIu64, bytes);
-    setenv("SPILLWAY_SIM_MEMORY", text, 1);
-    unsetenv("SPILLWAY_LIMIT");
-    unsetenv("SPILLWAY_STATS");
-    setenv("SPILLWAY_SPILL", "off", 1);
-}
-
-/* Redirects the standard streams to /dev/null; restore_output undoes it. */
-static void silence_output(int saved[3])
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-    for (int i = 0; i < 3; i++) {
-        saved[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
-        if (null >= 0) {
-            dup2(null, i);
-        }
-    }
-    close(null);
-}
-
-static void restore_output(const int saved[3])
-{
-    for (int i = 0; i < 3; i++) {
-        if (saved[i] >= 0) {
-            dup2(saved[i], i);
-            close(saved[i]);
-        }
-    }
-}
-
-/* By a signal to this process, or to the program alone. */
-static void note_interrupt(struct comparison *comparison, int code)
-{
-    int number = code - SPW_CLI_EXIT_SIGNAL;
-
-    if (spw_cli_launch_was_interrupted(&number) || number == SIGINT || number == SIGTERM ||
-        number == SIGHUP || number == SIGQUIT) {
-        comparison->interrupt = number;
-    }
-}
-
-/* Runs the command on devices of `bytes`, or of the requested size when that is 0. False when it
- * could not be started. The caller frees *ret_result in either case. */
+/* Runs the command on devices of `bytes`, without spilling, as with it hardly any device would be
+ * too small; or of the requested size when that is 0. As spw_cli_trials_run. */
 static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, bool silent,
                 struct spw_cli_sim_result *ret_result, int *ret_code)
 {
-    bool started = false;
-    int saved[3];
+    char memory[32];
+    const struct spw_cli_setting settings[] = {
+        {"SPILLWAY_SIM_MEMORY", memory},
+        {"SPILLWAY_LIMIT", NULL},
+        {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_SPILL", "off"},
+    };
+    const struct spw_cli_trial trial = {
+        .arguments = comparison->arguments,
+        .with_pool = with_pool,
+        .silent = silent,
+        .settings = settings,
+        .setting_count = bytes > 0 ? sizeof(settings) / sizeof(*settings) : 0,
+    };
 
-    *ret_result = (struct spw_cli_sim_result){0};
-    *ret_code = SPW_CLI_EXIT_CANNOT_START;
-    restore_variables(comparison);
-    if (bytes > 0) {
-        set_memory(bytes);
-    }
-    if (!comparison->prepare(comparison->command, with_pool) ||
-        !spw_cli_run_directory_create(comparison->command)) {
-        return false;
-    }
-    if (silent) {
-        silence_output(saved);
-    }
-    *ret_code = spw_cli_launch(comparison->command, comparison->arguments, &started);
-    note_interrupt(comparison, *ret_code);
-    spw_cli_run_directory_finish();
-    if (silent) {
-        restore_output(saved);
-    }
-    spw_cli_sim_result_read(ret_result);
-    spw_cli_run_directory_remove();
-    return started;
+    snprintf(memory, sizeof(memory), "%" PRIu64, bytes);
+    return spw_cli_trials_run(&comparison->trials, &trial, ret_result, ret_code);
 }
 
 /* ---- the runs that are shown ---- */
@@ -222,7 +138,7 @@ static void show(struct comparison *comparison, struct side *side)
         learn_failure(side, &result);
     }
     spw_cli_sim_result_fini(&result);
-    if (comparison->interrupt == 0 &&
+    if (comparison->trials.interrupt == 0 &&
         (outcome == SPW_CLI_SIM_DOES_NOT_FIT || outcome == SPW_CLI_SIM_CONTINUED ||
          outcome == SPW_CLI_SIM_SPILLS)) {
         show_ample(comparison, side);
@@ -264,7 +180,7 @@ static bool try_size(struct comparison *comparison, struct side *side, uint64_t 
         trial = judge(side, spw_cli_sim_result_outcome(&result, code));
     }
     spw_cli_sim_result_fini(&result);
-    if (comparison->interrupt != 0) {
+    if (comparison->trials.interrupt != 0) {
         return false;
     }
     fprintf(stderr, "spillway:   %s, %s: %s\n", side->label, spw_size_text(bytes, size),
@@ -329,7 +245,7 @@ static void conclude(struct comparison *comparison, struct side *bare, struct si
     if (bare->known) {
         search(comparison, bare, held);
     }
-    if (pooled->known && comparison->interrupt == 0) {
+    if (pooled->known && comparison->trials.interrupt == 0) {
         search(comparison, pooled, held);
     }
     say_side(bare);
@@ -345,32 +261,26 @@ static int compare(struct comparison *comparison)
     if (!bare.started) {
         return bare.code;
     }
-    if (comparison->interrupt == 0) {
+    if (comparison->trials.interrupt == 0) {
         show(comparison, &pooled);
     }
-    if ((bare.known || pooled.known) && comparison->interrupt == 0) {
+    if ((bare.known || pooled.known) && comparison->trials.interrupt == 0) {
         conclude(comparison, &bare, &pooled);
     }
-    if (comparison->interrupt != 0) {
+    if (comparison->trials.interrupt != 0) {
         fputs("spillway: interrupted: what is said above is all that is known\n", stderr);
-        return SPW_CLI_EXIT_SIGNAL + comparison->interrupt;
+        return SPW_CLI_EXIT_SIGNAL + comparison->trials.interrupt;
     }
     return pooled.code;
 }
 
-int spw_cli_compare(const char *command, char **arguments, spw_cli_compare_prepare *prepare)
+int spw_cli_compare(const char *command, char **arguments, spw_cli_prepare *prepare)
 {
-    struct comparison comparison = {.command = command, .arguments = arguments, .prepare = prepare};
+    struct comparison comparison = {.arguments = arguments};
     int code;
 
-    for (int i = 0; i < VARIABLES; i++) {
-        const char *value = getenv(variables[i]);
-
-        comparison.values[i] = value != NULL ? strdup(value) : NULL;
-    }
+    spw_cli_trials_begin(&comparison.trials, command, prepare);
     code = compare(&comparison);
-    for (int i = 0; i < VARIABLES; i++) {
-        free(comparison.values[i]);
-    }
+    spw_cli_trials_end(&comparison.trials);
     return code;
 }

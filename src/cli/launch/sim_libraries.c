@@ -1,0 +1,75 @@
+#include "cli/launch/sim_libraries.h"
+
+#include "cli/launch/installation.h"
+#include "cli/launch/preload.h"
+#include "cli/launch/torch_groups.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The libraries in the order in which they are preloaded. */
+enum { POOL, DRIVER, RUNTIME, LIBRARY_COUNT };
+
+static const char *const libraries[LIBRARY_COUNT] = {
+    [POOL] = "libspillway.so",
+    [DRIVER] = "sim/libcuda.so.1",
+    [RUNTIME] = "sim/libcudart.so.13",
+};
+
+/* Simulated libraries in the driver's folder; each was built if its header was found. */
+static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9",
+                                    "libcufft.so.12",  "libcusolver.so.12", "libcusparse.so.12",
+                                    "libnccl.so.2"};
+
+#define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
+
+/* Finds the simulated libraries that were built. */
+static size_t find_shims(const char *folder, char ret_paths[SHIM_COUNT][PATH_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < SHIM_COUNT; i++) {
+        int length = snprintf(ret_paths[count], PATH_MAX, "%s/%s", folder, shims[i]);
+
+        count += length < PATH_MAX && access(ret_paths[count], R_OK) == 0;
+    }
+    return count;
+}
+
+/* The runtime and the libraries are preloaded too, which takes precedence over the program's RPATH.
+ */
+bool spw_cli_sim_libraries_select(const char *command, bool with_pool)
+{
+    char paths[LIBRARY_COUNT][PATH_MAX];
+    char shim_paths[SHIM_COUNT][PATH_MAX];
+    const char *list[LIBRARY_COUNT + SHIM_COUNT];
+    size_t count = 0;
+    size_t shim_count;
+    const char *present = getenv("LD_LIBRARY_PATH");
+    char search[3 * PATH_MAX];
+    char folder[PATH_MAX];
+
+    for (int i = with_pool ? POOL : DRIVER; i < LIBRARY_COUNT; i++) {
+        if (!spw_cli_installation_find(command, libraries[i], paths[i])) {
+            return false;
+        }
+        list[count++] = paths[i];
+    }
+    strcpy(folder, paths[DRIVER]);
+    dirname(folder);
+    shim_count = find_shims(folder, shim_paths);
+    for (size_t i = 0; i < shim_count; i++) {
+        list[count++] = shim_paths[i];
+    }
+    spw_cli_preload_add(list, count);
+    snprintf(search, sizeof(search), "%s%s%s", folder, present != NULL ? ":" : "",
+             present != NULL ? present : "");
+    setenv("LD_LIBRARY_PATH", search, 1);
+    if (with_pool) {
+        spw_cli_torch_groups_select();
+    }
+    return true;
+}
