@@ -33,6 +33,14 @@ static void give_all(void)
     }
 }
 
+/* Blocks of 1 GiB, stream-ordered as PyTorch's tensors. */
+static void take_gib(int gib)
+{
+    for (int i = 0; i < gib; i++) {
+        MUST(take(1024, true));
+    }
+}
+
 /* Blocks of 16 MiB until there is no more. */
 static void fill(bool ordered)
 {
@@ -183,6 +191,8 @@ static void act(const char *what)
         children(false);
     } else if (strcmp(what, "children-apart") == 0) {
         children(true);
+    } else if (strncmp(what, "gib=", 4) == 0) {
+        take_gib(atoi(what + 4));
     } else if (strcmp(what, "rest") == 0) {
         sleep(14); /* longer than the interval of progress lines */
     } else if (strcmp(what, "fail") == 0) {

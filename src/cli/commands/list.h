@@ -10,6 +10,9 @@ int spw_cli_command_run(int argc, char **argv);
 /* Runs a program on a simulated GPU and reports if it fits. */
 int spw_cli_command_sim(int argc, char **argv);
 
+/* Says on which GPUs a program fits. */
+int spw_cli_command_fit(int argc, char **argv);
+
 /* Lists the options. */
 int spw_cli_command_options(int argc, char **argv);
 

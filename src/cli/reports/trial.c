@@ -109,6 +109,11 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
     spw_cli_run_directory_finish();
     if (trial->silent) {
         restore_output(saved);
+        if (!started) {
+            spw_cli_complain(trials->command, "%s: %s", trial->arguments[0],
+                             *ret_code == SPW_CLI_EXIT_NOT_FOUND ? "not found"
+                                                                 : "cannot be started");
+        }
     }
     spw_cli_sim_result_read(ret_result);
     spw_cli_run_directory_remove();

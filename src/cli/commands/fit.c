@@ -1,0 +1,136 @@
+#include "cli/commands/list.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/console/messages.h"
+#include "cli/fit/search.h"
+#include "cli/fit/table.h"
+#include "cli/launch/flags.h"
+#include "cli/launch/policy_file.h"
+#include "cli/launch/sim_libraries.h"
+#include "common/options.h"
+
+static void print_help(void)
+{
+    fputs("usage: spillway fit [options] -- COMMAND [ARGUMENT ...]\n\n"
+          "Says on which GPUs COMMAND fits. It runs on a simulated GPU with ample memory, and\n"
+          "again where GPUs differ or where it is close; its output is not shown. The need is\n"
+          "an estimate and an upper bound, with what a card holds besides.\n\n"
+          "    spillway fit -- python train.py\n"
+          "    spillway fit --gpus t4-16g,rtx4090-24g,a100-80g -- python train.py\n"
+          "    spillway fit --gpus l4-24g --vary bs=1,2,4,8 -- python train.py --batch {bs}\n\n"
+          "The exit code is 0, or 1 when --require is not met on one of the GPUs or COMMAND\n"
+          "fails on all of them.\n\n"
+          "Options are written --name VALUE or --name=VALUE. Each is also an environment\n"
+          "variable; spillway options lists them. [Defaults] are in brackets.\n",
+          stdout);
+    spw_cli_flags_print(stdout, SPW_CLI_FIT);
+}
+
+static bool is_met(const struct spw_cli_fit_row *row)
+{
+    int required = spw_option_get(SPW_OPT_SPILLWAY_SIM_REQUIRE, NULL, 0).word;
+
+    return required == SPW_REQUIRE_END || row->answer.verdict == SPW_CLI_FIT_FITS ||
+           (required == SPW_REQUIRE_SPILL && (row->answer.verdict == SPW_CLI_FIT_TIGHT ||
+                                              row->answer.verdict == SPW_CLI_FIT_SPILLS));
+}
+
+/* The exit code for the rows. */
+static int judge(const struct spw_cli_fit_session *session, const struct spw_cli_fit_row *rows,
+                 size_t count)
+{
+    bool met = true, failed = true;
+
+    for (size_t i = 0; i < count; i++) {
+        met &= is_met(&rows[i]);
+        failed &= rows[i].answer.verdict == SPW_CLI_FIT_FAILED;
+    }
+    if (failed) {
+        spw_cli_complain(session->command,
+                         "the command fails on every GPU (exit code %d); spillway sim shows its "
+                         "output",
+                         rows[0].answer.code);
+    } else if (!met) {
+        spw_cli_complain(session->command, "--require is not met, so the exit code is 1");
+    }
+    return met && !failed ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}
+
+/* Asks about each card, the largest first: its run is the one most likely to tell of others. */
+static int answer(struct spw_cli_fit_session *session)
+{
+    static struct spw_cli_fit_row rows[SPW_CLI_FIT_CARDS];
+    const char *path = spw_option_get(SPW_OPT_SPILLWAY_SIM_JSON, NULL, 0).text;
+    size_t count = session->cards.count;
+    int code;
+
+    for (size_t i = count; i > 0 && (i == count || session->run_count > 0); i--) {
+        rows[i - 1] = spw_cli_fit_search(session, session->cards.cards[i - 1]);
+    }
+    if (session->run_count == 0) {
+        return session->trials.interrupt != 0 ? SPW_CLI_EXIT_SIGNAL + session->trials.interrupt
+                                              : session->start_code;
+    }
+    spw_cli_fit_table_print(session, rows, count);
+    code = judge(session, rows, count);
+    if (path != NULL && !spw_cli_fit_table_write(session, rows, count, path)) {
+        code = SPW_CLI_EXIT_FINDINGS;
+    }
+    if (session->trials.interrupt != 0) {
+        fputs("spillway: fit: interrupted: what is said above is all that is known\n", stderr);
+        return SPW_CLI_EXIT_SIGNAL + session->trials.interrupt;
+    }
+    return code;
+}
+
+static int run(struct spw_cli_fit_session *session)
+{
+    int code;
+
+    spw_cli_trials_begin(&session->trials, session->command, spw_cli_sim_libraries_select);
+    code = answer(session);
+    spw_cli_trials_end(&session->trials);
+    for (size_t i = 0; i < session->run_count; i++) {
+        spw_cli_sim_result_fini(&session->runs[i].result);
+    }
+    free(session->runs);
+    return code;
+}
+
+int spw_cli_command_fit(int argc, char **argv)
+{
+    struct spw_cli_fit_session session = {.command = argv[0]};
+    struct spw_option_value host;
+    struct spw_cli_flags flags;
+    int code;
+
+    if (!spw_cli_flags_parse(argc, argv, SPW_CLI_FIT, &flags)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (flags.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (flags.command == NULL) {
+        spw_cli_complain(argv[0], "no command given (expected spillway fit [options] -- COMMAND)");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!spw_cli_fit_cards_read(argv[0], flags.gpus, &session.cards) ||
+        !spw_cli_fit_variation_read(argv[0], flags.vary, flags.command, &session.variation)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!flags.no_pool && !spw_cli_policy_prepare(argv[0])) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    host = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);
+    session.arguments = flags.command;
+    session.with_pool = !flags.no_pool;
+    session.spills = spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF;
+    session.host_bytes = spw_option_bytes(&host, UINT64_MAX);
+    code = run(&session);
+    spw_cli_fit_variation_fini(&session.variation);
+    return code;
+}

@@ -1,0 +1,258 @@
+#include "cli/fit/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/reports/need.h"
+
+/* More memory than any device has. */
+#define PLENTY_TEXT "1099511627776"
+
+/* Up to this major capability, a program may have no code for a GPU; a run has to show it. */
+enum { NEWEST_MAJOR_WITHOUT_CODE = 7 };
+
+/* The result of a run on a GPU of another capability is used where it is at least this far, in
+ * percent, from the card's memory: kernels and workspaces differ. */
+enum { MARGIN_PERCENT = 10 };
+
+/* ---- runs ---- */
+
+static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
+                   size_t value, bool ample, struct spw_cli_sim_result *ret_result, int *ret_code)
+{
+    const struct spw_cli_setting settings[] = {
+        {"SPILLWAY_SIM_PROFILE", card->id},
+        {"SPILLWAY_LIMIT", NULL},
+        {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_SIM_MEMORY", ample ? PLENTY_TEXT : NULL},
+        {"SPILLWAY_SIM_OVERHEAD", ample ? "off" : "on"},
+        {"SPILLWAY_SPILL", "off"}, /* these two only with ample memory */
+        {"SPILLWAY_GROWTH", "0%"},
+    };
+    size_t count = sizeof(settings) / sizeof(*settings);
+    char **arguments =
+        spw_cli_fit_variation_arguments(&session->variation, value, session->arguments);
+    const struct spw_cli_trial trial = {
+        .arguments = arguments,
+        .with_pool = session->with_pool,
+        .silent = true,
+        .settings = settings,
+        .setting_count = ample ? count : count - 2,
+    };
+    bool started;
+
+    *ret_result = (struct spw_cli_sim_result){0};
+    if (arguments == NULL) {
+        return false;
+    }
+    session->tries++;
+    fprintf(stderr, "spillway: fit: run %u: %s%s%s%s%s, %s\n", session->tries, card->id,
+            session->variation.name != NULL ? ", " : "",
+            session->variation.name != NULL ? session->variation.name : "",
+            session->variation.name != NULL ? " " : "",
+            session->variation.name != NULL ? session->variation.values[value] : "",
+            ample ? "with ample memory" : "as it is");
+    started = spw_cli_trials_run(&session->trials, &trial, ret_result, ret_code);
+    spw_cli_fit_variation_free(arguments);
+    return started;
+}
+
+static bool is_same_kind(const struct spw_gpu_profile *a, const struct spw_gpu_profile *b)
+{
+    return a->major == b->major && a->minor == b->minor;
+}
+
+static struct spw_cli_fit_run *find_run(const struct spw_cli_fit_session *session,
+                                        const struct spw_gpu_profile *card, size_t value,
+                                        bool any_kind)
+{
+    for (size_t i = 0; i < session->run_count; i++) {
+        struct spw_cli_fit_run *run = &session->runs[i];
+
+        if (run->value == value && (any_kind || is_same_kind(run->card, card))) {
+            return run;
+        }
+    }
+    return NULL;
+}
+
+/* Runs the command with ample memory. NULL if it could not be started, or was interrupted. */
+static struct spw_cli_fit_run *make_run(struct spw_cli_fit_session *session,
+                                        const struct spw_gpu_profile *card, size_t value)
+{
+    struct spw_cli_fit_run run = {.card = card, .value = value};
+    struct spw_cli_fit_run *runs =
+        realloc(session->runs, (session->run_count + 1) * sizeof(*session->runs));
+
+    if (runs == NULL) {
+        return NULL;
+    }
+    session->runs = runs;
+    if (!run_on(session, card, value, true, &run.result, &run.code) ||
+        session->trials.interrupt != 0) {
+        session->start_code = run.code;
+        spw_cli_sim_result_fini(&run.result);
+        return NULL;
+    }
+    run.outcome = spw_cli_sim_result_outcome(&run.result, run.code);
+    runs[session->run_count] = run;
+    return &runs[session->run_count++];
+}
+
+/* ---- what a run says of a card ---- */
+
+/* Of the device that needs most. */
+struct total {
+    uint64_t live, need, need_most;
+};
+
+/* Processes that use the same device share that of a card. */
+static struct total total_of(const struct spw_cli_sim_result *result,
+                             const struct spw_gpu_profile *card)
+{
+    struct total most = {0, 0, 0};
+
+    for (int k = 0; k < SPW_DEVICES_MAX; k++) {
+        struct total total = {0, 0, 0};
+
+        for (size_t i = 0; i < result->count; i++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            if (k < result->processes[i].device_count && device->used) {
+                struct spw_cli_need need = spw_cli_need_of(device, card);
+
+                total.live += device->live_peak_bytes + need.in_all - need.program;
+                total.need += need.in_all;
+                total.need_most += need.in_all_most;
+            }
+        }
+        most = total.need > most.need ? total : most;
+    }
+    return most;
+}
+
+static bool has_ended_well(const struct spw_cli_fit_run *run)
+{
+    return run->outcome == SPW_CLI_SIM_FITS || run->outcome == SPW_CLI_SIM_CONTINUED;
+}
+
+/* True if a run on a GPU of another kind tells enough of this card. */
+static bool is_clear(const struct spw_cli_fit_run *run, const struct spw_gpu_profile *card)
+{
+    struct total total = total_of(&run->result, card);
+    uint64_t bytes = spw_cli_fit_card_bytes(card);
+
+    return has_ended_well(run) && card->major > NEWEST_MAJOR_WITHOUT_CODE &&
+           (total.need_most / 100 * (100 + MARGIN_PERCENT) <= bytes ||
+            total.live / 100 * (100 - MARGIN_PERCENT) > bytes);
+}
+
+/* The run with ample memory that tells of a card, made if need be. NULL: none could be made. */
+static const struct spw_cli_fit_run *measure(struct spw_cli_fit_session *session,
+                                             const struct spw_gpu_profile *card, size_t value)
+{
+    struct spw_cli_fit_run *run = find_run(session, card, value, false);
+
+    if (run == NULL) {
+        run = find_run(session, card, value, true);
+        if (run == NULL || !is_clear(run, card)) {
+            run = make_run(session, card, value);
+        }
+    }
+    return run;
+}
+
+/* ---- answers ---- */
+
+/* Runs the command on the card as it is. */
+static void try_card(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
+                     size_t value, struct spw_cli_fit_answer *answer)
+{
+    static const enum spw_cli_fit_verdict verdicts[] = {
+        [SPW_CLI_SIM_UNUSED] = SPW_CLI_FIT_FITS,
+        [SPW_CLI_SIM_FITS] = SPW_CLI_FIT_TIGHT,
+        [SPW_CLI_SIM_SPILLS] = SPW_CLI_FIT_SPILLS,
+        [SPW_CLI_SIM_CONTINUED] = SPW_CLI_FIT_TIGHT,
+        [SPW_CLI_SIM_DOES_NOT_FIT] = SPW_CLI_FIT_TOO_SMALL,
+        [SPW_CLI_SIM_FAILED] = SPW_CLI_FIT_FAILED,
+    };
+    struct spw_cli_sim_result result;
+    bool started = run_on(session, card, value, false, &result, &answer->code);
+
+    answer->verdict = SPW_CLI_FIT_UNKNOWN;
+    if (started && session->trials.interrupt == 0) {
+        answer->was_run = true;
+        answer->verdict = verdicts[spw_cli_sim_result_outcome(&result, answer->code)];
+        answer->spilled = spw_cli_sim_result_host_peak(&result);
+    }
+    for (size_t i = 0; i < result.count; i++) {
+        for (int k = 0; k < result.processes[i].device_count; k++) {
+            answer->to_host_bytes += result.processes[i].devices[k].spilled_bytes;
+            answer->from_host_bytes += result.processes[i].devices[k].promoted_bytes;
+        }
+    }
+    spw_cli_sim_result_fini(&result);
+}
+
+/* More is live than the card holds. */
+static void answer_excess(struct spw_cli_fit_session *session, const struct spw_gpu_profile *card,
+                          size_t value, uint64_t excess, struct spw_cli_fit_answer *answer)
+{
+    if (!session->with_pool || !session->spills || excess > session->host_bytes) {
+        answer->verdict = SPW_CLI_FIT_TOO_SMALL;
+    } else if (session->cards.chosen && session->variation.name == NULL) {
+        try_card(session, card, value, answer);
+    } else {
+        answer->verdict = SPW_CLI_FIT_SPILLS;
+        answer->spilled = excess;
+    }
+}
+
+struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
+                                          const struct spw_gpu_profile *card, size_t value)
+{
+    struct spw_cli_fit_answer answer = {.verdict = SPW_CLI_FIT_UNKNOWN};
+    const struct spw_cli_fit_run *run =
+        session->trials.interrupt == 0 ? measure(session, card, value) : NULL;
+    uint64_t bytes = spw_cli_fit_card_bytes(card);
+    struct total total;
+
+    if (run == NULL) {
+        return answer;
+    }
+    total = total_of(&run->result, card);
+    answer.need = total.need;
+    answer.need_most = total.need_most;
+    answer.code = run->code;
+    if (run->outcome == SPW_CLI_SIM_UNUSED) {
+        answer.verdict = run->code == 0 ? SPW_CLI_FIT_FITS : SPW_CLI_FIT_FAILED;
+    } else if (!has_ended_well(run)) {
+        answer.verdict = SPW_CLI_FIT_FAILED;
+    } else if (total.need_most <= bytes) {
+        answer.verdict = SPW_CLI_FIT_FITS;
+    } else if (total.live > bytes) {
+        answer_excess(session, card, value, total.live - bytes, &answer);
+    } else {
+        try_card(session, card, value, &answer);
+    }
+    return answer;
+}
+
+struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run)
+{
+    struct total total = total_of(&run->result, run->card);
+
+    return (struct spw_cli_fit_answer){
+        .verdict = has_ended_well(run) ? SPW_CLI_FIT_FITS : SPW_CLI_FIT_FAILED,
+        .need = total.need,
+        .need_most = total.need_most,
+        .code = run->code,
+        .was_run = true,
+    };
+}
+
+bool spw_cli_fit_is_good(const struct spw_cli_fit_answer *answer)
+{
+    return answer->verdict == SPW_CLI_FIT_FITS || answer->verdict == SPW_CLI_FIT_TIGHT;
+}

@@ -1,0 +1,65 @@
+/* One call of `spillway fit`: its question, and the runs so far. One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/fit/cards.h"
+#include "cli/fit/variation.h"
+#include "cli/reports/sim_result.h"
+#include "cli/reports/trial.h"
+
+/* A run on a simulated GPU with more memory than the command can need. */
+struct spw_cli_fit_run {
+    const struct spw_gpu_profile *card;
+    size_t value; /* index of the varied value */
+    int code;     /* of the command */
+    enum spw_cli_sim_outcome outcome;
+    struct spw_cli_sim_result result;
+};
+
+struct spw_cli_fit_session {
+    const char *command; /* for messages */
+    char **arguments;
+    bool with_pool;
+    bool spills;         /* the user lets memory go to the host */
+    uint64_t host_bytes; /* host memory that may be used */
+    struct spw_cli_fit_cards cards;
+    struct spw_cli_fit_variation variation;
+    struct spw_cli_trials trials;
+    struct spw_cli_fit_run *runs; /* in the order in which they were made */
+    size_t run_count;
+    unsigned tries; /* runs of both kinds */
+    int start_code; /* of the last run that could not be started */
+};
+
+/* How the command runs on one card, with one value. */
+enum spw_cli_fit_verdict {
+    SPW_CLI_FIT_FITS,      /* in the upper bound, too */
+    SPW_CLI_FIT_TIGHT,     /* by the estimate, not in the upper bound */
+    SPW_CLI_FIT_SPILLS,    /* with memory on the host */
+    SPW_CLI_FIT_TOO_SMALL, /* not */
+    SPW_CLI_FIT_FAILED,    /* it failed, and not for lack of memory */
+    SPW_CLI_FIT_UNKNOWN,   /* interrupted before it was known */
+};
+
+/* In bytes. */
+struct spw_cli_fit_answer {
+    enum spw_cli_fit_verdict verdict;
+    uint64_t need, need_most;                /* on the card, without spilling */
+    uint64_t spilled;                        /* SPILLS: at most at a time on the host */
+    uint64_t to_host_bytes, from_host_bytes; /* SPILLS and was_run: in the whole run */
+    int code;                                /* FAILED: exit code of the command */
+    bool was_run;                            /* on this card, and not only computed */
+};
+
+/* Finds the answer; makes a run only if no earlier one tells. */
+struct spw_cli_fit_answer spw_cli_fit_ask(struct spw_cli_fit_session *session,
+                                          const struct spw_gpu_profile *card, size_t value);
+
+/* What a run says of the GPU that it was made on; the verdict is FITS or FAILED. */
+struct spw_cli_fit_answer spw_cli_fit_measured(const struct spw_cli_fit_run *run);
+
+/* True if the command fits, as the estimate says. */
+bool spw_cli_fit_is_good(const struct spw_cli_fit_answer *answer);

@@ -1,0 +1,177 @@
+#include "cli/fit/table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/console/json.h"
+#include "cli/console/line.h"
+#include "cli/console/messages.h"
+#include "cli/reports/need.h"
+#include "common/size.h"
+
+static const char *const verdict_names[] = {
+    [SPW_CLI_FIT_FITS] = "fits",     [SPW_CLI_FIT_TIGHT] = "fits too tightly",
+    [SPW_CLI_FIT_SPILLS] = "spills", [SPW_CLI_FIT_TOO_SMALL] = "does not fit",
+    [SPW_CLI_FIT_FAILED] = "failed", [SPW_CLI_FIT_UNKNOWN] = "unknown",
+};
+
+/* ---- the table ---- */
+
+static void add_spill(struct spw_cli_line *line, const struct spw_gpu_profile *card,
+                      const struct spw_cli_fit_answer *answer)
+{
+    uint64_t longer = answer->to_host_bytes > answer->from_host_bytes ? answer->to_host_bytes
+                                                                      : answer->from_host_bytes;
+
+    spw_cli_line_add(line, "runs by spilling %s", answer->was_run ? "" : "about ");
+    spw_cli_line_add_size(line, answer->spilled);
+    if (answer->was_run) {
+        spw_cli_line_add(line, "; at least %.2g s on the link in the whole run",
+                         (double)longer / (card->link_mbps * 1e6));
+    }
+}
+
+static void add_verdict(struct spw_cli_line *line, const struct spw_gpu_profile *card,
+                        const struct spw_cli_fit_answer *answer)
+{
+    uint64_t bytes = spw_cli_fit_card_bytes(card);
+
+    switch (answer->verdict) {
+    case SPW_CLI_FIT_FITS:
+        spw_cli_line_add(line, "fits, ");
+        spw_cli_line_add_size(line, bytes - answer->need);
+        spw_cli_line_add(line, " to spare");
+        break;
+    case SPW_CLI_FIT_TIGHT:
+        spw_cli_line_add(line, "fits too tightly: in the upper bound ");
+        spw_cli_line_add_size(line, answer->need_most - bytes);
+        spw_cli_line_add(line, " are missing");
+        break;
+    case SPW_CLI_FIT_SPILLS:
+        add_spill(line, card, answer);
+        break;
+    case SPW_CLI_FIT_TOO_SMALL:
+        spw_cli_line_add(line, "does not fit");
+        break;
+    case SPW_CLI_FIT_FAILED:
+        spw_cli_line_add(line, "the command fails there (exit code %d)%s", answer->code,
+                         card->major < 8 ? "; it may have no code for this GPU" : "");
+        break;
+    case SPW_CLI_FIT_UNKNOWN:
+        spw_cli_line_add(line, "not known");
+        break;
+    }
+}
+
+static void print_need(const struct spw_cli_fit_answer *answer)
+{
+    char need[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
+
+    if (answer->need == 0 || answer->verdict == SPW_CLI_FIT_FAILED) {
+        printf("  %-23s", "");
+        return;
+    }
+    printf("  %10s - %-10s", spw_size_text(answer->need, need),
+           spw_size_text(answer->need_most, most));
+}
+
+static void print_row(const struct spw_cli_fit_session *session, const struct spw_cli_fit_row *row)
+{
+    struct spw_cli_line line = {""};
+    char size[SPW_SIZE_TEXT];
+
+    printf("%-22s %10s", row->card->id, spw_size_text(spw_cli_fit_card_bytes(row->card), size));
+    if (session->variation.name != NULL) {
+        printf("  %8s", row->has_value ? session->variation.values[row->value] : "none");
+    }
+    print_need(&row->answer);
+    add_verdict(&line, row->card, &row->answer);
+    if (row->has_value && row->has_too_large) {
+        spw_cli_line_add(&line, "; %s does not fit", session->variation.values[row->too_large]);
+    }
+    printf("  %s\n", line.text);
+}
+
+/* The need by value, of the runs with ample memory. */
+static void print_curve(const struct spw_cli_fit_session *session)
+{
+    printf("\n%-10s %-22s  %s\n", session->variation.name, "GPU", "needs");
+    for (size_t value = 0; value < session->variation.count; value++) {
+        for (size_t i = 0; i < session->run_count; i++) {
+            const struct spw_cli_fit_run *run = &session->runs[i];
+            struct spw_cli_fit_answer answer;
+
+            if (run->value != value) {
+                continue;
+            }
+            answer = spw_cli_fit_measured(run);
+            printf("%-10s %-22s", session->variation.values[value], run->card->id);
+            print_need(&answer);
+            puts(answer.verdict == SPW_CLI_FIT_FAILED ? "  the command fails" : "");
+        }
+    }
+}
+
+void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
+                             const struct spw_cli_fit_row *rows, size_t count)
+{
+    printf("%-22s %10s", "GPU", "memory");
+    if (session->variation.name != NULL) {
+        printf("  %8s", session->variation.name);
+    }
+    printf("  %-23s  %s\n", "needs, at most", "verdict");
+    for (size_t i = 0; i < count; i++) {
+        print_row(session, &rows[i]);
+    }
+    if (session->variation.name != NULL) {
+        print_curve(session);
+    }
+    fflush(stdout);
+}
+
+/* ---- JSON ---- */
+
+static cJSON *row_json(const struct spw_cli_fit_session *session, const struct spw_cli_fit_row *row)
+{
+    const struct spw_cli_fit_answer *answer = &row->answer;
+    uint64_t bytes = spw_cli_fit_card_bytes(row->card);
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(object, "gpu", row->card->id);
+    cJSON_AddNumberToObject(object, "total_bytes", (double)bytes);
+    cJSON_AddStringToObject(object, "verdict", verdict_names[answer->verdict]);
+    cJSON_AddNumberToObject(object, "need_bytes", (double)answer->need);
+    cJSON_AddNumberToObject(object, "need_most_bytes", (double)answer->need_most);
+    cJSON_AddNumberToObject(object, "spilled_bytes", (double)answer->spilled);
+    cJSON_AddBoolToObject(object, "was_run", answer->was_run);
+    cJSON_AddNumberToObject(object, "exit_code", answer->code);
+    if (session->variation.name != NULL && row->has_value) {
+        cJSON_AddStringToObject(object, "value", session->variation.values[row->value]);
+    } else if (session->variation.name != NULL) {
+        cJSON_AddNullToObject(object, "value");
+    }
+    return object;
+}
+
+bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
+                             const struct spw_cli_fit_row *rows, size_t count, const char *path)
+{
+    cJSON *object = cJSON_CreateObject();
+    cJSON *list;
+    bool good;
+
+    cJSON_AddNumberToObject(object, "runs", session->tries);
+    if (session->variation.name != NULL) {
+        cJSON_AddStringToObject(object, "varied", session->variation.name);
+    }
+    list = cJSON_AddArrayToObject(object, "gpus");
+    for (size_t i = 0; i < count; i++) {
+        cJSON_AddItemToArray(list, row_json(session, &rows[i]));
+    }
+    good = spw_cli_json_write(object, path);
+    if (!good) {
+        spw_cli_complain(session->command, "--json=%s: %s", path, strerror(errno));
+    }
+    return good;
+}

@@ -1,0 +1,25 @@
+/* The answers of `spillway fit`, on stdout and as JSON. One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/fit/session.h"
+
+/* One row: a card, and what is known of it. */
+struct spw_cli_fit_row {
+    const struct spw_gpu_profile *card;
+    size_t value;     /* index of the value that the answer is of */
+    bool has_value;   /* false: a value is varied, and none fits */
+    size_t too_large; /* index of the smallest value known not to fit; has_too_large */
+    bool has_too_large;
+    struct spw_cli_fit_answer answer;
+};
+
+/* Prints the rows in their order; where a value is varied, also what each value needed. */
+void spw_cli_fit_table_print(const struct spw_cli_fit_session *session,
+                             const struct spw_cli_fit_row *rows, size_t count);
+
+/* Writes them to a file. False, with a line on stderr, when it cannot be written. */
+bool spw_cli_fit_table_write(const struct spw_cli_fit_session *session,
+                             const struct spw_cli_fit_row *rows, size_t count, const char *path);

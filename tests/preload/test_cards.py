@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""`spillway fit`: on which GPUs a program fits, and up to which size."""
+import json
+import re
+import signal
+import unittest
+
+import harness
+from harness import COMMAND, PROGRAMS
+
+PROGRAM = PROGRAMS / "fit"
+CARDS = ("t4-16g", "rtx3060-12g", "rtx4090-24g", "a100-40g")
+VALUES = ("2", "8", "12", "14", "15", "20", "23", "30")
+
+
+class Cards(harness.Case):
+    def fit(self, *words, flags=(), status=0, cards=CARDS, program=PROGRAM):
+        """The result of the command, and the row of each GPU."""
+        result = self.run_command([COMMAND, "fit", *(("--gpus", ",".join(cards)) if cards else ()),
+                                   *flags, "--", program, *words],
+                                  harness.environment(False, False))
+        self.assertEqual(result.status, status, result.stdout + result.stderr)
+        lines = [line for line in result.stdout.splitlines() if line]
+        rows = {line.split()[0]: line for line in lines[1:1 + len(cards or ())]}
+        return result, rows
+
+    def runs(self, result):
+        return len(re.findall(r"^spillway: fit: run \d+: ", result.stderr, re.MULTILINE))
+
+    def test_one_run_tells_of_all_where_nothing_is_close(self):
+        result, rows = self.fit("gib=4", cards=("rtx3060-12g", "rtx4090-24g", "a100-40g"))
+        self.assertEqual(self.runs(result), 1)
+        for row in rows.values():
+            self.assertRegex(row, r" 4\.\d+ GiB - 4\.\d+ GiB +fits, \d+\.\d+ GiB to spare$")
+
+    def test_spilling(self):
+        result, rows = self.fit("gib=20", flags=("--json", self.folder / "fit.json"))
+        self.assertRegex(rows["t4-16g"], r"runs by spilling [56]\.\d+ GiB; at least")
+        self.assertRegex(rows["rtx3060-12g"], r"runs by spilling [89]\.\d+ GiB; at least")
+        self.assertRegex(rows["rtx4090-24g"], r" fits, 3\.\d+ GiB to spare$")
+        found = json.loads((self.folder / "fit.json").read_text())
+        self.assertEqual(found["runs"], self.runs(result))
+        self.assertEqual({row["gpu"]: row["verdict"] for row in found["gpus"]},
+                         {"t4-16g": "spills", "rtx3060-12g": "spills", "rtx4090-24g": "fits",
+                          "a100-40g": "fits"})
+        for row in found["gpus"]:
+            self.assertGreater(row["need_bytes"], 20 << 30)
+            self.assertGreater(row["need_most_bytes"], row["need_bytes"])
+
+    def test_without_the_pool_nothing_spills(self):
+        _, rows = self.fit("gib=20", flags=("--no-pool",))
+        self.assertRegex(rows["t4-16g"], r" does not fit$")
+        self.assertRegex(rows["rtx4090-24g"], r" fits, ")
+
+    def test_what_is_required(self):
+        said = "spillway: fit: --require is not met, so the exit code is 1\n"
+        for flags, status in ((("--require", "fit"), 1), (("--require", "spill"), 0), ((), 0)):
+            with self.subTest(flags):
+                result, _ = self.fit("gib=20", flags=flags, status=status)
+                self.assertEqual(result.stderr.endswith(said), status == 1, result.stderr)
+
+    def truth(self, card, value):
+        """True if a run on the simulated card itself succeeds without spilling."""
+        result = self.run_command([COMMAND, "sim", "--profile", card, "--overhead", "on", "--spill",
+                                   "off", "--", PROGRAM, f"gib={value}"],
+                                  harness.environment(False, False))
+        return result.status == 0
+
+    def test_largest_value_is_what_trying_each_gives(self):
+        _, rows = self.fit("gib={n}", flags=("--vary", "n=" + ",".join(VALUES)))
+        for card, row in rows.items():
+            with self.subTest(card):
+                good = [value for value in VALUES if self.truth(card, value)]
+                self.assertEqual(row.split()[3], good[-1], row)
+                if good[-1] != VALUES[-1]:
+                    self.assertIn(f"; {VALUES[len(good)]} does not fit", row)
+
+    def test_no_value_fits(self):
+        result, rows = self.fit("gib={n}", flags=("--vary", "n=40,60"), cards=("a100-40g",))
+        self.assertEqual(rows["a100-40g"].split()[3], "none")
+        self.assertRegex(result.stdout, r"(?m)^60 +a100-40g +60\.\d+ GiB")
+
+    def test_program_that_fails(self):
+        result, rows = self.fit("fail", status=1, cards=("a100-40g", "h100-80g"))
+        self.assertIn("the command fails there (exit code 3)", rows["h100-80g"])
+        self.assertIn("the command fails on every GPU (exit code 3); spillway sim shows its output",
+                      result.stderr)
+        result, _ = self.fit(status=127, program="/no/such/program")
+        self.assertIn("spillway: fit: /no/such/program: not found\n", result.stderr)
+
+    def test_interrupted(self):
+        """No more runs, and what is known."""
+        result, _ = self.fit("gib=4", "interrupt", status=128 + signal.SIGINT)
+        self.assertEqual(self.runs(result), 1)
+
+    def test_bad_usage(self):
+        for flags, message in (
+                (("--gpus", "rtx4090"), r"--gpus: rtx4090 is not the name of a GPU \(expected "
+                                        r"rtx4090-\S+"),
+                (("--vary", "bs=1,2"), r"--vary: \{bs\} is not in the command"),
+                (("--vary", "bs"), r"--vary=bs: no name and values \(expected NAME=VALUE"),
+                (("--vary", "n=1,,2"), r"--vary: a value is empty"),
+                (("--memory", "1GiB"), r"--memory")):
+            with self.subTest(flags):
+                result = self.run_command([COMMAND, "fit", *flags, "--", PROGRAM, "gib={n}"],
+                                          harness.environment(False, False))
+                self.assertEqual((result.status, result.stdout), (2, ""))
+                self.assertRegex(result.stderr, r"^spillway: fit: " + message)
+                self.assertEqual(result.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    harness.main()
