@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
@@ -63,6 +64,9 @@ const char *spw_option_environment(const char *name)
 {
     size_t length = strlen(name);
 
+    if (getauxval(AT_SECURE) != 0) {
+        return NULL;
+    }
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
         if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') {
             return *entry + length + 1;

@@ -106,5 +106,6 @@ void spw_option_each_unknown(void (*visit)(const char *name, void *context), voi
 void spw_option_unknown(const char *name, char *complaint, size_t capacity);
 
 /* Reads any variable of the environment, for names that are not options (RANK); NULL when it is not
- * set. */
+ * set. In a program that runs with more rights than its user has (AT_SECURE of getauxval(3)) none
+ * is, as they would choose files that the program writes. */
 const char *spw_option_environment(const char *name);
