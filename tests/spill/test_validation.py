@@ -105,9 +105,11 @@ class Validation(harness.Case):
             self.assertEqual(device["failed_audits"], 0)
 
     def test_unknown_arguments_stop_precopy(self):
-        """Nothing can be validated, and most pre-copies are left out."""
+        """Nothing can be validated, and most pre-copies are left out. A move during which the program
+        launches nothing, as on a busy machine, can be audited; four audits would be needed."""
         device = self.periodic(12, "unknown", SIM_SEED=1)
-        self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
+        self.assertLess(device["audits"], 4)
+        self.assertEqual(device["believed_moves"], 0)
         self.assertGreater(device["moves"], 16)
         self.assertLess(device["second_copies"], device["moves"])
 
