@@ -26,8 +26,8 @@ class Validation(harness.Case):
         return device
 
     def test_second_copies_are_skipped_once_validated(self):
-        """Afterwards migrations are copied once, except one in sixteen, which is audited. Two runs
-        may differ by one audit before, and by one in how the sixteenths are rounded."""
+        """Afterwards migrations are copied once, except one in sixteen, which is audited, and those
+        that the program surprised, as it does on a busy machine (test_validation.c counts)."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 short = self.periodic(10, "named", SIM_SEED=seed)
@@ -36,7 +36,7 @@ class Validation(harness.Case):
                 self.assertLess(short["audits"], short["believed_moves"])
                 self.assertGreater(long["believed_moves"], short["believed_moves"] + 16)
                 later = long["believed_moves"] - short["believed_moves"]
-                self.assertLessEqual(long["audits"] - short["audits"], 2 + later / 15)
+                self.assertLessEqual(long["audits"] - short["audits"], later / 4)
                 self.assertEqual(long["failed_audits"], 0)
 
     def test_write_through_hidden_pointer_is_found(self):
