@@ -15,6 +15,9 @@
 
 /* ---- new files ---- */
 
+/* Names that are tried. */
+enum { TRIES = 100 };
+
 static uint32_t random_number(void)
 {
     uint32_t number = 0;
@@ -27,22 +30,65 @@ static uint32_t random_number(void)
     return number;
 }
 
+/* Writes a name for a file beside `path`; false when it does not fit. */
+static bool make_name(const char *path, char *ret_name, size_t capacity)
+{
+    int length = snprintf(ret_name, capacity, "%s.%d.%08" PRIx32 ".tmp", path, (int)getpid(),
+                          random_number());
+
+    if (length < 0 || (size_t)length >= capacity) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    return true;
+}
+
 int spw_create_beside(const char *path, mode_t mode, char *ret_name, size_t capacity)
 {
-    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES && make_name(path, ret_name, capacity); i++) {
+        int fd = open(ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
-    for (int i = 0; i < TRIES; i++) {
-        int length = snprintf(ret_name, capacity, "%s.%d.%08" PRIx32 ".tmp", path, (int)getpid(),
-                              random_number());
-        int fd;
-
-        if (length < 0 || (size_t)length >= capacity) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        fd = open(ret_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (fd >= 0 || errno != EEXIST) {
             return fd;
+        }
+    }
+    return -1;
+}
+
+int spw_create_nameless(const char *path, mode_t mode)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX];
+    int length = slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path);
+
+    if (snprintf(folder, sizeof(folder), "%.*s", length, slash == NULL ? "." : path) >=
+        (int)sizeof(folder)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+}
+
+/* Links an open file to a name. Before Linux 6.10 that needs a privilege, or /proc. */
+static int link_file(int fd, const char *name)
+{
+    char file[64];
+
+    if (linkat(fd, "", AT_FDCWD, name, AT_EMPTY_PATH) == 0) {
+        return 0;
+    }
+    (void)snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, file, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity)
+{
+    for (int i = 0; i < TRIES && make_name(path, ret_name, capacity); i++) {
+        if (link_file(fd, ret_name) == 0) {
+            return 0;
+        }
+        if (errno != EEXIST) {
+            return -1;
         }
     }
     return -1;

@@ -12,6 +12,14 @@
  * The name goes to `ret_name`, of `capacity` bytes. Returns a descriptor for writing. */
 int spw_create_beside(const char *path, mode_t mode, char *ret_name, size_t capacity);
 
+/* Creates a new file in the folder of `path` that has no name yet: nothing is left of it when the
+ * process is killed. Not every file system can do that (O_TMPFILE of open(2)). Returns a descriptor
+ * for writing. */
+int spw_create_nameless(const char *path, mode_t mode);
+
+/* Gives such a file a name as spw_create_beside does. Returns 0. */
+int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity);
+
 /* Opens `path` for appending, with more flags of open(2), such as O_CREAT, and the mode of a new
  * file. A symbolic link as the last part of the path is followed when it belongs to the caller or
  * to root, or when only its owner's folder can hold it: one that is neither sticky nor writable by

@@ -219,14 +219,43 @@ static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
     spw_write(writer, "}\n");
 }
 
-/* Writes and closes; false with errno set when it went wrong. */
-static bool write_to(int fd, struct spw_stats *stats)
+/* False with errno set when it went wrong. */
+static bool write_all(int fd, struct spw_stats *stats)
 {
     struct spw_writer writer = {.fd = fd};
 
     put_stats(&writer, stats);
     spw_write_flush(&writer);
-    return close(fd) == 0 && !writer.failed;
+    return !writer.failed;
+}
+
+/* Writes and closes, likewise. */
+static bool write_to(int fd, struct spw_stats *stats)
+{
+    bool written = write_all(fd, stats);
+    int saved = errno;
+    bool closed = close(fd) == 0;
+
+    if (!written) {
+        errno = saved;
+    }
+    return closed && written;
+}
+
+/* Writes a file that has no name before it is complete, so that nothing is left when the process is
+ * killed meanwhile; then it gets the name `ret_temporary`, of FILE_PATH bytes. False, with nothing
+ * left, where files need a name from the start, or when it went wrong. */
+static bool write_nameless(struct spw_stats *stats, char *ret_temporary)
+{
+    int fd = spw_create_nameless(stats->path, 0644);
+    bool named;
+
+    if (fd < 0) {
+        return false;
+    }
+    named = write_all(fd, stats) && spw_create_name(fd, stats->path, ret_temporary, FILE_PATH) == 0;
+    (void)close(fd);
+    return named;
 }
 
 /* Gives the finished `temporary` its name: a new one by link, which only one process can do, or by
@@ -266,16 +295,22 @@ static bool is_special(const char *path)
            strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0;
 }
 
+/* Writes a temporary file and gives it its name. */
 static bool write_regular(struct spw_stats *stats)
 {
     char temporary[FILE_PATH];
-    int fd = spw_create_beside(stats->path, 0644, temporary, sizeof(temporary));
+    bool written = write_nameless(stats, temporary);
     int saved;
 
-    if (fd < 0) {
-        return false;
+    if (!written) {
+        int fd = spw_create_beside(stats->path, 0644, temporary, sizeof(temporary));
+
+        if (fd < 0) {
+            return false;
+        }
+        written = write_to(fd, stats);
     }
-    if (write_to(fd, stats) && publish(stats, temporary)) {
+    if (written && publish(stats, temporary)) {
         return true;
     }
     saved = errno;

@@ -342,7 +342,7 @@ static enum spw_err unmap(struct fake_vm *vm, uint64_t address, uint64_t bytes,
     bool fail = fails(vm, FAKE_UNMAP);
 
     vm->violations += !is_whole(vm, address, bytes, chunk_bytes);
-    if (vm->unmap_fails) {
+    if (vm->unmap_fails || (vm->keeps_inaccessible && !vm->accessible[first])) {
         *ret_done = 0;
         return SPW_E_DRIVER - 999;
     }

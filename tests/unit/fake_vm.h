@@ -71,7 +71,8 @@ struct fake_vm {
     size_t live_fences;
     size_t violations;
     size_t calls[FAKE_CALLS];
-    bool unmap_fails; /* every unmap fails and does nothing */
+    bool unmap_fails;        /* every unmap fails and does nothing */
+    bool keeps_inaccessible; /* likewise, of memory without access */
     /* Called, with the lock held, when work may have been completed: up to the time `finished`. */
     void (*on_finished)(struct fake_vm *vm);
     int fail_call;     /* enum fake_call that fails once; -1: none */

@@ -73,6 +73,51 @@ static void test_taken_names_are_left_alone(void **state)
     unlink(in_folder("victim"));
 }
 
+/* A file without a name gets one that is not taken. Paths may be relative. */
+static void test_nameless(void **state)
+{
+    char name[128], cut[16];
+    int fd = spw_create_nameless(in_folder("s.json"), 0640);
+    struct stat status;
+
+    if (fd < 0) {
+        assert_int_equal(errno, EOPNOTSUPP);
+        skip();
+    }
+    assert_int_equal(write(fd, "mine", 4), 4);
+    write_text(in_folder("victim"), "precious");
+    next_number = 7;
+    assert_int_equal(symlink("victim", numbered(7)), 0);
+    assert_int_equal(symlink("nowhere", numbered(8)), 0);
+    write_text(numbered(9), "theirs");
+    assert_int_equal(spw_create_name(fd, in_folder("s.json"), name, sizeof(name)), 0);
+    close(fd);
+    assert_string_equal(name, numbered(10));
+    assert_string_equal(content(name), "mine");
+    assert_int_equal(stat(name, &status), 0);
+    assert_int_equal(status.st_mode & 07777 & ~0640, 0);
+    assert_string_equal(content(in_folder("victim")), "precious");
+    assert_string_equal(content(numbered(9)), "theirs");
+    assert_int_equal(unlink(in_folder("victim")), 0);
+    for (unsigned i = 7; i <= 10; i++) {
+        assert_int_equal(unlink(numbered(i)), 0);
+    }
+
+    assert_int_equal(chdir(folder), 0);
+    fd = spw_create_nameless("s.json", 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_int_equal(status.st_nlink, 0);
+    assert_int_equal(spw_create_name(fd, "s.json", cut, sizeof(cut)), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
+    assert_int_equal(spw_create_name(fd, "/no/such/folder/s.json", name, sizeof(name)), -1);
+    assert_int_equal(errno, ENOENT);
+    close(fd);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(spw_create_nameless("/no/such/folder/s.json", 0600), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
 static void test_no_name_fits(void **state)
 {
     char name[16];
@@ -193,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_taken_names_are_left_alone),
+        cmocka_unit_test(test_nameless),
         cmocka_unit_test(test_no_name_fits),
         cmocka_unit_test(test_own_links_are_followed),
         cmocka_unit_test(test_links_of_others),

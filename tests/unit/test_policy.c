@@ -211,6 +211,33 @@ static void test_actions(void **state)
     spw_policy_destroy(policy);
 }
 
+/* In every kind of object; the second value is read no more than the first is lost. */
+static void test_a_key_given_twice(void **state)
+{
+    static const char *const texts[][2] = {
+        {"version", "{\"version\":1,\"version\":1,\"rules\":[]}"},
+        {"rules", "{\"version\":1,\"rules\":[],\"rules\":[]}"},
+        {"name", "{\"version\":1,\"rules\":[{\"name\":\"a\",\"name\":\"a\",\"action\":{}}]}"},
+        {"match", "{\"version\":1,\"rules\":[{\"name\":\"a\",\"match\":{},\"action\":{},"
+                  "\"match\":{\"thread\":7}}]}"},
+        {"thread", "{\"version\":1,\"rules\":[{\"name\":\"a\",\"match\":{\"thread\":\"x\","
+                   "\"thread\":\"x\"},\"action\":{}}]}"},
+        {"movable", "{\"version\":1,\"rules\":[{\"name\":\"a\",\"action\":{\"movable\":true,"
+                    "\"movable\":true}}]}"},
+    };
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        struct spw_policy_complaints complaints;
+        char expected[64];
+
+        snprintf(expected, sizeof(expected), "\"%s\" is given twice", texts[i][0]);
+        assert_null(spw_policy_parse(texts[i][1], strlen(texts[i][1]), &json, &complaints));
+        assert_int_equal(complaints.count, 1);
+        assert_non_null(strstr(complaints.items[0].text, expected));
+        spw_policy_complaints_fini(&complaints);
+    }
+}
+
 /* A parser that reads another text than the one it is given. */
 static const char *other_text;
 
@@ -329,6 +356,7 @@ int main(void)
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_other_keys),
         cmocka_unit_test(test_actions),
+        cmocka_unit_test(test_a_key_given_twice),
         cmocka_unit_test(test_a_tree_of_another_shape_is_refused),
         cmocka_unit_test(test_without_memory),
         cmocka_unit_test(test_complaints_without_memory),

@@ -365,6 +365,31 @@ static void instructions_tell_lines(int minor)
     CHANGE(set_at(1, -2), set_at(1, 4));
 }
 
+/* A function that calls itself: a frame at another instruction of the same code has a line of its
+ * own, whose part of the table must be watched too. The inner frame is at the first line. */
+static void recursion_tells_lines(int minor)
+{
+    char *data;
+
+    make_interpreter(minor);
+    if (layout->lines != SPW_LINE_LOCATIONS) {
+        return; /* the older tables are short here: both lines depend on all of it */
+    }
+    frames[5].code = frames[2].code;
+    set_code(5, frames[2].code);
+    data = (char *)frames[2].table + SPW_PYTHON_BYTES_DATA;
+    put(frames[2].table, SPW_PYTHON_SIZE, 4);
+    memcpy(data + 2, (char[]){(char)(0x80 | 13 << 3 | 7), 14}, 2);
+    set_at(2, 4);
+    set_at(5, 20);
+    spw_callsite_start(SPW_SITES_PYTHON);
+    base = capture();
+    check_frame(base, 2, 2, FIRST_LINE + 3);
+    check_frame(base, 5, 2, FIRST_LINE + 3 + 7);
+    CHANGE(data[3] = 16, data[3] = 14);
+    CHANGE(data[1] = 8, data[1] = 6);
+}
+
 static void hashes_stand_for_texts(int minor)
 {
     make_interpreter(minor);
@@ -438,6 +463,11 @@ static void test_every_change_is_noticed(void **state)
 static void test_instructions(void **state)
 {
     on_every_version(instructions_tell_lines);
+}
+
+static void test_recursion(void **state)
+{
+    on_every_version(recursion_tells_lines);
 }
 
 static void test_hashes(void **state)
@@ -533,6 +563,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_change_is_noticed),
         cmocka_unit_test(test_instructions),
+        cmocka_unit_test(test_recursion),
         cmocka_unit_test(test_hashes),
         cmocka_unit_test(test_own_frames),
         cmocka_unit_test(test_no_stack),

@@ -1,0 +1,149 @@
+/* Charges of memory that the program created itself, byte by byte: on the device, and on the host.
+ */
+#include "pool/pool.h"
+#include "pool_fixture.h"
+
+enum { DEVICE = 8, HOST = 4 };
+
+static struct pool_fixture f;
+
+static uint64_t granules(const _Atomic uint64_t *counter)
+{
+    uint64_t bytes = spw_counter_get(counter);
+
+    assert_int_equal(bytes % GRANULE, 0);
+    return bytes / GRANULE;
+}
+
+static enum spw_err charge_host(uint64_t bytes)
+{
+    enum spw_err err = spw_pool_charge_host(f.pool, bytes, /* site */ 0);
+
+    pool_check(&f);
+    return err;
+}
+
+/* The counters of the host, in granules. */
+static void expect_host(uint64_t now, uint64_t peak, uint64_t ever)
+{
+    assert_int_equal(granules(&f.counters.host_bytes), now);
+    assert_int_equal(granules(&f.counters.host_used_bytes), now);
+    assert_int_equal(granules(&f.counters.vmm_host_bytes), now);
+    assert_int_equal(granules(&f.counters.live_bytes), now);
+    assert_int_equal(granules(&f.counters.host_peak_bytes), peak);
+    assert_int_equal(granules(&f.counters.spilled_bytes), ever);
+    assert_int_equal(granules(&f.counters.placed_bytes), ever);
+    assert_int_equal(granules(&f.counters.committed_bytes), 0);
+}
+
+/* The host's limit is exact, counts everything, and a refusal charges nothing. */
+static void test_host(void **state)
+{
+    pool_open_small(&f, 64, DEVICE, 0);
+    assert_int_equal(charge_host(1), SPW_E_LIMIT); /* without a tier */
+    spw_pool_set_host_limit(f.pool, (uint64_t)HOST * GRANULE);
+    assert_int_equal(charge_host((uint64_t)HOST * GRANULE + 1), SPW_E_LIMIT);
+    assert_int_equal(charge_host(UINT64_MAX), SPW_E_LIMIT);
+    assert_int_equal(charge_host(UINT64_MAX - GRANULE + 1), SPW_E_LIMIT);
+    expect_host(0, 0, 0);
+    assert_int_equal(charge_host(3 * GRANULE), SPW_OK);
+    expect_host(3, 3, 3);
+    assert_int_equal(charge_host(UINT64_MAX - GRANULE + 1), SPW_E_LIMIT);
+    assert_int_equal(charge_host(GRANULE + 1), SPW_E_LIMIT);
+    expect_host(3, 3, 3);
+    assert_int_equal(charge_host(GRANULE), SPW_OK);
+    expect_host(4, 4, 4);
+    assert_int_equal(charge_host(1), SPW_E_LIMIT);
+    spw_pool_discharge_host(f.pool, 3 * GRANULE, /* site */ 0);
+    expect_host(1, 4, 4);
+    assert_int_equal(charge_host(GRANULE), SPW_OK);
+    expect_host(2, 4, 5);
+    spw_pool_discharge_host(f.pool, 2 * GRANULE, /* site */ 0);
+    expect_host(0, 4, 5);
+    pool_close(&f);
+}
+
+/* Blocks on the host and charges share one limit. */
+static void test_host_and_blocks(void **state)
+{
+    uint64_t block = 0, host_bytes;
+
+    pool_open_small(&f, 64, DEVICE, 0);
+    spw_pool_set_host_limit(f.pool, (uint64_t)HOST * GRANULE);
+    (void)pool_alloc(&f, (uint64_t)DEVICE * GRANULE, &stream_a);
+    assert_int_equal(charge_host(3 * GRANULE), SPW_OK);
+    assert_true(pool_try_anywhere(&f, 2 * GRANULE, &stream_a, &block, &host_bytes) != SPW_OK);
+    assert_int_equal(pool_try_anywhere(&f, GRANULE, &stream_a, &block, &host_bytes), SPW_OK);
+    assert_int_equal(host_bytes, GRANULE);
+    assert_int_equal(charge_host(1), SPW_E_LIMIT);
+    spw_pool_discharge_host(f.pool, 3 * GRANULE, /* site */ 0);
+    assert_int_equal(charge_host(3 * GRANULE + 1), SPW_E_LIMIT);
+    assert_int_equal(charge_host(3 * GRANULE), SPW_OK);
+    spw_pool_discharge_host(f.pool, 3 * GRANULE, /* site */ 0);
+    pool_close(&f);
+}
+
+/* The device's limit, likewise. */
+static void test_device(void **state)
+{
+    pool_open_small(&f, 64, DEVICE, 0);
+    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)DEVICE * GRANULE + 1, 0), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)DEVICE * GRANULE, 0), SPW_OK);
+    pool_check(&f);
+    assert_int_equal(spw_pool_charge(f.pool, 1, 0), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX, 0), SPW_E_LIMIT);
+    assert_int_equal(granules(&f.counters.vmm_bytes), DEVICE);
+    assert_int_equal(granules(&f.counters.committed_bytes), DEVICE);
+    assert_int_equal(granules(&f.counters.live_bytes), DEVICE);
+    spw_pool_discharge(f.pool, (uint64_t)DEVICE * GRANULE, 0);
+    assert_int_equal(granules(&f.counters.vmm_bytes), 0);
+    assert_int_equal(granules(&f.counters.committed_bytes), 0);
+    assert_int_equal(granules(&f.counters.live_bytes), 0);
+    assert_int_equal(granules(&f.counters.committed_peak_bytes), DEVICE);
+    pool_close(&f);
+}
+
+/* A charge takes as many spare granules as it needs, a part of one counts whole, and a charge that
+ * can never be had takes none. */
+static void test_device_and_spare_chunks(void **state)
+{
+    pool_open_small(&f, 64, DEVICE, 0);
+    pool_free(&f, pool_alloc(&f, 6 * GRANULE, &stream_a), &stream_a);
+    f.vm.immediate = true;
+    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX - GRANULE, 0), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)(DEVICE + 1) * GRANULE, 0), SPW_E_LIMIT);
+    assert_int_equal(f.vm.chunks, 6);
+    assert_int_equal(granules(&f.counters.committed_bytes), 6);
+    assert_int_equal(spw_pool_charge(f.pool, 2 * GRANULE, 0), SPW_OK);
+    assert_int_equal(f.vm.chunks, 6);
+    assert_int_equal(spw_pool_charge(f.pool, GRANULE / 2, 0), SPW_OK);
+    assert_int_equal(f.vm.chunks, 5);
+    spw_pool_discharge(f.pool, 2 * GRANULE + GRANULE / 2, 0);
+    pool_close(&f);
+}
+
+/* When the host cannot be used, no limit of it is left. */
+static void test_no_host(void **state)
+{
+    bool moves = true;
+
+    pool_open_small(&f, 64, DEVICE, 0);
+    f.vm.no_host = f.vm.no_pinned = true;
+    assert_int_equal(spw_pool_open_host(f.pool, (uint64_t)HOST * GRANULE, &moves),
+                     SPW_E_UNSUPPORTED);
+    assert_false(moves);
+    assert_int_equal(spw_counter_get(&f.counters.host_limit_bytes), 0);
+    assert_int_equal(charge_host(1), SPW_E_LIMIT);
+    pool_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host),    cmocka_unit_test(test_host_and_blocks),
+        cmocka_unit_test(test_device),  cmocka_unit_test(test_device_and_spare_chunks),
+        cmocka_unit_test(test_no_host),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
