@@ -56,6 +56,14 @@ void spillway_sim_layouts(struct spillway_sim_layouts *ret_launches);
  * bytes of copies and fills so far that moved no data because of SPILLWAY_SIM_PAYLOAD. */
 unsigned long long spillway_sim_payload(unsigned long long *ret_dropped);
 
+/* Results of at most 4 KiB that the host has read so far, as the record of a run counts them;
+ * *ret_known, if not NULL: of those, the ones whose content is known. */
+unsigned long long spillway_sim_reads(unsigned long long *ret_known);
+
+/* 1 if the content of a range is what the same program would have there on a GPU, else 0. It says
+ * so of what the work that was executed has left: callers wait for their streams first. */
+int spillway_sim_known(unsigned long long address, unsigned long long bytes);
+
 /* A device as the machine's monitoring shows it, whether this process may see it or not
  * (CUDA_VISIBLE_DEVICES). */
 struct spillway_sim_device {

@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "sim/driver/core/context.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/core/export.h"
+#include "sim/driver/core/lock.h"
 #include "sim/driver/core/tables.h"
 
 #define MOST_IMAGES 16 /* a process may execute one program after the other */
@@ -269,4 +272,20 @@ void sim_run_record_read(int ordinal, size_t bytes, bool is_known)
         figures->bulk_reads++;
         figures->bulk_read_bytes += bytes;
     }
+}
+
+SIM_EXPORT unsigned long long spillway_sim_reads(unsigned long long *ret_known)
+{
+    unsigned long long reads = 0, known = 0;
+
+    sim_lock();
+    for (int i = 0; i < SIM_RECORD_DEVICES; i++) {
+        reads += record->devices[i].small_reads;
+        known += record->devices[i].known_reads;
+    }
+    sim_unlock();
+    if (ret_known != NULL) {
+        *ret_known = known;
+    }
+    return reads;
 }

@@ -4,6 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "sim/driver/core/control.h"
+#include "sim/driver/core/export.h"
+#include "sim/driver/core/lock.h"
 #include "sim/driver/memory/block.h"
 #include "sim/driver/memory/mapping.h"
 #include "sim/driver/memory/payload.h"
@@ -387,4 +390,14 @@ void sim_mem_fill(CUdeviceptr dst, uint32_t pattern, unsigned int width, size_t 
         dst += piece.size;
         size -= piece.size;
     }
+}
+
+SIM_EXPORT int spillway_sim_known(unsigned long long address, unsigned long long bytes)
+{
+    int is_known;
+
+    sim_lock();
+    is_known = sim_mem_is_known(address, bytes);
+    sim_unlock();
+    return is_known;
 }

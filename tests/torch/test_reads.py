@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""What the simulated GPU says is known is what the CPU has: operators run on both, in one process
+(beside.py), and every small result that is known is compared."""
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import running
+import wheel
+
+HERE = running.HERE
+# Fewest reads and contents that are known in each.
+PROGRAMS = {
+    "values.py": (60, 500),
+    "generation.py": (10, 500),
+    "hf_trainer.py": (0, 300),
+    "offload_module.py": (4, 5),
+    "../bench/reads/generate.py": (30, 500),
+    "../bench/reads/trainer.py": (20, 400),
+}
+# What was not computed says that it is known.
+LIE = """
+import torch
+ones = torch.ones(4, 4, device="cuda")
+product = ones @ ones
+torch.cuda.synchronize()
+sys.modules["__main__"].beside.simulator.is_known = lambda tensor: True
+product.view(16)
+"""
+
+
+class Reads(unittest.TestCase):
+    interpreter = None
+
+    def report(self, *command):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "report"
+            run = running.Run([self.interpreter, str(HERE / "beside.py"), str(path), "--every",
+                               *map(str, command)], ["--spin", "0"], {"OMP_NUM_THREADS": "1"})
+            self.assertEqual(run.status, 0, run.stderr)
+            return json.loads(path.read_text())
+
+    def test_known_is_true(self):
+        for name, (reads, contents) in PROGRAMS.items():
+            with self.subTest(name):
+                report = self.report(HERE / name)
+                self.assertEqual(report["faults"], [])
+                self.assertGreaterEqual(report["counts"].get("known and true", 0), reads)
+                self.assertGreaterEqual(report["counts"]["compared"], contents)
+
+    def test_a_lie_is_seen(self):
+        """A result that is not computed, but called known, is found."""
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder) / "lie.py"
+            script.write_text("import sys" + LIE)
+            report = self.report(script)
+        self.assertEqual([fault["operator"] for fault in report["faults"]], ["aten.view.default"])
+
+
+if __name__ == "__main__":
+    sys.exit(wheel.run_tests(Reads))
