@@ -105,8 +105,9 @@ class Validation(harness.Case):
             self.assertEqual(device["failed_audits"], 0)
 
     def test_unknown_arguments_stop_precopy(self):
-        """Nothing can be validated, and most pre-copies are left out. A move during which the program
-        launches nothing, as on a busy machine, can be audited; four audits would be needed."""
+        """Nothing can be validated, and most pre-copies are left out. A move during which the
+        program launches nothing, as on a busy machine, can be audited; four audits would be
+        needed."""
         device = self.periodic(12, "unknown", SIM_SEED=1)
         self.assertLess(device["audits"], 4)
         self.assertEqual(device["believed_moves"], 0)
