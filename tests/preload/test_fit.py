@@ -257,9 +257,21 @@ class Fit(harness.Case):
                 self.assertEqual(device["last_oom"] is None, verdict != "continued")
 
     def test_json_that_cannot_be_written(self):
-        lines = self.sim("take", flags=("--json", "/no/such/folder/v.json"), end=1)
-        self.assertEqual(lines[-1], "spillway: sim: --json=/no/such/folder/v.json: No such file or "
-                                    "directory")
+        lines = self.sim("take", flags=("--json", self.folder), end=1)
+        self.assertEqual(lines[-1], f"spillway: sim: --json={self.folder}: Is a directory")
+
+    def test_fewer_devices_than_ranks(self):
+        """The first of several ranks on a machine says what torchrun alone would not."""
+        said = ("spillway sim: 2 ranks run on this machine (LOCAL_WORLD_SIZE), and 1 device is "
+                "simulated; --devices 2 gives each rank its own")
+        for rank, devices, count in (("0", 1, 1), ("1", 1, 0), ("0", 2, 0)):
+            with self.subTest(rank=rank, devices=devices):
+                command = [COMMAND, "sim", "--devices", devices, "--", FIT, "take"]
+                env = harness.environment(False, False)
+                result = self.run_command(command, env | {"LOCAL_WORLD_SIZE": "2",
+                                                          "LOCAL_RANK": rank})
+                self.assertEqual(result.status, 0, result.stderr)
+                self.assertEqual(result.stderr.splitlines().count(said), count, result.stderr)
 
 
 class Progress(harness.Case):

@@ -102,6 +102,9 @@ static void make_absolute(void)
     CHECK(strcmp(variable("SPILLWAY_SIM_LOG"), "/x") == 0);
     CHECK(strcmp(variable("SPILLWAY_POLICY"), "name") == 0);
     CHECK(PARSE(SPW_CLI_RUN, &flags, "run", "--log=debug", "prog"));
+    CHECK(PARSE(SPW_CLI_RUN, &flags, "run", "--stats=/no/such/%p/s.json", "prog"));
+    CHECK(PARSE(SPW_CLI_SIM, &flags, "sim", "--memory=8", "--host-limit=0", "prog") == false);
+    CHECK(PARSE(SPW_CLI_SIM, &flags, "sim", "--memory=4096", "--host-limit=0", "prog"));
     CHECK(strcmp(variable("SPILLWAY_LOG"), "debug") == 0);
 }
 
@@ -114,49 +117,58 @@ static void be_wrong(void)
 {
     struct spw_cli_flags flags;
 
-#define REFUSED(sim, expected, ...)                                                                \
+#define REFUSED(starter, expected, ...)                                                            \
     do {                                                                                           \
-        CHECK(!PARSE(sim, &flags, __VA_ARGS__));                                                   \
+        CHECK(!PARSE(starter, &flags, __VA_ARGS__));                                               \
         if (strcmp(content(errors), "spillway: " expected "\n") != 0) {                            \
             printf("%sexpected: %s\n", content(errors), expected);                                 \
             _exit(1);                                                                              \
         }                                                                                          \
     } while (0)
-    REFUSED(false, "run: --limt is not an option (did you mean --limit?)", "run", "--limt", "1");
-    REFUSED(false, "run: --limt is not an option (did you mean --limit?)", "run", "--limt=1");
-    REFUSED(false, "run: --coffee is not an option (spillway run --help lists them)", "run",
+    REFUSED(SPW_CLI_RUN, "run: --limt is not an option (did you mean --limit?)", "run", "--limt",
+            "1");
+    REFUSED(SPW_CLI_RUN, "run: --limt is not an option (did you mean --limit?)", "run", "--limt=1");
+    REFUSED(SPW_CLI_RUN, "run: --coffee is not an option (spillway run --help lists them)", "run",
             "--coffee");
-    REFUSED(false, "run: --memory is not an option here (it is one of spillway sim)", "run",
+    REFUSED(SPW_CLI_RUN, "run: --memory is not an option here (it is one of spillway sim)", "run",
             "--memory", "6GiB", "x");
-    REFUSED(false, "run: --no-pool is not an option here (it is one of spillway sim)", "run",
+    REFUSED(SPW_CLI_RUN, "run: --no-pool is not an option here (it is one of spillway sim)", "run",
             "--no-pool", "x");
-    REFUSED(true, "sim: --no-pool: no value is expected", "sim", "--no-pool=1", "x");
-    REFUSED(true, "sim: --memory: a value is missing", "sim", "--no-pool", "--memory");
-    REFUSED(true, "sim: --mem is not an option (did you mean --memory?)", "sim", "--mem=1");
-    REFUSED(true, "sim: --no-pol is not an option (did you mean --no-pool?)", "sim", "--no-pol");
-    REFUSED(true, "sim: -m is not an option (options begin with --)", "sim", "-m", "6GiB");
-    REFUSED(true, "sim: --memory: a value is missing", "sim", "--memory");
-    REFUSED(true, "sim: --memory: a value is missing", "sim", "--memory", "--", "x");
-    REFUSED(true, "sim: --memory=6Gigs: not a size (expected 8GiB, 512MiB, 80% or bytes)", "sim",
-            "--memory", "6Gigs", "x");
-    REFUSED(true, "sim: --memory=: not a size (expected 8GiB, 512MiB, 80% or bytes)", "sim",
+    REFUSED(SPW_CLI_SIM, "sim: --no-pool: no value is expected", "sim", "--no-pool=1", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory: a value is missing", "sim", "--no-pool", "--memory");
+    REFUSED(SPW_CLI_SIM, "sim: --mem is not an option (did you mean --memory?)", "sim", "--mem=1");
+    REFUSED(SPW_CLI_SIM, "sim: --no-pol is not an option (did you mean --no-pool?)", "sim",
+            "--no-pol");
+    REFUSED(SPW_CLI_SIM, "sim: -m is not an option (options begin with --)", "sim", "-m", "6GiB");
+    REFUSED(SPW_CLI_SIM, "sim: --memory: a value is missing", "sim", "--memory");
+    REFUSED(SPW_CLI_SIM, "sim: --memory: a value is missing", "sim", "--memory", "--", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory=6Gigs: not a size (expected 8GiB, 512MiB, 80% or bytes)",
+            "sim", "--memory", "6Gigs", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory=8: that few bytes are of no use (did you mean 8GiB?)",
+            "sim", "--memory", "8", "x");
+    REFUSED(SPW_CLI_RUN, "run: --stats=/no/such/s.json: there is no folder /no/such", "run",
+            "--stats", "/no/such/s.json", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --sim-log=/no/such/log: there is no folder /no/such", "sim",
+            "--sim-log", "/no/such/log", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory=: not a size (expected 8GiB, 512MiB, 80% or bytes)", "sim",
             "--memory=", "x");
-    REFUSED(true, "sim: --devices=0: out of range (expected 1 to 64)", "sim", "--devices=0", "x");
-    REFUSED(true, "sim: --devices=1000: out of range (expected 1 to 64)", "sim", "--devices",
-            "1000", "x");
-    REFUSED(true, "sim: --host-nodes=17: out of range (expected 1 to 16)", "sim", "--host-nodes=17",
+    REFUSED(SPW_CLI_SIM, "sim: --devices=0: out of range (expected 1 to 64)", "sim", "--devices=0",
             "x");
-    REFUSED(true, "sim: --memory=0: no memory at all (expected 8GiB, 512MiB, 80% or bytes)", "sim",
-            "--memory", "0", "x");
-    REFUSED(true, "sim: --devices=two: not a whole number (expected 0, 1, 2, ...)", "sim",
+    REFUSED(SPW_CLI_SIM, "sim: --devices=1000: out of range (expected 1 to 64)", "sim", "--devices",
+            "1000", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --host-nodes=17: out of range (expected 1 to 16)", "sim",
+            "--host-nodes=17", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --memory=0: no memory at all (expected 8GiB, 512MiB, 80% or bytes)",
+            "sim", "--memory", "0", "x");
+    REFUSED(SPW_CLI_SIM, "sim: --devices=two: not a whole number (expected 0, 1, 2, ...)", "sim",
             "--devices", "two", "x");
-    REFUSED(true,
+    REFUSED(SPW_CLI_SIM,
             "sim: --profile=h10-80g: not the name of a GPU (expected h100-80g, or a name that "
             "spillway sim --profile list prints)",
             "sim", "--profile", "h10-80g", "x");
-    REFUSED(true, "sim: --fail=cuMemCreate: not NAME:N[+][:CODE] (expected cuMemCreate:3)", "sim",
-            "--fail", "cuMemCreate", "x");
-    REFUSED(true,
+    REFUSED(SPW_CLI_SIM, "sim: --fail=cuMemCreate: not NAME:N[+][:CODE] (expected cuMemCreate:3)",
+            "sim", "--fail", "cuMemCreate", "x");
+    REFUSED(SPW_CLI_SIM,
             "sim: --mode=tenser: not one of auto, tensor, segment, observe (did you mean "
             "tensor?)",
             "sim", "--mode", "tenser", "x");

@@ -147,11 +147,55 @@ static bool is_fail_list(const char *text)
     }
 }
 
+/* True for a whole number without a unit that nobody means in bytes. */
+static bool lacks_unit(const char *text, const struct spw_option_value *value)
+{
+    return text[strspn(text, "0123456789")] == '\0' && value->bytes > 0 && value->bytes < 1024;
+}
+
+/* The path in the value of an option, or NULL. */
+static const char *path_in(enum spw_option option, const char *text)
+{
+    const char *colon = strchr(text, ':');
+
+    switch (spw_option_row(option)->type) {
+    case SPW_TYPE_PATH:
+        return text;
+    case SPW_TYPE_LOG:
+        return colon != NULL ? colon + 1 : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* True if the folder of a file to write is missing. A pattern in it is not judged. */
+static bool lacks_folder(const char *path, char folder[PATH_MAX])
+{
+    const char *end = strrchr(path, '/');
+    size_t length = end == NULL ? 0 : (size_t)(end - path);
+
+    if (length == 0 || length >= PATH_MAX || memchr(path, '%', length) != NULL) {
+        return false;
+    }
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    return access(folder, F_OK) != 0;
+}
+
 static bool is_usable(enum spw_option option, const char *text, char *complaint, size_t capacity)
 {
     struct spw_option_value value;
+    char folder[PATH_MAX];
 
     if (!spw_option_parse(option, text, &value, complaint, capacity)) {
+        return false;
+    }
+    if (spw_option_row(option)->type == SPW_TYPE_SIZE && lacks_unit(text, &value)) {
+        snprintf(complaint, capacity, "that few bytes are of no use (did you mean %sGiB?)", text);
+        return false;
+    }
+    if (path_in(option, text) != NULL && lacks_folder(path_in(option, text), folder)) {
+        snprintf(complaint, capacity, "there is no folder %.200s", folder);
         return false;
     }
     if (option == SPW_OPT_SPILLWAY_SIM_PROFILE && spw_gpu_profile_find(text) == NULL) {
@@ -178,7 +222,7 @@ static const char *variable_text(enum spw_option option, const char *text, char 
                                  size_t capacity)
 {
     const struct spw_option_row *row = spw_option_row(option);
-    const char *path = row->type == SPW_TYPE_PATH ? text : NULL;
+    const char *path = path_in(option, text);
     struct spw_option_value value;
     char folder[PATH_MAX];
 
@@ -186,9 +230,6 @@ static const char *variable_text(enum spw_option option, const char *text, char 
         !value.percent) {
         snprintf(buffer, capacity, "%" PRIu64, value.bytes);
         return buffer;
-    }
-    if (row->type == SPW_TYPE_LOG && strchr(text, ':') != NULL) {
-        path = strchr(text, ':') + 1;
     }
     if (path != NULL && *path != '/' && getcwd(folder, sizeof(folder)) != NULL) {
         snprintf(buffer, capacity, "%.*s%s/%s", (int)(path - text), text, folder, path);

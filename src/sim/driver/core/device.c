@@ -1,8 +1,10 @@
 #include "sim/driver/core/device.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/bounds.h"
+#include "sim/driver/core/calls.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"
@@ -39,11 +41,27 @@ static struct sim_device *machine_device(int index)
     return device;
 }
 
+/* Says so if torchrun has started more ranks here than there are devices. */
+static void compare_with_ranks(void)
+{
+    static bool said;
+    const char *rank = getenv("LOCAL_RANK"), *ranks = getenv("LOCAL_WORLD_SIZE");
+    int count = ranks != NULL ? atoi(ranks) : 0, devices_here = (int)sim_options()->devices;
+
+    if (rank != NULL && strcmp(rank, "0") == 0 && count > devices_here) {
+        sim_warn_once(&said,
+                      "%d ranks run on this machine (LOCAL_WORLD_SIZE), and %d device%s simulated; "
+                      "--devices %d gives each rank its own",
+                      count, devices_here, devices_here == 1 ? " is" : "s are", count);
+    }
+}
+
 int sim_device_count(void)
 {
     int indices[SPW_DEVICES_MAX];
 
     if (visible_count < 0) {
+        compare_with_ranks();
         visible_count = sim_visible_devices(getenv("CUDA_VISIBLE_DEVICES"),
                                             (int)sim_options()->devices, indices);
         for (int i = 0; i < visible_count; i++) {
