@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "sim/driver/core/control.h"
+
 enum { KERNELS = 128, PARAMS = 16, ARGUMENT_BYTES = 8192, ROUNDS = 400 };
 #define MEMORY ((size_t)1 << 20)
 
@@ -136,6 +138,72 @@ static void test_any_arguments(void **state)
     OK(cuMemFree(memory));
 }
 
+static const char *const writer = ".version 9.0\n.target sm_90\n.address_size 64\n"
+                                  ".visible .entry writer(.param .u64 p0)\n{\n    ret;\n}\n";
+
+enum { CHUNK = 2 << 20, CHUNKS = 2 };
+
+/* Two chunks side by side, as a pool maps them. */
+static CUdeviceptr map_chunks(CUmemGenericAllocationHandle *handles)
+{
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    const CUmemAccessDesc access = {.location = prop.location,
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr address;
+
+    OK(cuMemAddressReserve(&address, CHUNKS * CHUNK, 0, 0, 0));
+    for (int i = 0; i < CHUNKS; i++) {
+        OK(cuMemCreate(&handles[i], CHUNK, &prop, 0));
+        OK(cuMemMap(address + (CUdeviceptr)i * CHUNK, CHUNK, 0, handles[i], 0));
+    }
+    OK(cuMemSetAccess(address, CHUNKS * CHUNK, &access, 1));
+    return address;
+}
+
+/* What a kernel that is not computed may have written is known no more: what was known from before
+ * without a gap, in chunks behind too; what follows soon behind a gap; and exactly the rest of the
+ * block, if that is known. */
+static void test_what_is_lost(void **state)
+{
+    CUmemGenericAllocationHandle handles[CHUNKS];
+    CUdeviceptr address = map_chunks(handles), behind = address + 256;
+    void *params[] = {&address};
+    CUfunction function;
+    CUmodule module;
+
+    OK(cuModuleLoadData(&module, writer));
+    OK(cuModuleGetFunction(&function, module, "writer"));
+    assert_int_equal(spillway_sim_known(address, 1), 0);
+    OK(cuMemsetD8(address, 1, CHUNKS * CHUNK));
+    OK(cuCtxSynchronize());
+    assert_int_equal(spillway_sim_known(address, CHUNKS * CHUNK), 1);
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(spillway_sim_known(address, 1), 0);
+    assert_int_equal(spillway_sim_known(address + CHUNKS * CHUNK - 1, 1), 0);
+
+    OK(cuMemsetD8(behind, 1, CHUNK));
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(spillway_sim_known(behind, 1), 0);
+    assert_int_equal(spillway_sim_known(behind + CHUNK - 1, 1), 1);
+
+    OK(cuMemsetD8(address, 1, CHUNK));
+    spillway_sim_block(address, 4096);
+    OK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(spillway_sim_known(address + 4095, 1), 0);
+    assert_int_equal(spillway_sim_known(address + 4096, 1), 1);
+    spillway_sim_block(address, 0);
+
+    OK(cuMemUnmap(address, CHUNK));
+    OK(cuMemUnmap(address + CHUNK, CHUNK));
+    OK(cuMemRelease(handles[0]));
+    OK(cuMemRelease(handles[1]));
+    OK(cuMemAddressFree(address, CHUNKS * CHUNK));
+}
+
 /* The C++ library reads the names; a CUDA program in C++ has it. */
 static bool has_demangler(void)
 {
@@ -144,7 +212,10 @@ static bool has_demangler(void)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup(test_any_arguments, use_device)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_any_arguments, use_device),
+        cmocka_unit_test_setup(test_what_is_lost, use_device),
+    };
 
     if (!has_demangler()) {
         puts("skipped: there is no C++ library to read names with");

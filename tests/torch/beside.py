@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a program on the simulated GPU with every operator of PyTorch on the CPU beside it, and tells
-which of the small results that the host reads are those of a real run.
+"""Runs a program on the simulated GPU with every operator of PyTorch on the CPU beside it, and
+tells which of the small results that the host reads are those of a real run.
 
     beside.py OUTPUT [--every] SCRIPT [ARGUMENTS...]
 
@@ -77,8 +77,8 @@ class Copies:
         """The tensor of the same shape and place in the copy of its storage."""
         if tensor.layout == torch.sparse_coo:
             parts = [self.view(part) for part in plain(tensor)]
-            return torch.sparse_coo_tensor(*parts, tensor.size(), is_coalesced=tensor.is_coalesced(),
-                                           check_invariants=False)
+            return torch.sparse_coo_tensor(*parts, tensor.size(), check_invariants=False,
+                                           is_coalesced=tensor.is_coalesced())
         storage = tensor.untyped_storage()
         copy = self.of(storage)
         if copy is None:

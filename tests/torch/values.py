@@ -14,6 +14,20 @@ def mask(device, size=3000):
     return torch.arange(size, device=device) % 7 == 0
 
 
+def labels(device, size=50):
+    """Numbers from 0 to 12, none of which is rare."""
+    return torch.arange(size, device=device) * 7919 % 13
+
+
+def doubles(*tensors):
+    return torch.cat([tensor.double().flatten() for tensor in tensors])
+
+
+def added(device):
+    return torch.zeros(4, device=device).scatter_add(
+        0, torch.tensor([0, 2, 0], device=device), torch.tensor([1.0, 2.0, 3.0], device=device))
+
+
 def placed(device):
     tensor = torch.zeros(4, 6, device=device)
     tensor[1] = 2
@@ -86,6 +100,48 @@ CASES = {
     "cat of three dimensions": lambda d: torch.cat(
         [torch.arange(24, device=d).view(2, 3, 4)] * 2, 1),
     "cat of slices": lambda d: torch.cat([numbers(d)[:, :1], numbers(d)[:, 2:]], 1),
+    "powers": lambda d: torch.stack([numbers(d)**2, numbers(d)**3, numbers(d)**-2,
+                                     numbers(d).abs()**numbers(d)]),
+    "powers of integers": lambda d: labels(d)**2 + labels(d)**torch.tensor(3, device=d),
+    "power of a scalar": lambda d: 10000.0**(torch.arange(0, 8, 2, device=d) / 8),
+    "more functions": lambda d: torch.stack([
+        numbers(d).sigmoid(), numbers(d).sign(), numbers(d).abs().log1p(), numbers(d).expm1(),
+        numbers(d).abs().log2(), numbers(d).erf(), numbers(d).fmod(2),
+        torch.nn.functional.silu(numbers(d)), numbers(d).atan2(numbers(d)[:1]),
+        torch.nn.functional.mse_loss(numbers(d), numbers(d) * 2, reduction="none")]),
+    "shifts": lambda d: torch.stack([labels(d) << 2, labels(d) >> 1]),
+    "sort": lambda d: doubles(*numbers(d).sort(-1), *numbers(d).sort(0, descending=True)),
+    "sort of equal ones": lambda d: doubles(*labels(d).sort(stable=True)),
+    "sort of rows": lambda d: doubles(*labels(d, 600).view(2, 300).sort(stable=True)),
+    "long sort": lambda d: doubles(*labels(d, 5000).sort(stable=True),
+                                   *labels(d, 5000).sort(stable=True, descending=True)),
+    "argsort of halves": lambda d: numbers(d, torch.float16).flatten()[1:].argsort(),
+    "topk": lambda d: doubles(*numbers(d).topk(2), *numbers(d).topk(1, 0, largest=False)),
+    "topk of a long row": lambda d: (torch.arange(9000, device=d) * 7919 % 9001).topk(5).values,
+    "unique": lambda d: doubles(*labels(d).unique(return_inverse=True, return_counts=True)),
+    "unique of floats": lambda d: numbers(d).unique(),
+    "unique of many": lambda d: doubles(labels(d, 20000).unique(), labels(d, 9000).int().unique()),
+    "unique_consecutive": lambda d: doubles(
+        *(labels(d) // 5).unique_consecutive(return_counts=True)),
+    "bincount": lambda d: labels(d).bincount(minlength=20),
+    "histc": lambda d: numbers(d).histc(4),
+    "one_hot": lambda d: torch.nn.functional.one_hot(labels(d)),
+    "scatter of a value": lambda d: numbers(d).scatter(1, torch.tensor([[3], [1]], device=d), 9.0),
+    "scatter_add": added,
+    "repeat_interleave": lambda d: labels(d, 3).repeat_interleave(
+        torch.tensor([1, 0, 3], device=d)),
+    "searchsorted": lambda d: torch.stack([
+        torch.searchsorted(torch.tensor([1, 3, 5, 7], device=d), labels(d), right=right)
+        for right in (False, True)]),
+    "bucketize": lambda d: torch.bucketize(numbers(d), torch.tensor([0.0, 1.0, 2.0], device=d)),
+    "triangles": lambda d: torch.stack([numbers(d).tril(), numbers(d).triu(1)]),
+    "mask of a triangle": lambda d: torch.ones(5, 5, dtype=torch.bool, device=d).triu(1),
+    "roll": lambda d: torch.stack([numbers(d).roll(1), numbers(d).roll(3, 1)]),
+    "cumsum of rows": lambda d: numbers(d).cumsum(-1),
+    "cumsum of columns": lambda d: labels(d, 48).view(6, 8).cumsum(0),
+    "cumprod": lambda d: numbers(d).cumprod(-1),
+    "index_select": lambda d: numbers(d).index_select(1, torch.tensor([3, 1], device=d)),
+    "embedding": lambda d: torch.nn.functional.embedding(labels(d, 9) % 2, numbers(d)),
     "cat of bytes": lambda d: torch.cat([mask(d, 5), mask(d, 9)]),
 }
 

@@ -22,8 +22,8 @@ def main():
         images = images.to(device)
         noise = torch.randn_like(images)
         times = torch.randint(100, (4,), device=device)
-        loss = nn.functional.mse_loss(model(scheduler.add_noise(images, noise, times), times).sample,
-                                      noise)
+        found = model(scheduler.add_noise(images, noise, times), times).sample
+        loss = nn.functional.mse_loss(found, noise)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -13,7 +13,8 @@ def main():
     torch.manual_seed(0)
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
         vocab_size=300, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
-        num_attention_heads=2, bos_token_id=2, pad_token_id=PAD, eos_token_id=END)).to(device).eval()
+        num_attention_heads=2, bos_token_id=2, pad_token_id=PAD, eos_token_id=END))
+    model = model.to(device).eval()
     prompt = torch.tensor([[PAD, PAD, 5, 6, 7], [8, 9, 10, 11, 12]], device=device)
     for way, settings in WAYS.items():
         tokens = model.generate(prompt, attention_mask=(prompt != PAD).long(), max_new_tokens=12,

@@ -100,3 +100,20 @@ uint64_t sim_offsets_get(const struct sim_offsets *offsets, uint64_t number, siz
 
 /* The largest of all elements below `count`. */
 uint64_t sim_offsets_last(const struct sim_offsets *offsets, uint64_t count, size_t tensor);
+
+/* PyTorch's TensorInfo, whose sizes and strides have 32 or 64 bits
+ * (ATen/cuda/detail/TensorInfo.cuh); strides are in elements. */
+struct sim_info {
+    CUdeviceptr data;
+    size_t dimensions;
+    uint32_t sizes[SIM_OFFSET_DIMENSIONS], strides[SIM_OFFSET_DIMENSIONS];
+};
+
+/* Reads the argument of that number. False if it is none, or if the tensor is empty or reaches
+ * farther than SIM_WINDOW_BYTES. */
+bool sim_info_read(const struct sim_call *call, size_t number, struct sim_info *ret_info);
+
+/* The place of element `number`, in elements; of the last one; and how many there are. */
+uint64_t sim_info_get(const struct sim_info *info, uint64_t number);
+uint64_t sim_info_last(const struct sim_info *info);
+uint64_t sim_info_count(const struct sim_info *info);

@@ -6,7 +6,8 @@
 #include "common/demangle.h"
 
 static const struct sim_kernel_kind *const groups[] = {sim_elementwise_kinds, sim_reduce_kinds,
-                                                       sim_cub_kinds, sim_indexing_kinds};
+                                                       sim_cub_kinds,         sim_indexing_kinds,
+                                                       sim_sorting_kinds,     sim_tensor_kinds};
 
 static const struct sim_kernel_kind *find_kind(struct sim_cxx_text name)
 {

@@ -57,4 +57,4 @@ enum sim_outcome_of_call sim_computation_run(const struct sim_computation *compu
 
 /* The kinds, each group by its end: one without a name. */
 extern const struct sim_kernel_kind sim_elementwise_kinds[], sim_reduce_kinds[], sim_cub_kinds[],
-    sim_indexing_kinds[];
+    sim_indexing_kinds[], sim_sorting_kinds[], sim_tensor_kinds[];

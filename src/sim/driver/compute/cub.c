@@ -50,7 +50,8 @@ static bool read_source(struct sim_cxx_text text, struct sim_source_type *ret_ty
         ret_type->type = sim_type_named(iterator.arguments.items[0]);
     } else if (sim_cxx_is(iterator.name, "transform_iterator") &&
                sim_cxx_read(iterator.arguments.items[0], &test) &&
-               sim_cxx_is(test.name, "NonZeroOp")) {
+               (sim_cxx_is(test.name, "NonZeroOp") ||
+                sim_cxx_is(test.name, "MapNumberOfTrueValues"))) {
         ret_type->kind = SIM_SOURCE_TEST;
         ret_type->type = pointed_to(iterator.arguments.items[1]);
     }
@@ -312,6 +313,78 @@ static bool read_unique(const struct sim_cxx_entity *kernel, struct sim_computat
            sim_cxx_is(equality.name, "equal_to");
 }
 
+/* ---- runs ---- */
+
+/* Writes the first element of each run of equal ones, and how many they are. */
+static uint64_t encode_runs(const struct source *keys, uint64_t count, unsigned char *firsts,
+                            unsigned char *lengths, enum sim_type type)
+{
+    uint64_t runs = 0, first = 0;
+
+    for (uint64_t i = 1; i <= count; i++) {
+        if (i < count && !is_selected(keys, NULL, i)) {
+            continue;
+        }
+        sim_value_store(firsts + runs * sim_type_size(keys->type.type), get(keys, first));
+        sim_value_store(lengths + runs * sim_type_size(type),
+                        sim_value_of(type, (double)(i - first)));
+        first = i;
+        runs++;
+    }
+    return runs;
+}
+
+/* DeviceReduceByKeyKernel(keys, first keys, ones, lengths, number of runs, state, first tile,
+ * equality, operation, count). Their number is not larger than that of all keys, even where these
+ * are not known. */
+static enum sim_outcome_of_call run_runs(const struct sim_computation *computation,
+                                         const struct sim_call *call)
+{
+    enum { FIRSTS, LENGTHS, NUMBER, WINDOWS };
+    enum sim_type type = computation->output;
+    struct source keys = {.window.bytes = NULL};
+    struct sim_window windows[WINDOWS] = {{.bytes = NULL}};
+    uint64_t count, runs = 0;
+    bool computes;
+
+    if (!read_count(call, 9, &count) || count == 0 ||
+        !open_result(call, 4, computation->input, 1, &windows[NUMBER])) {
+        return SIM_LEFT;
+    }
+    computes = open_source(call, 0, &computation->sources[0], count, &keys) &&
+               open_result(call, 1, keys.type.type, count, &windows[FIRSTS]) &&
+               open_result(call, 3, type, count, &windows[LENGTHS]);
+    if (computes) {
+        runs = encode_runs(&keys, count, windows[FIRSTS].bytes, windows[LENGTHS].bytes, type);
+    }
+    sim_value_store(windows[NUMBER].bytes, sim_value_of(computation->input, (double)runs));
+    for (size_t i = 0; i < WINDOWS; i++) {
+        sim_window_note(&windows[i], windows[i].size, computes && keys.window.is_known);
+    }
+    sim_windows_close(windows, NUMBER, computes);
+    sim_window_close(&windows[NUMBER]);
+    sim_window_close(&keys.window);
+    return computes ? SIM_COMPUTED : SIM_CLEARED;
+}
+
+/* <policy, keys, first keys, ones, lengths, number, state, equality, operation, ...> */
+static bool read_runs(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
+{
+    const struct sim_cxx_text *arguments = kernel->arguments.items;
+    struct sim_cxx_entity ones, equality;
+
+    if (kernel->arguments.count < 9 || !read_source(arguments[1], &computation->sources[0]) ||
+        !sim_cxx_read(arguments[3], &ones) || !sim_cxx_read(arguments[7], &equality)) {
+        return false;
+    }
+    computation->output = pointed_to(arguments[4]);
+    computation->input = pointed_to(arguments[5]);
+    return computation->sources[0].kind == SIM_SOURCE_POINTER &&
+           pointed_to(arguments[2]) == computation->sources[0].type &&
+           computation->output != SIM_TYPE_NONE && computation->input != SIM_TYPE_NONE &&
+           sim_cxx_is(ones.name, "constant_iterator") && sim_cxx_is(equality.name, "equal_to");
+}
+
 /* ---- running sums ---- */
 
 /* Writes the sums of the elements up to each. */
@@ -386,6 +459,7 @@ const struct sim_kernel_kind sim_cub_kinds[] = {
     {"DeviceReduceKernel", read_sum, run_sum},
     {"DeviceSelectSweepKernel", read_select, run_select},
     {"DeviceUniqueByKeySweepKernel", read_unique, run_unique},
+    {"DeviceReduceByKeyKernel", read_runs, run_runs},
     {"DeviceScanKernel", read_scan, run_scan},
     {NULL, NULL, NULL},
 };

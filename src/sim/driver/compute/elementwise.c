@@ -199,6 +199,20 @@ static size_t round_up(size_t size, size_t align)
     return (size + align - 1) / align * align;
 }
 
+/* Where the types stand in the lambda of gpu_kernel_impl, which has `size` bytes and ends with a
+ * pointer that the compiler adds: behind the functor, which may have one too. 0: nowhere. */
+static size_t find_types(const struct sim_functor *functor, size_t kept, size_t size)
+{
+    for (int has_pointer = 0; has_pointer <= functor->is_lambda; has_pointer++) {
+        size_t types = kept + sim_functor_bytes(functor, has_pointer != 0);
+
+        if (round_up(types + 1 + functor->input_count, sizeof(void *)) + sizeof(void *) == size) {
+            return types;
+        }
+    }
+    return 0;
+}
+
 /* elementwise_kernel<int, int, lambda>(int, lambda): the lambda of gpu_kernel_impl_nocast has the
  * offsets, the addresses and the functor; that of gpu_kernel_impl the types too. */
 static enum sim_outcome_of_call run_strided(const struct sim_computation *computation,
@@ -208,12 +222,12 @@ static enum sim_outcome_of_call run_strided(const struct sim_computation *comput
     size_t tensors = 1 + functor->input_count;
     size_t data = round_up(sim_offsets_bytes(tensors), sizeof(CUdeviceptr));
     size_t kept = round_up(data + tensors * sizeof(CUdeviceptr), functor->align);
-    size_t types = kept + functor->bytes;
-    const unsigned char *lambda =
-        sim_call_argument(call, 1, types + (computation->casts ? tensors : 0));
+    const unsigned char *lambda = sim_call_argument(call, 1, kept + functor->bytes);
+    size_t types =
+        lambda != NULL && computation->casts ? find_types(functor, kept, call->params[1].size) : 0;
     struct loop loop;
 
-    if (lambda == NULL || !begin(computation, call, &loop) ||
+    if (lambda == NULL || (computation->casts && types == 0) || !begin(computation, call, &loop) ||
         !sim_offsets_read(lambda, tensors, &loop.offsets) ||
         (computation->casts && !read_types(&loop, 0, lambda + types, tensors))) {
         return SIM_LEFT;

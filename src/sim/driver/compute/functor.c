@@ -131,6 +131,19 @@ static bool is_complete(const struct sim_functor *functor)
     return functor->result != SIM_TYPE_NONE;
 }
 
+/* Powers of two, three and minus two have lambdas of their own, numbered from 1; the others keep
+ * the exponent, and are left out. */
+static bool number_power(struct sim_cxx_text type, struct sim_functor *functor)
+{
+    const char *last = type.length < 2 ? "" : type.start + type.length - 2;
+
+    if (*last < '1' || *last > '3' || last[1] != '}') {
+        return false;
+    }
+    functor->operation = (enum sim_operation)(SIM_SQUARE + (*last - '1'));
+    return true;
+}
+
 static bool read_plain(const struct sim_cxx_entity *entity, struct sim_functor *functor)
 {
     const struct known *row = find(entity->name);
@@ -191,15 +204,34 @@ bool sim_functor_read(struct sim_cxx_text type, struct sim_functor *ret_functor)
         sim_cxx_is(entity.name, "BUnaryFunctor")) {
         return read_around(&entity, ret_functor);
     }
-    return read_plain(&entity, ret_functor);
+    return read_plain(&entity, ret_functor) &&
+           (ret_functor->operation != SIM_SQUARE || number_power(type, ret_functor));
 }
 
-/* Compilers add a pointer to lambdas of host and device that keep something. */
+static bool keeps_nothing(const struct sim_functor *functor)
+{
+    for (size_t i = 0; i < functor->operand_count; i++) {
+        if (functor->operands[i].is_kept) {
+            return false;
+        }
+    }
+    return !functor->has_choice;
+}
+
+/* Compilers add a pointer to lambdas of host and device, in some files also to those that keep
+ * nothing. */
+size_t sim_functor_bytes(const struct sim_functor *functor, bool has_pointer)
+{
+    if (!has_pointer) {
+        return functor->bytes;
+    }
+    return (keeps_nothing(functor) ? 0 : round_up(functor->bytes, sizeof(void *))) + sizeof(void *);
+}
+
 bool sim_functor_fits(const struct sim_functor *functor, size_t size)
 {
-    size_t with_pointer = round_up(functor->bytes, sizeof(void *)) + sizeof(void *);
-
-    return size == functor->bytes || (functor->is_lambda && size == with_pointer);
+    return size == functor->bytes ||
+           (functor->is_lambda && size == sim_functor_bytes(functor, true));
 }
 
 /* ---- computing ---- */
@@ -209,6 +241,52 @@ static int64_t divide_down(int64_t a, int64_t b)
     int64_t quotient = a / b;
 
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* A shift by as many bits as there are, or more, leaves the sign, or nothing. */
+static int64_t shift(enum sim_operation operation, int64_t a, int64_t b)
+{
+    if (operation == SIM_SHIFT_RIGHT) {
+        return a >> (b < 0 || b > 63 ? 63 : b);
+    }
+    return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a << b);
+}
+
+static int64_t power(int64_t base, int64_t exponent)
+{
+    uint64_t result = 1, factor = (uint64_t)base;
+
+    if (exponent < 0) { /* rounded towards zero */
+        return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+    }
+    for (; exponent > 0; exponent /= 2) {
+        result *= exponent % 2 != 0 ? factor : 1;
+        factor *= factor;
+    }
+    return (int64_t)result;
+}
+
+static int64_t on_two_integers(enum sim_operation operation, int64_t a, int64_t b)
+{
+    switch (operation) {
+    case SIM_POWER:
+        return power(a, b);
+    case SIM_SQUARE:
+        return power(a, 2);
+    case SIM_CUBE:
+        return power(a, 3);
+    case SIM_SQUARE_RECIPROCAL:
+        return power(a, -2);
+    case SIM_TRUNCATED_REMAINDER:
+        return b == 0 || b == -1 ? 0 : a % b;
+    case SIM_SHIFT_LEFT:
+    case SIM_SHIFT_RIGHT:
+        return shift(operation, a, b);
+    case SIM_SIGN:
+        return (a > 0) - (a < 0);
+    default:
+        return a; /* roundings */
+    }
 }
 
 /* Integers wrap around, as on a GPU. A division by zero, and the one that overflows, give 0. */
@@ -240,7 +318,43 @@ static int64_t on_integers(enum sim_operation operation, int64_t a, int64_t b)
     case SIM_NEGATE:
         return (int64_t)(0 - (uint64_t)a);
     default:
-        return a; /* roundings */
+        return on_two_integers(operation, a, b);
+    }
+}
+
+static double on_more_numbers(enum sim_operation operation, double a, double b)
+{
+    switch (operation) {
+    case SIM_POWER:
+        return pow(a, b);
+    case SIM_SQUARE:
+        return a * a;
+    case SIM_CUBE:
+        return a * a * a;
+    case SIM_SQUARE_RECIPROCAL:
+        return 1 / (a * a);
+    case SIM_TRUNCATED_REMAINDER:
+        return fmod(a, b);
+    case SIM_ANGLE:
+        return atan2(a, b);
+    case SIM_SQUARED_DIFFERENCE:
+        return (a - b) * (a - b);
+    case SIM_SIGN:
+        return (a > 0) - (a < 0);
+    case SIM_SIGMOID:
+        return 1 / (1 + exp(-a));
+    case SIM_GATED:
+        return a / (1 + exp(-a));
+    case SIM_LOGARITHM_OF_NEXT:
+        return log1p(a);
+    case SIM_EXPONENTIAL_LESS_ONE:
+        return expm1(a);
+    case SIM_LOGARITHM_TO_TWO:
+        return log2(a);
+    case SIM_ERROR_FUNCTION:
+        return erf(a);
+    default:
+        return a;
     }
 }
 
@@ -286,7 +400,7 @@ static double on_numbers(enum sim_operation operation, double a, double b)
     case SIM_LOGARITHM:
         return log(a);
     default:
-        return a;
+        return on_more_numbers(operation, a, b);
     }
 }
 

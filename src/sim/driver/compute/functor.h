@@ -53,6 +53,22 @@ enum sim_operation {
     SIM_TANGENT_HYPERBOLIC,
     SIM_EXPONENTIAL,
     SIM_LOGARITHM,
+    SIM_POWER,
+    SIM_SQUARE, /* the power of two; in these kernels that of a lambda's number */
+    SIM_CUBE,
+    SIM_SQUARE_RECIPROCAL,
+    SIM_TRUNCATED_REMAINDER, /* with the sign of the first */
+    SIM_ANGLE,
+    SIM_SHIFT_LEFT,
+    SIM_SHIFT_RIGHT,
+    SIM_SQUARED_DIFFERENCE,
+    SIM_SIGN,
+    SIM_SIGMOID,
+    SIM_GATED, /* the sigmoid times the value */
+    SIM_LOGARITHM_OF_NEXT,
+    SIM_EXPONENTIAL_LESS_ONE,
+    SIM_LOGARITHM_TO_TWO,
+    SIM_ERROR_FUNCTION,
 };
 
 enum { SIM_FUNCTOR_OPERANDS = 3, SIM_FUNCTOR_INPUTS = 3 };
@@ -79,6 +95,9 @@ struct sim_functor {
 
 /* Reads the type of a functor. False if it is none that is known. */
 bool sim_functor_read(struct sim_cxx_text type, struct sim_functor *ret_functor);
+
+/* Bytes of the functor, as a lambda to which the compiler added a pointer or without one. */
+size_t sim_functor_bytes(const struct sim_functor *functor, bool has_pointer);
 
 /* True if an argument of `size` bytes may be the functor. */
 bool sim_functor_fits(const struct sim_functor *functor, size_t size);

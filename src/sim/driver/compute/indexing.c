@@ -44,6 +44,7 @@ struct index_run {
     uint64_t elements, extent;
     size_t bytes; /* of an element */
     bool is_put;
+    enum sim_type sum; /* of elements that are added to what is there; NONE: they replace it */
     struct sim_window result, source, indices[MAX_INDICES];
 };
 
@@ -114,6 +115,16 @@ static bool indexed(const struct index_run *run, uint64_t element, uint64_t *ret
     return true;
 }
 
+static void move_element(const struct index_run *run, unsigned char *to, const unsigned char *from)
+{
+    if (run->sum == SIM_TYPE_NONE) {
+        memcpy(to, from, run->bytes);
+        return;
+    }
+    sim_value_store(to, sim_functor_combine(SIM_ADD, sim_value_load(to, run->sum),
+                                            sim_value_load(from, run->sum)));
+}
+
 static bool move_indexed(struct index_run *run)
 {
     bool is_known = run->source.is_known;
@@ -132,8 +143,8 @@ static bool move_indexed(struct index_run *run)
         if (!indexed(run, i, &offset)) {
             return false;
         }
-        memcpy(run->result.bytes + to + (run->is_put ? offset : 0),
-               run->source.bytes + from + (run->is_put ? 0 : offset), run->bytes);
+        move_element(run, run->result.bytes + to + (run->is_put ? offset : 0),
+                     run->source.bytes + from + (run->is_put ? 0 : offset));
     }
     sim_window_note(&run->result, run->is_put ? 0 : run->elements * run->bytes, is_known);
     return true;
@@ -146,6 +157,7 @@ static enum sim_outcome_of_call run_indices(struct index_run *run,
 
     run->bytes = computation->element_bytes;
     run->is_put = computation->way != 0;
+    run->sum = computation->input;
     if (run->elements == 0 || !sim_call_admits(run->elements, true) || !find_extent(run)) {
         return SIM_LEFT;
     }
@@ -312,21 +324,113 @@ static enum sim_outcome_of_call run_gather(const struct sim_computation *computa
     return outcome;
 }
 
+/* The lambda of _cuda_scatter_fill_internal_kernel, behind its offsets; the value follows. */
+struct fill_lambda {
+    uint64_t indices;
+    int64_t size; /* of the indexed dimension */
+    uint64_t functor, result;
+    int64_t stride; /* of it, in elements */
+    uint64_t elements;
+};
+
+static bool fill_indexed(struct index_run *run, const unsigned char *value)
+{
+    const struct sim_window *indices = &run->indices[0];
+
+    for (uint64_t i = 0; i < run->elements; i++) {
+        int64_t index =
+            (int64_t)sim_read_u64(indices->bytes + sim_offsets_get(&run->offsets, i, 1));
+
+        if (index < 0 || index >= run->lambda.sizes[0]) {
+            return false;
+        }
+        memcpy(run->result.bytes + sim_offsets_get(&run->offsets, i, 0) +
+                   (uint64_t)index * (uint64_t)run->lambda.strides[0],
+               value, run->bytes);
+    }
+    sim_window_note(&run->result, 0, indices->is_known);
+    return sim_call_admits(run->elements, indices->is_known);
+}
+
+/* The same with one value for all places. */
+static enum sim_outcome_of_call run_fill(const struct sim_computation *computation,
+                                         const struct sim_call *call)
+{
+    size_t at = round_up(sim_offsets_bytes(2), sizeof(uint64_t));
+    size_t value = at + sizeof(struct fill_lambda);
+    const unsigned char *count = sim_call_argument(call, 0, sizeof(uint32_t));
+    const unsigned char *argument = sim_call_argument(call, 1, value + computation->element_bytes);
+    struct fill_lambda lambda;
+    struct index_run *run;
+    bool done = false;
+
+    if (count == NULL || argument == NULL) {
+        return SIM_LEFT;
+    }
+    run = calloc(1, sizeof(*run));
+    if (run != NULL && sim_offsets_read(argument, 2, &run->offsets)) {
+        memcpy(&lambda, argument + at, sizeof(lambda));
+        run->bytes = computation->element_bytes;
+        run->elements = sim_read_u32(count);
+        run->lambda =
+            (struct index_lambda){.count = 1,
+                                  .sizes = {lambda.size},
+                                  .strides = {(int64_t)((uint64_t)lambda.stride * run->bytes)}};
+        done = run->elements > 0 && sim_call_admits(run->elements, true) && find_extent(run) &&
+               sim_window_open(&run->indices[0], lambda.indices,
+                               sim_offsets_last(&run->offsets, run->elements, 1) + sizeof(int64_t),
+                               call->device, false) &&
+               sim_window_open(&run->result, lambda.result,
+                               sim_offsets_last(&run->offsets, run->elements, 0) + run->extent +
+                                   run->bytes,
+                               call->device, true) &&
+               fill_indexed(run, argument + value);
+        sim_windows_close(&run->result, 1, done);
+        sim_windows_close(run->indices, 1, done);
+    }
+    free(run);
+    return done ? SIM_COMPUTED : SIM_LEFT;
+}
+
+static bool has(struct sim_cxx_text text, const char *part)
+{
+    return memmem(text.start, text.length, part, strlen(part)) != NULL;
+}
+
+static enum sim_outcome_of_call run_gather_or_fill(const struct sim_computation *computation,
+                                                   const struct sim_call *call)
+{
+    return computation->unit != 0 ? run_fill(computation, call) : run_gather(computation, call);
+}
+
+/* <whether it scatters, type, index> of elements that are moved or added, <type, index> of a
+ * value. */
 static bool read_gather(const struct sim_cxx_entity *kernel, struct sim_computation *computation)
 {
-    static const char assigns[] = "operator()<at::native::TensorAssign>";
     struct sim_cxx_text text =
         kernel->arguments.count == 3 ? kernel->arguments.items[2] : (struct sim_cxx_text){"", 0};
+    bool assigns = has(text, "operator()<at::native::TensorAssign>");
     struct sim_cxx_entity lambda;
+    const struct sim_cxx_list *types = &lambda.arguments;
 
-    if (memmem(text.start, text.length, assigns, strlen(assigns)) == NULL ||
-        !sim_cxx_read(text, &lambda) || lambda.arguments.count != 3 ||
+    if (!sim_cxx_read(text, &lambda) || types->count < 2 ||
+        !sim_cxx_is(types->items[types->count - 1], "long")) {
+        return false;
+    }
+    computation->unit = sim_cxx_is(lambda.name, "_cuda_scatter_fill_internal_kernel");
+    computation->way = sim_cxx_is(types->items[0], "true");
+    computation->element_bytes = opaque_bytes(types->items[types->count - 2]);
+    if (computation->unit == 0 &&
         !sim_cxx_is(lambda.name, "_cuda_scatter_gather_internal_kernel")) {
         return false;
     }
-    computation->way = sim_cxx_is(lambda.arguments.items[0], "true");
-    computation->element_bytes = opaque_bytes(lambda.arguments.items[1]);
-    return computation->element_bytes > 0 && sim_cxx_is(lambda.arguments.items[2], "long");
+    if (!assigns && computation->unit == 0 && computation->way != 0 &&
+        has(text, "operator()<at::native::ReduceAdd>")) {
+        computation->input = sim_type_named(types->items[types->count - 2]);
+        computation->element_bytes = sim_type_size(computation->input);
+        return computation->element_bytes > 0;
+    }
+    return assigns && computation->element_bytes > 0;
 }
 
 /* ---- cat ---- */
@@ -572,7 +676,7 @@ static bool read_write_indices(const struct sim_cxx_entity *kernel,
 const struct sim_kernel_kind sim_indexing_kinds[] = {
     {"index_elementwise_kernel", read_index, run_index},
     {"vectorized_gather_kernel", read_rows_kernel, run_rows},
-    {"_scatter_gather_elementwise_kernel", read_gather, run_gather},
+    {"_scatter_gather_elementwise_kernel", read_gather, run_gather_or_fill},
     {"CatArrayBatchedCopy", read_cat, run_cat},
     {"CatArrayBatchedCopy_contig", read_cat, run_cat},
     {"CatArrayBatchedCopy_vectorized", read_cat, run_cat},

@@ -12,7 +12,7 @@ int spillway_sim_version(void);
 unsigned long long spillway_sim_time(void);
 
 /* Called by the simulated runtime: the program has a block of `bytes` at `address`, or with 0 has
- * it no longer. Ignored without SPILLWAY_SIM_TIME. */
+ * it no longer. */
 void spillway_sim_block(unsigned long long address, unsigned long long bytes);
 
 /* Calls of the function of that exported name so far; 0 for an unknown name. */

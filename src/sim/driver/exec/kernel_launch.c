@@ -21,6 +21,11 @@
 /* Bytes that a thread of a kernel is assumed to use behind an address whose block is not known. */
 #define BYTES_A_THREAD 16
 
+/* A block of the program from this size on may be a segment of PyTorch's own cache, which cuts
+ * tensors from it at multiples of the other number (c10/cuda/CUDACachingAllocator.cpp). */
+#define SEGMENT_BYTES ((size_t)2 << 20)
+#define TENSOR_ALIGN  ((size_t)512)
+
 struct launch_op {
     struct sim_op op;
     CUDA_KERNEL_NODE_PARAMS params;
@@ -53,6 +58,19 @@ static bool may_be_written(const struct sim_kernel_info *info, size_t param)
     return param >= 64 || (info->constant_params >> param & 1) == 0;
 }
 
+/* Something unknown was written to the tensor at an address. Memory that was used before may be
+ * known in parts, so the first of it says nothing of the rest. */
+static void lose_tensor(CUdeviceptr address)
+{
+    size_t bytes = sim_program_block_bytes(address);
+
+    if (bytes > 0 && bytes < SEGMENT_BYTES) {
+        sim_mem_set_known(address, sim_program_block_rest(address), false);
+    } else {
+        sim_mem_lose(address, TENSOR_ALIGN);
+    }
+}
+
 /* A kernel that is not computed leaves what was there, but that is known no more. Any word may be
  * an address. */
 static void lose_results(const struct launch_op *self)
@@ -67,7 +85,7 @@ static void lose_results(const struct launch_op *self)
             CUdeviceptr address = sim_read_u64(self->args + param->offset + at);
 
             if (sim_mem_is_device(address)) {
-                sim_mem_lose(address);
+                lose_tensor(address);
             }
         }
     }

@@ -178,14 +178,24 @@ void sim_mem_set_known(CUdeviceptr address, size_t size, bool is_known)
     }
 }
 
-void sim_mem_lose(CUdeviceptr address)
+void sim_mem_lose(CUdeviceptr address, size_t size)
 {
-    const struct piece piece = piece_at(address, 1);
+    struct piece piece = piece_at(address, SIZE_MAX);
 
-    if (piece.extent != NULL) {
+    while (piece.extent != NULL && piece.size > 0) {
+        uint64_t least = piece.at + (size < piece.size ? size : piece.size);
         uint64_t end = sim_known_end(&piece.extent->known, piece.at);
+        size_t lost;
 
-        sim_known_set(&piece.extent->known, piece.at, end - piece.at, false);
+        end = end > piece.at + piece.size ? piece.at + piece.size : end < least ? least : end;
+        lost = (size_t)(end - piece.at);
+        sim_known_set(&piece.extent->known, piece.at, lost, false);
+        if (lost < piece.size) {
+            return;
+        }
+        address += lost;
+        size -= size < lost ? size : lost;
+        piece = piece_at(address, SIZE_MAX);
     }
 }
 

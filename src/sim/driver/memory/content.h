@@ -63,9 +63,9 @@ bool sim_mem_is_known(CUdeviceptr address, size_t size);
 /* Says that the content of a range is known, or that it is not. */
 void sim_mem_set_known(CUdeviceptr address, size_t size, bool is_known);
 
-/* Says that something unknown may have been written at an address and behind: the known content
- * there without a gap is known no more. */
-void sim_mem_lose(CUdeviceptr address);
+/* Says that something unknown may have been written at an address and behind: `size` bytes, and the
+ * known content from there on without a gap, are known no more. */
+void sim_mem_lose(CUdeviceptr address, size_t size);
 
 /* How much of a range takes memory of the host as content of device memory. */
 size_t sim_mem_content(CUdeviceptr address, size_t size);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "sim/driver/core/clock.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"
@@ -37,9 +36,6 @@ SIM_EXPORT void spillway_sim_block(unsigned long long address, unsigned long lon
 {
     struct sim_range *block;
 
-    if (!sim_clock_is_on()) {
-        return;
-    }
     sim_lock();
     told = true;
     block = sim_rangemap_find(&blocks, address);
@@ -56,6 +52,13 @@ size_t sim_program_block_rest(CUdeviceptr address)
     const struct sim_range *block = sim_rangemap_find(&blocks, address);
 
     return block != NULL ? sim_range_end(block) - address : 0;
+}
+
+size_t sim_program_block_bytes(CUdeviceptr address)
+{
+    const struct sim_range *block = sim_rangemap_find(&blocks, address);
+
+    return block != NULL ? block->size : 0;
 }
 
 bool sim_program_block_any(void)
