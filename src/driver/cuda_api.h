@@ -5,3 +5,5 @@
 
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
+
+#include "common/newer_cuda.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Create FOLDER and in it a relative symbolic link to each FILE, with the file's name.
+"""Create FOLDER and in it a relative symbolic link to each FILE, with the file's name. Other links
+there, such as those of another version of CUDA, are removed.
 
     link_outputs.py FOLDER FILE...
 """
@@ -10,6 +11,10 @@ import sys
 def main(argv):
     folder = argv[1]
     os.makedirs(folder, exist_ok=True)
+    names = [os.path.basename(path) for path in argv[2:]]
+    for entry in list(os.scandir(folder)):
+        if entry.is_symlink() and entry.name not in names:
+            os.unlink(entry.path)
     for path in argv[2:]:
         link = os.path.join(folder, os.path.basename(path))
         target = os.path.relpath(path, folder)

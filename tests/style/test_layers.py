@@ -187,7 +187,9 @@ class Layers(unittest.TestCase):
                 found.append(f"{path}: a // comment")
             if re.search(r"\b(TODO|FIXME|XXX)\b", tree.text(path)):
                 found.append(f"{path}: an unfinished place")
-            if re.search(r"\btypedef\s+(struct|union|enum)\b", stripped):
+            # newer_cuda.h declares NVIDIA's names.
+            if (re.search(r"\btypedef\s+(struct|union|enum)\b", stripped) and
+                    str(path) != "src/common/newer_cuda.h"):
                 found.append(f"{path}: a struct typedef")
         self.assertEqual(found, [])
 

@@ -415,7 +415,7 @@ class Shims(unittest.TestCase):
     def test_every_declared_function_is_there(self):
         """The functions that the real library exports and its headers declare."""
         for name, (_, _, headers) in SHIMS.items():
-            done = subprocess.run([sys.executable, str(FIND_HEADER), "/none", headers[0]],
+            done = subprocess.run([sys.executable, str(FIND_HEADER), "/none", "13", headers[0]],
                                   text=True, stdout=subprocess.PIPE, check=True)
             folder = pathlib.Path(done.stdout.strip())
             real = folder.parent / "lib" / name

@@ -16,13 +16,16 @@ enum { POOL, DRIVER, RUNTIME, LIBRARY_COUNT };
 static const char *const libraries[LIBRARY_COUNT] = {
     [POOL] = "libspillway.so",
     [DRIVER] = "sim/libcuda.so.1",
-    [RUNTIME] = "sim/libcudart.so.13",
+    [RUNTIME] = "sim/" SPW_SIM_RUNTIME,
 };
 
-/* Simulated libraries in the driver's folder; each was built if its header was found. */
-static const char *const shims[] = {"libcublas.so.13", "libcublasLt.so.13", "libcudnn.so.9",
-                                    "libcufft.so.12",  "libcusolver.so.12", "libcusparse.so.12",
-                                    "libnccl.so.2"};
+/* Simulated libraries in the driver's folder, of CUDA 13 and 12; each was built if its header was
+ * found. */
+static const char *const shims[] = {
+    "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12",    "libcusolver.so.12",
+    "libcublas.so.12", "libcublasLt.so.12", "libcufft.so.11",    "libcusolver.so.11",
+    "libcudnn.so.9",   "libnccl.so.2",      "libcusparse.so.12",
+};
 
 #define SHIM_COUNT (sizeof(shims) / sizeof(*shims))
 

@@ -369,6 +369,7 @@ static cudaError_t copy_3d_peer(const struct cudaMemcpy3DPeerParms *parms,
 
 COPY_3D(Memcpy3DPeer, cudaMemcpy3DPeerParms, CUDA_MEMCPY3D_PEER, copy_3d_peer)
 
+#if CUDART_VERSION >= 12080
 _Static_assert(sizeof(struct cudaMemcpyAttributes) == sizeof(CUmemcpyAttributes),
                "attributes of copies are the same");
 _Static_assert(sizeof(struct cudaMemcpy3DBatchOp) == sizeof(CUDA_MEMCPY3D_BATCH_OP),
@@ -377,6 +378,9 @@ _Static_assert(offsetof(struct cudaMemcpy3DBatchOp, extent) ==
                    offsetof(CUDA_MEMCPY3D_BATCH_OP, extent),
                "operations of a batch are the same");
 
+#endif
+
+#if CUDART_VERSION >= 13000
 SIMRT_API_PTSZ(cudaMemcpyBatchAsync, SIMRT_CONTEXT,
                (void *const *targets, const void *const *sources, const size_t *sizes, size_t count,
                 struct cudaMemcpyAttributes *attributes, size_t *attribute_indices,
@@ -397,3 +401,4 @@ SIMRT_API_PTSZ(cudaMemcpy3DBatchAsync, SIMRT_CONTEXT,
     return simrt_error(simrt_driver.cuMemcpy3DBatchAsync[ptsz](
         count, (CUDA_MEMCPY3D_BATCH_OP *)operations, flags, stream));
 }
+#endif

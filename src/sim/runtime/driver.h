@@ -11,6 +11,8 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 
+#include "common/newer_cuda.h"
+
 /* The type of spillway_sim_block() in sim/driver/core/control.h. */
 typedef void simrt_report_block(unsigned long long address, unsigned long long bytes);
 

@@ -19,6 +19,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "sim/runtime/abi.h"
 #include "sim/runtime/context.h"
 #include "sim/runtime/driver.h"
 #include "sim/runtime/error.h"
@@ -60,6 +61,8 @@ cudaError_t simrt_not_simulated(const char *name, bool *reported);
  * stream is per thread. The body's parameter `bool ptsz` tells them apart and selects the driver's
  * variant. */
 #define SIMRT_API_PTSZ(name, need, params, args)                                                   \
+    SIMRT_API_PTSZ_OF(name, need, SIMRT_LIST(params), SIMRT_LIST(args))
+#define SIMRT_API_PTSZ_OF(name, need, params, args)                                                \
     static cudaError_t name##_body(bool ptsz, SIMRT_LIST params);                                  \
     SIMRT_ENTRY(name, need, params, name##_body(false, SIMRT_LIST args))                           \
     SIMRT_ENTRY(name##_ptsz, need, params, name##_body(true, SIMRT_LIST args))                     \

@@ -219,6 +219,7 @@ SIMRT_API_PTSZ(cudaMemPrefetchAsync, SIMRT_CONTEXT,
 
 _Static_assert(sizeof(struct cudaMemLocation) == sizeof(CUmemLocation), "locations are the same");
 
+#if CUDART_VERSION >= 13000
 SIMRT_API_PTSZ(cudaMemPrefetchBatchAsync, SIMRT_CONTEXT,
                (void **addresses, size_t *sizes, size_t count, struct cudaMemLocation *locations,
                 size_t *location_indices, size_t location_count, unsigned long long flags,
@@ -251,3 +252,4 @@ SIMRT_API_PTSZ(cudaMemDiscardAndPrefetchBatchAsync, SIMRT_CONTEXT,
         (CUdeviceptr *)addresses, sizes, count, (CUmemLocation *)locations, location_indices,
         location_count, flags, stream));
 }
+#endif

@@ -72,6 +72,7 @@ SIMRT_API(cudaDeviceSetMemPool, SIMRT_DRIVER, (int ordinal, cudaMemPool_t pool),
     return simrt_error(simrt_driver.cuDeviceSetMemPool(device, pool));
 }
 
+#if CUDART_VERSION >= 13000
 SIMRT_API(cudaMemGetDefaultMemPool, SIMRT_DRIVER,
           (cudaMemPool_t * ret_pool, struct cudaMemLocation *location,
            enum cudaMemAllocationType type),
@@ -97,6 +98,7 @@ SIMRT_API(cudaMemSetMemPool, SIMRT_DRIVER,
     return simrt_error(
         simrt_driver.cuMemSetMemPool((CUmemLocation *)location, (CUmemAllocationType)type, pool));
 }
+#endif
 
 SIMRT_API(cudaMemPoolCreate, SIMRT_DRIVER,
           (cudaMemPool_t * ret_pool, const struct cudaMemPoolProps *properties),

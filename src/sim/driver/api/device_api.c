@@ -10,7 +10,7 @@ static CUresult attribute(const struct sim_device *device, CUdevice_attribute at
     const struct spw_gpu_profile *profile = device->profile;
     const struct sim_options *options = sim_options();
 
-    switch (attrib) {
+    switch ((int)attrib) { /* older headers lack some of the enumerators */
 #define SIM_ATTRIBUTE(name, value)                                                                 \
     case CU_DEVICE_ATTRIBUTE_##name:                                                               \
         *ret = (value);                                                                            \

@@ -21,6 +21,7 @@
 
 #include <cuda.h>
 
+#include "common/newer_cuda.h"
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/functions.h" /* generated: enum sim_fn, one SIM_FN_<name> per function */

@@ -69,9 +69,14 @@ static CUresult child_op(CUgraphNodeParams *params, struct sim_op **ret_op)
     struct sim_graph *clone;
     CUresult result;
 
-    if (graph == NULL || params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) {
-        return graph == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+    if (graph == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
     }
+#if CUDA_VERSION >= 12090
+    if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+#endif
     result = sim_graph_clone(graph, false, &clone);
     if (result != CUDA_SUCCESS) {
         return result;

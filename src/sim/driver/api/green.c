@@ -40,16 +40,30 @@ static struct origin origin_of(const CUdevResource *resource)
     return origin;
 }
 
-static CUdevResource new_resource(struct origin origin, unsigned int count)
+/* The fewest SMs of a part, and what their number is a multiple of; cuda.h has these figures for
+ * each architecture. */
+static unsigned int least_part(struct origin origin)
 {
     const struct spw_gpu_profile *profile = sim_device_get(origin.device)->profile;
+
+    return profile->major >= 9 ? 8 : profile->major >= 8 ? 4 : 2;
+}
+
+static unsigned int part_alignment(struct origin origin)
+{
+    return sim_device_get(origin.device)->profile->major >= 9 ? 8 : 2;
+}
+
+static CUdevResource new_resource(struct origin origin, unsigned int count)
+{
     CUdevResource resource = {.type = CU_DEV_RESOURCE_TYPE_SM};
 
     memcpy(resource._internal_padding, &origin, sizeof(origin));
     resource.sm.smCount = count;
-    /* cuda.h has these figures for each architecture. */
-    resource.sm.minSmPartitionSize = profile->major >= 9 ? 8 : profile->major >= 8 ? 4 : 2;
-    resource.sm.smCoscheduledAlignment = profile->major >= 9 ? 8 : 2;
+#if CUDA_VERSION >= 13000
+    resource.sm.minSmPartitionSize = least_part(origin);
+    resource.sm.smCoscheduledAlignment = part_alignment(origin);
+#endif
     return resource;
 }
 
@@ -112,15 +126,16 @@ SIM_API(cuDevSmResourceSplitByCount, SIM_INITIALIZED,
     if (input->type != CU_DEV_RESOURCE_TYPE_SM) {
         return CUDA_ERROR_INVALID_RESOURCE_TYPE;
     }
-    least = input->sm.minSmPartitionSize;
-    size = round_up(minCount > least ? minCount : least, input->sm.smCoscheduledAlignment);
+    origin = origin_of(input);
+    least = least_part(origin);
+    size = round_up(minCount > least ? minCount : least, part_alignment(origin));
     if ((useFlags & CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING) != 0) {
         size = round_up(minCount > 2 ? minCount : 2, 2);
     }
     groups = input->sm.smCount / size;
     if (parts != NULL) {
         groups = groups < *nbGroups ? groups : *nbGroups;
-        origin = (struct origin){origin_of(input).device, ++splits};
+        origin = (struct origin){origin.device, ++splits};
         for (unsigned int i = 0; i < groups; i++) {
             parts[i] = new_resource(origin, size);
         }

@@ -70,7 +70,8 @@ void sim_loaded_libs_check(enum sim_fn fn)
     }
     fprintf(stderr,
             "spillway sim: the program has loaded %s, of CUDA %d, which works only with NVIDIA's "
-            "driver; use a program (a PyTorch) built for CUDA %d\n",
+            "driver; use a program (a PyTorch) built for CUDA %d, or a spillway built for that one "
+            "(docs/simulator.md)\n",
             path, runtime_version(path), CUDA_MAJOR);
 }
 

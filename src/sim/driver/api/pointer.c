@@ -159,7 +159,7 @@ static CUresult get_of_memory(void *data, CUpointer_attribute attribute, const s
     const struct sim_block *block = place->block;
     const struct sim_mapping *mapping = place->mapping;
 
-    switch (attribute) {
+    switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         return put_long(data, (uintptr_t)(block != NULL ? block->ctx : NULL));
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
@@ -219,7 +219,7 @@ SIM_API(cuPointerGetAttribute, SIM_HEALTHY,
 /* The "default NULL value" of an attribute; a device ordinal has CU_DEVICE_INVALID for it. */
 static CUresult put_default(void *data, CUpointer_attribute attribute)
 {
-    switch (attribute) {
+    switch ((int)attribute) {
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
         return put_int(data, (unsigned int)CU_DEVICE_INVALID);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:

@@ -7,7 +7,7 @@
 #include "sim/driver/core/errors.h"
 
 /* The release whose cuda.h this driver was written from. */
-#define SIM_DRIVER_VERSION CUDA_VERSION
+#define SIM_DRIVER_VERSION SPW_NEWEST_CUDA
 
 SIM_API(cuDriverGetVersion, SIM_NOTHING, (int *driverVersion), (driverVersion))
 {

@@ -11,7 +11,8 @@ CC preprocesses cuda.h with every ABI version visible (__CUDA_API_VERSION_INTERN
 prototypes name the exported symbols themselves: cuMemAlloc, cuMemAlloc_v2, cuMemAllocAsync_ptsz.
 cudaTypedefs.h has one typedef per ABI, PFN_<base>_v<version>[_ptds|_ptsz], where version is the
 CUDA release that introduced it. The two lists are joined in order: the oldest typedef of a base
-name is the export without suffix or with the lowest _vN, and so on.
+name is the export without suffix or with the lowest _vN, and so on. Where the headers are older
+than CUDA 13, common/newer_cuda.h adds to both.
 """
 import pathlib
 import re
@@ -22,6 +23,7 @@ HEADERS = """
 #define __CUDA_API_VERSION_INTERNAL
 #include <cuda.h>
 #include <cudaTypedefs.h>
+#include "common/newer_cuda.h"
 #if __has_include(<cudaProfiler.h>)
 #include <cudaProfiler.h>
 #include <cudaProfilerTypedefs.h>

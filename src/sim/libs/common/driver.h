@@ -8,6 +8,8 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
+#include "common/newer_cuda.h"
+
 struct sim_shim_driver {
 #define SIM_SHIM_FUNCTION(name, version) PFN_##name##_v##version name;
 #include "sim/libs/common/driver.def"

@@ -5,7 +5,9 @@ size_t sim_shim_type_bits(cudaDataType_t type)
     switch (type) {
     case CUDA_R_4I:
     case CUDA_R_4U:
+#if CUDART_VERSION >= 12080
     case CUDA_R_4F_E2M1:
+#endif
         return 4;
     case CUDA_C_4I:
     case CUDA_C_4U:
@@ -13,7 +15,9 @@ size_t sim_shim_type_bits(cudaDataType_t type)
     case CUDA_R_8U:
     case CUDA_R_8F_E4M3:
     case CUDA_R_8F_E5M2:
+#if CUDART_VERSION >= 12080
     case CUDA_R_8F_UE8M0:
+#endif
         return 8;
     case CUDA_C_8I:
     case CUDA_C_8U:

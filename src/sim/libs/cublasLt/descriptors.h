@@ -5,6 +5,18 @@
 
 #include <cublasLt.h>
 
+/* Attributes that headers of CUDA 12 may lack, by their numbers. */
+#if CUBLAS_VER_MAJOR < 13
+#    define CUBLASLT_MATRIX_LAYOUT_BATCH_MODE            8
+#    define CUBLASLT_MATMUL_DESC_A_SCALE_MODE            31
+#    define CUBLASLT_MATMUL_DESC_B_SCALE_MODE            32
+#    define CUBLASLT_MATMUL_DESC_C_SCALE_MODE            33
+#    define CUBLASLT_MATMUL_DESC_D_SCALE_MODE            34
+#    define CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE 35
+#    define CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER     36
+#    define CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE        37
+#endif
+
 /* They are stored in the caller's cublasLt...Opaque_t and must not be larger. */
 struct sim_cublaslt_layout {
 #define SIM_CUBLASLT_LAYOUT(name, type, field, initial) type field;

@@ -18,6 +18,7 @@
 #include <cuda.h>
 
 #include "common/bounds.h"
+#include "common/newer_cuda.h"
 #include "sim/driver/core/control.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -89,7 +90,7 @@ EXPORT const char *nvmlErrorString(nvmlReturn_t result)
 
 EXPORT nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *cudaDriverVersion)
 {
-    *cudaDriverVersion = CUDA_VERSION;
+    *cudaDriverVersion = SPW_NEWEST_CUDA;
     return NVML_SUCCESS;
 }
 
