@@ -253,6 +253,13 @@ class Fit(harness.Case):
                 self.assertEqual(device["card_need_bytes"],
                                  device["program_bytes"] + device["card_besides_bytes"])
                 self.assertGreater(device["card_need_most_bytes"], device["card_need_bytes"])
+                terms = {term["term"]: term for term in device["card_terms"]}
+                self.assertEqual({name: term["basis"] for name, term in terms.items()},
+                                 {"program": "exact", "context": "calibrated",
+                                  "nccl": "calibrated"})
+                self.assertEqual(sum(term["most_bytes"] for term in terms.values()),
+                                 device["card_need_most_bytes"])
+                self.assertEqual(terms["nccl"]["bytes"], 0)
                 self.assertEqual(device["spilled_bytes"] > 0, verdict == "spills")
                 self.assertEqual(device["last_oom"] is None, verdict != "continued")
 
@@ -330,7 +337,8 @@ class Compare(harness.Case):
     def assert_smallest(self, line, size):
         self.assertRegex(line, rf"peak live 128 MiB, peak device memory \d+ MiB; smallest size "
                                rf"tried that worked: {size} MiB; (\d+ MiB was too small|"
-                               r"smaller ones were not tried)$")
+                               r"smaller ones were not tried); a real h100-80g needs about "
+                               r"[67]\d\d MiB, at most 8\d\d MiB$")
 
     def test_both_fit(self):
         lines = self.compare("take", "take-ordered")
