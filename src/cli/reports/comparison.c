@@ -139,7 +139,8 @@ static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, b
     if (silent) {
         silence_output(saved);
     }
-    *ret_code = spw_cli_launch(comparison->command, comparison->arguments, &started);
+    *ret_code =
+        spw_cli_launch_code(spw_cli_launch(comparison->command, comparison->arguments, &started));
     note_interrupt(comparison, *ret_code);
     spw_cli_run_directory_finish();
     if (silent) {
