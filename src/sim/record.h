@@ -14,7 +14,7 @@
 #include "common/layout.h"
 #include "common/bounds.h"
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 4 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 5 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
 
@@ -53,7 +53,13 @@ struct sim_record_device {
     uint64_t own_peak_bytes;
     uint64_t overhead_bytes; /* of it: what a card holds besides; contains own_bytes as far as that
                                 goes */
-    uint64_t held_bytes;     /* asked for by calls and not given back, in multiples of 512 bytes */
+    uint64_t program_peak_bytes; /* of it, without own_bytes, overhead_bytes and NCCL's, at most */
+    uint64_t communicators, communicators_peak; /* of NCCL, now and at most */
+    uint64_t ranks_peak;                        /* of one of them, at most */
+    uint64_t nccl_bytes, nccl_peak_bytes;       /* what a card would hold for them: an estimate */
+    uint64_t nccl_most_bytes, nccl_most_peak_bytes; /* and an upper bound */
+    uint64_t nccl_taken_bytes; /* of used_bytes, for them: with SPILLWAY_SIM_OVERHEAD */
+    uint64_t held_bytes; /* asked for by calls and not given back, in multiples of 512 bytes */
     uint64_t held_peak_bytes;
     uint64_t allocations;                /* calls that asked for memory of the device */
     uint64_t refusals[SIM_RECORD_KINDS]; /* calls answered out of memory */

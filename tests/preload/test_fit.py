@@ -2,8 +2,10 @@
 """The verdict of `spillway sim`: whether a program fits, what it took, and what was missing."""
 import concurrent.futures
 import json
+import pathlib
 import re
 import signal
+import time
 import unittest
 
 import harness
@@ -253,6 +255,13 @@ class Fit(harness.Case):
                 self.assertEqual(device["card_need_bytes"],
                                  device["program_bytes"] + device["card_besides_bytes"])
                 self.assertGreater(device["card_need_most_bytes"], device["card_need_bytes"])
+                terms = {term["term"]: term for term in device["card_terms"]}
+                self.assertEqual({name: term["basis"] for name, term in terms.items()},
+                                 {"program": "exact", "context": "calibrated",
+                                  "nccl": "calibrated"})
+                self.assertEqual(sum(term["most_bytes"] for term in terms.values()),
+                                 device["card_need_most_bytes"])
+                self.assertEqual(terms["nccl"]["bytes"], 0)
                 self.assertEqual(device["spilled_bytes"] > 0, verdict == "spills")
                 self.assertEqual(device["last_oom"] is None, verdict != "continued")
 
@@ -342,7 +351,8 @@ class Compare(harness.Case):
     def assert_smallest(self, line, size):
         self.assertRegex(line, rf"peak live 128 MiB, peak device memory \d+ MiB; smallest size "
                                rf"tried that worked: {size} MiB; (\d+ MiB was too small|"
-                               r"smaller ones were not tried)$")
+                               r"smaller ones were not tried); a real h100-80g needs about "
+                               r"[67]\d\d MiB, at most 8\d\d MiB$")
 
     def test_both_fit(self):
         lines = self.compare("take", "take-ordered")
@@ -406,6 +416,36 @@ class Compare(harness.Case):
         result = self.run_command(command, harness.environment(False, False))
         self.assertEqual(result.status, status, result.stderr)
         return [line for line in result.said() if line.startswith("spillway: ")]
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_interrupted_launcher(self):
+        """A command that ends in its own way after Ctrl-C, as torchrun does."""
+        script = f"trap 'exit 1' INT; {FIT} take; kill -INT $PPID; sleep 60 > /dev/null 2>&1 & wait"
+        for flags in (BARE, ("--compare",)):
+            with self.subTest(flags):
+                command = [COMMAND, "sim", *flags, "--", "sh", "-c", script]
+                begin = time.monotonic()
+                result = self.run_command(command, harness.environment(False, False))
+                self.assertLess(time.monotonic() - begin, 30)
+                self.assertEqual(result.status, 128 + signal.SIGINT, result.stderr)
+                self.assertIn("none: interrupted; the figures are of what ran until then\n",
+                              result.stderr)
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_interrupted_in_vain(self):
+        """A command that does not end is killed, with its children in sessions of their own."""
+        pid = self.folder / "pid"
+        script = (f"trap '' INT; {FIT} take; setsid sh -c 'echo $$ > {pid}; exec sleep 90' & "
+                  f"while [ ! -s {pid} ]; do sleep 0.1; done; kill -INT $PPID; wait")
+        command = [COMMAND, "sim", "--no-pool", "--", "sh", "-c", script]
+        begin = time.monotonic()
+        result = self.run_command(command, harness.environment(False, False))
+        self.assertLess(time.monotonic() - begin, 60)
+        self.assertEqual(result.status, 128 + signal.SIGINT, result.stderr)
+        self.assertIn("spillway: killed: it did not end within 10 s of Ctrl-C\n", result.stderr)
+        self.assertIn("none: interrupted; ", result.stderr)
+        process = pathlib.Path(f"/proc/{pid.read_text().strip()}/cmdline")
+        self.assertFalse(process.exists() and process.read_bytes()) # a zombie's is empty
 
     @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_interrupted_search(self):

@@ -40,6 +40,7 @@ static struct sim_record some_record(void)
         .devices = {{
             .total_bytes = 1 << 30,
             .used_peak_bytes = 1 << 30,
+            .program_peak_bytes = 1 << 30,
             .held_peak_bytes = 1 << 29,
             .launches = {1, 2, 0, 1, 1, 4},
         }},
@@ -150,6 +151,36 @@ static void test_the_latest_failure_counts(void **state)
     in_child(latest);
 }
 
+/* What a card holds for communicators is a term of its own. */
+static void communicators(void)
+{
+    struct sim_record record = some_record();
+    char name[32];
+    const char *text;
+
+    CHECK(spw_cli_run_directory_create("sim"));
+    snprintf(name, sizeof(name), "sim-%d", (int)getpid());
+    write_record(name, &record, sizeof(record));
+    text = verdict(0);
+    HAS(text,
+        "a real h100-80g needs about 1.55 GiB, at most 1.72 GiB: 1 GiB for the program, 560 MiB "
+        "to 740 MiB for CUDA context, code and libraries (from published figures)\n");
+    record.devices[0].communicators_peak = 2;
+    record.devices[0].ranks_peak = 8;
+    record.devices[0].nccl_peak_bytes = UINT64_C(1) << 30;
+    record.devices[0].nccl_most_peak_bytes = UINT64_C(3) << 30;
+    write_record(name, &record, sizeof(record));
+    text = verdict(0);
+    HAS(text, "needs about 2.55 GiB, at most 4.72 GiB: 1 GiB for the program, ");
+    HAS(text, "libraries, 1 GiB to 3 GiB for NCCL (2 communicators) (from published figures)\n");
+    spw_cli_run_directory_remove();
+}
+
+static void test_communicators(void **state)
+{
+    in_child(communicators);
+}
+
 static void invalid_files(void)
 {
     struct sim_record record = some_record();
@@ -190,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fits_with_memory_on_the_host),
         cmocka_unit_test(test_the_latest_failure_counts),
+        cmocka_unit_test(test_communicators),
         cmocka_unit_test(test_invalid_files_are_left_out),
     };
 

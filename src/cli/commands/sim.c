@@ -20,6 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* After Ctrl-C; a training script takes some seconds to end. */
+enum { GRACE_SECONDS = 10 };
+
 static void print_help(void)
 {
     fputs("usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
@@ -91,7 +94,7 @@ static int run_once(const char *command, char **arguments)
         return spw_cli_launch(command, arguments, NULL);
     }
     spw_cli_progress_start();
-    code = spw_cli_launch(command, arguments, &started);
+    code = spw_cli_launch_code(spw_cli_launch(command, arguments, &started));
     spw_cli_run_directory_finish();
     if (started) {
         code = report(command, code);
@@ -134,6 +137,7 @@ int spw_cli_command_sim(int argc, char **argv)
     if (!flags.no_pool && !spw_cli_policy_prepare(argv[0])) {
         return SPW_CLI_EXIT_CANNOT_START;
     }
+    spw_cli_launch_end_within(GRACE_SECONDS);
     if (flags.compare) {
         announce();
         return spw_cli_compare(argv[0], flags.command, spw_cli_sim_libraries_select);

@@ -122,7 +122,7 @@ static struct total total_of(const struct spw_cli_sim_result *result,
             if (k < result->processes[i].device_count && device->used) {
                 struct spw_cli_need need = spw_cli_need_of(device, card);
 
-                total.live += device->live_peak_bytes + need.in_all - need.program;
+                total.live += device->live_peak_bytes + need.besides;
                 total.need += need.in_all;
                 total.need_most += need.in_all_most;
             }

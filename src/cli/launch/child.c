@@ -1,10 +1,12 @@
 #include "cli/launch/child.h"
 
 #include "cli/console/messages.h"
+#include "cli/launch/members.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -19,11 +21,22 @@ static volatile sig_atomic_t interrupt; /* the last signal to end; 0: none */
 
 static unsigned tick_seconds; /* 0: nobody watches */
 static void (*tick)(void);
-static volatile sig_atomic_t ticks; /* due */
+static volatile sig_atomic_t ticks;  /* due */
+static unsigned grace_seconds;       /* 0: without end */
+static volatile sig_atomic_t ending; /* Ctrl-C: the timer runs until the program is killed */
 
+/* Repeats, because a signal just before waitpid does not end it. */
 static void note_tick(int number)
 {
     ticks++;
+    if (ending) {
+        alarm(1);
+    }
+}
+
+void spw_cli_launch_end_within(unsigned seconds)
+{
+    grace_seconds = seconds;
 }
 
 void spw_cli_launch_watch(unsigned seconds, void (*tick_function)(void))
@@ -38,7 +51,8 @@ static void set_timer(unsigned seconds)
     const struct itimerval timer = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
     struct sigaction action = {.sa_handler = note_tick};
 
-    if (tick_seconds > 0) {
+    ending = ending && seconds > 0;
+    if (tick_seconds > 0 || grace_seconds > 0) {
         sigaction(SIGALRM, &action, NULL);
         setitimer(ITIMER_REAL, &timer, NULL);
     }
@@ -52,6 +66,11 @@ static void forward(int number, siginfo_t *info, void *context)
 
     if (number != SIGUSR1 && number != SIGUSR2) {
         interrupt = number;
+    }
+    if (number == SIGINT && grace_seconds > 0 && child > 0 && !ending) {
+        ending = true;
+        ticks = 0;
+        alarm(grace_seconds); /* instead of the ticks of a watcher */
     }
     if (child > 0 && !(from_kernel && getpgid(child) == getpgrp())) {
         kill(child, number);
@@ -96,14 +115,31 @@ static void execute(char **arguments, int report, const sigset_t *signals)
     _exit(SPW_CLI_EXIT_NOT_FOUND);
 }
 
+/* The program did not end of itself. */
+static void end(pid_t pid)
+{
+    static bool said;
+
+    if (!said) {
+        fprintf(stderr, "spillway: killed: it did not end within %u s of Ctrl-C\n", grace_seconds);
+        said = true;
+    }
+    spw_cli_members_kill();
+    kill(pid, SIGKILL);
+}
+
 static int wait_for(pid_t pid)
 {
     int status = 0;
 
-    set_timer(tick_seconds);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-        if (ticks > 0) {
-            ticks = 0;
+        if (ticks == 0) {
+            continue;
+        }
+        ticks = 0;
+        if (ending) {
+            end(pid);
+        } else {
             tick();
         }
     }
@@ -156,6 +192,7 @@ int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     child = pid;
+    set_timer(tick_seconds);
     catch_signals();
     sigprocmask(SIG_SETMASK, &signals, NULL);
     do {
@@ -168,6 +205,11 @@ int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
         *ret_started = started;
     }
     return started ? code : explain(command, arguments[0], error);
+}
+
+int spw_cli_launch_code(int code)
+{
+    return code != 0 && interrupt == SIGINT ? SPW_CLI_EXIT_SIGNAL + SIGINT : code;
 }
 
 bool spw_cli_launch_was_interrupted(int *ret_number)

@@ -13,6 +13,14 @@ int spw_cli_launch(const char *command, char **arguments, bool *ret_started);
  * signal handlers. */
 void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
 
+/* From now on a program that still runs so many seconds after Ctrl-C (SIGINT) is killed, with all
+ * the processes of the run (members.h). */
+void spw_cli_launch_end_within(unsigned seconds);
+
+/* The exit code to report for a program that ended with `code`: 130 if that is a failure after
+ * Ctrl-C, which some programs report in a way of their own (torchrun ends with 1). */
+int spw_cli_launch_code(int code);
+
 /* True if this process was asked to end, by SIGHUP, SIGINT, SIGQUIT or SIGTERM, while a program
  * ran; *ret_number is then the last such signal. */
 bool spw_cli_launch_was_interrupted(int *ret_number);

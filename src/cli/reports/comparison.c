@@ -3,6 +3,7 @@
 #include "common/size.h"
 #include "cli/console/messages.h"
 #include "cli/reports/sim_result.h"
+#include "cli/reports/need.h"
 #include "cli/reports/outcome.h"
 #include "cli/reports/trial.h"
 #include "cli/reports/verdict.h"
@@ -32,6 +33,7 @@ struct side {
     bool known; /* a run succeeded, and the peaks are known */
     uint64_t live_peak_bytes;
     uint64_t used_peak_bytes;
+    struct spw_cli_need need; /* of a card, on the device with the largest */
     uint64_t enough_bytes;    /* the smallest size that worked; 0: none */
     uint64_t too_small_bytes; /* the largest size that did not; 0: none */
     bool continues;           /* even with ample memory the program goes on without some of it */
@@ -72,7 +74,11 @@ static void learn(struct side *side, const struct spw_cli_sim_result *result)
     for (size_t i = 0; i < result->count; i++) {
         for (int k = 0; k < result->processes[i].device_count; k++) {
             const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+            struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
 
+            if (device->used && need.in_all_most > side->need.in_all_most) {
+                side->need = need;
+            }
             if (device->live_peak_bytes > side->live_peak_bytes) {
                 side->live_peak_bytes = device->live_peak_bytes;
             }
@@ -218,6 +224,7 @@ static void search(struct comparison *comparison, struct side *side, uint64_t le
 static void say_side(const struct side *side)
 {
     char live[SPW_SIZE_TEXT], used[SPW_SIZE_TEXT], enough[SPW_SIZE_TEXT], small[SPW_SIZE_TEXT];
+    char need[SPW_SIZE_TEXT], most[SPW_SIZE_TEXT];
 
     if (!side->known) {
         fprintf(stderr, "spillway: %s: no run succeeded, so the peaks are not known\n",
@@ -226,11 +233,13 @@ static void say_side(const struct side *side)
     }
     fprintf(stderr,
             "spillway: %s: peak live %s, peak device memory %s; smallest size tried that worked: "
-            "%s; %s%s\n",
+            "%s; %s%s; a real %s needs about %s, at most %s\n",
             side->label, spw_size_text(side->live_peak_bytes, live),
             spw_size_text(side->used_peak_bytes, used), spw_size_text(side->enough_bytes, enough),
             side->too_small_bytes > 0 ? spw_size_text(side->too_small_bytes, small) : "",
-            side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried");
+            side->too_small_bytes > 0 ? " was too small" : "smaller ones were not tried",
+            spw_cli_need_profile()->id, spw_size_text(side->need.in_all, need),
+            spw_size_text(side->need.in_all_most, most));
 }
 
 /* Runs both searches and prints the results. */

@@ -1,6 +1,7 @@
 #include "cli/reports/need.h"
 
 #include "common/options.h"
+#include "gpu/communicator.h"
 
 const struct spw_gpu_profile *spw_cli_need_profile(void)
 {
@@ -18,25 +19,69 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Without the driver's own memory: that is part of what a card holds besides. */
-static uint64_t program_bytes(const struct spw_cli_sim_device *device)
+const char *spw_cli_need_term_name(enum spw_cli_term term)
 {
-    uint64_t own = larger(device->own_peak_bytes, device->overhead_bytes);
+    static const char *const names[SPW_CLI_TERMS] = {
+        [SPW_CLI_TERM_PROGRAM] = "program",
+        [SPW_CLI_TERM_CONTEXT] = "context",
+        [SPW_CLI_TERM_NCCL] = "nccl",
+    };
+
+    return names[term];
+}
+
+const char *spw_cli_need_basis_name(enum spw_cli_basis basis)
+{
+    static const char *const names[] = {
+        [SPW_CLI_EXACT] = "exact",
+        [SPW_CLI_CALIBRATED] = "calibrated",
+        [SPW_CLI_GUESS] = "guess",
+    };
+
+    return names[basis];
+}
+
+static struct spw_cli_need_term program_term(const struct spw_cli_sim_device *device)
+{
+    uint64_t taken = device->overhead_bytes > 0 ? device->nccl_bytes : 0; /* of the live bytes */
+    uint64_t bytes = device->program_peak_bytes;
 
     if (device->host_peak_bytes > 0) {
-        return device->live_peak_bytes;
+        bytes = device->live_peak_bytes > taken ? device->live_peak_bytes - taken : 0;
     }
-    return device->used_peak_bytes > own ? device->used_peak_bytes - own : 0;
+    return (struct spw_cli_need_term){bytes, bytes, SPW_CLI_EXACT};
+}
+
+/* The driver's own memory, as far as it is simulated, is part of this. */
+static struct spw_cli_need_term context_term(const struct spw_cli_sim_device *device,
+                                             const struct spw_gpu_profile *profile)
+{
+    struct spw_gpu_overhead overhead = spw_gpu_profile_overhead(profile);
+
+    return (struct spw_cli_need_term){
+        .bytes = larger((uint64_t)overhead.mib << 20, device->own_peak_bytes),
+        .most = larger((uint64_t)overhead.most_mib << 20, device->own_peak_bytes),
+        .basis = overhead.messages > 0 ? SPW_CLI_CALIBRATED : SPW_CLI_GUESS,
+    };
+}
+
+static struct spw_cli_need_term nccl_term(const struct spw_cli_sim_device *device,
+                                          const struct spw_gpu_profile *profile)
+{
+    return (struct spw_cli_need_term){
+        .bytes = device->nccl_bytes,
+        .most = larger(device->nccl_most_bytes, device->nccl_bytes),
+        .basis = spw_gpu_channels_are_published(profile) ? SPW_CLI_CALIBRATED : SPW_CLI_GUESS,
+    };
 }
 
 struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
                                     const struct spw_gpu_profile *profile)
 {
-    struct spw_gpu_overhead overhead = spw_gpu_profile_overhead(profile);
     struct spw_cli_need need = {
-        .program = program_bytes(device),
-        .besides = larger((uint64_t)overhead.mib << 20, device->own_peak_bytes),
-        .besides_most = larger((uint64_t)overhead.most_mib << 20, device->own_peak_bytes),
+        .terms = {[SPW_CLI_TERM_PROGRAM] = program_term(device),
+                  [SPW_CLI_TERM_CONTEXT] = context_term(device, profile),
+                  [SPW_CLI_TERM_NCCL] = nccl_term(device, profile)},
         .spare = device->total_bytes - device->used_peak_bytes,
         .without_spilling = device->host_peak_bytes > 0,
     };
@@ -44,8 +89,12 @@ struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
     if (device->used_peak_bytes > device->total_bytes) {
         need.spare = 0;
     }
-    need.in_all = need.program + need.besides;
-    need.in_all_most = need.program + need.besides_most;
+    for (int i = 0; i < SPW_CLI_TERMS; i++) {
+        need.in_all += need.terms[i].bytes;
+        need.in_all_most += need.terms[i].most;
+    }
+    need.besides = need.in_all - need.terms[SPW_CLI_TERM_PROGRAM].bytes;
+    need.besides_most = need.in_all_most - need.terms[SPW_CLI_TERM_PROGRAM].most;
     return need;
 }
 

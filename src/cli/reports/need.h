@@ -1,5 +1,5 @@
 /* The memory that a card needs for a simulated program: what the program took, and what a card
- * holds besides (gpu/overheads.def). One thread. */
+ * holds besides (gpu/overheads.def, gpu/communicators.def). One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,30 @@
 #include "cli/reports/sim_result.h"
 #include "gpu/profile.h"
 
+/* What the memory of a card is for. */
+enum spw_cli_term {
+    SPW_CLI_TERM_PROGRAM, /* the peak of the program's memory, library workspaces included */
+    SPW_CLI_TERM_CONTEXT, /* CUDA context, code, what libraries keep */
+    SPW_CLI_TERM_NCCL,    /* the buffers of communicators */
+    SPW_CLI_TERMS,
+};
+
+/* How well a term is known. */
+enum spw_cli_basis {
+    SPW_CLI_EXACT,      /* counted as a driver counts it */
+    SPW_CLI_CALIBRATED, /* from published figures of this GPU */
+    SPW_CLI_GUESS,      /* from figures of other GPUs */
+};
+
+struct spw_cli_need_term {
+    uint64_t bytes, most; /* estimate, upper bound */
+    enum spw_cli_basis basis;
+};
+
 /* In bytes. */
 struct spw_cli_need {
-    uint64_t program;               /* the peak of the program's memory */
-    uint64_t besides, besides_most; /* what the card holds besides: estimate, upper bound */
+    struct spw_cli_need_term terms[SPW_CLI_TERMS];
+    uint64_t besides, besides_most; /* the terms behind the program's */
     uint64_t in_all, in_all_most;   /* the sums */
     uint64_t spare;                 /* what was left of the device at the peak */
     bool without_spilling;          /* the program spilled; this is for a card on which it need
@@ -21,6 +41,10 @@ struct spw_cli_need {
 /* The need for what a process did on a device. `profile` is the GPU that was simulated. */
 struct spw_cli_need spw_cli_need_of(const struct spw_cli_sim_device *device,
                                     const struct spw_gpu_profile *profile);
+
+/* Names for programs: "program", "context", "nccl"; "exact", "calibrated", "guess". Static. */
+const char *spw_cli_need_term_name(enum spw_cli_term term);
+const char *spw_cli_need_basis_name(enum spw_cli_basis basis);
 
 /* The GPU that the options name. */
 const struct spw_gpu_profile *spw_cli_need_profile(void);

@@ -96,6 +96,11 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     device->allocations = from->allocations;
     device->own_peak_bytes = from->own_peak_bytes;
     device->overhead_bytes = from->overhead_bytes;
+    device->program_peak_bytes = from->program_peak_bytes;
+    device->communicators = from->communicators_peak;
+    device->ranks = from->ranks_peak;
+    device->nccl_bytes = from->nccl_peak_bytes;
+    device->nccl_most_bytes = from->nccl_most_peak_bytes;
     for (int i = 0; i < SPW_LAYOUT_COUNT; i++) {
         device->launches[i] = from->launches[i];
         launches += from->launches[i];

@@ -45,6 +45,11 @@ struct spw_cli_sim_device {
     uint64_t allocations;        /* calls that asked for memory; pooled: that the pool served */
     uint64_t own_peak_bytes;     /* of it the driver's code, local memory and graphs */
     uint64_t overhead_bytes;     /* of it what a card holds besides; 0: not simulated */
+    uint64_t program_peak_bytes; /* used, without own, overhead and NCCL's, at most */
+    uint64_t communicators;      /* of NCCL, at most at a time */
+    uint64_t ranks;              /* of one of them, at most */
+    uint64_t nccl_bytes;         /* what a card would hold for them, at most at a time: estimate */
+    uint64_t nccl_most_bytes;    /* and upper bound */
     uint64_t host_peak_bytes;    /* spilled to host memory, at most at a time */
     uint64_t spilled_bytes;      /* that went to the host, in all */
     uint64_t promoted_bytes;     /* that came back */

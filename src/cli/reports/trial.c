@@ -104,7 +104,8 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
     if (trial->silent) {
         silence_output(saved);
     }
-    *ret_code = spw_cli_launch(trials->command, trial->arguments, &started);
+    *ret_code =
+        spw_cli_launch_code(spw_cli_launch(trials->command, trial->arguments, &started));
     note_interrupt(trials, *ret_code);
     spw_cli_run_directory_finish();
     if (trial->silent) {

@@ -42,6 +42,14 @@ static void say_device(const struct spw_cli_sim_process *process, int ordinal)
     say(&line);
 }
 
+/* "560 MiB to 740 MiB" */
+static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *term)
+{
+    spw_cli_line_add_size(line, term->bytes);
+    spw_cli_line_add(line, " to ");
+    spw_cli_line_add_size(line, term->most);
+}
+
 /* Says what a card of the simulated kind needs for it. */
 static void say_need(const struct spw_cli_sim_device *device)
 {
@@ -56,13 +64,17 @@ static void say_need(const struct spw_cli_sim_device *device)
     spw_cli_line_add(&line, ", at most ");
     spw_cli_line_add_size(&line, need.in_all_most);
     spw_cli_line_add(&line, ": ");
-    spw_cli_line_add_size(&line, need.program);
+    spw_cli_line_add_size(&line, need.terms[SPW_CLI_TERM_PROGRAM].bytes);
     spw_cli_line_add(&line, " for the program, ");
-    spw_cli_line_add_size(&line, need.besides);
-    spw_cli_line_add(&line, " to ");
-    spw_cli_line_add_size(&line, need.besides_most);
-    spw_cli_line_add(&line, " for CUDA context, code and libraries (from published figures; NCCL's "
-                            "buffers are not counted)");
+    add_term(&line, &need.terms[SPW_CLI_TERM_CONTEXT]);
+    spw_cli_line_add(&line, " for CUDA context, code and libraries");
+    if (device->communicators > 0) {
+        spw_cli_line_add(&line, ", ");
+        add_term(&line, &need.terms[SPW_CLI_TERM_NCCL]);
+        spw_cli_line_add(&line, " for NCCL (%" PRIu64 " communicator%s)", device->communicators,
+                         device->communicators == 1 ? "" : "s");
+    }
+    spw_cli_line_add(&line, " (from published figures)");
     say(&line);
 }
 

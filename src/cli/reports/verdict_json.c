@@ -46,6 +46,21 @@ static void add_refusal(cJSON *object, const struct spw_cli_sim_device *device)
     cJSON_AddBoolToObject(refusal, "succeeded_later", device->last.overcome);
 }
 
+static void add_terms(cJSON *object, const struct spw_cli_need *need)
+{
+    cJSON *terms = cJSON_AddArrayToObject(object, "card_terms");
+
+    for (int i = 0; i < SPW_CLI_TERMS; i++) {
+        cJSON *term = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(term, "term", spw_cli_need_term_name(i));
+        add_bytes(term, "bytes", need->terms[i].bytes);
+        add_bytes(term, "most_bytes", need->terms[i].most);
+        cJSON_AddStringToObject(term, "basis", spw_cli_need_basis_name(need->terms[i].basis));
+        cJSON_AddItemToArray(terms, term);
+    }
+}
+
 static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal)
 {
     const struct spw_cli_sim_device *device = &process->devices[ordinal];
@@ -60,11 +75,14 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     add_bytes(object, "live_peak_bytes", device->live_peak_bytes);
     add_bytes(object, "used_peak_bytes", device->used_peak_bytes);
     add_bytes(object, "spare_bytes", need.spare);
-    add_bytes(object, "program_bytes", need.program);
+    add_bytes(object, "program_bytes", need.terms[SPW_CLI_TERM_PROGRAM].bytes);
     add_bytes(object, "card_besides_bytes", need.besides);
     add_bytes(object, "card_besides_most_bytes", need.besides_most);
     add_bytes(object, "card_need_bytes", need.in_all);
     add_bytes(object, "card_need_most_bytes", need.in_all_most);
+    add_terms(object, &need);
+    add_bytes(object, "communicators", device->communicators);
+    add_bytes(object, "communicator_ranks", device->ranks);
     add_bytes(object, "host_peak_bytes", device->host_peak_bytes);
     add_bytes(object, "spilled_bytes", device->spilled_bytes);
     add_bytes(object, "promoted_bytes", device->promoted_bytes);

@@ -78,3 +78,9 @@ struct spillway_sim_device {
 
 /* The device of that index; 0, or -1 if there is none. */
 int spillway_sim_device(int index, struct spillway_sim_device *ret_device);
+
+/* Called by the simulated NCCL: on the device of that ordinal, a card would hold memory for `count`
+ * more of a part (enum spw_gpu_connection) of a communicator of so many ranks; for fewer, if
+ * `count` is negative. Returns the bytes that the caller is to allocate for it, or has to free: 0
+ * unless devices hold what a card does (SPILLWAY_SIM_OVERHEAD). */
+unsigned long long spillway_sim_connection(int ordinal, int connection, int ranks, int count);

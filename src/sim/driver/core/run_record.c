@@ -224,14 +224,41 @@ void sim_run_record_end(enum sim_fn fn, CUresult result)
 
 /* ---- figures ---- */
 
+/* The part of the memory in use that the program did not ask for. */
+static uint64_t not_of_program(const struct sim_record_device *figures)
+{
+    uint64_t besides =
+        figures->own_bytes > figures->overhead_bytes ? figures->own_bytes : figures->overhead_bytes;
+
+    return besides + figures->nccl_taken_bytes;
+}
+
 void sim_run_record_used(const struct sim_device *device, int64_t own)
 {
     struct sim_record_device *figures = of(device);
+    uint64_t besides;
 
     figures->used_bytes = device->used_bytes;
     raise_peak(&figures->used_peak_bytes, figures->used_bytes);
     figures->own_bytes += (uint64_t)own;
     raise_peak(&figures->own_peak_bytes, figures->own_bytes);
+    besides = not_of_program(figures);
+    raise_peak(&figures->program_peak_bytes,
+               figures->used_bytes > besides ? figures->used_bytes - besides : 0);
+}
+
+void sim_run_record_nccl(const struct sim_device *device, const struct sim_run_record_nccl *change)
+{
+    struct sim_record_device *figures = of(device);
+
+    figures->communicators += (uint64_t)change->communicators;
+    figures->nccl_bytes += (uint64_t)change->bytes;
+    figures->nccl_most_bytes += (uint64_t)change->most_bytes;
+    figures->nccl_taken_bytes += (uint64_t)change->taken_bytes;
+    raise_peak(&figures->communicators_peak, figures->communicators);
+    raise_peak(&figures->ranks_peak, (uint64_t)change->ranks);
+    raise_peak(&figures->nccl_peak_bytes, figures->nccl_bytes);
+    raise_peak(&figures->nccl_most_peak_bytes, figures->nccl_most_bytes);
 }
 
 void sim_run_record_overhead(const struct sim_device *device, size_t bytes)

@@ -39,6 +39,15 @@ void sim_run_record_used(const struct sim_device *device, int64_t own);
 /* The device holds so much besides the memory that is asked for: SPILLWAY_SIM_OVERHEAD. */
 void sim_run_record_overhead(const struct sim_device *device, size_t bytes);
 
+/* By how much each figure about NCCL (sim/record.h) changes. */
+struct sim_run_record_nccl {
+    int64_t communicators, bytes, most_bytes, taken_bytes;
+    int ranks; /* of the communicator */
+};
+
+/* What a card would hold for NCCL has changed. */
+void sim_run_record_nccl(const struct sim_device *device, const struct sim_run_record_nccl *change);
+
 /* The program holds so many bytes more, or less. */
 void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 

@@ -7,11 +7,9 @@
 #include "sim/libs/common/driver.h"
 #include "sim/libs/common/shim.h"
 
-enum { BUFFER_BYTES = 2 << 20 };
-
-static CUresult open_by_ipc(struct sim_nccl_buffer *buffer)
+static CUresult open_by_ipc(struct sim_nccl_buffer *buffer, size_t bytes)
 {
-    CUresult result = sim_shim_alloc(BUFFER_BYTES, &buffer->address);
+    CUresult result = sim_shim_alloc(bytes, &buffer->address);
     CUipcMemHandle handle;
 
     return result == CUDA_SUCCESS ? sim_shim_driver()->cuIpcGetMemHandle(
@@ -19,13 +17,13 @@ static CUresult open_by_ipc(struct sim_nccl_buffer *buffer)
                                   : result;
 }
 
-static CUresult open_by_handle(struct sim_nccl_buffer *buffer, CUdevice device)
+static CUresult open_by_handle(struct sim_nccl_buffer *buffer, CUdevice device, size_t bytes)
 {
     const struct sim_shim_driver *driver = sim_shim_driver();
     CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                 .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                 .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}};
-    CUresult result = driver->cuMemCreate(&buffer->chunk, BUFFER_BYTES, &prop, 0);
+    CUresult result = driver->cuMemCreate(&buffer->chunk, bytes, &prop, 0);
     int file = -1;
 
     if (result != CUDA_SUCCESS) {
@@ -38,12 +36,13 @@ static CUresult open_by_handle(struct sim_nccl_buffer *buffer, CUdevice device)
     return result;
 }
 
-CUresult sim_nccl_buffer_open(struct sim_nccl_buffer *ret_buffer, CUdevice device)
+CUresult sim_nccl_buffer_open(struct sim_nccl_buffer *ret_buffer, CUdevice device, size_t bytes)
 {
     const char *cumem = getenv("NCCL_CUMEM_ENABLE");
     struct sim_nccl_buffer buffer = {0};
-    CUresult result = cumem != NULL && strcmp(cumem, "0") == 0 ? open_by_ipc(&buffer)
-                                                               : open_by_handle(&buffer, device);
+    CUresult result = cumem != NULL && strcmp(cumem, "0") == 0
+                          ? open_by_ipc(&buffer, bytes)
+                          : open_by_handle(&buffer, device, bytes);
 
     if (result == CUDA_SUCCESS) {
         *ret_buffer = buffer;

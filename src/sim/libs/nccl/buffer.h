@@ -1,6 +1,4 @@
-/* The buffer of a communicator that the other ranks would open.
- *
- * NCCL has many, whose sizes depend on the machine; here a small one stands for them. As in NCCL,
+/* A buffer of a communicator that the other ranks would open. As in NCCL,
  * NCCL_CUMEM_ENABLE=0 means memory of cuMemAlloc with a handle of cuIpcGetMemHandle, and anything
  * else memory of cuMemCreate with a handle that can be exported. Nobody opens it.
  *
@@ -15,9 +13,12 @@ struct sim_nccl_buffer {
     CUmemGenericAllocationHandle chunk; /* 0: not of cuMemCreate */
 };
 
+/* The least size, in bytes; other sizes are multiples of it. */
+enum { SIM_NCCL_BUFFER_GRANULE = 2 << 20 };
+
 /* Makes it on a device, which is current. An error of the driver when it cannot be made or shared;
  * nothing is left then. */
-CUresult sim_nccl_buffer_open(struct sim_nccl_buffer *ret_buffer, CUdevice device);
+CUresult sim_nccl_buffer_open(struct sim_nccl_buffer *ret_buffer, CUdevice device, size_t bytes);
 
 /* Frees it; a buffer of zeros is left alone. */
 void sim_nccl_buffer_close(struct sim_nccl_buffer *buffer);

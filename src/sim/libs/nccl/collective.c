@@ -7,8 +7,17 @@
 #include "sim/libs/common/driver.h"
 #include "sim/libs/nccl/exchange.h"
 
+/* Connections that an operation needs. */
+enum kind {
+    RING,      /* a collective */
+    REDUCTION, /* one whose result goes to all ranks */
+    MESSAGE,   /* from or to one rank, `peer` */
+    MESSAGES,  /* from and to all */
+};
+
 /* One rank's part in a collective. Counts are in elements. */
 struct transfer {
+    enum kind kind;
     const char *name;
     ncclComm_t comm;
     ncclDataType_t type;
@@ -83,6 +92,28 @@ static CUresult carry(const struct transfer *t, size_t element_bytes)
     return t->receives ? copy_own(t, element_bytes) : CUDA_SUCCESS;
 }
 
+/* Takes the memory that NCCL takes when an operation is the first of its kind. */
+static CUresult connect_ranks(const struct transfer *t)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    switch (t->kind) {
+    case MESSAGE:
+        return sim_nccl_hold(t->comm, SPW_GPU_PEER, t->peer);
+    case MESSAGES:
+        for (int peer = 0; peer < t->comm->ranks && result == CUDA_SUCCESS; peer++) {
+            result = sim_nccl_hold(t->comm, SPW_GPU_PEER, peer);
+        }
+        return result;
+    case REDUCTION:
+        result = sim_nccl_hold(t->comm, SPW_GPU_TREE, 0);
+        break;
+    case RING:
+        break;
+    }
+    return result == CUDA_SUCCESS ? sim_nccl_hold(t->comm, SPW_GPU_RING, 0) : result;
+}
+
 static CUresult launch(const struct transfer *t, size_t element_bytes)
 {
     const struct sim_shim_driver *driver = sim_shim_driver();
@@ -94,6 +125,9 @@ static CUresult launch(const struct transfer *t, size_t element_bytes)
     sim_shim_add_write(&work, t->written, t->written_count * element_bytes);
     if (result == CUDA_SUCCESS) {
         result = driver->cuCtxSetCurrent(t->comm->context);
+    }
+    if (result == CUDA_SUCCESS) {
+        result = connect_ranks(t);
     }
     if (result == CUDA_SUCCESS) {
         result = sim_shim_launch(t->name, &work, t->stream);
@@ -108,6 +142,7 @@ static CUresult launch(const struct transfer *t, size_t element_bytes)
 static ncclResult_t run(const struct transfer *t)
 {
     size_t element_bytes = type_bytes(t->type);
+    CUresult result;
     size_t bytes;
 
     if (t->comm == NULL || element_bytes == 0 || t->peer < 0 || t->peer >= t->comm->ranks) {
@@ -123,9 +158,12 @@ static ncclResult_t run(const struct transfer *t)
     if ((t->read_count > 0 && t->read == NULL) || (t->written_count > 0 && t->written == NULL)) {
         return sim_nccl_fail(ncclInvalidArgument, "a buffer is NULL");
     }
-    return launch(t, element_bytes) == CUDA_SUCCESS
-               ? ncclSuccess
-               : sim_nccl_fail(ncclUnhandledCudaError, "the launch failed");
+    result = launch(t, element_bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        return sim_nccl_fail(ncclUnhandledCudaError, "out of device memory for buffers of NCCL");
+    }
+    return result == CUDA_SUCCESS ? ncclSuccess
+                                  : sim_nccl_fail(ncclUnhandledCudaError, "the launch failed");
 }
 
 /* The rank and the number of ranks; `comm` may be NULL. */
@@ -143,9 +181,9 @@ SIM_SHIM_EXPORT ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff,
                                            ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
                                            cudaStream_t stream)
 {
-    return run(&(struct transfer){"nccl_all_reduce", comm, datatype, stream, rank_of(comm),
-                                  sendbuff, count, recvbuff, count, count, 0, 0, rank_of(comm),
-                                  true});
+    return run(&(struct transfer){REDUCTION, "nccl_all_reduce", comm, datatype, stream,
+                                  rank_of(comm), sendbuff, count, recvbuff, count, count, 0, 0,
+                                  rank_of(comm), true});
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count,
@@ -154,8 +192,9 @@ SIM_SHIM_EXPORT ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, si
 {
     bool is_root = rank_of(comm) == root;
 
-    return run(&(struct transfer){"nccl_reduce", comm, datatype, stream, root, sendbuff, count,
-                                  recvbuff, is_root ? count : 0, count, 0, 0, root, is_root});
+    return run(&(struct transfer){RING, "nccl_reduce", comm, datatype, stream, root, sendbuff,
+                                  count, recvbuff, is_root ? count : 0, count, 0, 0, root,
+                                  is_root});
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
@@ -164,7 +203,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff,
 {
     bool is_root = rank_of(comm) == root;
 
-    return run(&(struct transfer){"nccl_broadcast", comm, datatype, stream, root, sendbuff,
+    return run(&(struct transfer){RING, "nccl_broadcast", comm, datatype, stream, root, sendbuff,
                                   is_root ? count : 0, recvbuff, count, count, 0, count, root,
                                   true});
 }
@@ -179,17 +218,17 @@ SIM_SHIM_EXPORT ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvb
                                                size_t recvcount, ncclDataType_t datatype,
                                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(&(struct transfer){"nccl_reduce_scatter", comm, datatype, stream, rank_of(comm),
-                                  sendbuff, recvcount * ranks_of(comm), recvbuff, recvcount,
-                                  recvcount, recvcount * (size_t)rank_of(comm), 0, rank_of(comm),
-                                  true});
+    return run(&(struct transfer){RING, "nccl_reduce_scatter", comm, datatype, stream,
+                                  rank_of(comm), sendbuff, recvcount * ranks_of(comm), recvbuff,
+                                  recvcount, recvcount, recvcount * (size_t)rank_of(comm), 0,
+                                  rank_of(comm), true});
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
                                            ncclDataType_t datatype, ncclComm_t comm,
                                            cudaStream_t stream)
 {
-    return run(&(struct transfer){"nccl_all_gather", comm, datatype, stream, rank_of(comm),
+    return run(&(struct transfer){RING, "nccl_all_gather", comm, datatype, stream, rank_of(comm),
                                   sendbuff, sendcount, recvbuff, sendcount * ranks_of(comm),
                                   sendcount, 0, sendcount, ALL, true});
 }
@@ -200,8 +239,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, 
 {
     size_t all = count * ranks_of(comm);
 
-    return run(&(struct transfer){"nccl_all_to_all", comm, datatype, stream, rank_of(comm),
-                                  sendbuff, all, recvbuff, all, count,
+    return run(&(struct transfer){MESSAGES, "nccl_all_to_all", comm, datatype, stream,
+                                  rank_of(comm), sendbuff, all, recvbuff, all, count,
                                   count * (size_t)rank_of(comm), all, ALL, true});
 }
 
@@ -211,9 +250,9 @@ SIM_SHIM_EXPORT ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, si
 {
     bool is_root = rank_of(comm) == root;
 
-    return run(&(struct transfer){"nccl_gather", comm, datatype, stream, root, sendbuff, count,
-                                  recvbuff, is_root ? count * ranks_of(comm) : 0, count, 0, count,
-                                  ALL, is_root});
+    return run(&(struct transfer){MESSAGES, "nccl_gather", comm, datatype, stream, root, sendbuff,
+                                  count, recvbuff, is_root ? count * ranks_of(comm) : 0, count, 0,
+                                  count, ALL, is_root});
 }
 
 SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count,
@@ -222,7 +261,7 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
 {
     size_t all = count * ranks_of(comm);
 
-    return run(&(struct transfer){"nccl_scatter", comm, datatype, stream, root, sendbuff,
+    return run(&(struct transfer){MESSAGES, "nccl_scatter", comm, datatype, stream, root, sendbuff,
                                   rank_of(comm) == root ? all : 0, recvbuff, count, count,
                                   count * (size_t)rank_of(comm), all, root, true});
 }
@@ -231,7 +270,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
 SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(&(struct transfer){.name = "nccl_send",
+    return run(&(struct transfer){.kind = MESSAGE,
+                                  .name = "nccl_send",
                                   .comm = comm,
                                   .type = datatype,
                                   .stream = stream,
@@ -243,7 +283,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDa
 SIM_SHIM_EXPORT ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {
-    return run(&(struct transfer){.name = "nccl_recv",
+    return run(&(struct transfer){.kind = MESSAGE,
+                                  .name = "nccl_recv",
                                   .comm = comm,
                                   .type = datatype,
                                   .stream = stream,

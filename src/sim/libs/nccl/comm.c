@@ -31,8 +31,10 @@ struct ncclComm *sim_nccl_comm_create(int ranks, int rank)
     comm->device = device;
     comm->ranks = ranks;
     comm->rank = rank;
-    if (ranks > 1 && sim_nccl_buffer_open(&comm->buffer, device) != CUDA_SUCCESS) {
-        free(comm);
+    if ((ranks > 1 &&
+         sim_nccl_buffer_open(&comm->buffer, device, SIM_NCCL_BUFFER_GRANULE) != CUDA_SUCCESS) ||
+        sim_nccl_hold(comm, SPW_GPU_COMMUNICATOR, 0) != CUDA_SUCCESS) {
+        sim_nccl_comm_free(comm);
         return NULL;
     }
     return comm;
@@ -41,6 +43,7 @@ struct ncclComm *sim_nccl_comm_create(int ranks, int rank)
 void sim_nccl_comm_free(struct ncclComm *comm)
 {
     sim_nccl_buffer_close(&comm->buffer);
+    sim_nccl_release(comm);
     free(comm);
 }
 

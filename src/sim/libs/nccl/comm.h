@@ -7,8 +7,8 @@
  * train are right. Other collectives do not check that the peers call them in the same order: a
  * program that would hang on GPUs may run on.
  *
- * NCCL's own buffers take almost no memory here (buffer.h). Their size depends on the machine
- * (channels, transports, NCCL_BUFFSIZE); a real GPU has that much less memory.
+ * The driver is told what NCCL's buffers would take on a card, and with SPILLWAY_SIM_OVERHEAD they
+ * take it (holding.h); without it, one small buffer stands for them (buffer.h).
  *
  * Calls between ncclGroupStart and ncclGroupEnd take effect at once, except splits.
  *
@@ -20,19 +20,21 @@
 #include "sim/libs/common/shim.h"
 #include "sim/libs/nccl/board.h"
 #include "sim/libs/nccl/buffer.h"
+#include "sim/libs/nccl/holding.h"
 
 struct ncclComm {
     CUcontext context; /* of the device it was made on */
     int device;
     int rank;
     int ranks;
-    struct sim_nccl_board *board;     /* a reference; NULL: the other ranks cannot be reached */
-    uint64_t number;                  /* identifies the communicator on its board */
-    uint32_t splits;                  /* so far */
-    uint32_t exchanges;               /* so far */
-    struct sim_nccl_board_box *boxes; /* NULL: not needed yet, or none available */
-    bool is_alone;                    /* no boxes are available */
-    struct sim_nccl_buffer buffer;    /* of several ranks; else zeros */
+    struct sim_nccl_board *board;      /* a reference; NULL: the other ranks cannot be reached */
+    uint64_t number;                   /* identifies the communicator on its board */
+    uint32_t splits;                   /* so far */
+    uint32_t exchanges;                /* so far */
+    struct sim_nccl_board_box *boxes;  /* NULL: not needed yet, or none available */
+    bool is_alone;                     /* no boxes are available */
+    struct sim_nccl_buffer buffer;     /* of several ranks; else zeros */
+    struct sim_nccl_holding *holdings; /* the memory that it takes on a card */
 };
 
 /* Exports a function a second time as pncclX, as NCCL does for profilers that intercept ncclX. */

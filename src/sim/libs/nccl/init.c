@@ -13,8 +13,8 @@ static ncclResult_t init(ncclComm_t *ret_comm, int ranks, const ncclUniqueId *id
     }
     comm = sim_nccl_comm_create(ranks, rank);
     if (comm == NULL) {
-        return sim_nccl_fail(ncclUnhandledCudaError, "there is no device, or its memory cannot be "
-                                                     "shared with the other ranks");
+        return sim_nccl_fail(ncclUnhandledCudaError, "there is no device, or it is full, or its "
+                                                     "memory cannot be shared with other ranks");
     }
     if (id != NULL) {
         comm->board = sim_nccl_board_open(id);

@@ -1,0 +1,46 @@
+/* What NCCL would hold on a card for its communicators: recorded for the verdict. */
+#include "gpu/communicator.h"
+#include "sim/driver/core/control.h"
+#include "sim/driver/core/device.h"
+#include "sim/driver/core/export.h"
+#include "sim/driver/core/lock.h"
+#include "sim/driver/core/run_record.h"
+#include "sim/driver/core/sim_options.h"
+
+static int64_t bytes_of(uint32_t mib, int count)
+{
+    return ((int64_t)mib << 20) * count;
+}
+
+/* The bytes to allocate or to free. */
+static int64_t note(const struct sim_device *device, enum spw_gpu_connection connection, int ranks,
+                    int count)
+{
+    struct spw_gpu_connection_need need =
+        spw_gpu_connection_need(device->profile, connection, ranks);
+    int64_t taken = sim_options()->overhead ? bytes_of(need.mib, count) : 0;
+
+    sim_run_record_nccl(device, &(struct sim_run_record_nccl){
+                                    .communicators = connection == SPW_GPU_COMMUNICATOR ? count : 0,
+                                    .bytes = bytes_of(need.mib, count),
+                                    .most_bytes = bytes_of(need.most_mib, count),
+                                    .taken_bytes = taken,
+                                    .ranks = ranks,
+                                });
+    return taken < 0 ? -taken : taken;
+}
+
+SIM_EXPORT unsigned long long spillway_sim_connection(int ordinal, int connection, int ranks,
+                                                      int count)
+{
+    const struct sim_device *device;
+    int64_t bytes = 0;
+
+    sim_lock();
+    device = sim_device_get(ordinal);
+    if (device != NULL) {
+        bytes = note(device, (enum spw_gpu_connection)connection, ranks, count);
+    }
+    sim_unlock();
+    return (unsigned long long)bytes;
+}
