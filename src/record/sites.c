@@ -49,6 +49,7 @@ static void define_modules(void)
         at = spw_record_put(at, module->base);
         at = spw_record_put(at, module->begin);
         at = spw_record_put(at, module->end);
+        at = spw_record_put(at, module->dynamic);
         at = spw_record_put(at, module->id_bytes);
         memcpy(at, module->id, module->id_bytes);
         at = spw_record_put_text(at + module->id_bytes, module->path);

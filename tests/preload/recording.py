@@ -79,7 +79,7 @@ class Block:
             return event | {"native": native, "python": python}
         if kind == "module":
             return {"number": number(), "base": number(), "begin": number(), "end": number(),
-                    "id": self.cursor.bytes(), "path": text()}
+                    "dynamic": number(), "id": self.cursor.bytes(), "path": text()}
         if kind == "step":
             return {"number": number()}
         if kind == "gauges":

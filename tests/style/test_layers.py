@@ -29,7 +29,7 @@ BELOW = {
     "sim": "common gpu",
 }
 # Folders inside a layer, lowest first: each may include those before it, and every file is in one.
-GROUPS = {"cli": ["console", "inspect", "launch", "reports", "doctor", "commands"]}
+GROUPS = {"cli": ["console", "inspect", "recording", "launch", "reports", "doctor", "commands"]}
 # The launcher reads what the simulated driver has written down in a mapped file: the file's layout,
 # a header that needs common alone, is shared.
 EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h")}
