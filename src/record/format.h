@@ -96,7 +96,7 @@ enum spw_record_kind {
     SPW_RECORD_TEXT_,  /* number, bytes, the bytes */
     SPW_RECORD_SITE,   /* number, api, thread, cut, native frames and Python frames */
     SPW_RECORD_MODULE, /* number, base, begin, end, dynamic section, and two texts: build
-                      * ID and path */
+                        * ID and path */
     SPW_RECORD_STEP,   /* number */
     SPW_RECORD_GAUGES, /* mask, and for each bit the signed difference */
     SPW_RECORD_MOVE,   /* bytes to the host, bytes to the device, nanoseconds; more: predicted */

@@ -11,7 +11,7 @@
 bool spw_cli_run_directory_create(const char *command);
 
 /* Writes the summary and the statistics file of every process that ended without writing them, and
- * compresses the recording of every process that ended. Processes that still run write their own. */
+ * compresses the recordings of those that ended. Processes that still run write their own. */
 void spw_cli_run_directory_finish(void);
 
 /* Calls `visit` for each file of the directory, in order of names. */

@@ -242,7 +242,9 @@ unsigned spw_cli_recorded_sites_frames(uint32_t number, struct spw_cli_frame *re
         }
     }
     if (count == 0) {
-        ret_frames[count++] = (struct spw_cli_frame){.name = "not known"};
+        ret_frames[count] = (struct spw_cli_frame){.native = true};
+        snprintf(ret_frames[count++].name, sizeof(ret_frames[0].name), "%s",
+                 site != NULL && site->api[0] != '\0' ? site->api : "not known");
     }
     for (unsigned i = 0; i < count; i++) {
         spw_utf8_plain(ret_frames[i].name, /* keep */ "");

@@ -41,7 +41,8 @@ struct spw_cli_frame {
 
 enum { SPW_CLI_FRAMES = SPW_CALLSITE_PYTHON + SPW_CALLSITE_NATIVE };
 
-/* Writes the frames of a site, innermost first; their number. Site 0 has one frame, "not known". */
+/* Writes the frames of a site, innermost first; their number. A site
+ * without any has one, with the name of the function that was called, or "not known". */
 unsigned spw_cli_recorded_sites_frames(uint32_t number, struct spw_cli_frame *ret_frames);
 
 /* The function that the program called, "" for site 0. */

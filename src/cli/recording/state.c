@@ -89,6 +89,7 @@ static void end_block(struct spw_cli_state *state, const struct spw_cli_block *b
     }
     device->live -= block->counted;
     device->frees++;
+    device->pool_frees += block->source == SPW_RECORD_POOL;
 }
 
 static void begin_block(struct spw_cli_state *state, const struct spw_cli_block *block)
@@ -107,6 +108,7 @@ static void begin_block(struct spw_cli_state *state, const struct spw_cli_block 
     held->peak = held->live > held->peak ? held->live : held->peak;
     device->live += block->counted;
     device->allocs++;
+    device->pool_allocs += block->source == SPW_RECORD_POOL;
     if (device->live > device->live_peak) {
         device->live_peak = device->live;
         device->peak_time = block->time;

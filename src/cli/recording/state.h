@@ -37,9 +37,11 @@ struct spw_cli_held {
 
 /* The figures of a device. */
 struct spw_cli_device {
-    uint64_t live, live_peak, peak_time, allocs, frees;
-    uint64_t peak_event; /* number of the event after which most was live */
-    uint64_t epoch;      /* number of the peaks so far */
+    uint64_t live, live_peak, peak_time;
+    uint64_t allocs, frees;           /* all */
+    uint64_t pool_allocs, pool_frees; /* those of the pool, as the statistics count them */
+    uint64_t peak_event;              /* number of the event after which most was live */
+    uint64_t epoch;                   /* number of the peaks so far */
     uint64_t moves, to_host, to_device, held_back_ns;
     uint64_t ooms, steps;
     uint64_t gauges[SPW_RECORD_GAUGE_COUNT];

@@ -33,12 +33,13 @@ void spw_cli_report_each(struct spw_cli_report *report,
                                       const struct spw_cli_block *freed, void *context),
                          void *context);
 
-/* The sites of a device by a figure, the largest first. The caller frees; NULL without memory. */
+/* A site and a figure of it, which a function gives. */
 struct spw_cli_ranked {
     uint32_t site;
     uint64_t bytes;
 };
 typedef uint64_t spw_cli_weight(const struct spw_cli_device *device, uint32_t site);
+/* The sites of a device by a figure, the largest first. The caller frees; NULL without memory. */
 struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
                                            spw_cli_weight *weight, size_t *ret_count);
 

@@ -42,6 +42,11 @@ static uint64_t get(const _Atomic uint64_t *figure)
 
 /* ---- text ---- */
 
+static const char *s(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void put_head(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;
@@ -58,7 +63,7 @@ static void put_head(struct spw_cli_report *report)
         state->about[1][0] != '\0' ? state->about[1] : "?", seconds(state->time, time),
         state->events);
     if (state->steps > 0) {
-        put(report, ", %" PRIu64 " marked steps", state->steps);
+        put(report, ", %" PRIu64 " marked step%s", state->steps, s(state->steps));
     }
     put(report, "\n");
 }
@@ -77,7 +82,7 @@ static void put_table(struct spw_cli_report *report, const struct spw_cli_device
     }
     put(report, "  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs", "held at the peak by");
     for (size_t i = 0; i < count; i++) {
-        uint64_t permille = ranked[i].bytes / (device->live_peak / 1000 + 1);
+        uint64_t permille = (uint64_t)((double)ranked[i].bytes * 1000 / (double)device->live_peak);
 
         if (i >= report->top) {
             rest += ranked[i].bytes;
@@ -103,14 +108,14 @@ static void put_moves(struct spw_cli_report *report, const struct spw_cli_device
 
     if (spilled > 0 || device->moves > 0) {
         put(report,
-            "  spilled: %s to the host, %s back, in %" PRIu64 " moves; at most %s there; work was "
+            "  spilled: %s to the host, %s back, in %" PRIu64 " move%s; at most %s there; work was "
             "held back for %s\n",
             spw_size_text(spilled, out), spw_size_text(promoted, back), device->moves,
-            spw_size_text(device->host_peak, most),
+            s(device->moves), spw_size_text(device->host_peak, most),
             seconds(device->gauges[SPW_RECORD_GAUGE_closed_ns] / SPW_RECORD_UNIT_NS, time));
     }
     if (device->gauges[SPW_RECORD_GAUGE_steals] > 0) {
-        put(report, "  stolen: %" PRIu64 " granules were taken from free memory\n",
+        put(report, "  stolen: %" PRIu64 " granules of free memory\n",
             device->gauges[SPW_RECORD_GAUGE_steals]);
     }
     if (device->gauges[SPW_RECORD_GAUGE_driver_calls] > 0) {
@@ -130,8 +135,8 @@ static void put_oom(struct spw_cli_report *report, const struct spw_cli_device *
     }
     spw_cli_recorded_sites_label(spw_cli_recorded_sites_number(report->state.sites, oom->number),
                                  label);
-    put(report, "  out of memory: %" PRIu64 " times, first after %s: %s for %s", device->ooms,
-        seconds(oom->time, time), spw_size_text(oom->bytes, asked), label);
+    put(report, "  out of memory: %" PRIu64 " time%s, first after %s: %s for %s", device->ooms,
+        s(device->ooms), seconds(oom->time, time), spw_size_text(oom->bytes, asked), label);
     if (oom->missing > 0) {
         put(report, ", %s were missing", spw_size_text(oom->missing, missing));
     }
@@ -187,8 +192,8 @@ static void put_gaps(struct spw_cli_report *report)
         put(report, "the program was killed, or is still running: the recording has no end\n");
     }
     if (report->state.unknown_frees > 0) {
-        put(report, "%" PRIu64 " frees are of blocks whose allocation is not in the recording\n",
-            report->state.unknown_frees);
+        put(report, "not in the recording: the allocations of %" PRIu64 " freed block%s\n",
+            report->state.unknown_frees, s(report->state.unknown_frees));
     }
 }
 
@@ -273,8 +278,10 @@ static void json_device(struct spw_cli_report *report, int ordinal)
     spw_write_figure(out, "live_peak_bytes", device->live_peak);
     spw_write_figure(out, "peak_ns", device->peak_time * SPW_RECORD_UNIT_NS);
     spw_write_figure(out, "live_bytes", device->live);
-    spw_write_figure(out, "allocs", device->allocs);
-    spw_write_figure(out, "frees", device->frees);
+    spw_write_figure(out, "allocs", device->pool_allocs);
+    spw_write_figure(out, "frees", device->pool_frees);
+    spw_write_figure(out, "other_allocs", device->allocs - device->pool_allocs);
+    spw_write_figure(out, "other_frees", device->frees - device->pool_frees);
     spw_write_figure(out, "ooms", device->ooms);
     spw_write_figure(out, "committed_peak_bytes", device->committed_peak);
     spw_write_figure(out, "host_peak_bytes", device->host_peak);

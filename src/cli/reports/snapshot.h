@@ -18,7 +18,10 @@ struct spw_cli_snapshot {
     uint32_t memos; /* of the pickle */
 };
 
+/* Begins the file. */
 void spw_cli_snapshot_begin(struct spw_cli_snapshot *snapshot);
+
+/* Ends it. */
 void spw_cli_snapshot_end(struct spw_cli_snapshot *snapshot);
 
 /* Opens and closes a list or a dictionary, as the next value. */
@@ -28,8 +31,13 @@ void spw_cli_snapshot_close(struct spw_cli_snapshot *snapshot);
 /* The key of the next value; the innermost level is a dictionary. */
 void spw_cli_snapshot_key(struct spw_cli_snapshot *snapshot, const char *key);
 
+/* Writes a number. */
 void spw_cli_snapshot_number(struct spw_cli_snapshot *snapshot, uint64_t number);
+
+/* Writes a terminated text. */
 void spw_cli_snapshot_text(struct spw_cli_snapshot *snapshot, const char *text);
+
+/* Writes a boolean. */
 void spw_cli_snapshot_boolean(struct spw_cli_snapshot *snapshot, bool value);
 
 /* A pair of numbers: a tuple in a pickle. */
