@@ -20,8 +20,10 @@
 #include "callsite/capture.h"
 #include "callsite/top_sites.h"
 #include "callsite/report.h"
+#include "record/record.h"
 #include "stats/exit.h"
 #include "stats/file.h"
+#include "stats/path.h"
 #include "stats/shm.h"
 #include "stats/stats.h"
 #include "migrate/barrier.h"
@@ -31,6 +33,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static_assert((int)SPW_CALL_COUNT <= (int)SPW_STATS_CALLS, "a slot for every call of our own");
 
@@ -218,6 +221,84 @@ static void forget_sites(void)
     }
 }
 
+/* ---- the recording ---- */
+
+static struct spw_counters *counters_of(int device)
+{
+    return &spw_process.stats->devices[device].counters;
+}
+
+static const char *call_name(int call)
+{
+    return call < SPW_CALL_COUNT ? spw_driver_call_name((enum spw_call)call) : NULL;
+}
+
+static void note_call(int ordinal, int call, uint64_t ns)
+{
+    if (spw_record_active()) {
+        spw_record_call(ordinal, call, ns);
+    }
+}
+
+/* The statistics have started. */
+static void start_record(struct spw_driver *driver, const char *mode)
+{
+    struct spw_option_value path = spw_option_get(SPW_OPT_SPILLWAY_RECORD, NULL, 0);
+    struct spw_option_value size = spw_option_get(SPW_OPT_SPILLWAY_RECORD_SIZE, NULL, 0);
+    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+    struct spw_stats *stats = spw_process.stats;
+    char host[64] = "";
+    const struct spw_record_start start = {
+        .path = path.text,
+        .limit = size.percent ? size.permille : size.bytes,
+        .permille = size.percent,
+        .start_ticks = stats->start,
+        .rank = spw_stats_rank(),
+        .devices = spw_process.device_count,
+        .counters = counters_of,
+        .call_name = call_name,
+        .about = {stats->process, mode, host, policy != NULL ? stats->policy : NULL},
+    };
+
+    stats->record[0] = '\0';
+    (void)gethostname(host, sizeof(host) - 1);
+    if (!path.set || !spw_record_start(&start, stats->record, sizeof(stats->record))) {
+        return;
+    }
+    for (size_t i = 0; policy != NULL && i < policy->rule_count; i++) {
+        spw_record_name_rule((unsigned)i + 1, policy->rules[i].name);
+    }
+    driver->called = note_call;
+}
+
+/* A migration has succeeded: writes it, and the ranges of neighbouring granules. */
+static void record_move(int ordinal, const struct spw_migration *migration, uint64_t granule,
+                        uint64_t closed_ns)
+{
+    const struct spw_move_place *places = migration->watched.places;
+    size_t count = migration->watched.count;
+    uint64_t bytes[2] = {0};
+
+    if (!spw_record_active()) {
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bytes[places[i].to == SPW_TIER_HOST] += granule;
+    }
+    spw_record_move(ordinal, bytes[true], bytes[false], closed_ns, migration->predicted);
+    for (size_t i = 0; i < count;) {
+        size_t end = i + 1;
+
+        while (end < count && places[end].to == places[i].to &&
+               places[end].granule == places[end - 1].granule + granule) {
+            end++;
+        }
+        spw_record_range(ordinal, places[i].granule, (end - i) * granule,
+                         places[i].to == SPW_TIER_HOST);
+        i = end;
+    }
+}
+
 /* ---- start ---- */
 
 static void report_unknown(const char *name, void *context)
@@ -314,6 +395,7 @@ static void start(struct spw_process *process)
     name_rules();
     spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
                     spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, process->device_count);
+    start_record(driver, text.name);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
             driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,
             process->device_count == 1 ? "" : "s", text.name);
@@ -327,6 +409,7 @@ static void report(void)
 
 static void forget(void)
 {
+    spw_record_forget();
     spw_stats_forget();
     forget_sites();
 }
@@ -495,6 +578,7 @@ static struct spw_migrate *make_tier(const struct spw_device *device, struct spw
         .may_move = may_move,
         .label = spw_callsite_label_of,
         .describe = spw_track_spill_describe,
+        .moved = record_move,
         .host_room = spw_serve_host_room,
         .verify = spw_option_get(SPW_OPT_SPILLWAY_VERIFY, NULL, 0).on,
     };

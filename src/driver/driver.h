@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/bounds.h"
+#include "common/clock.h"
 #include "driver/cuda_api.h"
 
 /* The rows of functions.def, in their order. */
@@ -44,6 +45,8 @@ struct spw_driver {
     /* Number of stream captures in progress. While there are any, our own calls are made in relaxed
      * capture mode. */
     _Atomic int captures_open;
+    /* Is told of each of our own calls, and how long it took; NULL: calls are not timed. */
+    void (*called)(int ordinal, int call, uint64_t ns);
     /* For each device SPW_CALL_COUNT counters of our own calls; NULL: not counted. Set before the
      * device is first used. */
     _Atomic uint64_t *calls[SPW_DEVICES_MAX];
@@ -89,6 +92,8 @@ struct spw_driver_scope {
     int depth;
     bool relaxed;
     CUstreamCaptureMode mode; /* while relaxed: the mode to restore */
+    enum spw_call call;       /* that is timed */
+    uint64_t began;           /* when; 0: it is not timed */
 };
 
 extern _Thread_local struct spw_driver_scope spw_driver_scope
@@ -135,10 +140,18 @@ static inline void spw_driver_enter(struct spw_driver *driver, int ordinal, enum
 {
     spw_driver_begin(driver, ordinal);
     spw_driver_count(driver, ordinal, call);
+    if (driver->called != NULL) {
+        spw_driver_scope.call = call;
+        spw_driver_scope.began = spw_clock_ns();
+    }
 }
 
 static inline CUresult spw_driver_leave(struct spw_driver *driver, int ordinal, CUresult result)
 {
+    if (driver->called != NULL && spw_driver_scope.began != 0) {
+        driver->called(ordinal, spw_driver_scope.call, spw_clock_ns() - spw_driver_scope.began);
+        spw_driver_scope.began = 0;
+    }
     spw_driver_end(driver, ordinal);
     return result;
 }

@@ -54,6 +54,7 @@ enum spw_err spw_migrate_create(const struct spw_migrate_config *config,
                                            .audit = config->audit,
                                            .verify = config->verify,
                                            .label = config->label,
+                                           .moved = config->moved,
                                            .next_skip = 1};
     spw_migrate_throttle_init(&tier->throttle, config->pool, config->move_wait_ns, config->trust);
     tier->prefetch.migrator = &tier->migrator;

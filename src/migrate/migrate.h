@@ -26,6 +26,7 @@
 
 #include "common/counters.h"
 #include "common/err.h"
+#include "migrate/migration.h"
 #include "pool/pool.h"
 
 struct spw_migrate;
@@ -46,6 +47,8 @@ struct spw_migrate_config {
     void (*label)(uint32_t site, char *text, size_t capacity);
     /* Writes a short description of the call under way, likewise. */
     void (*describe)(uint32_t site, char *text, size_t capacity);
+    /* Is told of a migration that has succeeded; NULL: nobody. Called with the tier's lock held. */
+    spw_migrate_moved *moved;
     /* How many more bytes of host memory may be taken now; NULL: any. Reads files. */
     uint64_t (*host_room)(void);
 };

@@ -533,7 +533,7 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
                                           uint64_t *ret_bytes)
 {
     struct spw_migration *migration = &migrator->migrations[migrator->first];
-    uint64_t begin = spw_clock_ns();
+    uint64_t begin = spw_clock_ns(), closed = spw_counter_get(&migrator->counters->closed_ns);
     /* While the driver refuses to remap lost memory it would refuse this switch too. */
     enum spw_err err = spw_pool_move_remap_lost(migrator->pool);
 
@@ -551,6 +551,10 @@ enum spw_err spw_migrate_migration_finish(struct spw_migrator *migrator, uint64_
     start_waiting(migrator, /* at_rest */ false);
     migrator->first = (migrator->first + 1) % SPW_MOVES;
     migrator->in_flight--;
+    if (err == SPW_OK && migrator->moved != NULL) {
+        migrator->moved(migrator->ordinal, migration, migrator->granule_bytes,
+                        spw_counter_get(&migrator->counters->closed_ns) - closed);
+    }
     end_migration(migrator, migration, err);
     spw_counter_add(&migrator->counters->stall_ns, spw_clock_ns() - begin);
     return err;

@@ -47,6 +47,11 @@ struct spw_migration {
     uint64_t undeclared_write; /* granule that differed in an audit; 0: none */
 };
 
+/* The migration of granules of `bytes` each on device `ordinal`; submissions were held back for
+ * `closed_ns`. Part of the granules may not have moved, if their blocks were freed meanwhile. */
+typedef void spw_migrate_moved(int ordinal, const struct spw_migration *migration, uint64_t bytes,
+                               uint64_t closed_ns);
+
 /* Runs the migrations of one pool. */
 struct spw_migrator {
     struct spw_pool *pool;
@@ -61,6 +66,7 @@ struct spw_migrator {
     struct spw_validation validation;
     /* Writes a short description of a call site, for messages. */
     void (*label)(uint32_t site, char *text, size_t capacity);
+    spw_migrate_moved *moved;   /* is told of each migration that has succeeded; NULL: nobody */
     uint32_t skip;              /* attempts to refuse, after abandoned migrations */
     uint32_t next_skip;         /* attempts to refuse after the next abandoned one */
     struct spw_access_log *log; /* NULL: accesses are not recorded */

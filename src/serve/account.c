@@ -6,6 +6,7 @@
 #include "serve/oom.h"
 #include "track/spill.h"
 #include "migrate/host_memory.h"
+#include "record/record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,20 @@ static void move(const struct spw_ledger_entry *entry, bool up)
     }
 }
 
+static void record(CUdeviceptr address, const struct spw_ledger_entry *entry)
+{
+    if (spw_record_active()) {
+        spw_record_alloc(&(struct spw_record_alloc){
+            .device = entry->ordinal,
+            .address = address,
+            .bytes = entry->bytes,
+            .site = entry->site,
+            .source = entry->kind == SPW_LEDGER_PINNED ? SPW_RECORD_PINNED : SPW_RECORD_PASSED,
+            .charged = entry->kind == SPW_LEDGER_CHARGED,
+        });
+    }
+}
+
 /* Takes an allocation out of the ledger before the real driver frees it, so that the next owner of
  * the address is not confused with it. False when it was never entered. */
 static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
@@ -35,6 +50,9 @@ static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
         return false;
     }
     move(ret_entry, false);
+    if (spw_record_active()) {
+        spw_record_free(ret_entry->ordinal, 0, address);
+    }
     pool = spw_track_device_opened(&spw_process.devices[ret_entry->ordinal]);
     if (ret_entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         spw_pool_discharge(pool, ret_entry->bytes, ret_entry->site);
@@ -51,6 +69,7 @@ static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
         (void)spw_pool_charge(pool, entry->bytes, entry->site);
     }
     move(entry, true);
+    record(address, entry);
     spw_track_ledger_add(address, entry);
 }
 
@@ -81,6 +100,7 @@ void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
     (void)enter_free(address, &entry);
     entry = (struct spw_ledger_entry){kind, device->ordinal, bytes, site};
     move(&entry, true);
+    record(address, &entry);
     spw_track_ledger_add(address, &entry);
     if (kind != SPW_LEDGER_PINNED) {
         spw_counter_add(&device->counters->passed_allocs, 1);
@@ -176,6 +196,17 @@ CUresult spw_serve_account_oom(struct spw_device *device, struct spw_pool *pool,
         .overcome = device->tier == NULL && spw_track_spill_asks_again(device, bytes),
     };
     note_refusal(&oom);
+    if (spw_record_active()) {
+        spw_record_oom(&(struct spw_record_oom){
+            .device = device->ordinal,
+            .bytes = bytes,
+            .missing_bytes = oom.missing_bytes,
+            .site = site,
+            .live_bytes = usage.live,
+            .committed_bytes = usage.committed,
+            .limit_bytes = usage.limit,
+        });
+    }
     if (repeats(&oom)) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

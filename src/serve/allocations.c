@@ -12,6 +12,7 @@
 #include "track/spill.h"
 #include "track/stream.h"
 #include "track/arguments.h"
+#include "record/record.h"
 #include "serve/placement.h"
 
 /* The outcome of a request: served by the pool, refused, or passed to the real driver. */
@@ -85,17 +86,39 @@ static inline enum spw_err alloc_plainly(const struct spw_track_request *request
 }
 
 /* Allocates by the rule that matches, as far as its placement is possible. */
-static __attribute__((noinline)) enum spw_err
-alloc_by_policy(const struct spw_track_request *request, struct spw_result *ret_result)
+static __attribute__((noinline)) enum spw_err alloc_by_policy(struct spw_track_request *request,
+                                                              struct spw_result *ret_result)
 {
     const char *api = spw_track_call.fn == SPW_FN_COUNT ? request->asked.api
                                                         : spw_driver_symbol(spw_track_call.fn);
     struct spw_decision decision;
+    enum spw_err err;
 
-    return spw_serve_decision_make(request->device, request->asked.bytes, request->asked.site, api,
-                                   &decision)
-               ? spw_serve_placement_alloc(request, &decision, ret_result)
-               : alloc_plainly(request, ret_result);
+    if (!spw_serve_decision_make(request->device, request->asked.bytes, request->asked.site, api,
+                                 &decision)) {
+        return alloc_plainly(request, ret_result);
+    }
+    request->rule = spw_serve_decision_number(decision.rule);
+    err = spw_serve_placement_alloc(request, &decision, ret_result);
+    request->on_host = decision.wish.on_host || decision.wish.host_permille > 0;
+    return err;
+}
+
+static __attribute__((noinline)) void record(const struct spw_track_request *request,
+                                             const struct spw_result *result)
+{
+    const struct spw_stream *stream = request->asked.stream;
+
+    spw_record_alloc(&(struct spw_record_alloc){
+        .device = request->device->ordinal,
+        .stream = stream != NULL ? stream->id : 0,
+        .address = result->address,
+        .bytes = request->asked.bytes,
+        .site = request->asked.site,
+        .source = SPW_RECORD_POOL,
+        .on_host = result->host_bytes > 0 || request->on_host,
+        .rule = request->rule,
+    });
 }
 
 static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
@@ -128,6 +151,9 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
 
         if (SPW_UNLIKELY(tier != NULL) && !result.uncounted) {
             spw_migrate_allocated(tier, result.address, request->asked.bytes, request->asked.site);
+        }
+        if (spw_record_active() && !result.uncounted) {
+            record(request, &result);
         }
         *ret_address = result.address;
         return TAKEN;
@@ -343,6 +369,9 @@ static inline CUresult free_block(const struct spw_device *device, struct spw_po
     if (SPW_UNLIKELY(tier != NULL)) {
         spw_migrate_freed(tier, address);
         spw_track_indirect_freed(address);
+    }
+    if (spw_record_active()) {
+        spw_record_free(device->ordinal, stream != NULL ? stream->id : 0, address);
     }
     err = spw_pool_free(pool, address, stream);
 

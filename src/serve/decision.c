@@ -216,6 +216,11 @@ static uint64_t bit_of(const struct spw_policy_rule *rule)
     return UINT64_C(1) << (rule - atomic_load(&spw_process.policy.policy)->rules);
 }
 
+unsigned spw_serve_decision_number(const struct spw_policy_rule *rule)
+{
+    return (unsigned)(rule - atomic_load(&spw_process.policy.policy)->rules) + 1;
+}
+
 struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
                                              const struct spw_policy_rule *rule)
 {

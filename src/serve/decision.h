@@ -39,6 +39,9 @@ bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, ui
 struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
                                              const struct spw_policy_rule *rule);
 
+/* The number of a rule in its policy, from 1. */
+unsigned spw_serve_decision_number(const struct spw_policy_rule *rule);
+
 /* A placement is impossible: counts it, and reports the reason once for each rule. */
 void spw_serve_decision_unmet(const struct spw_device *device, const struct spw_policy_rule *rule,
                               const char *why);

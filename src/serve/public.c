@@ -5,6 +5,7 @@
 #include "track/process.h"
 #include "track/lease.h"
 #include "pool/pool.h"
+#include "record/record.h"
 
 #include <string.h>
 
@@ -77,6 +78,9 @@ SPW_EXPORT int spillway_mark_step(void)
 {
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    if (spw_record_active()) {
+        spw_record_step();
     }
     spw_track_lease_enter();
     for (int i = 0; i < spw_process.device_count; i++) {

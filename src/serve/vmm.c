@@ -14,6 +14,7 @@
 #include "track/site.h"
 #include "track/spill.h"
 #include "track/stream.h"
+#include "record/record.h"
 
 #include <stdlib.h>
 
@@ -53,9 +54,29 @@ static void discharge(const struct spw_piece *piece)
     }
 }
 
+/* The piece's address names it in a recording, as handles are used again. */
+static void record(const struct spw_piece *piece)
+{
+    if (spw_record_active()) {
+        spw_record_alloc(&(struct spw_record_alloc){
+            .device = piece->ordinal,
+            .address = (uint64_t)(uintptr_t)piece,
+            .bytes = piece->bytes,
+            .site = piece->site,
+            .source = piece->host ? SPW_RECORD_PINNED : SPW_RECORD_CREATED,
+            .charged = !piece->host,
+            .on_host = piece->spilled,
+            .rule = piece->rule,
+        });
+    }
+}
+
 /* Ends a piece without references and mappings. */
 static void end_piece(struct spw_piece *piece)
 {
+    if (spw_record_active()) {
+        spw_record_free(piece->ordinal, 0, (uint64_t)(uintptr_t)piece);
+    }
     discharge(piece);
     free(piece);
 }
@@ -231,6 +252,9 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
     uint64_t bytes = piece->bytes;
     uint32_t site = piece->site;
 
+    if (result == CUDA_SUCCESS) {
+        record(piece);
+    }
     if (result != CUDA_SUCCESS || !spw_track_mappings_add(*handle, piece)) {
         end_piece(piece);
     } else if (device != NULL) {

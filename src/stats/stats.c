@@ -193,6 +193,7 @@ static void distrust(struct spw_stats *stats)
     TERMINATE(stats->why);
     TERMINATE(stats->process);
     TERMINATE(stats->path);
+    TERMINATE(stats->record);
     TERMINATE(stats->sites);
     TERMINATE(stats->policy);
     for (int i = 0; i < SPW_ACCOUNTS; i++) {

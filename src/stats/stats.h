@@ -16,7 +16,7 @@
 #include "common/bounds.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 5 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 6 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -92,6 +92,7 @@ struct spw_stats {
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */
     char path[SPW_STATS_PATH];    /* where the statistics file goes, expanded; "" for none */
+    char record[SPW_STATS_PATH];  /* the file of the recording; "" for none */
     char sites[SPW_STATS_PATH];   /* the file of the call sites (room.h), site/ knows what is in it;
                                      "" when there is none */
     char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */

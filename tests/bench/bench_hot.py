@@ -7,13 +7,15 @@ cold. Doors: the driver's calls (cuMemAllocAsync, and cuMemAlloc, which asks the
 completed), the runtime's, on the simulated GPU, whose own time is in what calls it; beside them the
 C library's malloc and mimalloc with sizes divided by 1024, and torch.empty in Python. `together`:
 time of a pair when all threads are at it at once. Contestants take turns; each figure is the median
-of the rounds. Call-site capture is off but in the last three lines, which tell what it costs: off,
-and on as it is by default, in a native program and in one under Python.
+of the rounds. Call-site capture is off but in the last five lines. Three tell what it costs: off,
+and on as it is by default, in a native program and in one under Python. Two tell what a recording
+costs besides, for the two events of a pair.
 """
 import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 
 import bench
 import traces
@@ -21,7 +23,7 @@ import traces
 ROUNDS = 3
 LIVE = [10, 1000, 10000, 100000]
 THREADS = [1, 16]
-BOUND_NS, BOUND_RATIO = 100, 1.3
+BOUND_NS, BOUND_RATIO, RECORD_BOUND_NS = 100, 1.3, 40
 MIMALLOC = "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2"
 
 
@@ -107,6 +109,21 @@ def captured(table):
                   verdict="ok" if result["pair median"] <= bounds[who] else "MISSED")
 
 
+def recorded(table):
+    """What a recording adds to a pair, which is two events, with call sites on."""
+    files = [traces.path(name) for name in traces.NAMES]
+    default = {**environment(bench.OBJECT), "SPILLWAY_SITES": "both"}
+    hot = (bench.PROGRAMS / "hot", "async", CAPTURED_LIVE, 1, *files)
+    with tempfile.TemporaryDirectory() as folder:
+        record = {**default, "SPILLWAY_RECORD": f"{folder}/%p", "SPILLWAY_RECORD_SIZE": "1GiB"}
+        results = rounds({"not recorded": (hot, default), "recorded": (hot, record)})
+    before = results["not recorded"]["pair median"]
+    for who, result in results.items():
+        added = result["pair median"] - before
+        table.row(who=who, threads=1, live=CAPTURED_LIVE, pair_median=result["pair median"],
+                  verdict="ok" if added <= 2 * RECORD_BOUND_NS else "MISSED")
+
+
 def python(table, interpreter):
     command = [bench.COMMAND, "sim", "--memory", "64GiB"]
     env = bench.clean_environment(SITES="off", SUMMARY="off", SPILL="off")
@@ -129,6 +146,7 @@ def main():
     if interpreter is not None:
         python(table, interpreter)
     captured(table)
+    recorded(table)
 
 
 if __name__ == "__main__":

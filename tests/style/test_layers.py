@@ -16,18 +16,21 @@ BELOW = {
     "callsite": "common pool",
     "policy": "common pool callsite",
     "stats": "common pool",
+    "record": "common callsite stats",
     "migrate": "common pool",
     "backend": "common pool driver",
-    "track": "common driver pool callsite policy stats migrate",
-    "serve": "common driver pool callsite policy stats migrate track",
-    "intercept": "common driver callsite policy stats migrate track serve",
-    "preload": "common driver pool callsite policy stats migrate backend track serve intercept",
+    "track": "common driver pool callsite policy stats record migrate",
+    "serve": "common driver pool callsite policy stats record migrate track",
+    "intercept": "common driver callsite policy stats record migrate track serve",
+    "preload": "common driver pool callsite policy stats record migrate backend track serve "
+               "intercept",
     "gpu": "common",
-    "cli": "common driver pool callsite policy stats gpu",
+    "cli": "common driver pool callsite policy stats record gpu",
     "sim": "common gpu",
 }
 # Folders inside a layer, lowest first: each may include those before it, and every file is in one.
-GROUPS = {"cli": ["console", "inspect", "launch", "reports", "fit", "doctor", "commands"]}
+GROUPS = {"cli": ["console", "inspect", "recording", "launch", "reports", "fit", "doctor",
+                  "commands"]}
 # The launcher reads what the simulated driver has written down in a mapped file: the file's layout,
 # a header that needs common alone, is shared.
 EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h")}
@@ -47,8 +50,8 @@ SIM_BELOW = {
 SIM_PARTS = ("driver", "runtime", "libs")
 SIM_SHARED = {"sim/driver/core/control.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
-WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "migrate", "backend",
-                  "track", "serve", "intercept", "gpu")
+WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
+                  "backend", "track", "serve", "intercept", "gpu")
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"gpu", "cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and

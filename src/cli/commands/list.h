@@ -22,6 +22,9 @@ int spw_cli_command_policy(int argc, char **argv);
 /* Shows the call sites in a statistics file. */
 int spw_cli_command_sites(int argc, char **argv);
 
+/* Shows a recording in one of several forms. */
+int spw_cli_command_report(int argc, char **argv);
+
 /* Shows what a running process holds. */
 int spw_cli_command_top(int argc, char **argv);
 

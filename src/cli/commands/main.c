@@ -21,6 +21,7 @@ static const struct command commands[] = {
     {"fit", spw_cli_command_fit, "say on which GPUs a program fits, and up to which batch size"},
     {"options", spw_cli_command_options, "list the options with defaults and meaning"},
     {"sites", spw_cli_command_sites, "show which lines of a program held device memory"},
+    {"report", spw_cli_command_report, "show a recording: memory over time, by line"},
     {"top", spw_cli_command_top, "watch the memory of a running program"},
     {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
     {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},

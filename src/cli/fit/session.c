@@ -25,6 +25,7 @@ static bool run_on(struct spw_cli_fit_session *session, const struct spw_gpu_pro
         {"SPILLWAY_SIM_PROFILE", card->id},
         {"SPILLWAY_LIMIT", NULL},
         {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_RECORD", NULL},
         {"SPILLWAY_SIM_MEMORY", ample ? PLENTY_TEXT : NULL},
         {"SPILLWAY_SIM_OVERHEAD", ample ? "off" : "on"},
         {"SPILLWAY_SPILL", "off"}, /* these two only with ample memory */

@@ -114,6 +114,13 @@ static bool read_share(int fd, struct spw_callsite_shm *share)
     return done;
 }
 
+bool spw_cli_call_sites_adopt(struct spw_callsite_shm *share)
+{
+    (void)dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL); /* makes C++ names readable */
+    add_libraries(share);
+    return spw_callsite_adopt(share, move, NULL);
+}
+
 struct spw_callsite_shm *spw_cli_call_sites_read(int fd)
 {
     struct spw_callsite_shm *share;
@@ -131,9 +138,7 @@ struct spw_callsite_shm *spw_cli_call_sites_read(int fd)
         spw_cli_call_sites_close(share);
         return NULL;
     }
-    (void)dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL); /* makes C++ names readable */
-    add_libraries(share);
-    if (!spw_callsite_adopt(share, move, NULL)) {
+    if (!spw_cli_call_sites_adopt(share)) {
         spw_cli_call_sites_close(share);
         return NULL;
     }

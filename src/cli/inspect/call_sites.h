@@ -9,5 +9,8 @@
  * when the file is not valid. The caller keeps the descriptor. */
 struct spw_callsite_shm *spw_cli_call_sites_read(int fd);
 
+/* The same for sites that are in memory of this process already, mapped with the size of *share. */
+bool spw_cli_call_sites_adopt(struct spw_callsite_shm *share);
+
 /* Frees the copy; takes NULL. */
 void spw_cli_call_sites_close(struct spw_callsite_shm *share);

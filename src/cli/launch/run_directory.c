@@ -3,6 +3,7 @@
 #include "common/fd.h"
 #include "cli/console/messages.h"
 #include "cli/inspect/call_sites.h"
+#include "cli/recording/compress.h"
 #include "callsite/report.h"
 #include "stats/process.h"
 #include "stats/exit.h"
@@ -97,6 +98,9 @@ static void finish_one(const char *folder, const char *name, void *context)
     stats = spw_stats_open(path);
     if (stats != NULL && !is_running(stats)) {
         finish(stats);
+        if (stats->record[0] != '\0') {
+            (void)spw_cli_recording_compress(stats->record);
+        }
     }
     spw_stats_close(stats);
 }

@@ -10,8 +10,8 @@
  * when it cannot: the program can run without it, but statistics of killed processes are lost. */
 bool spw_cli_run_directory_create(const char *command);
 
-/* Writes the summary and the statistics file of every process that ended without writing them.
- * Processes that still run write their own. */
+/* Writes the summary and the statistics file of every process that ended without writing them, and
+ * compresses the recordings of those that ended. Processes that still run write their own. */
 void spw_cli_run_directory_finish(void);
 
 /* Calls `visit` for each file of the directory, in order of names. */

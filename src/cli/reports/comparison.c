@@ -52,6 +52,7 @@ static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, b
         {"SPILLWAY_SIM_MEMORY", memory},
         {"SPILLWAY_LIMIT", NULL},
         {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_RECORD", NULL},
         {"SPILLWAY_SPILL", "off"},
     };
     const struct spw_cli_trial trial = {

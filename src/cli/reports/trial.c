@@ -14,6 +14,7 @@ static const char *const variables[SPW_CLI_TRIAL_VARIABLES] = {
     "LD_PRELOAD",      "LD_LIBRARY_PATH",      "SPILLWAY_SIM_MEMORY",
     "SPILLWAY_LIMIT",  "SPILLWAY_STATS",       "SPILLWAY_SPILL",
     "SPILLWAY_GROWTH", "SPILLWAY_SIM_PROFILE", "SPILLWAY_SIM_OVERHEAD",
+    "SPILLWAY_RECORD",
 };
 
 static void set(const char *name, const char *value)
@@ -104,8 +105,7 @@ bool spw_cli_trials_run(struct spw_cli_trials *trials, const struct spw_cli_tria
     if (trial->silent) {
         silence_output(saved);
     }
-    *ret_code =
-        spw_cli_launch_code(spw_cli_launch(trials->command, trial->arguments, &started));
+    *ret_code = spw_cli_launch_code(spw_cli_launch(trials->command, trial->arguments, &started));
     note_interrupt(trials, *ret_code);
     spw_cli_run_directory_finish();
     if (trial->silent) {

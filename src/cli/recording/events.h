@@ -1,0 +1,65 @@
+/* The events of a recording, one after the other, decoded and checked. One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "callsite/table.h"
+#include "cli/recording/blocks.h"
+
+/* A text in the file: any bytes, without a zero at the end. Valid until the next event. */
+struct spw_cli_text {
+    const char *bytes;
+    size_t length;
+};
+
+/* An event. The members that count follow from the kind; format.h describes them. */
+struct spw_cli_event {
+    enum spw_record_kind kind;
+    uint64_t time; /* in units since the recording began */
+    int device;    /* less than SPW_DEVICES_MAX */
+    uint64_t stream;
+    uint32_t thread;
+    bool more; /* MOVE: ahead of use; RANGE: to the host */
+    uint64_t address, bytes;
+    uint64_t number; /* of a site, text, module, step, name or call */
+    enum spw_record_source source;
+    bool charged, on_host;
+    unsigned rule;
+    uint64_t ns;
+    uint64_t to_host, to_device;
+    uint64_t missing, live, committed, limit;
+    enum spw_record_named named;
+    struct spw_cli_text text,
+        id; /* of TEXT_, NAME, MODULE (its path), SITE (the function called) */
+    uint64_t base, begin, end, dynamic;
+    uint64_t role; /* SITE: the text of the thread's name */
+    bool cut;
+    unsigned native_count, python_count;
+    uint64_t native[SPW_CALLSITE_NATIVE];
+    struct spw_callsite_line python[SPW_CALLSITE_PYTHON];
+    uint64_t gauges[SPW_RECORD_GAUGE_COUNT]; /* all figures of the device */
+};
+
+struct spw_cli_events {
+    struct spw_cli_blocks blocks;
+    const uint8_t *at, *block_end;
+    uint64_t time;
+    int device;
+    uint64_t stream, address;
+    uint32_t thread;
+    uint64_t gauges[SPW_DEVICES_MAX][SPW_RECORD_GAUGE_COUNT];
+};
+
+/* Opens a recording by a descriptor, which it takes. False, with a sentence in
+ * events->blocks.problem, when it is none. */
+bool spw_cli_events_open(struct spw_cli_events *events, int fd);
+void spw_cli_events_close(struct spw_cli_events *events);
+
+/* Reads the next event. False at the end of what can be read; events->blocks.problem then says what
+ * was damaged, "" for nothing. */
+bool spw_cli_events_next(struct spw_cli_events *events, struct spw_cli_event *ret_event);
+
+/* Begins anew. */
+void spw_cli_events_rewind(struct spw_cli_events *events);

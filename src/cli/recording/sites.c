@@ -1,0 +1,254 @@
+#include "cli/recording/sites.h"
+
+#include "callsite/capture.h"
+#include "callsite/label.h"
+#include "callsite/modules.h"
+#include "cli/inspect/call_sites.h"
+#include "common/map.h"
+#include "common/utf8.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { ALIGNMENT = 8 };
+
+/* The sites are put into the form in which `spillway top` finds those of a running process. */
+struct spw_cli_recorded_sites {
+    struct spw_callsite_shm *share;
+    struct spw_map texts;   /* by number, places in the share's texts */
+    struct spw_map numbers; /* of sites, by the recording's numbers */
+    size_t used;            /* bytes of the share's sites */
+};
+
+struct spw_cli_recorded_sites *spw_cli_recorded_sites_create(void)
+{
+    struct spw_cli_recorded_sites *sites = calloc(1, sizeof(*sites));
+    void *share = mmap(NULL, sizeof(struct spw_callsite_shm), PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (sites == NULL || share == MAP_FAILED) {
+        free(sites);
+        return NULL;
+    }
+    sites->share = share;
+    sites->share->magic = SPW_CALLSITE_SHM_MAGIC;
+    sites->share->version = SPW_CALLSITE_SHM_VERSION;
+    sites->share->bytes = sizeof(*sites->share);
+    sites->share->texts_used = ALIGNMENT; /* 0 is the empty text */
+    return sites;
+}
+
+void spw_cli_recorded_sites_free(struct spw_cli_recorded_sites *sites)
+{
+    if (sites != NULL) {
+        spw_cli_call_sites_close(sites->share);
+        free(sites->texts.slots);
+        free(sites->numbers.slots);
+        free(sites);
+    }
+}
+
+/* ---- taking ---- */
+
+/* Adds a text; its place, 0 for the empty one and when there is no room. */
+static uint32_t add_text(struct spw_callsite_shm *share, const struct spw_cli_text *text)
+{
+    uint32_t place = share->texts_used;
+    size_t end = (place + text->length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+
+    if (text->length == 0 || end >= SPW_CALLSITE_SHM_TEXTS) {
+        return 0;
+    }
+    memcpy(share->texts + place, text->bytes, text->length);
+    share->texts_used = (uint32_t)end;
+    return place;
+}
+
+static uint32_t text_of(const struct spw_cli_recorded_sites *sites, uint64_t number)
+{
+    return (uint32_t)(uintptr_t)spw_map_get(&sites->texts, number);
+}
+
+static void take_text(struct spw_cli_recorded_sites *sites, const struct spw_cli_event *event)
+{
+    uint32_t place = 0;
+
+    if (text_of(sites, event->number) == 0) {
+        place = add_text(sites->share, &event->text);
+    }
+    if (place != 0) {
+        (void)spw_map_put(&sites->texts, event->number, (void *)(uintptr_t)place);
+    }
+}
+
+static void take_module(struct spw_callsite_shm *share, const struct spw_cli_event *event)
+{
+    uint32_t count = atomic_load(&share->module_count);
+    struct spw_module *module = &share->modules[count];
+    size_t length = event->text.length;
+
+    if (count >= SPW_MODULE_MOST || event->number != count || event->id.length > SPW_MODULE_ID ||
+        length >= SPW_MODULE_PATH || memchr(event->text.bytes, '\0', length) != NULL) {
+        return;
+    }
+    *module = (struct spw_module){
+        .base = event->base,
+        .begin = event->begin,
+        .end = event->end,
+        .dynamic = event->dynamic,
+        .id_bytes = (uint8_t)event->id.length,
+    };
+    memcpy(module->id, event->id.bytes, event->id.length);
+    memcpy(module->path, event->text.bytes, length);
+    atomic_store(&share->module_count, count + 1);
+}
+
+static void take_site(struct spw_cli_recorded_sites *sites, const struct spw_cli_event *event)
+{
+    struct spw_callsite_shm *share = sites->share;
+    uint32_t number = atomic_load(&share->count) + 1;
+    size_t bytes = sizeof(struct spw_callsite) + event->native_count * sizeof(event->native[0]) +
+                   event->python_count * sizeof(event->python[0]);
+    const size_t largest = sizeof(struct spw_callsite) + SPW_CALLSITE_NATIVE * sizeof(uint64_t) +
+                           SPW_CALLSITE_PYTHON * sizeof(struct spw_callsite_line);
+    struct spw_callsite *site;
+    struct spw_callsite_line *lines;
+
+    if (number >= SPW_CALLSITE_MOST || sites->used + largest > sizeof(share->sites) ||
+        spw_map_get(&sites->numbers, event->number) != NULL ||
+        !spw_map_put(&sites->numbers, event->number, (void *)(uintptr_t)number)) {
+        return;
+    }
+    site = (struct spw_callsite *)(void *)(share->sites + sites->used);
+    site->thread = text_of(sites, event->role);
+    site->cut = event->cut;
+    site->native_count = (uint16_t)event->native_count;
+    site->python_count = (uint16_t)event->python_count;
+    memcpy(site->native, event->native, event->native_count * sizeof(event->native[0]));
+    lines = (struct spw_callsite_line *)(void *)(site->native + site->native_count);
+    for (unsigned i = 0; i < event->python_count; i++) {
+        lines[i] = (struct spw_callsite_line){text_of(sites, event->python[i].file),
+                                              text_of(sites, event->python[i].function),
+                                              event->python[i].line};
+    }
+    share->apis[number] = add_text(share, &event->text);
+    share->offsets[number] = (uint32_t)(sites->used / ALIGNMENT);
+    sites->used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    atomic_store(&share->count, number);
+}
+
+void spw_cli_recorded_sites_take(struct spw_cli_recorded_sites *sites,
+                                 const struct spw_cli_event *event)
+{
+    switch (event->kind) {
+    case SPW_RECORD_TEXT_:
+        take_text(sites, event);
+        break;
+    case SPW_RECORD_MODULE:
+        take_module(sites->share, event);
+        break;
+    case SPW_RECORD_SITE:
+        take_site(sites, event);
+        break;
+    default:
+        break;
+    }
+}
+
+uint32_t spw_cli_recorded_sites_number(const struct spw_cli_recorded_sites *sites,
+                                       uint64_t recorded)
+{
+    return (uint32_t)(uintptr_t)spw_map_get(&sites->numbers, recorded);
+}
+
+uint32_t spw_cli_recorded_sites_count(const struct spw_cli_recorded_sites *sites)
+{
+    return atomic_load(&sites->share->count);
+}
+
+bool spw_cli_recorded_sites_ready(struct spw_cli_recorded_sites *sites)
+{
+    return spw_cli_call_sites_adopt(sites->share);
+}
+
+/* ---- describing ---- */
+
+static const struct spw_callsite *site_of(uint32_t number)
+{
+    return spw_callsite_table_get(spw_callsite_known(), number);
+}
+
+void spw_cli_recorded_sites_label(uint32_t number, char *ret_label)
+{
+    const struct spw_callsite *site = site_of(number);
+    static struct spw_callsite_words words;
+
+    if (site == NULL) {
+        snprintf(ret_label, SPW_CALLSITE_LABEL, "not known");
+        return;
+    }
+    spw_callsite_describe(site, /* native */ true, &words);
+    spw_callsite_label(&words.facts, ret_label, SPW_CALLSITE_LABEL);
+    spw_utf8_plain(ret_label, /* keep */ "");
+}
+
+const char *spw_cli_recorded_sites_api(uint32_t number)
+{
+    const struct spw_callsite *site = site_of(number);
+
+    return site != NULL ? site->api : "";
+}
+
+static void native_frame(const struct spw_native_frame *from, struct spw_cli_frame *frame)
+{
+    const char *library = from->library != NULL ? from->library : "";
+    const char *slash = strrchr(library, '/');
+
+    *frame = (struct spw_cli_frame){.native = true};
+    snprintf(frame->file, sizeof(frame->file), "%s", library);
+    if (from->symbol != NULL) {
+        snprintf(frame->name, sizeof(frame->name), "%s", from->symbol);
+    } else {
+        snprintf(frame->name, sizeof(frame->name), "%s",
+                 slash != NULL      ? slash + 1
+                 : *library != '\0' ? library
+                                    : "?");
+    }
+}
+
+static void python_frame(const struct spw_python_frame *from, struct spw_cli_frame *frame)
+{
+    *frame = (struct spw_cli_frame){.line = from->line};
+    snprintf(frame->file, sizeof(frame->file), "%s", from->file != NULL ? from->file : "?");
+    snprintf(frame->name, sizeof(frame->name), "%s", from->function != NULL ? from->function : "?");
+}
+
+unsigned spw_cli_recorded_sites_frames(uint32_t number, struct spw_cli_frame *ret_frames)
+{
+    const struct spw_callsite *site = site_of(number);
+    static struct spw_callsite_words words;
+    unsigned count = 0;
+
+    if (site != NULL) {
+        spw_callsite_describe(site, /* native */ true, &words);
+        for (size_t i = 0; i < words.facts.native_count; i++) {
+            native_frame(&words.facts.native[i], &ret_frames[count++]);
+        }
+        for (size_t i = 0; i < words.facts.python_count; i++) {
+            python_frame(&words.facts.python[i], &ret_frames[count++]);
+        }
+    }
+    if (count == 0) {
+        ret_frames[count] = (struct spw_cli_frame){.native = true};
+        snprintf(ret_frames[count++].name, sizeof(ret_frames[0].name), "%s",
+                 site != NULL && site->api[0] != '\0' ? site->api : "not known");
+    }
+    for (unsigned i = 0; i < count; i++) {
+        spw_utf8_plain(ret_frames[i].name, /* keep */ "");
+        spw_utf8_plain(ret_frames[i].file, /* keep */ "");
+    }
+    return count;
+}

@@ -1,0 +1,60 @@
+/* What `spillway report` makes of a recording: it is read once for the sums and the call sites, and
+ * again by the forms that show every event. One thread, one recording at a time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/recording/events.h"
+#include "cli/recording/state.h"
+#include "common/write.h"
+
+struct spw_cli_report {
+    const char *path;
+    struct spw_cli_events events;
+    struct spw_cli_state state;
+    char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading ended early; "": it did not */
+    struct spw_writer out;
+    size_t top;           /* rows of a table */
+    bool without_streams; /* RMM: every stream is 0 */
+    uint64_t most_events; /* memory_viz: of a device */
+};
+
+/* Opens and reads a recording. False after a line on stderr. */
+bool spw_cli_report_open(struct spw_cli_report *report, const char *command, const char *path);
+void spw_cli_report_close(struct spw_cli_report *report);
+
+/* Reads all events again: `take` is called with each, after the state has taken it. `freed` is the
+ * block that the event has ended, or NULL. */
+void spw_cli_report_each(struct spw_cli_report *report,
+                         void (*take)(struct spw_cli_report *report,
+                                      const struct spw_cli_event *event,
+                                      const struct spw_cli_block *freed, void *context),
+                         void *context);
+
+/* A site and a figure of it, which a function gives. */
+struct spw_cli_ranked {
+    uint32_t site;
+    uint64_t bytes;
+};
+typedef uint64_t spw_cli_weight(const struct spw_cli_device *device, uint32_t site);
+/* The sites of a device by a figure, the largest first. The caller frees; NULL without memory. */
+struct spw_cli_ranked *spw_cli_report_rank(const struct spw_cli_device *device,
+                                           spw_cli_weight *weight, size_t *ret_count);
+
+/* Bytes that a site has now, and in all. At the peak: spw_cli_state_at_peak. */
+uint64_t spw_cli_report_live(const struct spw_cli_device *device, uint32_t site);
+uint64_t spw_cli_report_total(const struct spw_cli_device *device, uint32_t site);
+
+/* Microseconds since 1970 of a time in the recording. */
+uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
+
+/* The forms. All write to report->out. */
+void spw_cli_report_summary(struct spw_cli_report *report); /* for people */
+void spw_cli_report_json(struct spw_cli_report *report);
+void spw_cli_report_folded(struct spw_cli_report *report);           /* stacks at the peak */
+void spw_cli_report_speedscope(struct spw_cli_report *report);       /* speedscope.app */
+void spw_cli_report_perfetto(struct spw_cli_report *report);         /* Chrome's trace events */
+void spw_cli_report_rmm(struct spw_cli_report *report);              /* the log of RAPIDS' RMM */
+void spw_cli_report_viz(struct spw_cli_report *report, bool pickle); /* PyTorch's memory_viz */

@@ -1,0 +1,51 @@
+/* Nested lists and dictionaries, as JSON or as a pickle of protocol 2 with the opcodes that
+ * PyTorch's viewer knows. No locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/write.h"
+
+struct spw_cli_snapshot {
+    struct spw_writer *out;
+    bool pickle;
+    int depth;
+    struct {
+        bool dictionary;
+        bool any; /* has an element */
+    } levels[16];
+    uint32_t memos; /* of the pickle */
+};
+
+/* Begins the file. */
+void spw_cli_snapshot_begin(struct spw_cli_snapshot *snapshot);
+
+/* Ends it. */
+void spw_cli_snapshot_end(struct spw_cli_snapshot *snapshot);
+
+/* Opens and closes a list or a dictionary, as the next value. */
+void spw_cli_snapshot_open(struct spw_cli_snapshot *snapshot, bool dictionary);
+void spw_cli_snapshot_close(struct spw_cli_snapshot *snapshot);
+
+/* The key of the next value; the innermost level is a dictionary. */
+void spw_cli_snapshot_key(struct spw_cli_snapshot *snapshot, const char *key);
+
+/* Writes a number. */
+void spw_cli_snapshot_number(struct spw_cli_snapshot *snapshot, uint64_t number);
+
+/* Writes a terminated text. */
+void spw_cli_snapshot_text(struct spw_cli_snapshot *snapshot, const char *text);
+
+/* Writes a boolean. */
+void spw_cli_snapshot_boolean(struct spw_cli_snapshot *snapshot, bool value);
+
+/* A pair of numbers: a tuple in a pickle. */
+void spw_cli_snapshot_pair(struct spw_cli_snapshot *snapshot, uint64_t first, uint64_t second);
+
+/* Closes a list like spw_cli_snapshot_close, and remembers it under the number that is returned; in
+ * JSON nothing is remembered: 0. */
+uint32_t spw_cli_snapshot_close_kept(struct spw_cli_snapshot *snapshot);
+
+/* Writes a list again that was remembered, as the next value. */
+void spw_cli_snapshot_again(struct spw_cli_snapshot *snapshot, uint32_t kept);

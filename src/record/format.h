@@ -1,0 +1,141 @@
+/* The recording file, as docs/recording.md describes it: what the process that writes it and the
+ * command that reads it must agree on. Everything is little-endian. No code. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "common/bounds.h"
+
+#define SPW_RECORD_MAGIC UINT64_C(0x0a0d434552575053) /* "SPWREC", carriage return, line feed */
+
+enum {
+    SPW_RECORD_VERSION = 1,
+    SPW_RECORD_BLOCK_MAGIC = 0x4b425753, /* "SWBK" */
+    SPW_RECORD_HEADER = 4096,            /* bytes before the first block */
+    SPW_RECORD_BLOCK = 64 << 10,         /* bytes of a block as a process writes it */
+    SPW_RECORD_GROUP = 1 << 20,          /* most bytes of blocks that are compressed together */
+    SPW_RECORD_TEXT = 1024,              /* most bytes of a text */
+    SPW_RECORD_UNIT_NS = 100,            /* nanoseconds in a unit of time */
+};
+
+/* Why the recording is not complete. */
+enum spw_record_loss {
+    SPW_RECORD_LOSS_NONE,
+    SPW_RECORD_LOSS_FULL, /* the file has the size that it may have */
+    SPW_RECORD_LOSS_DISK, /* the file system has no room, or refuses to give it */
+};
+
+/* Events that did not fit, counted from the first event that is missing. */
+struct spw_record_lost {
+    _Atomic uint64_t events;
+    _Atomic uint64_t allocs, alloc_bytes, frees;
+    _Atomic uint64_t since; /* time of the first one, in units */
+    _Atomic uint64_t until; /* time of the last one */
+};
+
+/* The first bytes of the file. Members up to `crc` do not change after the file was made. */
+struct spw_record_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_bytes; /* SPW_RECORD_HEADER */
+    uint32_t block_bytes;  /* SPW_RECORD_BLOCK */
+    int32_t pid;
+    int64_t rank;         /* in a distributed job; -1: none */
+    uint64_t began_ns;    /* of time 0, since 1970 (CLOCK_REALTIME) */
+    uint64_t began_mono;  /* the same moment of CLOCK_MONOTONIC, in nanoseconds */
+    uint64_t limit_bytes; /* most bytes of the file */
+    uint32_t devices;
+    uint32_t unit_ns;          /* SPW_RECORD_UNIT_NS */
+    uint32_t crc;              /* CRC-32 of the members before it */
+    _Atomic uint32_t complete; /* 1: the process ended the recording */
+    _Atomic uint32_t loss;     /* enum spw_record_loss */
+    uint32_t padding;
+    _Atomic uint64_t events; /* written */
+    struct spw_record_lost lost;
+    _Atomic uint64_t live_peak[SPW_DEVICES_MAX]; /* with the lost events; bytes */
+};
+
+/* How the bytes of a block are stored. */
+enum spw_record_codec {
+    SPW_RECORD_PLAIN, /* events */
+    SPW_RECORD_ZSTD,  /* whole plain blocks, compressed together (RFC 8878) */
+};
+
+/* Stands before the bytes of a block. */
+struct spw_record_block {
+    uint32_t magic;
+    uint32_t sequence;     /* 0, 1, 2, ... */
+    uint32_t stride;       /* bytes from this block to the next one */
+    _Atomic uint32_t used; /* bytes of content */
+    uint32_t content;      /* bytes after decompression; equal to `used` in a plain block */
+    uint16_t codec;        /* enum spw_record_codec */
+    uint16_t closed;       /* 1: `crc` is valid; 0: the process was writing to the block */
+    uint64_t time;         /* that the first event's time is relative to, in units */
+    uint32_t crc;          /* CRC-32 of this header, with 0 here, and of the content as stored */
+    uint32_t padding;
+};
+
+/* An event begins with a byte: its kind, and which of the following members it has. Members that
+ * are left out are those of the event before it in the block; at the beginning of a block all are
+ * 0. Numbers are LEB128; signed ones are mapped to unsigned ones first (zigzag). */
+enum {
+    SPW_RECORD_KIND = 0x0f,
+    SPW_RECORD_HAS_DEVICE = 0x10,
+    SPW_RECORD_HAS_STREAM = 0x20,
+    SPW_RECORD_HAS_THREAD = 0x40,
+    SPW_RECORD_HAS_MORE = 0x80, /* depends on the kind */
+};
+
+/* The kinds, with what follows the time and the members above. "address" is the signed difference
+ * to the event before, in units of 256 bytes. */
+enum spw_record_kind {
+    SPW_RECORD_END,    /* of the block; a byte of zero without a time */
+    SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address */
+    SPW_RECORD_FREE,   /* address; more: low byte of the address */
+    SPW_RECORD_TEXT_,  /* number, bytes, the bytes */
+    SPW_RECORD_SITE,   /* number, api, thread, cut, native frames and Python frames */
+    SPW_RECORD_MODULE, /* number, base, begin, end, dynamic section, and two texts: build
+                        * ID and path */
+    SPW_RECORD_STEP,   /* number */
+    SPW_RECORD_GAUGES, /* mask, and for each bit the signed difference */
+    SPW_RECORD_MOVE,   /* bytes to the host, bytes to the device, nanoseconds; more: predicted */
+    SPW_RECORD_RANGE,  /* a part of a move: address, units of 256 bytes; more: to the host */
+    SPW_RECORD_OOM,    /* bytes, missing bytes, site, live, committed, limit */
+    SPW_RECORD_NAME,   /* enum spw_record_named, number, bytes, the bytes */
+    SPW_RECORD_CALL,   /* a call of the driver that took long: its number, nanoseconds */
+    SPW_RECORD_KINDS
+};
+
+/* The kinds of things that have names. */
+enum spw_record_named {
+    SPW_RECORD_NAMED_RULE,   /* a rule of the policy, from 1 */
+    SPW_RECORD_NAMED_CALL,   /* a function of the driver that spillway calls */
+    SPW_RECORD_NAMED_THREAD, /* a thread, by the number that events have */
+    SPW_RECORD_NAMED_ABOUT,  /* 0 program, 1 mode, 2 host, 3 policy, 4 version */
+    SPW_RECORD_NAMED_OPTION, /* an option that was set, as NAME=VALUE */
+    SPW_RECORD_NAMED_KINDS
+};
+
+/* The flags of an allocation. */
+enum {
+    SPW_RECORD_SOURCE = 0x3,   /* enum spw_record_source */
+    SPW_RECORD_CHARGED = 0x4,  /* not of the pool, but counts as live */
+    SPW_RECORD_ON_HOST = 0x8,  /* at least a part is on the host */
+    SPW_RECORD_RULE_SHIFT = 4, /* above: the rule that decided, from 1; 0: none */
+};
+
+/* The origin of an allocation. */
+enum spw_record_source {
+    SPW_RECORD_POOL,    /* spillway's pool */
+    SPW_RECORD_PASSED,  /* the driver */
+    SPW_RECORD_PINNED,  /* page-locked host memory, by the driver */
+    SPW_RECORD_CREATED, /* cuMemCreate of the program; the address is only a number */
+};
+
+/* The figures of SPW_RECORD_GAUGES, by bit. */
+enum spw_record_gauge {
+#define SPW_RECORD_GAUGE(name) SPW_RECORD_GAUGE_##name,
+#include "record/gauges.def"
+    SPW_RECORD_GAUGE_COUNT
+};

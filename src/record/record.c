@@ -1,0 +1,388 @@
+#include "record/record.h"
+
+#include "common/lock.h"
+#include "common/options.h"
+#include "record/sites.h"
+#include "record/writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum {
+    LONG_CALL_NS = 20000, /* calls that take as long are recorded one by one */
+    THREAD_NAME = 16,
+    NAME_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
+};
+
+_Atomic bool spw_record_on;
+
+static struct spw_counters *counters[SPW_DEVICES_MAX];
+static struct {
+    _Atomic uint64_t driver_calls, driver_ns;
+} own[SPW_DEVICES_MAX];
+
+static uint32_t recording; /* the number of the recording in this process, from 1 */
+static uint32_t threads;   /* that were seen */
+static uint32_t steps;
+
+static _Thread_local struct {
+    uint32_t recording; /* that the number is of */
+    uint32_t number;
+} this_thread __attribute__((tls_model("initial-exec")));
+
+/* ---- what does not fit ---- */
+
+static __attribute__((noinline)) void lose(int device, uint64_t bytes, bool alloc, bool free)
+{
+    struct spw_record_header *header = spw_record_writer.header;
+    uint64_t now, peak;
+
+    if (header == NULL) {
+        return;
+    }
+    now = spw_record_writer_clock();
+    if (spw_counter_get(&header->lost.events) == 0) {
+        spw_counter_set(&header->lost.since, now);
+    }
+    spw_counter_set(&header->lost.until, now);
+    spw_counter_add(&header->lost.events, 1);
+    spw_counter_add(&header->lost.allocs, alloc);
+    spw_counter_add(&header->lost.alloc_bytes, bytes);
+    spw_counter_add(&header->lost.frees, free);
+    if (device < SPW_DEVICES_MAX && counters[device] != NULL) {
+        peak = spw_counter_get(&counters[device]->live_peak_bytes);
+        spw_counter_set(&header->live_peak[device], peak);
+    }
+}
+
+/* ---- names ---- */
+
+static void put_name(enum spw_record_named kind, uint64_t number, const char *name)
+{
+    uint8_t *at = spw_record_begin_plain(SPW_RECORD_NAME, spw_record_writer.last.device, NAME_ROOM);
+
+    if (at != NULL) {
+        at = spw_record_put(at, kind);
+        at = spw_record_put(at, number);
+        spw_record_end(spw_record_put_text(at, name));
+    }
+}
+
+void spw_record_name_rule(unsigned number, const char *name)
+{
+    spw_lock(&spw_locks.record);
+    put_name(SPW_RECORD_NAMED_RULE, number, name);
+    spw_unlock(&spw_locks.record);
+}
+
+/* Gives the calling thread a number, and writes its name. */
+static __attribute__((noinline)) void meet_thread(void)
+{
+    char name[THREAD_NAME] = "main";
+
+    if (getpid() != gettid()) {
+        (void)prctl(PR_GET_NAME, name);
+    }
+    this_thread.recording = recording;
+    this_thread.number = threads++;
+    put_name(SPW_RECORD_NAMED_THREAD, this_thread.number, name);
+}
+
+static inline uint32_t thread_number(void)
+{
+    if (__builtin_expect(this_thread.recording != recording, 0)) {
+        meet_thread();
+    }
+    return this_thread.number;
+}
+
+static void name_all(const struct spw_record_start *start)
+{
+    char text[SPW_RECORD_TEXT];
+
+    for (unsigned i = 0; i < sizeof(start->about) / sizeof(start->about[0]); i++) {
+        if (start->about[i] != NULL) {
+            put_name(SPW_RECORD_NAMED_ABOUT, i, start->about[i]);
+        }
+    }
+    for (int i = 0; start->call_name(i) != NULL; i++) {
+        put_name(SPW_RECORD_NAMED_CALL, (uint64_t)i, start->call_name(i));
+    }
+    for (int i = 0; i < SPW_OPT_COUNT; i++) {
+        const char *name = spw_option_row(i)->name;
+        const char *value = spw_option_environment(name);
+
+        if (value != NULL && *value != '\0') {
+            snprintf(text, sizeof(text), "%s=%s", name, value);
+            put_name(SPW_RECORD_NAMED_OPTION, (uint64_t)i, text);
+        }
+    }
+}
+
+/* ---- figures ---- */
+
+/* Writes the figures of a device that differ from those in the block. */
+static __attribute__((noinline)) void put_gauges(int device)
+{
+    const struct spw_counters *now = counters[device];
+    uint64_t *last = spw_record_writer.last.gauges[device];
+    uint64_t values[SPW_RECORD_GAUGE_COUNT];
+    uint64_t mask = 0;
+    uint8_t *at = spw_record_begin_plain(SPW_RECORD_GAUGES, device, SPW_RECORD_ROOM);
+
+    if (at == NULL) {
+        return;
+    }
+#define SPW_RECORD_GAUGE(name) values[SPW_RECORD_GAUGE_##name] = spw_counter_get(&now->name);
+#define SPW_RECORD_GAUGE_OWN(name)                                                                 \
+    values[SPW_RECORD_GAUGE_##name] = spw_counter_get(&own[device].name);
+#include "record/gauges.def"
+#undef SPW_RECORD_GAUGE_OWN
+    for (unsigned i = 0; i < SPW_RECORD_GAUGE_COUNT; i++) {
+        mask |= values[i] != last[i] ? UINT64_C(1) << i : 0;
+    }
+    at = spw_record_put(at, mask);
+    for (unsigned i = 0; i < SPW_RECORD_GAUGE_COUNT; i++) {
+        if ((mask >> i & 1) != 0) {
+            at = spw_record_put_signed(at, (int64_t)(values[i] - last[i]));
+            last[i] = values[i];
+        }
+    }
+    spw_record_end(at);
+}
+
+/* Follows the figures that change with allocations. */
+static inline void follow(int device)
+{
+    const struct spw_counters *now = counters[device];
+    const uint64_t *last = spw_record_writer.last.gauges[device];
+    uint64_t changed = 0;
+
+    if (now == NULL) {
+        return;
+    }
+#define SPW_RECORD_GAUGE(name)
+#define SPW_RECORD_GAUGE_OWN(name)
+#define SPW_RECORD_GAUGE_HOT(name)                                                                 \
+    changed |= spw_counter_get(&now->name) ^ last[SPW_RECORD_GAUGE_##name];
+#include "record/gauges.def"
+#undef SPW_RECORD_GAUGE_OWN
+#undef SPW_RECORD_GAUGE_HOT
+    if (__builtin_expect(changed != 0, 0)) {
+        put_gauges(device);
+    }
+}
+
+static void follow_all(int device)
+{
+    if (device >= 0 && device < SPW_DEVICES_MAX && counters[device] != NULL) {
+        put_gauges(device);
+    }
+}
+
+/* ---- events ---- */
+
+void spw_record_alloc(const struct spw_record_alloc *alloc)
+{
+    unsigned flags = (unsigned)alloc->source | (alloc->charged ? SPW_RECORD_CHARGED : 0u) |
+                     (alloc->on_host ? SPW_RECORD_ON_HOST : 0u) |
+                     alloc->rule << SPW_RECORD_RULE_SHIFT;
+    unsigned low = (unsigned)(alloc->address & 0xff);
+    bool more = (flags | low) != 0;
+    uint8_t *at;
+
+    spw_lock(&spw_locks.record);
+    spw_record_sites_use(alloc->site);
+    at = spw_record_begin(SPW_RECORD_ALLOC | (more ? SPW_RECORD_HAS_MORE : 0u), alloc->device,
+                          alloc->stream, thread_number(), SPW_RECORD_ROOM);
+    if (__builtin_expect(at != NULL, 1)) {
+        at = spw_record_put_address(at, alloc->address);
+        at = spw_record_put(at, alloc->bytes);
+        at = spw_record_put(at, alloc->site);
+        if (__builtin_expect(more, 0)) {
+            at = spw_record_put(at, flags);
+            at = spw_record_put(at, low);
+        }
+        spw_record_end(at);
+        follow(alloc->device);
+    } else {
+        lose(alloc->device, alloc->bytes, true, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+void spw_record_free(int device, uint64_t stream, uint64_t address)
+{
+    unsigned low = (unsigned)(address & 0xff);
+    uint8_t *at;
+
+    spw_lock(&spw_locks.record);
+    at = spw_record_begin(SPW_RECORD_FREE | (low != 0 ? SPW_RECORD_HAS_MORE : 0u), device, stream,
+                          thread_number(), SPW_RECORD_ROOM);
+    if (__builtin_expect(at != NULL, 1)) {
+        at = spw_record_put_address(at, address);
+        if (__builtin_expect(low != 0, 0)) {
+            at = spw_record_put(at, low);
+        }
+        spw_record_end(at);
+    } else {
+        lose(device, 0, false, true);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+void spw_record_step(void)
+{
+    uint8_t *at;
+
+    spw_lock(&spw_locks.record);
+    at = spw_record_begin_plain(SPW_RECORD_STEP, spw_record_writer.last.device, SPW_RECORD_ROOM);
+    if (at != NULL) {
+        spw_record_end(spw_record_put(at, ++steps));
+    } else {
+        lose(0, 0, false, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+void spw_record_oom(const struct spw_record_oom *oom)
+{
+    uint8_t *at;
+
+    spw_lock(&spw_locks.record);
+    spw_record_sites_use(oom->site);
+    follow_all(oom->device);
+    at = spw_record_begin_plain(SPW_RECORD_OOM, oom->device, SPW_RECORD_ROOM);
+    if (at != NULL) {
+        at = spw_record_put(at, oom->bytes);
+        at = spw_record_put(at, oom->missing_bytes);
+        at = spw_record_put(at, oom->site);
+        at = spw_record_put(at, oom->live_bytes);
+        at = spw_record_put(at, oom->committed_bytes);
+        spw_record_end(spw_record_put(at, oom->limit_bytes));
+    } else {
+        lose(oom->device, 0, false, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+void spw_record_move(int device, uint64_t to_host_bytes, uint64_t to_device_bytes, uint64_t ns,
+                     bool predicted)
+{
+    uint8_t *at;
+
+    spw_lock(&spw_locks.record);
+    follow_all(device);
+    at = spw_record_begin_plain(SPW_RECORD_MOVE | (predicted ? SPW_RECORD_HAS_MORE : 0u), device,
+                                SPW_RECORD_ROOM);
+    if (at != NULL) {
+        at = spw_record_put(at, to_host_bytes);
+        at = spw_record_put(at, to_device_bytes);
+        spw_record_end(spw_record_put(at, ns));
+    } else {
+        lose(device, 0, false, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+void spw_record_range(int device, uint64_t address, uint64_t bytes, bool to_host)
+{
+    uint8_t *at;
+
+    spw_lock(&spw_locks.record);
+    at = spw_record_begin_plain(SPW_RECORD_RANGE | (to_host ? SPW_RECORD_HAS_MORE : 0u), device,
+                                SPW_RECORD_ROOM);
+    if (at != NULL) {
+        at = spw_record_put_address(at, address);
+        spw_record_end(spw_record_put(at, bytes >> 8));
+    } else {
+        lose(device, 0, false, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+void spw_record_call(int device, int call, uint64_t ns)
+{
+    uint8_t *at;
+
+    if (device < 0 || device >= SPW_DEVICES_MAX) {
+        return;
+    }
+    spw_counter_add(&own[device].driver_calls, 1);
+    spw_counter_add(&own[device].driver_ns, ns);
+    if (ns < LONG_CALL_NS) {
+        return;
+    }
+    spw_lock(&spw_locks.record);
+    at = spw_record_begin_plain(SPW_RECORD_CALL, device, SPW_RECORD_ROOM);
+    if (at != NULL) {
+        at = spw_record_put(at, (uint64_t)call);
+        spw_record_end(spw_record_put(at, ns));
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+/* ---- begin and end ---- */
+
+/* The exit handler: waits for no lock. */
+static void at_exit(void)
+{
+    enum { TRIES = 1000 };
+    bool taken = false;
+
+    if (!spw_record_active() || spw_record_writer.header == NULL ||
+        spw_record_writer.header->pid != (int32_t)getpid()) {
+        return;
+    }
+    for (int i = 0; i < TRIES && !taken; i++) {
+        taken = spw_lock_try(&spw_locks.record);
+        if (!taken) {
+            (void)usleep(1);
+        }
+    }
+    if (taken) {
+        atomic_store(&spw_record_on, false);
+        for (int i = 0; i < SPW_DEVICES_MAX; i++) {
+            follow_all(i);
+        }
+        spw_record_writer_close();
+        spw_unlock(&spw_locks.record);
+    }
+}
+
+bool spw_record_start(const struct spw_record_start *start, char *ret_path, size_t capacity)
+{
+    static bool registered;
+    bool opened;
+
+    ret_path[0] = '\0';
+    for (int i = 0; i < start->devices && i < SPW_DEVICES_MAX; i++) {
+        counters[i] = start->counters(i);
+    }
+    spw_lock(&spw_locks.record);
+    recording++;
+    threads = steps = 0;
+    spw_record_sites_reset();
+    opened = spw_record_writer_open(start->path, start->start_ticks, start->limit, start->permille,
+                                    (uint32_t)start->devices, start->rank);
+    if (opened) {
+        name_all(start);
+        snprintf(ret_path, capacity, "%s", spw_record_writer.file.path);
+    }
+    spw_unlock(&spw_locks.record);
+    atomic_store(&spw_record_on, opened);
+    if (opened && !registered) {
+        registered = atexit(at_exit) == 0;
+    }
+    return opened;
+}
+
+void spw_record_forget(void)
+{
+    if (atomic_exchange(&spw_record_on, false)) {
+        spw_record_writer_forget();
+    }
+}

@@ -1,0 +1,85 @@
+/* The recording of a process: what happened to its device memory, in a file (docs/recording.md).
+ *
+ * The functions below may be called on any thread and with any lock of the preloaded object held
+ * but those behind `record` in common/lock.def. They cost a lock and a few dozen nanoseconds; to be
+ * called only while spw_record_active() is true. They do not fail: what does not fit is counted. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/counters.h"
+#include "record/format.h"
+
+extern _Atomic bool spw_record_on;
+
+static inline bool spw_record_active(void)
+{
+    return __builtin_expect(atomic_load_explicit(&spw_record_on, memory_order_relaxed), 0);
+}
+
+struct spw_record_start {
+    const char *path; /* a pattern: %p, %r, %h */
+    uint64_t limit;   /* most bytes of the file; with `permille`, share of the free space */
+    bool permille;
+    uint64_t start_ticks; /* of the process, in clock ticks since boot */
+    int64_t rank;
+    int devices;
+    struct spw_counters *(*counters)(int device); /* of each device */
+    const char *(*call_name)(int call);           /* of a driver call; NULL behind the last one */
+    const char *about[5];                         /* SPW_RECORD_NAMED_ABOUT; NULL: not known */
+};
+
+/* Begins a recording, and registers the exit handler that ends it. *ret_path, of SPW_RECORD_PATH
+ * bytes, is the file's path. False, after a line of log, when there is none. The caller
+ * serialises. */
+bool spw_record_start(const struct spw_record_start *start, char *ret_path, size_t capacity);
+
+/* In a child after fork: the parent's recording is not the child's. Only async-signal-safe calls.
+ */
+void spw_record_forget(void);
+
+/* Names a rule of the policy, from 1. */
+void spw_record_name_rule(unsigned number, const char *name);
+
+/* ---- events ---- */
+
+struct spw_record_alloc {
+    int device;
+    uint64_t stream; /* its id; 0: without a stream */
+    uint64_t address, bytes;
+    uint32_t site;
+    enum spw_record_source source;
+    bool charged; /* not of the pool, but counts as live */
+    bool on_host;
+    unsigned rule; /* from 1; 0: none */
+};
+
+/* After an allocation, before the program gets its address. */
+void spw_record_alloc(const struct spw_record_alloc *alloc);
+
+/* Before a block is freed, as its address may be another block's at once. */
+void spw_record_free(int device, uint64_t stream, uint64_t address);
+
+/* The program marked the beginning of a step. */
+void spw_record_step(void);
+
+struct spw_record_oom {
+    int device;
+    uint64_t bytes, missing_bytes;
+    uint32_t site;
+    uint64_t live_bytes, committed_bytes, limit_bytes;
+};
+
+/* An allocation is about to be answered with out of memory. */
+void spw_record_oom(const struct spw_record_oom *oom);
+
+/* A move has ended; `ns` is how long submissions were held back. Its ranges follow. */
+void spw_record_move(int device, uint64_t to_host_bytes, uint64_t to_device_bytes, uint64_t ns,
+                     bool predicted);
+void spw_record_range(int device, uint64_t address, uint64_t bytes, bool to_host);
+
+/* A call of the driver by spillway has taken `ns`. Short ones are only summed up. */
+void spw_record_call(int device, int call, uint64_t ns);

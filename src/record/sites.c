@@ -1,0 +1,111 @@
+#include "record/sites.h"
+
+#include "callsite/capture.h"
+#include "record/writer.h"
+
+#include <string.h>
+
+enum {
+    TEXTS = 16 << 20, /* numbers of texts are below this (callsite/capture.c) */
+    TEXT_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
+    MODULE_ROOM = SPW_RECORD_ROOM + SPW_MODULE_PATH + SPW_MODULE_ID,
+    SITE_ROOM = SPW_RECORD_ROOM + SPW_CALLSITE_NATIVE * 10 + SPW_CALLSITE_PYTHON * 15,
+};
+
+uint8_t spw_record_sites_known[SPW_CALLSITE_MOST + 1];
+
+static uint8_t texts_known[TEXTS / 4 / 8]; /* bits; numbers are multiples of 4 */
+static size_t modules_known;
+
+static void define_text(uint32_t number)
+{
+    uint8_t *byte = &texts_known[number / 4 / 8 % sizeof(texts_known)];
+    uint8_t bit = (uint8_t)(1u << (number / 4 % 8));
+    uint8_t *at;
+
+    if (number == 0 || (*byte & bit) != 0) {
+        return;
+    }
+    at = spw_record_begin_plain(SPW_RECORD_TEXT_, spw_record_writer.last.device, TEXT_ROOM);
+    if (at != NULL) {
+        at = spw_record_put(at, number);
+        at = spw_record_put_text(at, spw_callsite_strings_text(spw_callsite_texts(), number));
+        spw_record_end(at);
+        *byte |= bit;
+    }
+}
+
+static void define_modules(void)
+{
+    for (; modules_known < spw_callsite_modules_count(); modules_known++) {
+        const struct spw_module *module = spw_callsite_modules_get(modules_known);
+        uint8_t *at =
+            spw_record_begin_plain(SPW_RECORD_MODULE, spw_record_writer.last.device, MODULE_ROOM);
+
+        if (at == NULL) {
+            return;
+        }
+        at = spw_record_put(at, modules_known);
+        at = spw_record_put(at, module->base);
+        at = spw_record_put(at, module->begin);
+        at = spw_record_put(at, module->end);
+        at = spw_record_put(at, module->dynamic);
+        at = spw_record_put(at, module->id_bytes);
+        memcpy(at, module->id, module->id_bytes);
+        at = spw_record_put_text(at + module->id_bytes, module->path);
+        spw_record_end(at);
+    }
+}
+
+static uint8_t *put_frames(uint8_t *at, const struct spw_callsite *site)
+{
+    uint64_t last = 0;
+
+    at = spw_record_put(at, site->native_count);
+    for (int i = 0; i < site->native_count; i++) {
+        at = spw_record_put_signed(at, (int64_t)(site->native[i] - last));
+        last = site->native[i];
+    }
+    at = spw_record_put(at, site->python_count);
+    for (int i = 0; i < site->python_count; i++) {
+        const struct spw_callsite_line *line = &spw_callsite_lines(site)[i];
+
+        at = spw_record_put(at, line->file);
+        at = spw_record_put(at, line->function);
+        at = spw_record_put(at, line->line);
+    }
+    return at;
+}
+
+void spw_record_sites_define(uint32_t number)
+{
+    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
+    uint8_t *at;
+
+    if (site == NULL) {
+        spw_record_sites_known[number] = 1;
+        return;
+    }
+    define_modules();
+    define_text(site->thread);
+    for (int i = 0; i < site->python_count; i++) {
+        define_text(spw_callsite_lines(site)[i].file);
+        define_text(spw_callsite_lines(site)[i].function);
+    }
+    at = spw_record_begin_plain(SPW_RECORD_SITE, spw_record_writer.last.device, SITE_ROOM);
+    if (at != NULL) {
+        at = spw_record_put(at, number);
+        at = spw_record_put_text(at, site->api);
+        at = spw_record_put(at, site->thread);
+        at = spw_record_put(at, site->cut);
+        spw_record_end(put_frames(at, site));
+        spw_record_sites_known[number] = 1;
+    }
+}
+
+void spw_record_sites_reset(void)
+{
+    memset(spw_record_sites_known, 0, sizeof(spw_record_sites_known));
+    memset(texts_known, 0, sizeof(texts_known));
+    modules_known = 0;
+}

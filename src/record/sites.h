@@ -1,0 +1,24 @@
+/* Call sites in a recording: each is written once, before the first event that names it.
+ * Locking: the caller holds spw_locks.record. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "callsite/shm.h"
+
+extern uint8_t spw_record_sites_known[SPW_CALLSITE_MOST + 1];
+
+/* Writes the site with its texts and modules, if it can be. */
+void spw_record_sites_define(uint32_t site);
+
+/* The site may be named by an event. */
+static inline void spw_record_sites_use(uint32_t site)
+{
+    if (__builtin_expect(site <= SPW_CALLSITE_MOST && spw_record_sites_known[site] == 0, 0)) {
+        spw_record_sites_define(site);
+    }
+}
+
+/* A new file knows no sites. */
+void spw_record_sites_reset(void);

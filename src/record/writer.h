@@ -1,0 +1,156 @@
+/* Events on their way into the blocks of the file (format.h).
+ *
+ * Locking: the caller holds spw_locks.record, except where a comment says otherwise. Between two
+ * blocks an append makes no system call and allocates nothing. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/file.h"
+#include "record/format.h"
+#include "record/ticks.h"
+
+enum { SPW_RECORD_ROOM = 320 }; /* most bytes of an event without texts and frames */
+
+/* The values that the next event of the block is relative to. */
+struct spw_record_context {
+    int device;
+    uint64_t stream;
+    uint32_t thread;
+    uint64_t address; /* in units of 256 bytes */
+    uint64_t gauges[SPW_DEVICES_MAX][SPW_RECORD_GAUGE_COUNT];
+};
+
+struct spw_record_writer {
+    uint8_t *at, *end; /* in the block that is written; NULL when the file is full */
+    uint64_t time;     /* of the last event, in units */
+    uint64_t anchor_ticks, anchor_time;
+    uint64_t rate; /* units in a tick, times 2 to the power of 32; 0: the system's clock is used */
+    struct spw_record_context last;
+    struct spw_record_header *header;
+    struct spw_record_block *block;
+    size_t offset; /* of the block in the file */
+    uint32_t sequence;
+    uint64_t first_ticks;
+    struct spw_record_file file;
+};
+
+extern struct spw_record_writer spw_record_writer;
+
+/* Makes the file and its first block. False, after a line of log, when that fails. */
+bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t limit, bool permille,
+                            uint32_t devices, int64_t rank);
+
+/* Closes the block and cuts the file behind it. */
+void spw_record_writer_close(void);
+
+/* In a child after fork: lets go of the parent's file. No lock. */
+void spw_record_writer_forget(void);
+
+/* Closes the block and begins the next one. False when the file is full. */
+bool spw_record_writer_next(void);
+
+/* Time since the recording began, in units, by the system's clock. No lock. */
+uint64_t spw_record_writer_clock(void);
+
+/* ---- appending an event ---- */
+
+static inline uint8_t *spw_record_put(uint8_t *at, uint64_t number)
+{
+    while (number >= 0x80) {
+        *at++ = (uint8_t)(number | 0x80);
+        number >>= 7;
+    }
+    *at++ = (uint8_t)number;
+    return at;
+}
+
+static inline uint8_t *spw_record_put_signed(uint8_t *at, int64_t number)
+{
+    return spw_record_put(at, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
+}
+
+static inline uint64_t spw_record_now(const struct spw_record_writer *writer)
+{
+    uint64_t ticks;
+
+    if (writer->rate == 0) {
+        return spw_record_writer_clock();
+    }
+    ticks = spw_record_ticks_read() - writer->anchor_ticks;
+    return writer->anchor_time + (uint64_t)((spw_record_wide)ticks * writer->rate >> 32);
+}
+
+/* Begins an event: writes its head, with the flags in `head`, and the time. NULL when the file has
+ * no room for `room` more bytes. The caller writes the rest and ends it. */
+static inline uint8_t *spw_record_begin(unsigned head, int device, uint64_t stream, uint32_t thread,
+                                        size_t room)
+{
+    struct spw_record_writer *writer = &spw_record_writer;
+    struct spw_record_context *last = &writer->last;
+    uint8_t *at;
+    uint64_t now;
+
+    if (__builtin_expect((size_t)(writer->end - writer->at) < room, 0) &&
+        !spw_record_writer_next()) {
+        return NULL;
+    }
+    now = spw_record_now(writer);
+    now = now > writer->time ? now : writer->time;
+    head |= (device != last->device ? SPW_RECORD_HAS_DEVICE : 0u) |
+            (stream != last->stream ? SPW_RECORD_HAS_STREAM : 0u) |
+            (thread != last->thread ? SPW_RECORD_HAS_THREAD : 0u);
+    at = writer->at;
+    *at++ = (uint8_t)head;
+    at = spw_record_put(at, now - writer->time);
+    writer->time = now;
+    if ((head & SPW_RECORD_HAS_DEVICE) != 0) {
+        at = spw_record_put(at, (uint64_t)device);
+        last->device = device;
+    }
+    if ((head & SPW_RECORD_HAS_STREAM) != 0) {
+        at = spw_record_put(at, stream);
+        last->stream = stream;
+    }
+    if ((head & SPW_RECORD_HAS_THREAD) != 0) {
+        at = spw_record_put(at, thread);
+        last->thread = thread;
+    }
+    return at;
+}
+
+/* Begins an event that belongs to no stream. */
+static inline uint8_t *spw_record_begin_plain(unsigned head, int device, size_t room)
+{
+    return spw_record_begin(head, device, spw_record_writer.last.stream,
+                            spw_record_writer.last.thread, room);
+}
+
+/* Makes the event a part of the recording. */
+static inline void spw_record_end(uint8_t *at)
+{
+    struct spw_record_writer *writer = &spw_record_writer;
+    uint8_t *content = (uint8_t *)(writer->block + 1);
+
+    writer->at = at;
+    atomic_store_explicit(&writer->header->events,
+                          atomic_load_explicit(&writer->header->events, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+    atomic_store_explicit(&writer->block->used, (uint32_t)(at - content), memory_order_release);
+}
+
+/* Writes an address, as the difference to the last one. */
+static inline uint8_t *spw_record_put_address(uint8_t *at, uint64_t address)
+{
+    struct spw_record_context *last = &spw_record_writer.last;
+    uint64_t units = address >> 8;
+
+    at = spw_record_put_signed(at, (int64_t)(units - last->address));
+    last->address = units;
+    return at;
+}
+
+/* Writes a text's length and its bytes, cut at SPW_RECORD_TEXT. */
+uint8_t *spw_record_put_text(uint8_t *at, const char *text);

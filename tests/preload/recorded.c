@@ -1,0 +1,117 @@
+/* Allocates and frees at random, on a stream of each thread, for a recording to be made of.
+ *
+ *     recorded ROUNDS [THREADS [early | late | full]]
+ *
+ * ROUNDS 0: until it is killed. Writes "N" lines to stdout: so many allocations and frees were made
+ * before. early: a child does the same first, before its parent uses CUDA; late: after some rounds,
+ * a child is made and ends at once; full: the file system refuses a recording's second MiB. */
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { LIVE = 32, THREADS_MOST = 16, SAY_EVERY = 50 };
+
+static unsigned long rounds;
+static int (*mark_step)(void);
+
+static bool disk_is_full;
+
+/* Replaces the C library's function, by which the recording grows. */
+__attribute__((visibility("default"))) int posix_fallocate(int fd, off_t offset, off_t length)
+{
+    char link[64], name[256] = "";
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    if (disk_is_full && readlink(link, name, sizeof(name) - 1) > 0 &&
+        strstr(name, "recording") != NULL && offset >= 1 << 20) {
+        return ENOSPC;
+    }
+    return syscall(SYS_fallocate, fd, 0, offset, length) == 0 ? 0 : errno;
+}
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+static void *churn(void *argument)
+{
+    uint32_t state = (uint32_t)(uintptr_t)argument;
+    void *blocks[LIVE] = {0};
+    cudaStream_t stream;
+    unsigned long calls = 0;
+
+    MUST(cudaStreamCreate(&stream));
+    for (unsigned long round = 0; rounds == 0 || round < rounds; round++) {
+        uint32_t slot = draw(&state) % LIVE;
+        size_t bytes = (size_t)1 << (draw(&state) % 12 + 8);
+
+        if (blocks[slot] != NULL) {
+            MUST(cudaFreeAsync(blocks[slot], stream));
+            calls++;
+        }
+        MUST(cudaMallocAsync(&blocks[slot], bytes + draw(&state) % 512, stream));
+        if (++calls % SAY_EVERY == 0 && argument == (void *)1) {
+            printf("%lu\n", calls);
+            fflush(stdout);
+        }
+        if (mark_step != NULL && round % 100 == 0) {
+            MUST(mark_step());
+        }
+    }
+    for (int i = 0; i < LIVE / 2; i++) {
+        if (blocks[i] != NULL) {
+            MUST(cudaFreeAsync(blocks[i], stream));
+        }
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    int threads = argc > 2 ? atoi(argv[2]) : 1;
+    pthread_t others[THREADS_MOST];
+    int status = 0;
+
+    HOLD(argc > 1 && threads >= 1 && threads < THREADS_MOST);
+    rounds = strtoul(argv[1], NULL, 10);
+    *(void **)(void *)&mark_step = dlsym(RTLD_DEFAULT, "spillway_mark_step");
+    disk_is_full = argc > 3 && strcmp(argv[3], "full") == 0;
+    if (argc > 3 && !disk_is_full) {
+        bool late = strcmp(argv[3], "late") == 0;
+        pid_t child;
+
+        if (late) {
+            (void)churn((void *)1);
+        }
+        child = fork();
+        if (child == 0 && !late) {
+            (void)churn((void *)1);
+        }
+        if (child == 0) {
+            exit(0);
+        }
+        HOLD(waitpid(child, &status, 0) == child);
+        printf("child: %d\n", status);
+    }
+    for (int i = 1; i < threads; i++) {
+        HOLD(pthread_create(&others[i], NULL, churn, (void *)((uintptr_t)i + 1)) == 0);
+    }
+    (void)churn((void *)1);
+    for (int i = 1; i < threads; i++) {
+        HOLD(pthread_join(others[i], NULL) == 0);
+    }
+    return 0;
+}

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""The recording that the preloaded object writes, read by a reader of the tests' own."""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+from recording import Recording
+
+PROGRAM = harness.PROGRAMS / "recorded"
+KILLS = 20
+
+
+def round_up(event):
+    return (event["bytes"] + 511) // 512 * 512
+
+
+class Replay:
+    """What the events add up to: live blocks, their bytes, the peak, and what cannot be."""
+
+    def __init__(self, recording):
+        self.live, self.bytes, self.peak, self.wrong, self.time = {}, 0, 0, [], 0
+        self.events = list(recording.events())
+        self.sites, self.threads, self.names = {}, {}, {}
+        for event in self.events:
+            self.take(event)
+
+    def count(self, kind):
+        return sum(event["kind"] == kind for event in self.events)
+
+    def take(self, event):
+        key = event["device"], event.get("address")
+        if event["time"] < self.time:
+            self.wrong.append(("back in time", event))
+        self.time = event["time"]
+        if event["kind"] == "alloc":
+            if key in self.live:
+                self.wrong.append(("allocated twice", event))
+            if event["site"] not in self.sites and event["site"] != 0:
+                self.wrong.append(("unknown site", event))
+            self.live[key] = round_up(event) if event["source"] == "pool" or event["charged"] else 0
+            self.bytes += self.live[key]
+            self.peak = max(self.peak, self.bytes)
+        elif event["kind"] == "free":
+            if key not in self.live:
+                self.wrong.append(("free of what is not live", event))
+            self.bytes -= self.live.pop(key, 0)
+        elif event["kind"] == "site":
+            self.sites[event["number"]] = event
+        elif event["kind"] == "name" and event["of"] == "thread":
+            self.threads[event["number"]] = event["text"]
+        elif event["kind"] == "name":
+            self.names[event["of"], event["number"]] = event["text"]
+
+
+class Record(harness.Case):
+    def record(self, *arguments, path=None, **options):
+        """Runs the program with a recording; returns its statistics and the recording."""
+        path = path or self.folder / "recording"
+        result = self.run_program(PROGRAM, *arguments, RECORD=path, **options)
+        return result, Recording(pathlib.Path(path))
+
+    def agree(self, result, recording):
+        replay, device = Replay(recording), result.device()
+        self.assertEqual(replay.wrong, [])
+        self.assertEqual(recording.complete, 1)
+        self.assertEqual(sum(recording.lost.values()), 0)
+        self.assertEqual(replay.count("alloc"), device["allocs"])
+        self.assertEqual(replay.count("free"), device["frees"])
+        self.assertEqual(replay.bytes, device["live_bytes"])
+        return replay, device
+
+    def test_agrees_with_the_statistics(self):
+        result, recording = self.record(5000)
+        replay, device = self.agree(result, recording)
+        self.assertEqual(replay.peak, device["live_peak_bytes"])
+        self.assertEqual(recording.written, len(replay.events))
+        self.assertEqual([event["number"] for event in replay.events if event["kind"] == "step"],
+                         list(range(1, 51)))
+        gauges = [event["gauges"] for event in replay.events if event["kind"] == "gauges"][-1]
+        self.assertGreater(gauges.pop("driver_calls"), 0)
+        self.assertGreater(gauges.pop("driver_ns"), 0)
+        self.assertEqual({name: device[name] for name in gauges}, gauges)
+        self.assertEqual(gauges["committed_bytes"], device["committed_bytes"])
+        self.assertEqual(replay.names["about", 0], "recorded 5000")
+        self.assertEqual(replay.threads, {0: "main"})
+
+    def test_sites_have_frames_in_modules(self):
+        result, recording = self.record(200)
+        replay, _ = self.agree(result, recording)
+        modules = [event for event in replay.events if event["kind"] == "module"]
+        own = [module for module in modules if module["path"].endswith("/recorded")]
+        self.assertEqual(len(own), 1)
+        sites = [site for site in replay.sites.values() if site["api"] == "cudaMallocAsync"]
+        self.assertNotEqual(sites, [])
+        for site in sites:
+            self.assertTrue(any(own[0]["begin"] <= frame < own[0]["end"]
+                                for frame in site["native"]), site)
+
+    def test_threads(self):
+        result, recording = self.record(2000, 4)
+        replay, _ = self.agree(result, recording)
+        self.assertEqual(len(replay.threads), 4)
+        self.assertEqual(len({event["stream"] for event in replay.events
+                              if event["kind"] == "alloc"}), 4)
+
+    def test_size_of_an_event(self):
+        _, recording = self.record(20000)
+        bytes_used = sum(len(body) for *_, body in recording.blocks)
+        self.assertLess(bytes_used / recording.written, 12)
+
+    def test_full(self):
+        """What does not fit is counted."""
+        result, recording = self.record(150000, RECORD_SIZE="1MiB")
+        replay, device = Replay(recording), result.device()
+        self.assertEqual((recording.loss, replay.wrong), (1, []))
+        self.assertLessEqual((self.folder / "recording").stat().st_size, recording.limit)
+        self.assertGreater(recording.lost["events"], 1000)
+        self.assertEqual(replay.count("alloc") + recording.lost["allocs"], device["allocs"])
+        self.assertEqual(replay.count("free") + recording.lost["frees"], device["frees"])
+
+    def test_no_room_in_the_file_system(self):
+        """The program stands in for the C library, and refuses the file's second MiB."""
+        result, recording = self.record(150000, 1, "full")
+        replay = Replay(recording)
+        self.assertEqual((recording.loss, replay.wrong), (2, []))
+        self.assertEqual(replay.count("alloc") + recording.lost["allocs"],
+                         result.device()["allocs"])
+
+    def test_killed(self):
+        """Whenever the program dies, what it said it had done is in the file."""
+        draw = random.Random(19)
+        for number in range(KILLS):
+            path = self.folder / f"killed-{number}"
+            env = harness.environment(RECORD=path, SUMMARY="off")
+            with subprocess.Popen([PROGRAM, "0", "2"], env=env, stdout=subprocess.PIPE) as child:
+                while not path.exists() and child.poll() is None:
+                    time.sleep(0.001)
+                time.sleep(draw.uniform(0, 0.3))
+                child.send_signal(signal.SIGKILL)
+                said = [line for line in child.stdout.read().split(b"\n")[:-1] if line]
+            self.assertEqual(child.returncode, -signal.SIGKILL)
+            with self.subTest(number=number):
+                if path.stat().st_size < 4096 and not said:
+                    continue  # killed before the header was there
+                recording = Recording(path)
+                replay = Replay(recording)
+                self.assertEqual((replay.wrong, recording.complete), ([], 0))
+                done = sum(event["kind"] in ("alloc", "free") and event["thread"] in
+                           {number for number, name in replay.threads.items() if name == "main"}
+                           for event in replay.events)
+                self.assertGreaterEqual(done, int(said[-1]) if said else 0)
+
+    def test_child_has_a_file_of_its_own(self):
+        result, first = self.record(1000, 1, "early", path=self.folder / "r")
+        self.assertIn("child: 0", result.stdout)
+        (path,) = self.folder.glob("r.*")
+        for recording in (first, Recording(path)):
+            replay = Replay(recording)
+            self.assertEqual((replay.wrong, recording.complete), ([], 1))
+            self.assertEqual(replay.count("alloc"), 1000)
+
+    def test_child_leaves_the_parents_file_alone(self):
+        result, recording = self.record(1000, 1, "late", path=self.folder / "r")
+        self.assertIn("child: 0", result.stdout)
+        replay, _ = self.agree(result, recording)
+        self.assertEqual(replay.count("alloc"), 2000)
+        self.assertEqual(list(self.folder.glob("r.*")), [])
+
+
+class Files(harness.Case):
+    def record(self, path, **options):
+        return self.run_program(PROGRAM, 100, RECORD=path, **options)
+
+    def test_name_has_directives(self):
+        self.record("r-%p-%r-%h", allow=())
+        host = os.uname().nodename
+        (found,) = self.folder.glob("r-*")
+        self.assertEqual(found.name, f"r-{Recording(found).pid}-0-{host}")
+
+    def test_recording_of_an_earlier_run_is_replaced(self):
+        path = self.folder / "r"
+        self.record(path)
+        first = Recording(path).pid
+        time.sleep(0.05)
+        self.record(path)
+        self.assertNotEqual(Recording(path).pid, first)
+        self.assertEqual(list(self.folder.glob("r.*")), [])
+
+    def test_other_files_are_left_alone(self):
+        path = self.folder / "r"
+        for make in (lambda: path.write_text("mine"), lambda: path.mkdir(),
+                     lambda: os.mkfifo(path), lambda: path.symlink_to(self.folder / "victim")):
+            make()
+            with self.subTest(mode=oct(path.lstat().st_mode)):
+                self.record(path)
+                (other,) = self.folder.glob("r.*")
+                self.assertTrue(other.name == f"r.{Recording(other).pid}")
+                other.unlink()
+            self.assertFalse((self.folder / "victim").exists())
+            if path.is_file():
+                self.assertEqual(path.read_text(), "mine")
+            path.rmdir() if path.is_dir() else path.unlink()
+
+    def test_recording_that_is_being_written_is_left_alone(self):
+        path = self.folder / "r"
+        env = harness.environment(RECORD=path, SUMMARY="off")
+        with subprocess.Popen([PROGRAM, "0"], env=env, stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            time.sleep(0.05)
+            self.record(path)
+            child.kill()
+        self.assertEqual(Recording(path).pid, child.pid)
+        self.assertEqual(len(list(self.folder.glob("r.*"))), 1)
+
+    def test_no_place_for_a_file(self):
+        self.run_program(PROGRAM, 100, RECORD=self.folder / "no/such/folder/r",
+                         allow=["cannot make the recording .*No such file or directory"])
+
+
+if __name__ == "__main__":
+    unittest.main()
