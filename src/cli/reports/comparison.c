@@ -49,11 +49,8 @@ static bool run(struct comparison *comparison, bool with_pool, uint64_t bytes, b
 {
     char memory[32];
     const struct spw_cli_setting settings[] = {
-        {"SPILLWAY_SIM_MEMORY", memory},
-        {"SPILLWAY_LIMIT", NULL},
-        {"SPILLWAY_STATS", NULL},
-        {"SPILLWAY_RECORD", NULL},
-        {"SPILLWAY_SPILL", "off"},
+        {"SPILLWAY_SIM_MEMORY", memory}, {"SPILLWAY_LIMIT", NULL},  {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_RECORD", NULL},       {"SPILLWAY_SPILL", "off"},
     };
     const struct spw_cli_trial trial = {
         .arguments = comparison->arguments,
