@@ -7,6 +7,7 @@
 #include "cli/console/messages.h"
 #include "cli/fit/search.h"
 #include "cli/fit/table.h"
+#include "cli/launch/child.h"
 #include "cli/launch/flags.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/sim_libraries.h"
@@ -130,6 +131,7 @@ int spw_cli_command_fit(int argc, char **argv)
     session.with_pool = !flags.no_pool;
     session.spills = spw_option_get(SPW_OPT_SPILLWAY_SPILL, NULL, 0).word != SPW_SPILL_OFF;
     session.host_bytes = spw_option_bytes(&host, UINT64_MAX);
+    spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
     code = run(&session);
     spw_cli_fit_variation_fini(&session.variation);
     return code;

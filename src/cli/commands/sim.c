@@ -20,9 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* After Ctrl-C; a training script takes some seconds to end. */
-enum { GRACE_SECONDS = 10 };
-
 static void print_help(void)
 {
     fputs("usage: spillway sim [options] -- COMMAND [ARGUMENT ...]\n\n"
@@ -137,7 +134,7 @@ int spw_cli_command_sim(int argc, char **argv)
     if (!flags.no_pool && !spw_cli_policy_prepare(argv[0])) {
         return SPW_CLI_EXIT_CANNOT_START;
     }
-    spw_cli_launch_end_within(GRACE_SECONDS);
+    spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
     if (flags.compare) {
         announce();
         return spw_cli_compare(argv[0], flags.command, spw_cli_sim_libraries_select);

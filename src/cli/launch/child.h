@@ -17,6 +17,9 @@ void spw_cli_launch_watch(unsigned seconds, void (*tick)(void));
  * the processes of the run (members.h). */
 void spw_cli_launch_end_within(unsigned seconds);
 
+/* So many for runs on the simulated GPU: a training script takes some seconds to end. */
+enum { SPW_CLI_LAUNCH_GRACE = 10 };
+
 /* The exit code to report for a program that ended with `code`: 130 if that is a failure after
  * Ctrl-C, which some programs report in a way of their own (torchrun ends with 1). */
 int spw_cli_launch_code(int code);
