@@ -60,6 +60,8 @@ class Fit(harness.Case):
                                            r"failed: for it, 8 KiB were missing; what the program "
                                            r"needs in all is not known \(sim --compare finds "
                                            r"out\)$")
+                self.assertRegex(lines[2], r"^until it failed, it would have taken of a real "
+                                           r"h100-80g about \d+ MiB, at most \d+ MiB: ")
                 self.assertIn("peak live 240 MiB", lines[1])
 
     def test_fits_with_the_host(self):
@@ -232,7 +234,8 @@ class Fit(harness.Case):
             self.assertIn("allocation 65 on device 0", plain[0])
             self.assertIn("allocation 30 on device 0", lines[0])
             self.assertIn("peak device memory 1 GiB ", lines[1])
-            self.assertRegex(lines[2], r"^a real h100-80g needs about 1 GiB, ")
+            self.assertRegex(lines[2], r"^until it failed, it would have taken of a real "
+                                       r"h100-80g about 1 GiB, ")
 
     def test_json(self):
         path = self.folder / "verdict.json"

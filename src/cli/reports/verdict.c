@@ -51,15 +51,21 @@ static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *
 }
 
 /* Says what a card of the simulated kind needs for it. */
-static void say_need(const struct spw_cli_sim_device *device)
+/* `ended`: the program came to its end, so that its need is known. */
+static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
     const struct spw_gpu_profile *profile = spw_cli_need_profile();
     struct spw_cli_need need = spw_cli_need_of(device, profile);
     struct spw_cli_line line = {""};
 
-    spw_cli_line_add(&line, "%sa real %s needs %sabout ",
-                     need.without_spilling ? "to run without spilling, " : "", profile->id,
-                     need.without_spilling ? "at least " : "");
+    if (ended) {
+        spw_cli_line_add(&line, "%sa real %s needs %sabout ",
+                         need.without_spilling ? "to run without spilling, " : "", profile->id,
+                         need.without_spilling ? "at least " : "");
+    } else {
+        spw_cli_line_add(&line, "until it failed, it would have taken %sof a real %s about ",
+                         need.without_spilling ? "without spilling " : "", profile->id);
+    }
     spw_cli_line_add_size(&line, need.in_all);
     spw_cli_line_add(&line, ", at most ");
     spw_cli_line_add_size(&line, need.in_all_most);
@@ -216,7 +222,7 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code)
             if (result->processes[i].devices[k].used) {
                 say_device(&result->processes[i], k);
                 say_traffic(&result->processes[i].devices[k]);
-                say_need(&result->processes[i].devices[k]);
+                say_need(&result->processes[i].devices[k], code == 0);
             }
         }
     }
