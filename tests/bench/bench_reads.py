@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Which of the small results that programs read from the GPU are those of a real run.
 
+usage: scripts/bench reads [--json] [PROGRAM...]
+
 Every script of the torch corpus (tests/torch/corpus.py), and programs as others write them
 (reads/), run on the simulated GPU with each operator on the CPU beside it (tests/torch/beside.py).
 A read is known when the simulator says that what it reads was computed; true when what the program got is
@@ -10,6 +12,7 @@ small contents that operators left and that are known; `differ`: those of them t
 CPU's.
 """
 import collections
+import concurrent.futures
 import json
 import pathlib
 import subprocess
@@ -21,17 +24,20 @@ import bench
 OTHERS = ("trainer", "generate", "accelerated", "lora", "vision", "diffusion", "tuning")
 TORCH = bench.HERE.parent / "torch"
 SECONDS = 900
+AT_ONCE = 4  # nothing is timed
 sys.path.insert(0, str(TORCH))
 from corpus import SCRIPTS  # pylint: disable=wrong-import-position
 
 
 def programs():
-    """{name: (command, processes)}"""
+    """{name: (command, processes)} of those that are asked for, or of all"""
+    wanted = [word for word in sys.argv[2:] if not word.startswith("--")]
     found = {name: ([TORCH / row.command[0], *row.command[1:]], row.processes)
              for name, row in SCRIPTS.items()}
     found.update({f"others: {name}": ([bench.HERE / "reads" / f"{name}.py"], 1)
                   for name in OTHERS})
-    return found
+    return {name: program for name, program in found.items()
+            if not wanted or name.split()[-1] in wanted}
 
 
 def run(interpreter, command, processes):
@@ -80,13 +86,16 @@ def main():
     table = bench.Table(program=-22, reads=6, known=6, known_share=12, true_share=11, false=6,
                         inside=7, compared=9, differ=7, verdict=-12)
     groups = {"corpus": collections.Counter(), "others": collections.Counter()}
-    for name, (command, processes) in programs().items():
-        counts = run(interpreter, command, processes)
-        if counts is None:
-            table.row(program=name, verdict="does not run")
-            continue
-        groups["others" if name.startswith("others") else "corpus"].update(counts)
-        table.row(**row_of(name, counts))
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = {name: pool.submit(run, interpreter, *program)
+                for name, program in programs().items()}
+        for name, done in runs.items():
+            counts = done.result()
+            if counts is None:
+                table.row(program=name, verdict="does not run")
+                continue
+            groups["others" if name.startswith("others") else "corpus"].update(counts)
+            table.row(**row_of(name, counts))
     for name, counts in groups.items():
         table.row(**row_of(f"all of {name}", counts))
 

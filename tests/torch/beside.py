@@ -11,8 +11,8 @@ compares what each operator leaves, as far as it is known and small (spillway_si
 Each storage on the GPU has a copy on the CPU, on which all operators run too, so the host reads
 from both at the same place of the program. What an operator gives that the CPU does not have, and
 random numbers, are numbers of our own there: nothing that is known may depend on them. What
-the host sends to the GPU is taken as it is, also where the program made it of a wrong result; where
-a tensor's size differs, the copy goes on with the simulator's content.
+the host or another process sends to the GPU is taken as it is, also where the program made it of a
+wrong result; where a tensor's size differs, the copy goes on with the simulator's content.
 """
 import collections
 import ctypes
@@ -291,6 +291,11 @@ class Beside(TorchDispatchMode):
 
     def follow(self, func, out, result, written):
         """Gives new tensors their copies, and compares what is known."""
+        if func.namespace in NOT_RUN:
+            torch.cuda.synchronize()
+            for tensor in filter(on_gpu, [*written, *tree_flatten(out)[0]]):
+                self.copies.adopt(tensor)
+            return
         leaves = [(index, leaf) for index, leaf in enumerate(tree_flatten(out)[0]) if on_gpu(leaf)]
         for index, leaf in [pair for pair in leaves if self.copies.lacks(pair[1])]:
             self.copies.add(leaf, result[index] if result is not None and index < len(result)

@@ -13,9 +13,7 @@ import wheel
 HERE = running.HERE
 # Fewest reads and contents that are known in each.
 PROGRAMS = {
-    "values.py": (60, 500),
-    "generation.py": (10, 500),
-    "hf_trainer.py": (0, 300),
+    "values.py": (60, 300),
     "offload_module.py": (4, 5),
     "../bench/reads/generate.py": (30, 500),
     "../bench/reads/trainer.py": (20, 400),
@@ -26,7 +24,8 @@ import torch
 ones = torch.ones(4, 4, device="cuda")
 product = ones @ ones
 torch.cuda.synchronize()
-sys.modules["__main__"].beside.simulator.is_known = lambda tensor: True
+mode = torch.utils._python_dispatch._get_current_dispatch_mode()
+mode.simulator.is_known = lambda tensor: True
 product.view(16)
 """
 
@@ -54,7 +53,7 @@ class Reads(unittest.TestCase):
         """A result that is not computed, but called known, is found."""
         with tempfile.TemporaryDirectory() as folder:
             script = pathlib.Path(folder) / "lie.py"
-            script.write_text("import sys" + LIE)
+            script.write_text(LIE)
             report = self.report(script)
         self.assertEqual([fault["operator"] for fault in report["faults"]], ["aten.view.default"])
 
