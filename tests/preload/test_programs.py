@@ -87,8 +87,10 @@ class Programs(harness.Case):
 
     @unittest.skipIf(harness.SANITIZED, "sanitizers have a pthread_mutex_lock of their own")
     def test_capture_that_begins_meanwhile(self):
-        result = self.run_program(PROGRAMS / "capture_race")
-        self.assertEqual(result.stdout, "captures valid\n")
+        """Without a host tier nothing else keeps the two threads apart."""
+        for spill in ("auto", "off", "off", "off"):
+            result = self.run_program(PROGRAMS / "capture_race", SPILL=spill)
+            self.assertEqual(result.stdout, "captures valid\n")
 
     def test_thread_without_context(self):
         result = self.run_program(PROGRAMS / "no_context", SIM_MEMORY="1GiB")
@@ -202,6 +204,65 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["allocs"], 0)
         self.assertEqual(result.device()["passed_allocs"], 6)
         self.assertEqual(result.device()["passed_bytes"], 0)
+
+
+class Refused(harness.Case):
+    """Whatever the driver refuses leaves the books as they were."""
+    OBSERVE = {"MODE": "observe", "LIMIT": "64MiB", "allow": ["mode observe", OOM_LINE]}
+
+    def results(self, *words, **options):
+        """The program's lines without what is before the colon, and the device's statistics."""
+        result = self.run_program(PROGRAMS / "refused", *words, **options)
+        return re.findall(r": (\S+)$", result.stdout, re.MULTILINE), result.device()
+
+    def test_charge_of_a_refused_allocation(self):
+        """It is given back: the second allocation has room below the limit."""
+        for how, function in (("alloc", "cuMemAlloc_v2"), ("async", "cuMemAllocAsync"),
+                              ("pool", "cuMemAllocFromPoolAsync"),
+                              ("pitch", "cuMemAllocPitch_v2")):
+            with self.subTest(how):
+                lines, device = self.results(how, SIM_FAIL=f"{function}:1:999", **self.OBSERVE)
+                self.assertEqual(lines, ["CUDA_ERROR_UNKNOWN", "CUDA_SUCCESS", "CUDA_SUCCESS"])
+                for name in ("live_bytes", "committed_bytes", "passed_bytes", "charged_bytes"):
+                    self.assertEqual(device[name], 0, name)
+                self.assertEqual(device["live_peak_bytes"], 40 * MIB)
+                self.assertEqual(device["passed_allocs"], 1)
+
+    def test_block_that_could_not_be_freed(self):
+        """It counts until it is freed."""
+        for how, function in (("free", "cuMemFree_v2"), ("free-async", "cuMemFreeAsync")):
+            with self.subTest(how):
+                lines, device = self.results(how, SIM_FAIL=f"{function}:1:999", **self.OBSERVE)
+                self.assertEqual(lines, ["CUDA_ERROR_UNKNOWN", "CUDA_ERROR_OUT_OF_MEMORY",
+                                         "CUDA_SUCCESS", "CUDA_SUCCESS", "CUDA_SUCCESS"])
+                for name in ("live_bytes", "committed_bytes", "passed_bytes", "charged_bytes"):
+                    self.assertEqual(device[name], 0, name)
+
+    def test_capture_that_does_not_begin(self):
+        """No allocation asks for the capture status of its stream afterwards."""
+        lines, device = self.results("begin", SIM_FAIL="cuStreamBeginCapture_v2:1:999")
+        self.assertEqual(lines, ["CUDA_ERROR_UNKNOWN"])
+        self.assertNotIn("cuStreamIsCapturing", device["driver_calls"])
+        self.assertEqual(device["captured_allocs"], 0)
+
+    def test_capture(self):
+        """A second begin does not end it. A block is not freed by it."""
+        result = self.run_both(PROGRAMS / "refused", "capture", timeout=30)
+        self.assertIn("content: 7\n", result.stdout)
+        self.assertEqual(result.device()["captured_allocs"], 1)
+        self.assertEqual(result.device()["live_peak_bytes"], 2 * 40 * MIB)
+        self.assertEqual(result.device()["live_bytes"], 0)
+
+    def test_handle_of_another_stream(self):
+        result = self.run_both(PROGRAMS / "refused", "streams", SIM_DEVICES=2)
+        self.assertEqual(result.stdout, "same handle: yes\n")
+
+    def test_context_with_work(self):
+        """Its work is done before its memory is taken."""
+        for seed in (1, 2, 3):
+            lines, device = self.results("destroy", SIM_SEED=seed, SIM_DEVICES=2)
+            self.assertEqual(lines, ["CUDA_SUCCESS", "done", *3 * ["CUDA_SUCCESS"]] * 2)
+            self.assertEqual(device["live_bytes"], 0)
 
 
 class Limits(harness.Case):
