@@ -1,5 +1,6 @@
 #include "record/writer.h"
 
+#include "common/log.h"
 #include "record/checksum.h"
 
 #include <string.h>
@@ -141,7 +142,10 @@ bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t lim
         return false;
     }
     if (!spw_record_file_grow(&writer->file, SPW_RECORD_HEADER)) {
-        spw_record_file_end(&writer->file, 0);
+        spw_log_always("cannot make the recording %s: the file system has no room",
+                       writer->file.path);
+        (void)unlink(writer->file.path);
+        spw_record_file_forget(&writer->file);
         return false;
     }
     header = writer->header = (struct spw_record_header *)(void *)writer->file.map;

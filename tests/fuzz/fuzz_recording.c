@@ -1,5 +1,5 @@
 /* Any bytes as the blocks of a recording: the first byte chooses if they are events of a plain
- * block whose checksum is right, or blocks as they stand. Whatever is read, sums are of what is
+ * block whose checksum is right, or blocks as they stand. Sums are of what is
  * live. */
 #include "cli/recording/events.h"
 #include "cli/recording/state.h"

@@ -1,10 +1,11 @@
 /* Allocates and frees at random, on a stream of each thread, for a recording to be made of.
  *
- *     recorded ROUNDS [THREADS [early | late | full]]
+ *     recorded ROUNDS [THREADS [early | late | full | fuller]]
  *
  * ROUNDS 0: until it is killed. Writes "N" lines to stdout: so many allocations and frees were made
  * before. early: a child does the same first, before its parent uses CUDA; late: after some rounds,
- * a child is made and ends at once; full: the file system refuses a recording's second MiB. */
+ * a child is made and ends at once; full: the file system refuses a recording's
+ * second MiB; fuller: and the first. */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,6 +27,7 @@ static unsigned long rounds;
 static int (*mark_step)(void);
 
 static bool disk_is_full;
+static off_t room = 1 << 20; /* of a recording, then */
 
 /* Replaces the C library's function, by which the recording grows. */
 __attribute__((visibility("default"))) int posix_fallocate(int fd, off_t offset, off_t length)
@@ -34,7 +36,7 @@ __attribute__((visibility("default"))) int posix_fallocate(int fd, off_t offset,
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     if (disk_is_full && readlink(link, name, sizeof(name) - 1) > 0 &&
-        strstr(name, "recording") != NULL && offset >= 1 << 20) {
+        strstr(name, "recording") != NULL && offset >= room) {
         return ENOSPC;
     }
     return syscall(SYS_fallocate, fd, 0, offset, length) == 0 ? 0 : errno;
@@ -88,7 +90,8 @@ int main(int argc, char **argv)
     HOLD(argc > 1 && threads >= 1 && threads < THREADS_MOST);
     rounds = strtoul(argv[1], NULL, 10);
     *(void **)(void *)&mark_step = dlsym(RTLD_DEFAULT, "spillway_mark_step");
-    disk_is_full = argc > 3 && strcmp(argv[3], "full") == 0;
+    disk_is_full = argc > 3 && strncmp(argv[3], "full", 4) == 0;
+    room = argc > 3 && strcmp(argv[3], "fuller") == 0 ? 0 : room;
     if (argc > 3 && !disk_is_full) {
         bool late = strcmp(argv[3], "late") == 0;
         pid_t child;

@@ -131,6 +131,11 @@ class Record(harness.Case):
         self.assertEqual(replay.count("alloc") + recording.lost["allocs"],
                          result.device()["allocs"])
 
+    def test_no_room_at_all(self):
+        self.run_program(PROGRAM, 100, 1, "fuller", RECORD=self.folder / "recording",
+                         allow=["cannot make the recording .*: the file system has no room"])
+        self.assertFalse((self.folder / "recording").exists())
+
     def test_killed(self):
         """Whenever the program dies, what it said it had done is in the file."""
         draw = random.Random(19)

@@ -4,12 +4,15 @@
     test_report.py --write     writes the expected files anew: look at them before they are kept
 """
 import csv
+import html
 import io
 import json
+import os
 import pathlib
 import pickle
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -169,10 +172,124 @@ class Forms(harness.Case):
         self.assertEqual((code, "No such file" in err), (1, True), err)
 
 
+def browser():
+    """A command line of headless Chromium, or None. SPILLWAY_TEST_BROWSER names another one."""
+    names = [os.environ.get("SPILLWAY_TEST_BROWSER", "chromium"), "chromium-browser",
+             "google-chrome"]
+    found = next(filter(None, map(shutil.which, names)), None)
+    return found and [found, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+                      "--virtual-time-budget=5000", "--enable-logging=stderr"]
+
+
+# Stands behind the page's own script; what it finds goes where the test reads it.
+ACT = """<script>
+addEventListener("error", event => document.body.append("FAILED " + event.message));
+const picture = document.querySelector("svg"), found = [];
+const note = () => found.push([document.querySelector("[aria-live]").textContent,
+  ...[...document.querySelectorAll("section:first-child tr")].slice(1, 9)
+    .map(row => row.textContent)]);
+const box = picture.getBoundingClientRect();
+picture.dispatchEvent(new MouseEvent("click", {clientX: box.right - 1, clientY: box.top + 9}));
+note();
+document.querySelector(".to-peak").click();
+note();
+picture.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft"}));
+note();
+const made = document.createElement("pre");
+made.id = "found";
+made.textContent = JSON.stringify({found, wide: document.documentElement.scrollWidth > innerWidth,
+  loaded: performance.getEntriesByType("resource").length});
+document.body.append(made);
+</script>"""
+
+
+class Page(harness.Case):
+    """The page of HTML."""
+
+    def page(self, writer):
+        path = self.folder / "page.rec"
+        path.write_bytes(writer.data())
+        code, out, err = report(path, "--html")
+        self.assertEqual((code, err), (0, ""))
+        return out.decode()
+
+    def data(self, page):
+        return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>',
+                                    page, re.S)[1])
+
+    def test_data(self):
+        data = self.data(self.page(recording.sample()))
+        for device, peak in zip(data["devices"], (15 << 20, 2 << 20)):
+            self.assertEqual(device["peak"], peak)
+            self.assertEqual(max(moment["live"] for moment in device["moments"]), peak)
+            for moment in device["moments"]:
+                self.assertEqual(len(moment["held"]), len(device["sites"]))
+                self.assertLessEqual(sum(moment["held"]), moment["live"])
+
+    def test_needs_no_network(self):
+        page = self.page(recording.sample()).replace("http://www.w3.org/2000/svg", "")
+        self.assertIn("default-src 'none'", page)
+        self.assertIsNone(re.search(r"https?:|\b(src|href)\s*=|@import|url\(", page))
+
+    def test_peaks_are_kept(self):
+        """Of more events than windows, one block is live for one event only."""
+        writer = recording.Writer()
+        for number in range(4000):
+            size = 1 << 30 if number == 1234 else 1 << 20
+            writer.alloc(20 * number + 1, 1 << 40, size, 0)
+            writer.free(20 * number + 2, 1 << 40)
+        (device,) = self.data(self.page(writer))["devices"]
+        self.assertLess(len(device["moments"]), 2000)
+        (top,) = [moment for moment in device["moments"] if moment["live"] == 1 << 30]
+        self.assertEqual(top["us"], device["peak_us"])
+
+    def hostile(self):
+        writer = recording.Writer()
+        writer.name("about", 0, b"</script><script>alert(1)</script><!--")
+        writer.text(8, b"</script><img src=x onerror=alert(2)>\xff\x1b")
+        writer.site(1, "cuMemAlloc", 8, [(8, 8, 1)])
+        writer.alloc(5, 1 << 40, 512, 1)
+        return writer
+
+    def test_text_stays_text(self):
+        page = self.page(self.hostile())
+        self.assertEqual(page.count("<script"), 2)
+        self.assertEqual(page.count("</script"), 2)
+        self.assertNotIn("<img", page)
+        self.assertEqual(self.data(page)["title"], "</script><script>alert(1)</script><!--")
+
+    def open(self, writer, width):
+        path = self.folder / "page.html"
+        path.write_text(self.page(writer).replace("</body>", ACT + "</body>"))
+        done = subprocess.run([*browser(), f"--user-data-dir={self.folder}/profile",
+                               f"--window-size={width},900", path.as_uri()],
+                              capture_output=True, text=True, timeout=120, check=True)
+        self.assertEqual(re.findall(r"CONSOLE.*|FAILED.*(?=</body>)", done.stderr), [])
+        self.assertNotIn("FAILED", done.stdout.rpartition("<pre id=")[2])
+        return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', done.stdout,
+                                                  re.S)[1]))
+
+    @unittest.skipIf(browser() is None, "there is no Chromium")
+    def test_in_a_browser(self):
+        for width in 1280, 400:
+            found = self.open(recording.sample(), width)
+            self.assertEqual((found["wide"], found["loaded"]), (False, 0))
+            end, peak, before = found["found"]
+            self.assertIn("15.00 MiB live (the peak)", peak[0])
+            self.assertRegex(peak[1], r"^8.00 MiB53.3 %train.py:39 forward via functional.py:2159")
+            self.assertEqual(len(peak), 4)
+            self.assertIn("4.00 MiB live", end[0])
+            self.assertNotIn("the peak", before[0])
+
+    @unittest.skipIf(browser() is None, "there is no Chromium")
+    def test_hostile_text_in_a_browser(self):
+        self.assertEqual(self.open(self.hostile(), 1280)["loaded"], 0)
+
+
 class Bad(harness.Case):
     """Files from anywhere: an answer or a message, never a crash."""
 
-    def check(self, data, forms=("summary", "memory-viz")):
+    def check(self, data, forms=("summary", "memory-viz", "html")):
         path = self.folder / "bad.rec"
         path.write_bytes(data)
         for form in forms:
@@ -255,7 +372,7 @@ class Recorded(harness.Case):
                 child.kill()
             if path.stat().st_size < 4096 or not path.read_bytes().startswith(b"SPWREC"):
                 continue # killed before the header was there
-            for form in (*FORMS, "memory-viz"):
+            for form in (*FORMS, "memory-viz", "html"):
                 code, out, err = report(path, "--" + form, *(["--max-events", "500"]
                                                              if "viz" in form else []))
                 self.assertEqual((code, err), (0, ""), form)

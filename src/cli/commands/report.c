@@ -13,7 +13,7 @@
 
 enum { TOP = 10, TOP_MOST = 1000000, EVENTS = 100000 };
 
-enum form { SUMMARY = 256, JSON, FOLDED, SPEEDSCOPE, PERFETTO, RMM, VIZ, VIZ_JSON, FORMS };
+enum form { SUMMARY = 256, JSON, FOLDED, HTML, SPEEDSCOPE, PERFETTO, RMM, VIZ, VIZ_JSON, FORMS };
 enum { TOP_OPTION = FORMS, EVENTS_OPTION, STREAMS_OPTION, OUTPUT_OPTION };
 
 struct settings {
@@ -28,6 +28,7 @@ static const struct option options[] = {
     {"summary", no_argument, NULL, SUMMARY},
     {"json", no_argument, NULL, JSON},
     {"folded", no_argument, NULL, FOLDED},
+    {"html", no_argument, NULL, HTML},
     {"speedscope", no_argument, NULL, SPEEDSCOPE},
     {"perfetto", no_argument, NULL, PERFETTO},
     {"rmm-csv", no_argument, NULL, RMM},
@@ -51,6 +52,7 @@ static void print_help(void)
         "  --summary          for people [the default]\n"
         "  --json             sums of each device and call site, with all frames\n"
         "  --folded           stacks with their bytes at the peak, for flamegraph.pl and the like\n"
+        "  --html             one page: memory over time by call site, and who held it when\n"
         "  --speedscope       stacks at the peak, at the end and in all, for speedscope.app\n"
         "  --perfetto         memory over time, moves and driver calls, for ui.perfetto.dev\n"
         "  --memory-viz       every event, for pytorch.org/memory_viz, as a pickle\n"
@@ -131,6 +133,9 @@ static void write_form(struct spw_cli_report *report, int form)
         break;
     case FOLDED:
         spw_cli_report_folded(report);
+        break;
+    case HTML:
+        spw_cli_report_page(report);
         break;
     case SPEEDSCOPE:
         spw_cli_report_speedscope(report);

@@ -14,7 +14,8 @@ struct spw_cli_recorded_sites;
 struct spw_cli_recorded_sites *spw_cli_recorded_sites_create(void);
 void spw_cli_recorded_sites_free(struct spw_cli_recorded_sites *sites);
 
-/* Takes a text, a library or a call site. What does not fit into the tables becomes "not known". */
+/* Takes a text, a library or a call site. Sites that do not fit into the tables become "not
+ * known". */
 void spw_cli_recorded_sites_take(struct spw_cli_recorded_sites *sites,
                                  const struct spw_cli_event *event);
 

@@ -1,4 +1,4 @@
-/* What `spillway report` makes of a recording: it is read once for the sums and the call sites, and
+/* The forms of `spillway report`. A recording is read once for the sums and the call sites, and
  * again by the forms that show every event. One thread, one recording at a time. */
 #pragma once
 
@@ -53,6 +53,7 @@ uint64_t spw_cli_report_us(const struct spw_cli_report *report, uint64_t time);
 /* The forms. All write to report->out. */
 void spw_cli_report_summary(struct spw_cli_report *report); /* for people */
 void spw_cli_report_json(struct spw_cli_report *report);
+void spw_cli_report_page(struct spw_cli_report *report);             /* one page of HTML */
 void spw_cli_report_folded(struct spw_cli_report *report);           /* stacks at the peak */
 void spw_cli_report_speedscope(struct spw_cli_report *report);       /* speedscope.app */
 void spw_cli_report_perfetto(struct spw_cli_report *report);         /* Chrome's trace events */

@@ -163,7 +163,7 @@ static void put_device(struct spw_cli_report *report, int ordinal)
     put_oom(report, device);
 }
 
-/* What is not in the recording, or could not be read. */
+/* The parts that are not in the recording, or could not be read. */
 static void put_gaps(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;

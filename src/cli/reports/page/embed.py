@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""usage: embed.py PAGE OUTPUT
+
+Writes PAGE as two C arrays: what stands before @DATA@, and what stands behind it."""
+import pathlib
+import sys
+
+before, after = pathlib.Path(sys.argv[1]).read_bytes().split(b"@DATA@")
+pathlib.Path(sys.argv[2]).write_text("".join(
+    f"static const char page_{name}[] = {{{','.join(map(str, [*part, 0]))}}};\n"
+    for name, part in (("before", before), ("after", after))))
