@@ -5,11 +5,11 @@ usage: scripts/bench reads [--json] [PROGRAM...]
 
 Every script of the torch corpus (tests/torch/corpus.py), and programs as others write them
 (reads/), run on the simulated GPU with each operator on the CPU beside it (tests/torch/beside.py).
-A read is known when the simulator says that what it reads was computed; true when what the program got is
-what the CPU has there; false when it is known but not true, of which there must be none. Of a read
-inside an operator that shows in no size or value the program gets, `true` cannot tell. `compared`:
-small contents that operators left and that are known; `differ`: those of them that are not the
-CPU's.
+A read is known when the simulator says that what it reads was computed; true when what the program
+got is what the CPU has there; false when it is known but not true, of which there must be none. Of
+a read inside an operator that shows in no size or value the program gets, `true` cannot tell.
+`compared`: small contents that operators left and that are known; `differ`: those of them that are
+not the CPU's.
 """
 import collections
 import concurrent.futures
