@@ -19,6 +19,22 @@ int spw_fd_park(int fd)
     return parked;
 }
 
+/* Opens by its path the regular file that `file` stands for: for machines without /proc. Another
+ * file that was put in its place meanwhile is at most opened. */
+static int open_same(const char *path, const struct stat *file)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat status;
+
+    if (fd < 0 || (fstat(fd, &status) == 0 && status.st_dev == file->st_dev &&
+                   status.st_ino == file->st_ino)) {
+        return fd;
+    }
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
 int spw_fd_open_regular(const char *path)
 {
     int file = open(path, O_PATH | O_CLOEXEC);
@@ -34,6 +50,9 @@ int spw_fd_open_regular(const char *path)
     if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
         snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
         fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT) {
+            fd = open_same(path, &status);
+        }
     } else {
         errno = EINVAL;
     }

@@ -64,6 +64,56 @@ class ExitCodes(Command):
             result = self.run_program(PROGRAMS / "exits", way, status=status)
             self.assertEqual(result.device()["live_bytes"], 3 * MIB)
 
+    def test_driver_that_does_not_start(self):
+        result = self.run_command([COMMAND, "run", "--", "true"],
+                                  harness.environment(False, SIM_FAIL="cuInit:1+:100"))
+        self.assertEqual(result.status, 125, result.stderr)
+        self.assertIn("no usable GPU: the CUDA driver does not start (cuInit: "
+                      "CUDA_ERROR_NO_DEVICE); ", result.stderr)
+
+    def test_without_pipes(self):
+        """Sandboxes may deny them. Nothing is lost."""
+        for word in ("sim", "run"):
+            for way, status in (("return", 5), ("kill", 128 + signal.SIGKILL)):
+                with self.subTest(word=word, way=way):
+                    path = self.folder / f"{word}-{way}.json"
+                    result = self.run_command(
+                        [PROGRAMS / "denied", COMMAND, word, "--summary", "off", "--stats", path,
+                         "--", PROGRAMS / "exits", way],
+                        harness.environment(False, sim=word == "run"))
+                    if result.status == 77:
+                        self.skipTest("system calls cannot be filtered here")
+                    self.assertEqual(result.status, status, result.stderr)
+                    self.check_said(result, [ANNOUNCEMENT])
+                    self.assertEqual(json.loads(path.read_text())["devices"][0]["allocs"], 1)
+        result = self.run_command([PROGRAMS / "denied", COMMAND, "sim", "--", "no-such-command"],
+                                  harness.environment(False, False))
+        self.assertEqual(result.status, 127, result.stderr)
+
+    def test_without_proc(self):
+        """Some containers do not mount it. One line says what is lost."""
+        hidden = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+                  'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        probe = self.run_command([*hidden, "true"], harness.environment(False, False))
+        if probe.status != 0:
+            self.skipTest("/proc cannot be hidden here: " + probe.stderr)
+        for way, status in (("return", 5), ("kill", 128 + signal.SIGKILL)):
+            with self.subTest(way):
+                path = self.folder / f"{way}.json"
+                result = self.run_command(
+                    [*hidden, COMMAND, "sim", "--summary", "off", "--stats", path, "--",
+                     PROGRAMS / "exits", way], harness.environment(False, False))
+                self.assertEqual(result.status, status, result.stderr)
+                self.check_said(result, [ANNOUNCEMENT, "/proc is not mounted: "])
+                self.assertEqual(result.stderr.count("/proc is not mounted"), 1)
+                self.assertEqual(json.loads(path.read_text())["devices"][0]["allocs"], 1)
+        # The command is found by the path that it was called by, also through PATH.
+        result = self.run_command([*hidden, "env", f"PATH={COMMAND.parent}:/usr/bin:/bin",
+                                   COMMAND.name, "sim", "--summary", "off", "--",
+                                   PROGRAMS / "exits", "return"],
+                                  harness.environment(False, False))
+        self.assertEqual(result.status, 5, result.stderr)
+
     def test_not_found(self):
         result = self.sim("no-such-command-here", status=127, allow=["no-such-command-here"])
         self.assertEqual(len(result.said()), 2, result.stderr)

@@ -2,9 +2,9 @@
 
 #include "cli/console/messages.h"
 #include "cli/launch/members.h"
+#include "cli/launch/shared.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,15 +103,13 @@ static void block_signals(sigset_t *ret_previous)
     sigprocmask(SIG_BLOCK, &set, ret_previous);
 }
 
-/* In the child; never returns. Writes errno to `report` when the program cannot be executed. */
-static void execute(char **arguments, int report, const sigset_t *signals)
+/* In the child; never returns. Writes errno to `report`, in memory that is shared with the
+ * launcher, when the program cannot be executed. */
+static void execute(char **arguments, volatile int *report, const sigset_t *signals)
 {
-    int error;
-
     sigprocmask(SIG_SETMASK, signals, NULL);
     execvp(arguments[0], arguments);
-    error = errno;
-    (void)!write(report, &error, sizeof(error));
+    *report = errno;
     _exit(SPW_CLI_EXIT_NOT_FOUND);
 }
 
@@ -163,48 +161,66 @@ static int explain(const char *command, const char *program, int error)
     return SPW_CLI_EXIT_CANNOT_START;
 }
 
-int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
+/* Starts the program and waits for it. *ret_error is why it could not be executed, else 0. Returns
+ * its exit code; -1 with errno set when there is no process for it. */
+static int run(char **arguments, volatile int *report, int *ret_error)
 {
     sigset_t signals;
-    ssize_t length;
-    int report[2];
-    int error = 0;
-    bool started;
     pid_t pid;
     int code;
 
-    if (ret_started != NULL) {
-        *ret_started = false;
-    }
-    if (pipe2(report, O_CLOEXEC) != 0) {
-        spw_cli_complain(command, "cannot make a pipe: %s", strerror(errno));
-        return SPW_CLI_EXIT_CANNOT_START;
-    }
     block_signals(&signals);
     pid = fork();
     if (pid == 0) {
-        execute(arguments, report[1], &signals);
+        execute(arguments, report, &signals);
     }
-    close(report[1]);
     if (pid < 0) {
-        spw_cli_complain(command, "cannot start a process: %s", strerror(errno));
-        close(report[0]);
-        return SPW_CLI_EXIT_CANNOT_START;
+        sigprocmask(SIG_SETMASK, &signals, NULL);
+        return -1;
     }
     child = pid;
     set_timer(tick_seconds);
     catch_signals();
     sigprocmask(SIG_SETMASK, &signals, NULL);
-    do {
-        length = read(report[0], &error, sizeof(error));
-    } while (length < 0 && errno == EINTR);
-    close(report[0]);
     code = wait_for(pid);
-    started = length != (ssize_t)sizeof(error);
-    if (ret_started != NULL) {
-        *ret_started = started;
+    *ret_error = *report;
+    return code;
+}
+
+/* Says once what does not work without /proc, which some containers do not mount. */
+static void tell_without_proc(const char *command)
+{
+    static bool told;
+
+    if (!told && access("/proc/self/maps", F_OK) != 0) {
+        told = true;
+        spw_cli_complain(command,
+                         "/proc is not mounted: reports will not name native functions and "
+                         "processes, and spillway top will not find this program");
     }
-    return started ? code : explain(command, arguments[0], error);
+}
+
+int spw_cli_launch(const char *command, char **arguments, bool *ret_started)
+{
+    int *report = spw_cli_shared_map(sizeof(*report));
+    int code, error = 0;
+
+    tell_without_proc(command);
+    if (ret_started != NULL) {
+        *ret_started = false;
+    }
+    code = report == NULL ? -1 : run(arguments, report, &error);
+    if (code < 0) {
+        spw_cli_complain(command, "cannot start a process: %s", strerror(errno));
+    }
+    spw_cli_shared_unmap(report, sizeof(*report));
+    if (code < 0) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    if (ret_started != NULL) {
+        *ret_started = error == 0;
+    }
+    return error == 0 ? code : explain(command, arguments[0], error);
 }
 
 int spw_cli_launch_code(int code)

@@ -1,13 +1,16 @@
 #include "cli/launch/driver_check.h"
 
+#include "cli/launch/shared.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { REPORT_BYTES = 1024 };
 
 /* Writes the reason when the driver does not work, else nothing. */
 static void try_driver(FILE *report)
@@ -35,9 +38,10 @@ static void try_driver(FILE *report)
     }
 }
 
-static void run_child(int report)
+/* Writes to `report`, REPORT_BYTES of memory that is shared with the launcher. */
+static void run_child(char *report)
 {
-    FILE *stream = fdopen(report, "w");
+    FILE *stream = fmemopen(report, REPORT_BYTES, "w");
 
     setenv("SPILLWAY", "off", 1); /* this command may run under spillway itself */
     if (stream != NULL) {
@@ -47,38 +51,11 @@ static void run_child(int report)
     _exit(0);
 }
 
-static size_t read_all(int fd, char *text, size_t capacity)
+/* Waits for the child. True if the driver works. */
+static bool judge(pid_t pid, const char *report, char *reason, size_t capacity)
 {
-    size_t used = 0;
-    ssize_t length;
-
-    while ((length = read(fd, text + used, capacity - 1 - used)) != 0) {
-        if (length < 0 && errno != EINTR) {
-            break;
-        }
-        used += length > 0 ? (size_t)length : 0;
-    }
-    text[used] = '\0';
-    return used;
-}
-
-bool spw_cli_driver_check(char *reason, size_t capacity)
-{
-    int report[2];
     int status = 0;
-    size_t length;
-    pid_t pid;
 
-    if (pipe2(report, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
-        snprintf(reason, capacity, "cannot start a process (%s)", strerror(errno));
-        return false;
-    }
-    if (pid == 0) {
-        run_child(report[1]);
-    }
-    close(report[1]);
-    length = read_all(report[0], reason, capacity);
-    close(report[0]);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
         continue;
     }
@@ -86,5 +63,23 @@ bool spw_cli_driver_check(char *reason, size_t capacity)
         snprintf(reason, capacity, "the CUDA driver crashes (%s)", strsignal(WTERMSIG(status)));
         return false;
     }
-    return length == 0;
+    snprintf(reason, capacity, "%s", report);
+    return *report == '\0';
+}
+
+bool spw_cli_driver_check(char *reason, size_t capacity)
+{
+    char *report = spw_cli_shared_map(REPORT_BYTES);
+    pid_t pid = report != NULL ? fork() : -1;
+    bool works;
+
+    if (pid == 0) {
+        run_child(report);
+    }
+    if (pid < 0) {
+        snprintf(reason, capacity, "cannot start a process (%s)", strerror(errno));
+    }
+    works = pid > 0 && judge(pid, report, reason, capacity);
+    spw_cli_shared_unmap(report, REPORT_BYTES);
+    return works;
 }

@@ -2,10 +2,12 @@
 
 #include "cli/console/messages.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 /* Relative to the command's folder: a build folder or a bundle, then an installation. */
@@ -15,12 +17,15 @@ static const char *const folders[] = {".", "../lib", "../lib/spillway", "../" SP
 bool spw_cli_installation_self(char ret_path[PATH_MAX])
 {
     ssize_t length = readlink("/proc/self/exe", ret_path, PATH_MAX - 1);
+    const char *executed;
 
-    if (length <= 0) {
-        return false;
+    if (length > 0) {
+        ret_path[length] = '\0';
+        return true;
     }
-    ret_path[length] = '\0';
-    return true;
+    /* Without /proc: the path that the kernel was given. */
+    executed = (const char *)getauxval(AT_EXECFN);
+    return executed != NULL && realpath(executed, ret_path) != NULL;
 }
 
 /* Resolves links in the folder, not in the file: the files beside a link are used too. */
@@ -41,7 +46,7 @@ bool spw_cli_installation_find(const char *command, const char *name, char ret_p
     const char *folder;
 
     if (!spw_cli_installation_self(self)) {
-        spw_cli_complain(command, "cannot find its own folder: /proc is not mounted");
+        spw_cli_complain(command, "cannot find its own folder (%s)", strerror(errno));
         return false;
     }
     folder = dirname(self);

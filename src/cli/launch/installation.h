@@ -10,5 +10,6 @@
  * path cannot be part of LD_PRELOAD. */
 bool spw_cli_installation_find(const char *command, const char *name, char ret_path[PATH_MAX]);
 
-/* The path of the running command. False when /proc is not mounted. */
+/* The path of the running command. False, with errno set, when it cannot be told: /proc is not
+ * mounted, and the command has been moved. */
 bool spw_cli_installation_self(char ret_path[PATH_MAX]);
