@@ -67,6 +67,7 @@ struct sim_record_device {
     uint64_t idle_launches;              /* of them, those that computed nothing */
     uint64_t small_reads;                /* by the host, after such a launch */
     uint64_t known_reads;                /* of them, those of results that were computed */
+    uint64_t chosen;                     /* sizes that SPILLWAY_SIM_UNKNOWN decided */
     uint64_t bulk_reads;                 /* larger ones, of results that were not */
     uint64_t bulk_read_bytes;
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* of those */

@@ -357,6 +357,23 @@ def exports(path, kinds):
     return {name.split("@")[0] for *_, kind, name in fields if kind in kinds}
 
 
+def nvml_sensors():
+    """The figures that torch.cuda asks NVML for."""
+    library, device = load("libnvidia-ml.so.1"), ctypes.c_void_p()
+    expect(library.nvmlInit_v2())
+    expect(library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)))
+    number = ctypes.c_uint()
+    for name, words, wanted in (("ClockInfo", [1], 1980), ("ClockInfo", [2], 2619),
+                                ("MaxClockInfo", [1], 1980), ("Temperature", [0], 35),
+                                ("PowerUsage", [], 60000)):
+        expect(library["nvmlDeviceGet" + name](device, *words, ctypes.byref(number)))
+        expect(number.value, wanted)
+    rates = (ctypes.c_uint * 2)(7, 7)
+    expect(library.nvmlDeviceGetUtilizationRates(device, rates))
+    expect(list(rates), [0, 0])
+    expect(library.nvmlDeviceGetTemperature(device, 1, ctypes.byref(number)), 2)
+
+
 def call_stubs(name):
     """Calls each function that is not simulated, twice, and prints what they returned."""
     library = load(name)
@@ -371,9 +388,9 @@ def call_stubs(name):
 CASES = {case.__name__: case for case in (
     good, freed, too_short, bad_shape, fft_good, fft_freed, fft_too_short, solver_good,
     solver_freed, rnn_good, rnn_freed, nccl_good, nccl_too_short, nccl_freed, nccl_short_data,
-    nccl_missing_rank, nccl_split)}
+    nccl_missing_rank, nccl_split, nvml_sensors)}
 NEEDED = {"rnn": "libcudnn.so.9", "fft": "libcufft.so.12", "solver": "libcusolver.so.12",
-          "nccl": "libnccl.so.2"}
+          "nccl": "libnccl.so.2", "nvml": "libnvidia-ml.so.1"}
 
 
 def is_built(name):

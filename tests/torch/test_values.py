@@ -16,6 +16,14 @@ while not (CONDITION).item():
     steps += 1
 print(int(steps.item()), "steps")
 """
+# The sizes of results whose input is not computed, and of one whose input is.
+UNKNOWN = """
+import torch
+numbers = torch.randn(100, 100, device="cuda")
+print(*(len(tensor) for tensor in (
+    torch.nonzero(numbers > 0), numbers[numbers > 0], torch.unique(numbers),
+    torch.nonzero(torch.randn(7, device="cuda")), torch.nonzero(torch.arange(10, device="cuda")))))
+"""
 
 
 class Values(unittest.TestCase):
@@ -45,6 +53,17 @@ class Values(unittest.TestCase):
         run = self.run_program("-c", MULTIPLY)
         self.assertIn("of 1 GPU result of 4 KiB or less that the program read, 1 may not have been "
                       "computed here", run.stderr)
+
+    def test_sizes_of_what_is_not_computed(self):
+        for choice, sizes in (("none", "0 0 1 0 9"), ("half", "5000 5000 5000 4 9"),
+                              ("all", "10000 10000 10000 7 9")):
+            with self.subTest(choice):
+                run = self.run_program("-c", UNKNOWN, flags=("--unknown", choice))
+                self.assertEqual(run.stdout, sizes + "\n", run.stderr)
+                self.assertRegex(run.stderr, r"spillway:   \d+ kernels that count or select "
+                                 rf".* as --unknown {choice} says")
+        run = self.run_program("-c", UNKNOWN)
+        self.assertNotIn("count or select", run.stderr)
 
     def test_waiting_ends(self):
         """A loop that waits for a result that is not computed fails, and does not spin."""

@@ -107,6 +107,7 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     }
     device->small_reads = from->small_reads;
     device->known_reads = from->known_reads;
+    device->chosen = from->chosen;
     device->bulk_reads = from->bulk_reads;
     device->bulk_read_bytes = from->bulk_read_bytes;
     add_simulated_refusal(device, from, SIM_RECORD_OTHER);

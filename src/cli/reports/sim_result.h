@@ -56,6 +56,7 @@ struct spw_cli_sim_device {
     uint64_t refusals;           /* calls that failed with out of memory */
     uint64_t launches[SPW_LAYOUT_COUNT];
     uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results */
+    uint64_t chosen;                                   /* sizes that SPILLWAY_SIM_UNKNOWN decided */
     uint64_t known_reads;            /* of the small ones, those of results that were computed */
     struct spw_cli_sim_refusal last; /* the latest failure */
 };

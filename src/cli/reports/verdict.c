@@ -1,4 +1,5 @@
 #include "cli/reports/verdict.h"
+#include "common/options.h"
 
 #include "cli/console/line.h"
 #include "cli/reports/need.h"
@@ -107,7 +108,7 @@ static void say_traffic(const struct spw_cli_sim_device *device)
 /* Sums over all processes and devices. */
 struct work {
     uint64_t launches[SPW_LAYOUT_COUNT];
-    uint64_t small_reads, known_reads, bulk_reads, bulk_read_bytes;
+    uint64_t small_reads, known_reads, bulk_reads, bulk_read_bytes, chosen;
 };
 
 static struct work sum_work(const struct spw_cli_sim_result *result)
@@ -123,6 +124,7 @@ static struct work sum_work(const struct spw_cli_sim_result *result)
             }
             work.small_reads += device->small_reads;
             work.known_reads += device->known_reads;
+            work.chosen += device->chosen;
             work.bulk_reads += device->bulk_reads;
             work.bulk_read_bytes += device->bulk_read_bytes;
         }
@@ -163,6 +165,7 @@ static void say_launches(const struct work *work)
 
 static void say_reads(const struct work *work)
 {
+    int choice = spw_option_get(SPW_OPT_SPILLWAY_SIM_UNKNOWN, NULL, 0).word;
     struct spw_cli_line line = {""};
 
     if (work->small_reads > work->known_reads) {
@@ -172,6 +175,16 @@ static void say_reads(const struct work *work)
                          "depend on them, memory differs on a real GPU",
                          work->small_reads, work->small_reads == 1 ? "" : "s",
                          work->small_reads - work->known_reads);
+        say(&line);
+    }
+    if (work->chosen > 0) {
+        line.text[0] = '\0';
+        spw_cli_line_add(&line,
+                         "%" PRIu64 " kernel%s that count or select elements (nonzero, masks, "
+                         "unique) had input that is not computed here: their results are as "
+                         "--unknown %s says",
+                         work->chosen, work->chosen == 1 ? "" : "s",
+                         spw_option_words(SPW_TYPE_UNKNOWN)[choice]);
         say(&line);
     }
     if (work->bulk_reads > 0) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/driver/compute/choice.h"
 #include "sim/driver/compute/computation.h"
 
 /* The elements of an argument. */
@@ -134,7 +135,7 @@ static enum sim_outcome_of_call run_sum(const struct sim_computation *computatio
     struct sim_value sum = sim_value_of(type, 0);
     struct source source;
     struct sim_window result;
-    uint64_t count;
+    uint64_t count, chosen;
     bool computes;
 
     if (!read_count(call, 2, &count) ||
@@ -144,6 +145,11 @@ static enum sim_outcome_of_call run_sum(const struct sim_computation *computatio
     computes = open_source(call, 0, &computation->sources[0], count, &source);
     for (uint64_t i = 0; computes && i < count; i++) {
         sum = sim_functor_combine(SIM_ADD, sum, get(&source, i));
+    }
+    /* A sum of tests is a number of elements. */
+    if (computation->sources[0].kind == SIM_SOURCE_TEST && !(computes && source.window.is_known) &&
+        sim_choice_selected(call->device, count, 0, &chosen)) {
+        sum = sim_value_of(type, (double)chosen);
     }
     memset(result.bytes, 0, result.size);
     sim_value_store(result.bytes, sum);
@@ -179,28 +185,41 @@ static bool is_selected(const struct source *elements, const struct source *flag
     return number == 0 || sim_value_compare(get(elements, number), get(elements, number - 1)) != 0;
 }
 
+/* What a kernel selects: the elements whose flag is set, or those that differ from the one before;
+ * or, as the user chose, the first ones (choice.h). */
+struct selection {
+    const struct source *elements, *flags;
+    uint64_t count;    /* of all elements */
+    uint64_t selected; /* of them */
+    bool is_chosen;
+};
+
 /* Writes what is selected to the result: elements, or what stands beside them. */
-static void select_elements(const struct source *elements, const struct source *flags,
-                            uint64_t count, const struct source *beside, unsigned char *result,
-                            enum sim_type type)
+static void select_elements(const struct selection *selection, const struct source *beside,
+                            unsigned char *result, enum sim_type type)
 {
+    uint64_t count = selection->is_chosen ? selection->selected : selection->count;
+
     for (uint64_t i = 0; i < count; i++) {
-        if (is_selected(elements, flags, i)) {
+        if (selection->is_chosen || is_selected(selection->elements, selection->flags, i)) {
             sim_value_store(result, sim_value_cast(get(beside, i), type));
             result += sim_type_size(type);
         }
     }
 }
 
-static uint64_t count_selected(const struct source *elements, const struct source *flags,
-                               uint64_t count)
+/* Counts what is selected. `computes`: all sources are open; `is_known`: and known. */
+static void count_selected(struct selection *selection, int device, bool computes, bool is_known)
 {
-    uint64_t selected = 0;
+    uint64_t least = selection->flags == NULL; /* the first one differs */
 
-    for (uint64_t i = 0; i < count; i++) {
-        selected += is_selected(elements, flags, i);
+    if (!is_known && sim_choice_selected(device, selection->count, least, &selection->selected)) {
+        selection->is_chosen = true;
+        return;
     }
-    return selected;
+    for (uint64_t i = 0; computes && i < selection->count; i++) {
+        selection->selected += is_selected(selection->elements, selection->flags, i);
+    }
 }
 
 /* DeviceSelectSweepKernel(source, flags, result, number selected, state, test, equality, count,
@@ -211,24 +230,24 @@ static enum sim_outcome_of_call run_select(const struct sim_computation *computa
     const struct sim_source_type *flagged = &computation->sources[1];
     struct source elements = {.window.bytes = NULL}, flags = {.window.is_known = true};
     struct sim_window windows[2] = {{.bytes = NULL}}; /* what is selected, and how many */
-    const struct source *tested = flagged->kind == SIM_SOURCE_NONE ? NULL : &flags;
-    uint64_t count, selected = 0;
-    bool computes, is_known, opened = false;
+    struct selection selection = {&elements, .flags = NULL};
+    bool has_elements, computes, is_known;
 
-    if (!read_count(call, 7, &count) || !open_result(call, 3, computation->input, 1, &windows[1])) {
+    if (!read_count(call, 7, &selection.count) ||
+        !open_result(call, 3, computation->input, 1, &windows[1])) {
         return SIM_LEFT;
     }
-    computes = open_source(call, 0, &computation->sources[0], count, &elements) &&
-               (tested == NULL || open_source(call, 1, flagged, count, &flags));
+    selection.flags = flagged->kind == SIM_SOURCE_NONE ? NULL : &flags;
+    has_elements = open_source(call, 0, &computation->sources[0], selection.count, &elements);
+    computes = has_elements &&
+               (selection.flags == NULL || open_source(call, 1, flagged, selection.count, &flags));
     is_known = computes && elements.window.is_known && flags.window.is_known;
-    if (computes) {
-        selected = count_selected(&elements, tested, count);
-        opened = selected > 0 && open_result(call, 2, computation->output, selected, &windows[0]);
+    count_selected(&selection, call->device, computes, is_known);
+    if (has_elements && selection.selected > 0 &&
+        open_result(call, 2, computation->output, selection.selected, &windows[0])) {
+        select_elements(&selection, &elements, windows[0].bytes, computation->output);
     }
-    if (opened) {
-        select_elements(&elements, tested, count, &elements, windows[0].bytes, computation->output);
-    }
-    sim_value_store(windows[1].bytes, sim_value_of(computation->input, (double)selected));
+    sim_value_store(windows[1].bytes, sim_value_of(computation->input, (double)selection.selected));
     sim_window_note(&windows[0], windows[0].size, is_known);
     sim_window_note(&windows[1], windows[1].size, is_known);
     sim_windows_close(windows, 2, true);
@@ -263,25 +282,25 @@ static enum sim_outcome_of_call run_unique(const struct sim_computation *computa
     const struct sim_source_type *types = computation->sources;
     struct source keys = {.window.bytes = NULL}, values = {.window.bytes = NULL};
     struct sim_window windows[3] = {{.bytes = NULL}}; /* keys, values, how many */
-    uint64_t count, selected = 0;
+    struct selection selection = {&keys, .flags = NULL};
     bool computes, is_known;
 
-    if (!read_count(call, 7, &count) ||
+    if (!read_count(call, 7, &selection.count) ||
         !open_result(call, 4, computation->output, 1, &windows[2])) {
         return SIM_LEFT;
     }
-    computes = open_source(call, 0, &types[0], count, &keys) &&
-               open_source(call, 1, &types[1], count, &values);
+    computes = open_source(call, 0, &types[0], selection.count, &keys) &&
+               open_source(call, 1, &types[1], selection.count, &values);
     is_known = computes && keys.window.is_known;
-    if (computes) {
-        selected = count_selected(&keys, NULL, count);
+    count_selected(&selection, call->device, computes, is_known);
+    if (computes && selection.selected > 0 &&
+        open_result(call, 2, types[0].type, selection.selected, &windows[0]) &&
+        open_result(call, 3, types[1].type, selection.selected, &windows[1])) {
+        select_elements(&selection, &keys, windows[0].bytes, types[0].type);
+        select_elements(&selection, &values, windows[1].bytes, types[1].type);
     }
-    if (selected > 0 && open_result(call, 2, types[0].type, selected, &windows[0]) &&
-        open_result(call, 3, types[1].type, selected, &windows[1])) {
-        select_elements(&keys, NULL, count, &keys, windows[0].bytes, types[0].type);
-        select_elements(&keys, NULL, count, &values, windows[1].bytes, types[1].type);
-    }
-    sim_value_store(windows[2].bytes, sim_value_of(computation->output, (double)selected));
+    sim_value_store(windows[2].bytes,
+                    sim_value_of(computation->output, (double)selection.selected));
     sim_window_note(&windows[0], windows[0].size, is_known);
     sim_window_note(&windows[1], windows[1].size, is_known && values.window.is_known);
     sim_window_note(&windows[2], windows[2].size, is_known);

@@ -72,6 +72,7 @@ struct spillway_sim_device {
     int pci_bus; /* domain and device are 0 */
     int pci_device_id;
     int major, minor; /* compute capability */
+    int clock_khz, memory_clock_khz;
     unsigned long long total_bytes;
     unsigned long long used_bytes; /* by this process */
 };

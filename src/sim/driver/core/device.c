@@ -108,6 +108,8 @@ SIM_EXPORT int spillway_sim_device(int index, struct spillway_sim_device *ret_de
         sim_uuid_of(index, ret_device->uuid);
         ret_device->pci_bus = sim_device_pci_bus(device);
         ret_device->pci_device_id = device->profile->pci_device;
+        ret_device->clock_khz = device->profile->clock_khz;
+        ret_device->memory_clock_khz = device->profile->memory_clock_khz;
         ret_device->major = device->profile->major;
         ret_device->minor = device->profile->minor;
         ret_device->total_bytes = device->total_bytes;

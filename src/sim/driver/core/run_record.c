@@ -283,6 +283,11 @@ void sim_run_record_launched(const struct sim_device *device, enum spw_layout la
     figures->idle_launches += !computes;
 }
 
+void sim_run_record_chosen(int ordinal)
+{
+    record->devices[ordinal].chosen++;
+}
+
 void sim_run_record_read(int ordinal, size_t bytes, bool is_known)
 {
     struct sim_record_device *figures = &record->devices[ordinal];

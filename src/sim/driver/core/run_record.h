@@ -55,6 +55,9 @@ void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 void sim_run_record_launched(const struct sim_device *device, enum spw_layout layout,
                              bool computes);
 
+/* A size that is not known was chosen: SPILLWAY_SIM_UNKNOWN. */
+void sim_run_record_chosen(int ordinal);
+
 /* The host reads so many bytes of the device's memory, whose content is known or not
  * (memory/known.h). */
 void sim_run_record_read(int ordinal, size_t bytes, bool is_known);

@@ -20,13 +20,7 @@
 #include "common/bounds.h"
 #include "common/newer_cuda.h"
 #include "sim/driver/core/control.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-struct nvmlDevice_st {
-    unsigned int index;
-    struct spillway_sim_device facts;
-};
+#include "sim/libs/nvml/device.h"
 
 static struct nvmlDevice_st devices[SPW_DEVICES_MAX];
 static unsigned int device_count;

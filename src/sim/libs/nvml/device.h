@@ -1,0 +1,15 @@
+/* A device of the simulated NVML.
+ *
+ * Locking: as nvml.c says. */
+#pragma once
+
+#include <nvml.h>
+
+#include "sim/driver/core/control.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct nvmlDevice_st {
+    unsigned int index;
+    struct spillway_sim_device facts;
+};

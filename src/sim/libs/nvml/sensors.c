@@ -1,0 +1,61 @@
+/* What sensors of a device tell: the clocks of the profile, and a device at rest. Work takes no
+ * time by default, so use, temperature and power do not change; their figures are constants. */
+#include <stddef.h>
+
+#include "sim/libs/nvml/device.h"
+
+enum { REST_CELSIUS = 35, REST_MILLIWATTS = 60000, KILOHERTZ = 1000 };
+
+/* Megahertz. */
+static nvmlReturn_t clock_of(nvmlDevice_t device, nvmlClockType_t type, unsigned int *ret_clock)
+{
+    if (device == NULL || ret_clock == NULL || type >= NVML_CLOCK_COUNT) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    *ret_clock = (unsigned int)(type == NVML_CLOCK_MEM ? device->facts.memory_clock_khz
+                                                       : device->facts.clock_khz) /
+                 KILOHERTZ;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type,
+                                           unsigned int *clock)
+{
+    return clock_of(device, type, clock);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type,
+                                              unsigned int *clock)
+{
+    return clock_of(device, type, clock);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
+                                             nvmlTemperatureSensors_t sensorType,
+                                             unsigned int *temp)
+{
+    if (device == NULL || temp == NULL || sensorType != NVML_TEMPERATURE_GPU) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    *temp = REST_CELSIUS;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *power)
+{
+    if (device == NULL || power == NULL) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    *power = REST_MILLIWATTS;
+    return NVML_SUCCESS;
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
+                                                  nvmlUtilization_t *utilization)
+{
+    if (device == NULL || utilization == NULL) {
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    *utilization = (nvmlUtilization_t){0};
+    return NVML_SUCCESS;
+}
