@@ -16,7 +16,7 @@ enum { POOL, DRIVER, RUNTIME, LIBRARY_COUNT };
 static const char *const libraries[LIBRARY_COUNT] = {
     [POOL] = "libspillway.so",
     [DRIVER] = "sim/libcuda.so.1",
-    [RUNTIME] = "sim/" SPW_SIM_RUNTIME,
+    [RUNTIME] = ("sim/" SPW_SIM_RUNTIME),
 };
 
 /* Simulated libraries in the driver's folder, of CUDA 13 and 12; each was built if its header was
