@@ -88,7 +88,7 @@ class Programs(harness.Case):
     @unittest.skipIf(harness.SANITIZED, "sanitizers have a pthread_mutex_lock of their own")
     def test_capture_that_begins_meanwhile(self):
         """Without a host tier nothing else keeps the two threads apart."""
-        for spill in ("auto", "off", "off", "off"):
+        for spill in ("auto", "off"):
             result = self.run_program(PROGRAMS / "capture_race", SPILL=spill)
             self.assertEqual(result.stdout, "captures valid\n")
 
