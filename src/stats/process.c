@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NANOSECONDS = 1000000000 };
+enum { NANOSECONDS = 1000000000, CLOCK_READS = 4 };
 
 /* Reads the beginning of a small file of /proc; always terminated. Returns the bytes read. */
 static size_t read_start(const char *path, char *text, size_t capacity)
@@ -117,16 +117,37 @@ bool spw_stats_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
     return true;
 }
 
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec time;
+
+    clock_gettime(clock, &time);
+    return time.tv_sec * (int64_t)NANOSECONDS + time.tv_nsec;
+}
+
+/* When the machine was booted, by the wall clock. A thread that loses its processor between the two
+ * clocks must not find a later time, by which files of this run would be older than the run. */
+static int64_t boot_time(void)
+{
+    int64_t found = INT64_MAX, least = INT64_MAX;
+
+    for (int i = 0; i < CLOCK_READS; i++) {
+        int64_t now = read_clock(CLOCK_REALTIME);
+        int64_t since = read_clock(CLOCK_BOOTTIME);
+        int64_t gap = read_clock(CLOCK_REALTIME) - now;
+
+        if (gap >= 0 && gap < least) {
+            least = gap;
+            found = now - since;
+        }
+    }
+    return found != INT64_MAX ? found : read_clock(CLOCK_REALTIME) - read_clock(CLOCK_BOOTTIME);
+}
+
 struct timespec spw_stats_process_start_time(uint64_t ticks)
 {
     uint64_t tick = NANOSECONDS / (uint64_t)sysconf(_SC_CLK_TCK);
-    struct timespec boot;
-    struct timespec now;
-    int64_t began;
+    int64_t began = boot_time() + (int64_t)((ticks + 1) * tick);
 
-    clock_gettime(CLOCK_BOOTTIME, &boot);
-    clock_gettime(CLOCK_REALTIME, &now);
-    began = (now.tv_sec - boot.tv_sec) * (int64_t)NANOSECONDS + now.tv_nsec - boot.tv_nsec +
-            (int64_t)((ticks + 1) * tick);
     return (struct timespec){.tv_sec = began / NANOSECONDS, .tv_nsec = began % NANOSECONDS};
 }
