@@ -98,6 +98,8 @@ int main(int argc, char **argv)
 
         if (late) {
             (void)churn((void *)1);
+        } else {
+            (void)usleep(30000); /* start times of processes are known to 10 ms */
         }
         child = fork();
         if (child == 0 && !late) {
