@@ -2,7 +2,7 @@
 """usage: scripts/test --full [--shard K/N] [--resume] [--list]
 
 Runs the long test matrix: parts of less than an hour each (tests/matrix/parts.py), every one after
-the other. What each found is written to tests/matrix/results.json, with the commit; the page
+the other. What each found is written to tests/matrix/results/last.json, with the commit; the page
 docs/test-matrix.md is made from it. The last line counts the tests: N passed, N failed, N skipped.
 
   --shard K/N  only the K-th of N shards: the parts K, K + N, K + 2 N, ...
@@ -22,7 +22,7 @@ import time
 from parts import BUILDS, PARTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "tests/matrix/results.json"
+RESULTS = ROOT / "tests/matrix/results/last.json"
 GOOD = ("OK", "EXPECTEDFAIL")
 # Two tests start more threads than valgrind allows by default.
 VALGRIND = ("valgrind --quiet --leak-check=full --error-exitcode=9 --max-threads=2000 "
