@@ -103,7 +103,9 @@ def run(part):
                f"--timeout-multiplier={part.timeout}", f"--logbase=matrix-{PARTS.index(part) + 1}"]
     command += ["--wrapper", VALGRIND] if part.valgrind else []
     newest = {"SPILLWAY_TEST_TORCH": str(interpreter(part))} if part.newest else {}
-    log = folder(part) / f"meson-logs/matrix-{PARTS.index(part) + 1}.json"
+    # Meson adds the name of a wrapper.
+    log = folder(part) / (f"meson-logs/matrix-{PARTS.index(part) + 1}"
+                          + ("-valgrind" if part.valgrind else "") + ".json")
     log.unlink(missing_ok=True)
     subprocess.run(command + chosen_tests(part), env=os.environ | SANITIZERS | newest)
     for line in log.read_text().splitlines() if log.exists() else []:
