@@ -71,14 +71,20 @@ static void record(const struct spw_piece *piece)
     }
 }
 
+/* Gives back the charge of a piece, and frees it. */
+static void refund_piece(struct spw_piece *piece)
+{
+    discharge(piece);
+    free(piece);
+}
+
 /* Ends a piece without references and mappings. */
 static void end_piece(struct spw_piece *piece)
 {
     if (spw_record_active()) {
         spw_record_free(piece->ordinal, 0, (uint64_t)(uintptr_t)piece);
     }
-    discharge(piece);
-    free(piece);
+    refund_piece(piece);
 }
 
 /* ---- handles ---- */
@@ -252,13 +258,15 @@ static CUresult record_result(struct spw_piece *piece, const CUmemGenericAllocat
     uint64_t bytes = piece->bytes;
     uint32_t site = piece->site;
 
-    if (result == CUDA_SUCCESS) {
+    if (result != CUDA_SUCCESS) {
+        refund_piece(piece);
+    } else {
         record(piece);
-    }
-    if (result != CUDA_SUCCESS || !spw_track_mappings_add(*handle, piece)) {
-        end_piece(piece);
-    } else if (device != NULL) {
-        spw_counter_add(&device->counters->vmm_creates, 1);
+        if (!spw_track_mappings_add(*handle, piece)) {
+            end_piece(piece);
+        } else if (device != NULL) {
+            spw_counter_add(&device->counters->vmm_creates, 1);
+        }
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY && device != NULL) {
         (void)spw_serve_account_oom(device, spw_track_device_pool(device), "cuMemCreate", bytes,

@@ -160,6 +160,16 @@ class Record(harness.Case):
                            for event in replay.events)
                 self.assertGreaterEqual(done, int(said[-1]) if said else 0)
 
+    def test_memory_that_the_driver_does_not_create(self):
+        """What was never allocated is not freed."""
+        path = self.folder / "recording"
+        result = self.run_program(harness.PROGRAMS / "fit", "chunks", RECORD=path, SPILL="off",
+                                  SIM_MEMORY="256MiB", SIM_FAIL="cuMemCreate:6+:2",
+                                  allow=("out of memory on device 0", "^spillway:   "))
+        replay = Replay(Recording(path))
+        self.assertEqual((replay.wrong, replay.count("alloc"), replay.count("free")), ([], 3, 0))
+        self.assertEqual(replay.bytes, result.device()["live_bytes"])
+
     def test_child_has_a_file_of_its_own(self):
         result, first = self.record(1000, 1, "early", path=self.folder / "r")
         self.assertIn("child: 0", result.stdout)
