@@ -26,8 +26,8 @@ class Validation(harness.Case):
         return device
 
     def test_second_copies_are_skipped_once_validated(self):
-        """Afterwards migrations are copied once, except one in sixteen, which is audited, and those
-        that the program surprised, as it does on a busy machine (test_validation.c counts)."""
+        """Afterwards migrations are copied once, except one in sixteen, which is audited. Two runs
+        may differ by one audit before, and by one in how the sixteenths are rounded."""
         for seed in SEEDS:
             with self.subTest(seed=seed):
                 short = self.periodic(10, "named", SIM_SEED=seed)
@@ -36,7 +36,7 @@ class Validation(harness.Case):
                 self.assertLess(short["audits"], short["believed_moves"])
                 self.assertGreater(long["believed_moves"], short["believed_moves"] + 16)
                 later = long["believed_moves"] - short["believed_moves"]
-                self.assertLessEqual(long["audits"] - short["audits"], later / 4)
+                self.assertLessEqual(long["audits"] - short["audits"], 2 + later / 15)
                 self.assertEqual(long["failed_audits"], 0)
 
     def test_write_through_hidden_pointer_is_found(self):
@@ -85,7 +85,7 @@ class Validation(harness.Case):
             with self.subTest(steps=steps):
                 modes = ["named", "check"] * (24 // steps - 1) + ["named"]
                 device = self.periodic(steps, *modes, SIM_SEED=1)
-                self.assertGreater(device["prefetches"], whole["prefetches"] * 3 // 5)
+                self.assertGreater(device["prefetches"], whole["prefetches"] * 3 // 4)
                 self.assertGreater(device["believed_moves"], 8)
 
     def test_new_kernel_is_validated_anew(self):
@@ -105,12 +105,9 @@ class Validation(harness.Case):
             self.assertEqual(device["failed_audits"], 0)
 
     def test_unknown_arguments_stop_precopy(self):
-        """Nothing can be validated, and most pre-copies are left out. A move during which the
-        program launches nothing, as on a busy machine, can be audited; four audits would be
-        needed."""
+        """Nothing can be validated, and most pre-copies are left out."""
         device = self.periodic(12, "unknown", SIM_SEED=1)
-        self.assertLess(device["audits"], 4)
-        self.assertEqual(device["believed_moves"], 0)
+        self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
         self.assertGreater(device["moves"], 16)
         self.assertLess(device["second_copies"], device["moves"])
 
