@@ -146,8 +146,9 @@ def print_list():
 
 def shard(text):
     match = re.fullmatch(r"(\d+)/(\d+)", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise argparse.ArgumentTypeError(f"{text}: expected K/N with K from 1 to N, such as 2/20")
+    if match is None or not 1 <= int(match[1]) <= int(match[2]) <= len(PARTS):
+        raise argparse.ArgumentTypeError(f"{text}: expected K/N with K from 1 to N, and N at most "
+                                         f"{len(PARTS)}")
     return int(match[1]), int(match[2])
 
 

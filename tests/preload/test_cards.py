@@ -97,6 +97,7 @@ class Cards(harness.Case):
         for flags, message in (
                 (("--gpus", "rtx4090"), r"--gpus: rtx4090 is not the name of a GPU \(expected "
                                         r"rtx4090-\S+"),
+                (("--gpus", "t4-16g,"), r"--gpus: a name is empty \(expected NAME,NAME"),
                 (("--vary", "bs=1,2"), r"--vary: \{bs\} is not in the command"),
                 (("--vary", "bs"), r"--vary=bs: no name and values \(expected NAME=VALUE"),
                 (("--vary", "n=1,,2"), r"--vary: a value is empty"),

@@ -305,6 +305,16 @@ class Bad(harness.Case):
         data = recording.sample().data()
         for length in range(4096, len(data), 29):
             self.check(data[:length], ["summary"])
+        whole = recording.sample()
+        whole.complete = 1
+        (self.folder / "x").write_bytes(whole.data())
+        self.assertNotIn(b"cut off", report(self.folder / "x")[1])
+        for length in (3000, 4096):  # within the header, and between two blocks
+            (self.folder / "x").write_bytes(whole.data()[:length])
+            code, out, _ = report(self.folder / "x")
+            self.assertEqual(code, 0)
+            self.assertRegex(out, rb"the file was cut off: (\d+) of \1 events are missing\n")
+            self.assertNotIn(b"no memory was allocated", out)
 
     def test_damaged(self):
         """A wrong checksum ends the reading, and is said."""

@@ -2,14 +2,13 @@
 #include "common/create.h"
 
 #include "child.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-
-static char folder[] = "/tmp/spillway-create-XXXXXX";
 
 /* In the place of the system's: the first numbers are known, as if they were guessed. */
 static uint32_t next_number;
@@ -20,25 +19,6 @@ ssize_t getrandom(void *buffer, size_t length, unsigned int flags)
     memcpy(buffer, &next_number, length);
     next_number++;
     return (ssize_t)length;
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][128];
-    static unsigned turn;
-
-    turn = (turn + 1) % 4;
-    snprintf(path[turn], sizeof(path[turn]), "%s/%s", folder, name);
-    return path[turn];
-}
-
-static void write_text(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    close(fd);
 }
 
 static const char *numbered(unsigned number)

@@ -8,6 +8,7 @@
 #include "stats/summary.h"
 
 #include "child.h"
+#include "folder.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -17,30 +18,9 @@
 
 #define GIB (UINT64_C(1) << 30)
 
-static char folder[] = "/tmp/spillway-stats-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[2][128];
-    static int turn;
-
-    turn = !turn;
-    snprintf(path[turn], sizeof(path[turn]), "%s/%s", folder, name);
-    return path[turn];
-}
-
 static bool exists(const char *path)
 {
     return access(path, F_OK) == 0;
-}
-
-static void write_text(const char *path, const char *what)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    fputs(what, file);
-    fclose(file);
 }
 
 static struct spw_stats *start(const char *path)

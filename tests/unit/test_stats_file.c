@@ -7,6 +7,7 @@
 #include "stats/path.h"
 
 #include "child.h"
+#include "folder.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -15,8 +16,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-static char folder[] = "/tmp/spillway-stats-XXXXXX";
 
 /* In the place of the system's, which say here that the file system cannot do it. */
 static bool no_nameless, no_links;
@@ -43,25 +42,6 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
         return -1;
     }
     return (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char path[2][128];
-    static int turn;
-
-    turn = !turn;
-    snprintf(path[turn], sizeof(path[turn]), "%s/%s", folder, name);
-    return path[turn];
-}
-
-static void write_text(const char *path, const char *what)
-{
-    FILE *file = fopen(path, "w");
-
-    assert_non_null(file);
-    fputs(what, file);
-    fclose(file);
 }
 
 static struct spw_stats *start(void)

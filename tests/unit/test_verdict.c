@@ -26,6 +26,14 @@ static void write_record(const char *name, const struct sim_record *record, size
     fclose(file);
 }
 
+static void write_own_record(const struct sim_record *record)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "sim-%d", (int)getpid());
+    write_record(name, record, sizeof(*record));
+}
+
 static struct sim_record some_record(void)
 {
     static const char command[] = "/usr/bin/python3\0-u\0train.py\0--epochs\0"
@@ -81,12 +89,10 @@ static const char *verdict(int code)
 static void on_the_host(void)
 {
     struct sim_record record = some_record();
-    char name[32];
     const char *text;
 
     CHECK(spw_cli_run_directory_create("sim"));
-    snprintf(name, sizeof(name), "sim-%d", (int)getpid());
-    write_record(name, &record, sizeof(record));
+    write_own_record(&record);
     (void)some_stats();
     text = verdict(0);
     HAS(text,
@@ -113,10 +119,8 @@ static void latest(void)
     struct sim_record record = some_record();
     struct sim_record_refusal *refusal = &record.devices[0].last[SIM_RECORD_OTHER];
     struct spw_stats *stats;
-    char name[32];
 
     CHECK(spw_cli_run_directory_create("sim"));
-    snprintf(name, sizeof(name), "sim-%d", (int)getpid());
     record.devices[0].refusals[SIM_RECORD_OTHER] = 1;
     *refusal = (struct sim_record_refusal){.bytes = 3 << 20,
                                            .missing_bytes = 1 << 20,
@@ -124,7 +128,7 @@ static void latest(void)
                                            .lack = SIM_RECORD_DEVICE,
                                            .api = "cuLaunchKernel_ptsz",
                                            .thread = "worker"};
-    write_record(name, &record, sizeof(record));
+    write_own_record(&record);
     HAS(verdict(1),
         "does not fit in 1 GiB: cuLaunchKernel on device 0, which needed 3 MiB for code or data");
     stats = some_stats();
@@ -138,10 +142,10 @@ static void latest(void)
         "5 MiB by cudaMalloc (thread ");
     HAS(verdict(0), ") failed with out of memory, as did another call, and the program continued");
     refusal->time_ns = UINT64_MAX;
-    write_record(name, &record, sizeof(record));
+    write_own_record(&record);
     HAS(verdict(1), "does not fit in 1 GiB: cuLaunchKernel on device 0");
     refusal->overcome = true;
-    write_record(name, &record, sizeof(record));
+    write_own_record(&record);
     HAS(verdict(1), "does not fit in 1 GiB: allocation 7 on device 0");
     spw_cli_run_directory_remove();
 }
@@ -155,12 +159,10 @@ static void test_the_latest_failure_counts(void **state)
 static void communicators(void)
 {
     struct sim_record record = some_record();
-    char name[32];
     const char *text;
 
     CHECK(spw_cli_run_directory_create("sim"));
-    snprintf(name, sizeof(name), "sim-%d", (int)getpid());
-    write_record(name, &record, sizeof(record));
+    write_own_record(&record);
     text = verdict(0);
     HAS(text,
         "a real h100-80g needs about 1.55 GiB, at most 1.72 GiB: 1 GiB for the program, 560 MiB "
@@ -169,7 +171,7 @@ static void communicators(void)
     record.devices[0].ranks_peak = 8;
     record.devices[0].nccl_peak_bytes = UINT64_C(1) << 30;
     record.devices[0].nccl_most_peak_bytes = UINT64_C(3) << 30;
-    write_record(name, &record, sizeof(record));
+    write_own_record(&record);
     text = verdict(0);
     HAS(text, "needs about 2.55 GiB, at most 4.72 GiB: 1 GiB for the program, ");
     HAS(text, "libraries, 1 GiB to 3 GiB for NCCL (2 communicators) (from published figures)\n");

@@ -188,7 +188,7 @@ static int show(const char *command, const struct settings *settings)
         return SPW_CLI_EXIT_USAGE;
     }
     if (settings->form != SUMMARY && settings->form != JSON && report.problem[0] != '\0') {
-        spw_cli_complain(command, "%s: nothing was read from here on: %s", settings->path,
+        spw_cli_complain(command, "%s: nothing was read beyond this: %s", settings->path,
                          report.problem);
     }
     write_form(&report, settings->form);

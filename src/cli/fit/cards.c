@@ -34,6 +34,10 @@ static bool add_named(const char *command, const char *name, struct spw_cli_fit_
     const struct spw_gpu_profile *card = spw_gpu_profile_find(name);
     char expected[256];
 
+    if (*name == '\0') {
+        spw_cli_complain(command, "--gpus: a name is empty (expected NAME,NAME,...)");
+        return false;
+    }
     if (card == NULL) {
         spw_gpu_profile_expected(name, expected, sizeof(expected));
         spw_cli_complain(command, "--gpus: %s is not the name of a GPU (expected %s)", name,

@@ -4,6 +4,7 @@
 #include "common/fd.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,19 @@ static bool fail(struct spw_cli_report *report, const char *command, const char 
     spw_cli_complain(command, "%s: %s", report->path, why);
     spw_cli_report_close(report);
     return false;
+}
+
+/* A file may end between two blocks, or within its header, and look whole. */
+static void note_missing(struct spw_cli_report *report)
+{
+    const struct spw_record_header *header = &report->events.blocks.header;
+    uint64_t written = atomic_load(&header->events), found = report->state.events;
+
+    if (report->problem[0] == '\0' && atomic_load(&header->complete) != 0 && found < written) {
+        snprintf(report->problem, sizeof(report->problem),
+                 "the file was cut off: %" PRIu64 " of %" PRIu64 " events are missing",
+                 written - found, written);
+    }
 }
 
 bool spw_cli_report_open(struct spw_cli_report *report, const char *command, const char *path)
@@ -40,6 +54,7 @@ bool spw_cli_report_open(struct spw_cli_report *report, const char *command, con
         spw_cli_state_take(&report->state, &event, &freed, &is_freed);
     }
     snprintf(report->problem, sizeof(report->problem), "%s", report->events.blocks.problem);
+    note_missing(report);
     if (report->state.out_of_memory || !spw_cli_recorded_sites_ready(report->state.sites)) {
         return fail(report, command, "not enough memory");
     }

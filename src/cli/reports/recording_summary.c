@@ -187,7 +187,7 @@ static void put_gaps(struct spw_cli_report *report)
         }
     }
     if (report->problem[0] != '\0') {
-        put(report, "damaged: nothing was read from here on: %s\n", report->problem);
+        put(report, "damaged: nothing was read beyond this: %s\n", report->problem);
     } else if (atomic_load(&header->complete) == 0) {
         put(report, "the program was killed, or is still running: the recording has no end\n");
     }
@@ -207,7 +207,7 @@ void spw_cli_report_summary(struct spw_cli_report *report)
             put_device(report, i);
         }
     }
-    if (devices == 0) {
+    if (devices == 0 && report->problem[0] == '\0') {
         put(report, "no memory was allocated\n");
     }
     put_gaps(report);
