@@ -1,5 +1,6 @@
 #include "callsite/modules.h"
 
+#include "common/loader.h"
 #include "common/lock.h"
 
 #include <link.h>
@@ -116,7 +117,7 @@ void spw_callsite_modules_note(void)
 {
     uint64_t known = atomic_load_explicit(&modules.changes, memory_order_relaxed);
 
-    (void)dl_iterate_phdr(visit, &known);
+    (void)spw_loader_iterate(visit, &known);
 }
 
 size_t spw_callsite_modules_count(void)

@@ -1,6 +1,7 @@
 #define UNW_LOCAL_ONLY
 #include "callsite/native.h"
 
+#include "common/loader.h"
 #include "common/log.h"
 
 #include <dlfcn.h>
@@ -124,7 +125,9 @@ void spw_callsite_native_open(void)
     if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED) {
         return;
     }
+    spw_loader_enter();
     there = look_up(&found);
+    spw_loader_leave();
     if (!atomic_compare_exchange_strong(&state, &closed, BUSY)) {
         return;
     }
@@ -152,7 +155,9 @@ int spw_callsite_native_walk(uint64_t *ret_addresses, int most, bool *ret_cut)
     if (atomic_load_explicit(&state, memory_order_acquire) != OPEN) {
         return 0;
     }
+    spw_loader_enter();
     count = unwind.backtrace(found, most + OWN_MOST);
+    spw_loader_leave();
     while (own < count && own < OWN_MOST && is_own((uintptr_t)found[own])) {
         own++;
     }
@@ -289,11 +294,13 @@ static bool add_guard(struct spw_callsite_guard *guard, uintptr_t frame, const u
 void spw_callsite_native_guard(struct spw_callsite_guard *guard, uintptr_t frame,
                                const uint64_t *addresses, int count)
 {
+    spw_loader_enter();
     if (unwind.get_context == NULL || unwind.init_local == NULL || unwind.step == NULL ||
         unwind.get_reg == NULL || unwind.get_save_loc == NULL || unwind.is_signal_frame == NULL ||
         count == 0 || !add_guard(guard, frame, addresses, count)) {
         guard->broken = true;
     }
+    spw_loader_leave();
 }
 
 #else

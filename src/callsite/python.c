@@ -1,6 +1,8 @@
 #include "callsite/python.h"
 
 #include "callsite/python_check.h"
+#include "common/backoff.h"
+#include "common/loader.h"
 #include "common/log.h"
 
 #include <dlfcn.h>
@@ -8,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The interpreter of this process. Threads that search at the same time find the same values. */
+/* The interpreter of this process. `state` says what is known of it; the thread that made it BUSY
+ * writes the other members. */
 static struct {
     _Atomic int state;
     struct spw_python python;
@@ -18,6 +21,10 @@ static struct {
 } process;
 
 enum { ABSENT, BUSY, UNCHECKED, READY, OFF };
+
+/* Most time that a thread waits for another one to finish looking or checking, which takes some
+ * microseconds. The other one may need the loader's lock, which this thread may hold. */
+enum { WAIT_NS = 20000000 };
 
 /* ---- finding the interpreter ---- */
 
@@ -77,10 +84,12 @@ static void look_for(void)
 {
     int absent = ABSENT;
 
+    spw_loader_enter();
     if (find("PyGILState_GetThisThreadState") != NULL &&
         atomic_compare_exchange_strong(&process.state, &absent, BUSY)) {
         meet();
     }
+    spw_loader_leave();
 }
 
 /* Checks the interpreter on the first stack that has frames. */
@@ -103,14 +112,38 @@ static void check(uintptr_t thread)
     switch_off(get_version(), wrong);
 }
 
+/* The state, after another thread's look or check. After one wait that was too long, nobody waits
+ * again. */
+static int settled_state(void)
+{
+    static _Atomic bool given_up;
+    struct spw_backoff backoff = {.limit_ns = WAIT_NS};
+    int state = atomic_load_explicit(&process.state, memory_order_acquire);
+
+    while (state == BUSY && !atomic_load(&given_up)) {
+        if (!spw_backoff_pause(&backoff)) {
+            atomic_store(&given_up, true);
+        }
+        state = atomic_load_explicit(&process.state, memory_order_acquire);
+    }
+    return state;
+}
+
+void spw_callsite_python_reset(void)
+{
+    int busy = BUSY;
+
+    atomic_compare_exchange_strong(&process.state, &busy, ABSENT);
+}
+
 uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_python)
 {
-    int state = atomic_load_explicit(&process.state, memory_order_acquire);
+    int state = settled_state();
     uintptr_t thread;
 
     if (state == ABSENT && look) {
         look_for();
-        state = atomic_load_explicit(&process.state, memory_order_acquire);
+        state = settled_state();
     }
     if ((state != READY && state != UNCHECKED) || !process.is_initialized() ||
         process.is_finalizing()) {
@@ -119,7 +152,7 @@ uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_py
     thread = process.thread_state();
     if (state == UNCHECKED && thread != 0) {
         check(thread);
-        state = atomic_load_explicit(&process.state, memory_order_acquire);
+        state = settled_state();
     }
     *ret_python = &process.python;
     return state == READY ? thread : 0;

@@ -2,7 +2,8 @@
  *
  * The interpreter is looked up by the names it exports, and checked on its first stack that has
  * frames (python_check.h). If it cannot be read, Python stacks are switched off for good and one
- * line says so. Any thread; no lock. */
+ * line says so. Any thread. No lock; a thread that comes while another one looks or checks waits
+ * for it, for at most 20 ms in all. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,3 +15,6 @@
  * runs no Python, or none that can be read. An interpreter is only looked for with `look` set,
  * which calls the dynamic loader. */
 uintptr_t spw_callsite_python_thread(bool look, const struct spw_python **ret_python);
+
+/* In the child of a fork: looks again if the fork came in the middle of a look. */
+void spw_callsite_python_reset(void);

@@ -1,5 +1,7 @@
 #include "intercept/fork.h"
 
+#include "callsite/python.h"
+#include "common/loader.h"
 #include "common/lock.h"
 #include "common/thread_slots.h"
 #include "track/arguments.h"
@@ -27,12 +29,14 @@ static void prepare(void)
 {
     if (!is_drivers_own()) {
         spw_lock_all();
+        spw_loader_before_fork();
     }
 }
 
 static void parent(void)
 {
     if (!is_drivers_own()) {
+        spw_loader_after_fork(/* child */ false);
         spw_lock_release_all(/* child */ false);
     }
 }
@@ -43,12 +47,14 @@ static void child(void)
         atomic_store(&spw_process.state, SPW_PROCESS_OFF);
         return;
     }
+    spw_loader_after_fork(/* child */ true);
     spw_lock_release_all(/* child */ true);
     if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING) {
         return;
     }
     atomic_store(&spw_process.state, SPW_PROCESS_CHILD);
     spw_thread_slots_reset();
+    spw_callsite_python_reset();
     spw_migrate_barrier_reset();
     spw_track_lease_reset();
     /* Before the pools are closed, since closing changes counters: the parent's must not change. */

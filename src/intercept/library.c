@@ -1,5 +1,6 @@
 #include "intercept/library.h"
 
+#include "common/loader.h"
 #include "driver/dl.h"
 #include "intercept/entry.h"
 
@@ -107,7 +108,7 @@ static void *look_up(enum spw_fn fn, const void *caller)
     void *given = atomic_load_explicit(&known.given[fn], memory_order_acquire);
     void *found = NULL;
 
-    (void)dl_iterate_phdr(visit, &loaded);
+    (void)spw_loader_iterate(visit, &loaded);
     if (loaded.count > 1) {
         found = theirs(spw_driver_dl_symbol_for(caller, name));
     }
@@ -166,7 +167,7 @@ void *spw_intercept_library_substitute(enum spw_fn fn, void *found)
     struct copies loaded = {.name = libraries[fn]};
     void *given = NULL;
 
-    (void)dl_iterate_phdr(visit, &loaded);
+    (void)spw_loader_iterate(visit, &loaded);
     if (loaded.count <= 1 && hold(found)) {
         (void)atomic_compare_exchange_strong(&known.given[fn], &given, found);
     }

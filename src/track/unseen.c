@@ -1,5 +1,6 @@
 #include "track/unseen.h"
 
+#include "common/loader.h"
 #include "common/log.h"
 
 #include <link.h>
@@ -59,7 +60,7 @@ bool spw_track_unseen(void)
     if (atomic_load_explicit(&known_loaded, memory_order_relaxed)) {
         return true;
     }
-    (void)dl_iterate_phdr(visit, &look);
+    (void)spw_loader_iterate(visit, &look);
     if (look.found != NULL) {
         if (!atomic_exchange(&known_loaded, true)) {
             spw_log(SPW_LOG_INFO,

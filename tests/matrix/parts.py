@@ -60,6 +60,7 @@ PARTS = (
     Part("long: spill", "release", ("spill",), long=True,
          words=("matrix", "spill long", "validation", "adversaries")),
     Part("long: faults while spilling", "release", ("spill",), long=True, words=("faults",)),
+    Part("long: call sites of Python", "release", ("python",), long=True),
     Part("long: the check of a GPU", "release", ("gpu",), long=True),
     Part("long: PyTorch, seeds", "release", ("torch",), long=True, words=(" seeds",)),
     Part("long: PyTorch, little memory", "release", ("torch",), long=True,

@@ -1,17 +1,42 @@
 #include "site_probe.h"
 
 #include "callsite/capture.h"
+#include "callsite/python.h"
+#include "common/loader.h"
+#include "common/lock.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+
+/* As the preloaded object does it. */
+static void before(void)
+{
+    spw_lock_all();
+    spw_loader_before_fork();
+}
+
+static void in_parent(void)
+{
+    spw_loader_after_fork(/* child */ false);
+    spw_lock_release_all(/* child */ false);
+}
+
+static void in_child(void)
+{
+    spw_loader_after_fork(/* child */ true);
+    spw_lock_release_all(/* child */ true);
+    spw_callsite_python_reset();
+}
 
 void probe_start(int mode)
 {
     struct spw_callsite_shm *share = mmap(NULL, sizeof(*share), PROT_READ | PROT_WRITE,
                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+    pthread_atfork(before, in_parent, in_child);
     spw_callsite_start((enum spw_sites)mode);
     if (share != MAP_FAILED && spw_callsite_shm_init(share, 1, NULL)) {
         spw_callsite_publish(share); /* part of what a new stack costs */

@@ -2,8 +2,6 @@
 """Python call sites against what the interpreter says itself; run by test_site_python.py.
 
     site_python.py LIBRARY
-
-Every case captures a site and asks for the frames in one line of code; they must be the same.
 """
 import asyncio
 import atexit
@@ -14,42 +12,8 @@ import sys
 import threading
 import warnings
 
-PATH = sys.argv[1]
-BOTH, MOST = 3, 64
-
-released = ctypes.CDLL(PATH)   # the lock of the interpreter is released during the call
-held = ctypes.PyDLL(PATH)      # and here it is not
-cases = 0
-
-
-def frames_of(frame):
-    found = []
-    while frame is not None:
-        found.append((frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno))
-        frame = frame.f_back
-    return found
-
-
-def here():
-    """The stack of the caller, as it is now."""
-    return frames_of(sys._getframe(1))
-
-
-def check(site, frames):
-    """The Python frames of a site are these."""
-    global cases
-    text = ctypes.create_string_buffer(1 << 16)
-    count = released.probe_python(site, text, len(text))
-    expected = frames[:MOST]
-    found = []
-    for line in text.value.decode().splitlines():
-        name, function, number = line.rsplit(":", 2)
-        found.append((name, function, int(number)))
-    assert count == len(found), (count, found)
-    assert found == expected, f"\nfound    {found}\nexpected {expected}"
-    cases += 1
-    return site
-
+import site_stack
+from site_stack import BOTH, check, held, here, released
 
 def plain(library):
     return check(library.probe_capture(), here())
@@ -244,7 +208,7 @@ def main():
     alternating()
     threads()
     forked()
-    print(cases)
+    print(site_stack.cases)
 
 
 @atexit.register

@@ -1,0 +1,30 @@
+/* Calls into the dynamic loader, and into libraries that call it, which no fork may cut in two.
+ *
+ * The C library does not take the loader's locks around fork. A child that is forked while another
+ * thread is inside dl_iterate_phdr, dlopen or an unwinder finds them held for good, and hangs where
+ * it loads a library or unwinds a stack. So the object's own calls stand between spw_loader_enter
+ * and spw_loader_leave, and fork waits until none is under way.
+ *
+ * Any thread. Between enter and leave a thread takes no lock of lock.def but one that is not taken
+ * around fork, and does not fork. No wait lasts longer than SPW_LOADER_FORK_MS for a thread that
+ * forks, and SPW_LOADER_ENTER_MS for the others: either may hold a lock of the loader that the
+ * other one needs. */
+#pragma once
+
+#include <link.h>
+#include <stdbool.h>
+
+enum { SPW_LOADER_FORK_MS = 100, SPW_LOADER_ENTER_MS = 2000 };
+
+/* Waits while a fork is under way. */
+void spw_loader_enter(void);
+void spw_loader_leave(void);
+
+/* dl_iterate_phdr between enter and leave. */
+int spw_loader_iterate(int (*visit)(struct dl_phdr_info *info, size_t size, void *context),
+                       void *context);
+
+/* Around fork, on the thread that forks, after the locks of lock.def were taken. The first one
+ * waits until no other thread is inside; the second one lets them in again. */
+void spw_loader_before_fork(void);
+void spw_loader_after_fork(bool child);
