@@ -8,16 +8,6 @@ if LONG:
     sys.argv.remove("--long")
 
 
-def argument(name, default):
-    """Takes `name` and the word behind it from the command line. Returns the word."""
-    if name not in sys.argv:
-        return default
-    at = sys.argv.index(name)
-    word = sys.argv[at + 1]
-    del sys.argv[at:at + 2]
-    return word
-
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
 
 SEEDS = (1, 2, 3) if LONG else (1,)

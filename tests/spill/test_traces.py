@@ -2,19 +2,25 @@
 """Traces of real models on devices that are too small for them: content intact, bounded, told.
 
 With the argument --long, the whole matrix: every trace at 90, 75 and 50 % of its peak, 1 and 4
-streams, 20 seeds, and two of these in each mode of moving; with --seeds 12-19, only these seeds.
+streams, 20 seeds, and two of these in each mode of moving. With --seeds=12-19, only the matrix
+and these seeds; with --modes, only the modes.
 """
+import argparse
 import itertools
 import json
 import os
 import sys
 
-from spill import LONG, PATIENT, PINNED, PINNED_LINE, SPILL_LINE, argument
+from spill import LONG, PATIENT, PINNED, PINNED_LINE, SPILL_LINE
 import harness
 import test_replay
 from harness import GIB, MIB
 
-FIRST_SEED, LAST_SEED = map(int, argument("--seeds", "0-19").split("-"))
+words = argparse.ArgumentParser()
+words.add_argument("--seeds")
+words.add_argument("--modes", action="store_true")
+given, sys.argv[1:] = words.parse_known_args()
+FIRST_SEED, LAST_SEED = map(int, (given.seeds or "0-19").split("-"))
 MATRIX_SEEDS = range(FIRST_SEED, LAST_SEED + 1)
 OOM_LINE = r"out of memory on device 0: requested .*; host memory .* of [0-9.]+ [KMG]iB$"
 
@@ -177,5 +183,6 @@ class Long(Spill):
 
 if __name__ == "__main__":
     if LONG:
-        sys.argv.append("Long")
+        sys.argv.append("Long.test_each_mode" if given.modes else
+                        "Long.test_matrix" if given.seeds else "Long")
     harness.main()
