@@ -2,9 +2,9 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/process.h"
 #include "record/format.h"
 #include "stats/path.h"
-#include "stats/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static bool is_earlier(int fd, uint64_t start_ticks, struct stat *ret_status)
     uint64_t magic = 0;
 
     if (fstat(fd, ret_status) != 0 || !S_ISREG(ret_status->st_mode) ||
-        !is_before(ret_status->st_mtim, spw_stats_process_start_time(start_ticks))) {
+        !is_before(ret_status->st_mtim, spw_process_start_time(start_ticks))) {
         return false;
     }
     return ret_status->st_size == 0 ||

@@ -14,7 +14,7 @@
 #include "common/layout.h"
 #include "common/bounds.h"
 
-enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 5 };
+enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 6 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
 enum { SIM_RECORD_COMMAND = 1024 };
 
@@ -46,6 +46,7 @@ struct sim_record_refusal {
 };
 
 struct sim_record_device {
+    int32_t index; /* as the machine counts devices */
     uint64_t total_bytes;
     uint64_t used_bytes; /* taken from the device, now and at most */
     uint64_t used_peak_bytes;

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NANOSECONDS = 1000000000, CLOCK_READS = 4 };
-
 /* Reads the beginning of a small file of /proc; always terminated. Returns the bytes read. */
 static size_t read_start(const char *path, char *text, size_t capacity)
 {
@@ -80,74 +78,4 @@ void spw_stats_process_name(char *name, size_t capacity)
     size_t length = read_start("/proc/self/cmdline", arguments, sizeof(arguments));
 
     spw_stats_process_name_of(arguments, length, name, capacity);
-}
-
-/* Steps over `count` fields separated by single spaces. */
-static const char *skip_fields(const char *text, int count)
-{
-    for (; count > 0 && text != NULL; count--) {
-        text = strchr(text, ' ');
-        text = text != NULL ? text + 1 : NULL;
-    }
-    return text;
-}
-
-bool spw_stats_process_start(int pid, uint64_t *ret_ticks, char *ret_state)
-{
-    enum { FIELDS_TO_STATE = 1, FIELDS_TO_START = 19 };
-    char path[64];
-    char text[1024];
-    const char *state;
-    const char *start;
-    uint64_t ticks = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    read_start(path, text, sizeof(text));
-    state = strrchr(text, ')'); /* the name before it may hold anything */
-    state = state != NULL ? skip_fields(state, FIELDS_TO_STATE) : NULL;
-    start = skip_fields(state, FIELDS_TO_START);
-    if (start == NULL) {
-        return false;
-    }
-    for (; *start >= '0' && *start <= '9'; start++) {
-        ticks = ticks * 10 + (uint64_t)(*start - '0');
-    }
-    *ret_state = *state;
-    *ret_ticks = ticks;
-    return true;
-}
-
-static int64_t read_clock(clockid_t clock)
-{
-    struct timespec time;
-
-    clock_gettime(clock, &time);
-    return time.tv_sec * (int64_t)NANOSECONDS + time.tv_nsec;
-}
-
-/* When the machine was booted, by the wall clock. A thread that loses its processor between the two
- * clocks must not find a later time, by which files of this run would be older than the run. */
-static int64_t boot_time(void)
-{
-    int64_t found = INT64_MAX, least = INT64_MAX;
-
-    for (int i = 0; i < CLOCK_READS; i++) {
-        int64_t now = read_clock(CLOCK_REALTIME);
-        int64_t since = read_clock(CLOCK_BOOTTIME);
-        int64_t gap = read_clock(CLOCK_REALTIME) - now;
-
-        if (gap >= 0 && gap < least) {
-            least = gap;
-            found = now - since;
-        }
-    }
-    return found != INT64_MAX ? found : read_clock(CLOCK_REALTIME) - read_clock(CLOCK_BOOTTIME);
-}
-
-struct timespec spw_stats_process_start_time(uint64_t ticks)
-{
-    uint64_t tick = NANOSECONDS / (uint64_t)sysconf(_SC_CLK_TCK);
-    int64_t began = boot_time() + (int64_t)((ticks + 1) * tick);
-
-    return (struct timespec){.tv_sec = began / NANOSECONDS, .tv_nsec = began % NANOSECONDS};
 }

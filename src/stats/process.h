@@ -1,10 +1,8 @@
-/* Name and start of a process, from /proc. No locking, no allocation. */
+/* Name of a process, from /proc. No locking, no allocation. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <time.h>
 
 /* Names a program by its command line, `bytes` of zero-terminated words: the last part of the first
  * word, and of the script or module that it runs, if any ("python3 train.py"). The script is the
@@ -17,10 +15,3 @@ void spw_stats_process_name(char *name, size_t capacity);
 /* Names the script or module that the calling program runs, if it is a Python interpreter or the
  * argument is a Python script, else the program. */
 void spw_stats_process_program(char *name, size_t capacity);
-
-/* The start of `pid`, in clock ticks since boot, and its state letter ('R', 'Z', ...). Returns
- * false when there is no such process. */
-bool spw_stats_process_start(int pid, uint64_t *ret_ticks, char *ret_state);
-
-/* Converts such a start to the clock of file times, rounded up to the next tick. */
-struct timespec spw_stats_process_start_time(uint64_t ticks);

@@ -3,7 +3,7 @@
 #include "common/backoff.h"
 #include "common/fd.h"
 #include "common/options.h"
-#include "stats/process.h"
+#include "common/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +97,7 @@ struct spw_stats *spw_stats_create(void)
     stats->version = SPW_STATS_VERSION;
     stats->bytes = sizeof(*stats);
     stats->pid = (int)getpid();
-    spw_stats_process_start(stats->pid, &stats->start, &state);
+    spw_process_start(stats->pid, &stats->start, &state);
     atomic_store(&process.stats, stats);
     return stats;
 }

@@ -142,16 +142,29 @@ static void host(void)
     (void)cudaMallocHost(&block, (size_t)1 << 40);
 }
 
-/* Two processes; each takes a block, on device 0 or on one of its own. */
+/* Two processes; each takes a block, on device 0 or on one of its own, and holds it until both have
+ * one. */
 static void children(bool apart)
 {
+    int taken[2], end[2];
+    char byte = 0;
+
+    HOLD(pipe(taken) == 0 && pipe(end) == 0);
     for (int i = 0; i < 2; i++) {
         if (fork() == 0) {
+            close(end[1]);
             MUST(cudaSetDevice(apart ? i : 0));
             MUST(take(16 * (size_t)(i + 1), false));
+            HOLD(write(taken[1], &byte, 1) == 1);
+            HOLD(read(end[0], &byte, 1) == 0);
             _exit(0);
         }
     }
+    close(taken[1]);
+    for (int i = 0; i < 2; i++) {
+        HOLD(read(taken[0], &byte, 1) == 1);
+    }
+    close(end[1]);
     while (wait(NULL) > 0) {
         continue;
     }

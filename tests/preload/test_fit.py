@@ -172,16 +172,15 @@ class Fit(harness.Case):
         peaks = sorted(re.search(r"peak live (\d+) MiB", line).group(1) for line in lines[1:]
                        if "(pid " in line)
         self.assertEqual(peaks, ["16", "32", "48"])
-        shared = [line for line in lines if "processes used device" in line]
-        self.assertEqual(len(shared), 1)
-        self.assertIn("3 processes used device 0", shared[0])
-        self.assertIn("up to 96 MiB", shared[0])
+        shared = [line for line in lines if "processes shared device" in line]
+        self.assertEqual(len(shared), 1, lines)
+        self.assertIn("2 processes shared device 0 and held up to 48 MiB of it at a time", shared[0])
 
     def test_processes_apart(self):
         lines = self.sim("children-apart", flags=("--devices", "2"))
         self.assertEqual(sum("(pid " in line for line in lines), 2)
         self.assertTrue(any("on device 1 (256 MiB): peak live 32 MiB" in line for line in lines))
-        self.assertFalse(any("processes used device" in line for line in lines), lines)
+        self.assertFalse(any("processes shared device" in line for line in lines), lines)
 
     def test_nothing_used(self):
         self.assertEqual(self.sim(program="true") if not harness.SANITIZED else self.sim(),
@@ -471,7 +470,7 @@ class Compare(harness.Case):
 
     def test_processes(self):
         lines = self.compare("children", "take")
-        shared = [line for line in lines if "3 processes used device 0" in line]
+        shared = [line for line in lines if "2 processes shared device 0" in line]
         self.assertEqual(len(shared), 2, lines)
 
     def test_bad_usage(self):

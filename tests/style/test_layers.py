@@ -31,9 +31,10 @@ BELOW = {
 # Folders inside a layer, lowest first: each may include those before it, and every file is in one.
 GROUPS = {"cli": ["console", "inspect", "recording", "launch", "reports", "fit", "doctor",
                   "commands"]}
-# The launcher reads what the simulated driver has written down in a mapped file: the file's layout,
+# The launcher reads what the simulated driver has written down in mapped files: the layout of each,
 # a header that needs common alone, is shared.
-EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h")}
+EXCEPTIONS = {("src/cli/reports/sim_result.c", "sim/record.h"),
+              ("src/cli/reports/sim_result.c", "sim/devices.h")}
 # The same for the folders of the simulated driver.
 SIM_DRIVER = pathlib.Path("src/sim/driver")
 SIM_BELOW = {
@@ -48,7 +49,7 @@ SIM_BELOW = {
 # The parts of the simulator, which are libraries of their own: of the driver, the others may
 # include only the header of the functions that it exports beside CUDA's.
 SIM_PARTS = ("driver", "runtime", "libs")
-SIM_SHARED = {"sim/driver/core/control.h", "sim/record.h"}
+SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
 WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
                   "backend", "track", "serve", "intercept", "gpu")

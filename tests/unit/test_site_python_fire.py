@@ -13,6 +13,10 @@ import subprocess
 import sys
 import unittest
 
+if os.environ.get("BUILD_SANITIZED", "none") != "none":
+    print("an object with a sanitizer cannot be loaded into an interpreter without")
+    sys.exit(77)
+
 from test_site_python import HERE, LIBRARY, interpreters
 import site_python_fire
 
@@ -51,9 +55,6 @@ class Fire(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if os.environ.get("BUILD_SANITIZED", "none") != "none":
-        print("an object with a sanitizer cannot be loaded into an interpreter without")
-        sys.exit(77)
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--scenario", choices=site_python_fire.SCENARIOS)

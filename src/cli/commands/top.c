@@ -3,12 +3,12 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 
+#include "common/process.h"
 #include "common/size.h"
 #include "common/utf8.h"
 #include "cli/inspect/process.h"
 #include "cli/inspect/call_sites.h"
 #include "callsite/top_sites.h"
-#include "stats/process.h"
 #include "stats/stats.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ static bool is_alive(const struct view *view)
     uint64_t start;
     char state;
 
-    return spw_stats_process_start(view->settings->pid, &start, &state) && start == view->start &&
+    return spw_process_start(view->settings->pid, &start, &state) && start == view->start &&
            state != 'Z' && state != 'X';
 }
 
@@ -445,7 +445,7 @@ static bool open_view(struct view *view)
                                           : "its statistics cannot be opened");
         return false;
     }
-    if (!spw_stats_process_start(pid, &view->start, &state) ||
+    if (!spw_process_start(pid, &view->start, &state) ||
         !spw_stats_read(view->stats_file, &view->stats)) {
         spw_cli_complain("top", "process %d: it runs another version of spillway", pid);
         return false;

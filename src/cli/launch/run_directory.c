@@ -1,11 +1,11 @@
 #include "cli/launch/run_directory.h"
 
 #include "common/fd.h"
+#include "common/process.h"
 #include "cli/console/messages.h"
 #include "cli/inspect/call_sites.h"
 #include "cli/recording/compress.h"
 #include "callsite/report.h"
-#include "stats/process.h"
 #include "stats/exit.h"
 #include "stats/file.h"
 #include "stats/stats.h"
@@ -58,7 +58,7 @@ static bool is_running(const struct spw_stats *stats)
     if (kill(stats->pid, 0) != 0 && errno == ESRCH) {
         return false;
     }
-    return !spw_stats_process_start(stats->pid, &start, &state) ||
+    return !spw_process_start(stats->pid, &start, &state) ||
            (state != 'Z' && state != 'X' && start == stats->start);
 }
 

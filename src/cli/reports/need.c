@@ -104,6 +104,40 @@ bool spw_cli_need_is_of_card(const struct spw_cli_sim_device *device)
            device->total_bytes == (uint64_t)spw_cli_need_profile()->memory_mib << 20;
 }
 
+struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index,
+                                            const struct spw_gpu_profile *profile)
+{
+    uint64_t bytes = result->shared_peaks[index];
+    struct spw_cli_need sum = {.terms = {{bytes, bytes, SPW_CLI_EXACT}}};
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+            struct spw_cli_need need;
+
+            if (device->index == index && device->shared_peak_bytes > 0) {
+                need = spw_cli_need_of(device, profile);
+                sum.besides += need.besides;
+                sum.besides_most += need.besides_most;
+                sum.without_spilling |= need.without_spilling;
+            }
+        }
+    }
+    sum.in_all = bytes + sum.besides;
+    sum.in_all_most = bytes + sum.besides_most;
+    return sum;
+}
+
+/* For a device that several processes shared, all of them together. */
+static bool sharers_fit(const struct spw_cli_sim_result *result,
+                        const struct spw_cli_sim_device *device)
+{
+    return !spw_cli_need_is_of_card(device) ||
+           spw_cli_sim_result_sharers(result, device->index) < 2 ||
+           spw_cli_need_of_sharers(result, device->index, spw_cli_need_profile()).in_all_most <=
+               device->total_bytes;
+}
+
 static bool fits_card(const struct spw_cli_sim_device *device)
 {
     struct spw_cli_need need = spw_cli_need_of(device, spw_cli_need_profile());
@@ -116,7 +150,9 @@ bool spw_cli_need_fits(const struct spw_cli_sim_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
         for (int k = 0; k < result->processes[i].device_count; k++) {
-            if (!fits_card(&result->processes[i].devices[k])) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            if (!fits_card(device) || !sharers_fit(result, device)) {
                 return false;
             }
         }

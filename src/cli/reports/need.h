@@ -53,6 +53,11 @@ const struct spw_gpu_profile *spw_cli_need_profile(void);
  * it; false if the user said how much there is, or that part was simulated. */
 bool spw_cli_need_is_of_card(const struct spw_cli_sim_device *device);
 
+/* The need of all processes that shared the device of that index: the memory that they held at a
+ * time, and for each of them the part of the card that it takes besides. */
+struct spw_cli_need spw_cli_need_of_sharers(const struct spw_cli_sim_result *result, int index,
+                                            const struct spw_gpu_profile *profile);
+
 /* True if there is a card for which the verdict "fits" holds, in the upper bound, for every device
  * that was used. */
 bool spw_cli_need_fits(const struct spw_cli_sim_result *result);

@@ -1,6 +1,8 @@
 #include "cli/reports/sim_result.h"
 
+#include "common/fd.h"
 #include "cli/launch/run_directory.h"
+#include "sim/devices.h"
 #include "sim/record.h"
 #include "stats/process.h"
 #include "stats/stats.h"
@@ -89,6 +91,7 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
 {
     uint64_t launches = 0;
 
+    device->index = from->index;
     device->total_bytes = from->total_bytes;
     device->live_peak_bytes = from->held_peak_bytes;
     device->used_bytes = from->used_bytes;
@@ -264,6 +267,69 @@ static void read_one(const char *folder, const char *name, void *context)
     munmap((void *)record, sizeof(*record));
 }
 
+/* ---- devices that processes share ---- */
+
+static void add_parts(struct spw_cli_sim_result *result, const struct sim_devices_process *from)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        struct spw_cli_sim_process *process = &result->processes[i];
+
+        if (process->pid != from->pid) {
+            continue;
+        }
+        for (int k = 0; k < process->device_count; k++) {
+            int index = process->devices[k].index;
+
+            if (index >= 0 && index < SPW_DEVICES_MAX) {
+                process->devices[k].shared_peak_bytes = from->at_peak[index];
+            }
+        }
+        return; /* the others of that pid were replaced by exec */
+    }
+}
+
+/* Reads "devices", after the records of the processes. */
+static void read_devices(const char *folder, const char *name, void *context)
+{
+    struct spw_cli_sim_result *result = context;
+    struct sim_devices *devices;
+    char path[4096];
+    int fd;
+
+    if (strcmp(name, "devices") != 0) {
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    fd = spw_fd_open_regular(path);
+    devices = calloc(1, sizeof(*devices));
+    if (fd >= 0 && devices != NULL && spw_fd_read_at(fd, devices, sizeof(*devices), 0) &&
+        devices->magic == SIM_DEVICES_MAGIC && devices->version == SIM_DEVICES_VERSION &&
+        devices->bytes == sizeof(*devices)) {
+        memcpy(result->shared_peaks, devices->peak, sizeof(result->shared_peaks));
+        for (size_t i = 0; i < devices->process_count && i < SIM_DEVICES_PROCESSES; i++) {
+            add_parts(result, &devices->processes[i]);
+        }
+    }
+    free(devices);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int index)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            count += device->index == index && device->shared_peak_bytes > 0;
+        }
+    }
+    return count;
+}
+
 /* ---- all ---- */
 
 void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result)
@@ -273,6 +339,7 @@ void spw_cli_sim_result_read(struct spw_cli_sim_result *ret_result)
     };
     if (ret_result->processes != NULL) {
         spw_cli_run_directory_each(read_one, ret_result);
+        spw_cli_run_directory_each(read_devices, ret_result);
     }
 }
 

@@ -36,6 +36,8 @@ struct spw_cli_sim_refusal {
 /* The use of one device by one process. */
 struct spw_cli_sim_device {
     bool used;
+    int index;                   /* as the machine counts devices */
+    uint64_t shared_peak_bytes;  /* in use when all processes together held most of the device */
     bool pooled;                 /* by the pool */
     uint64_t total_bytes;        /* memory that may be used: with the pool, its limit */
     uint64_t live_peak_bytes;    /* held by the program, in multiples of 512 bytes */
@@ -75,6 +77,8 @@ struct spw_cli_sim_result {
     size_t count;
     size_t left_out; /* processes beyond SPW_CLI_SIM_PROCESSES */
     struct spw_cli_sim_process *processes;
+    uint64_t shared_peaks[SPW_DEVICES_MAX]; /* by index of the device: bytes that all processes held
+                                             * of it at most at a time */
 };
 
 /* Reads the run directory. Always initialises *ret_result; the caller calls
@@ -90,6 +94,10 @@ spw_cli_sim_result_failure(const struct spw_cli_sim_result *result,
 
 /* The sum of all peaks of memory spilled to the host, in bytes. */
 uint64_t spw_cli_sim_result_host_peak(const struct spw_cli_sim_result *result);
+
+/* The processes that held memory of a device when all of them together held most of it: their
+ * number. */
+size_t spw_cli_sim_result_sharers(const struct spw_cli_sim_result *result, int index);
 
 /* How a run came out. */
 enum spw_cli_sim_outcome {

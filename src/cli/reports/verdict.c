@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum { SHARERS = 8 }; /* processes that a line names */
+
 /* Prints one of the lines below the first. */
 static void say(const struct spw_cli_line *line)
 {
@@ -197,27 +199,40 @@ static void say_reads(const struct work *work)
     }
 }
 
-/* The simulator gives every process devices of its own. */
+/* Says how much several processes held of a device at a time, and how much each of them. */
+static void say_sharers(const struct spw_cli_sim_result *result, int index)
+{
+    const struct spw_gpu_profile *profile = spw_cli_need_profile();
+    struct spw_cli_need need = spw_cli_need_of_sharers(result, index, profile);
+    size_t count = spw_cli_sim_result_sharers(result, index), said = 0;
+    struct spw_cli_line line = {""};
+
+    spw_cli_line_add(&line, "%zu processes shared device %d and held up to ", count, index);
+    spw_cli_line_add_size(&line, result->shared_peaks[index]);
+    spw_cli_line_add(&line, " of it at a time: ");
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            if (device->index == index && device->shared_peak_bytes > 0 && said < SHARERS) {
+                spw_cli_line_add(&line, "%spid %d ", said++ > 0 ? ", " : "",
+                                 result->processes[i].pid);
+                spw_cli_line_add_size(&line, device->shared_peak_bytes);
+            }
+        }
+    }
+    spw_cli_line_add(&line, "%s; a real %s needs about ", said < count ? ", ..." : "", profile->id);
+    spw_cli_line_add_size(&line, need.in_all);
+    spw_cli_line_add(&line, " for them, at most ");
+    spw_cli_line_add_size(&line, need.in_all_most);
+    say(&line);
+}
+
 void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
 {
-    for (int k = 0; k < SPW_DEVICES_MAX; k++) {
-        struct spw_cli_line line = {""};
-        uint64_t bytes = 0;
-        unsigned count = 0;
-
-        for (size_t i = 0; i < result->count; i++) {
-            count += result->processes[i].devices[k].used;
-            bytes += result->processes[i].devices[k].used_peak_bytes;
-        }
-        if (count > 1) {
-            spw_cli_line_add(
-                &line,
-                "%u processes used device %d, each with a simulated device of its own; if they run "
-                "at the same time, a real GPU needs up to ",
-                count, k);
-            spw_cli_line_add_size(&line, bytes);
-            spw_cli_line_add(&line, " for them");
-            say(&line);
+    for (int index = 0; index < SPW_DEVICES_MAX; index++) {
+        if (spw_cli_sim_result_sharers(result, index) > 1) {
+            say_sharers(result, index);
         }
     }
 }

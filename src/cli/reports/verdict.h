@@ -6,7 +6,5 @@
 /* Prints if the command, which ended with exit code `code`, fits, and the memory that it needed. */
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code);
 
-/* Prints a line for each device that several processes used: each had a simulated device of its
- * own.
- */
+/* Prints a line for each device that several processes held memory of at the same time. */
 void spw_cli_verdict_shared(const struct spw_cli_sim_result *result);

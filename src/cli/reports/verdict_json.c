@@ -70,6 +70,8 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     cJSON_AddStringToObject(object, "process", process->name);
     cJSON_AddNumberToObject(object, "pid", process->pid);
     cJSON_AddNumberToObject(object, "device", ordinal);
+    cJSON_AddNumberToObject(object, "index", device->index);
+    add_bytes(object, "shared_peak_bytes", device->shared_peak_bytes);
     cJSON_AddBoolToObject(object, "pooled", device->pooled);
     add_bytes(object, "total_bytes", device->total_bytes);
     add_bytes(object, "live_peak_bytes", device->live_peak_bytes);
@@ -91,6 +93,30 @@ static cJSON *device_json(const struct spw_cli_sim_process *process, int ordinal
     return object;
 }
 
+/* The devices that several processes held memory of at the same time. */
+static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *result)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "shared_devices");
+
+    for (int index = 0; index < SPW_DEVICES_MAX; index++) {
+        size_t count = spw_cli_sim_result_sharers(result, index);
+        struct spw_cli_need need;
+        cJSON *device;
+
+        if (count < 2) {
+            continue;
+        }
+        need = spw_cli_need_of_sharers(result, index, spw_cli_need_profile());
+        device = cJSON_CreateObject();
+        cJSON_AddNumberToObject(device, "index", index);
+        cJSON_AddNumberToObject(device, "processes", (double)count);
+        add_bytes(device, "used_peak_bytes", result->shared_peaks[index]);
+        add_bytes(device, "card_need_bytes", need.in_all);
+        add_bytes(device, "card_need_most_bytes", need.in_all_most);
+        cJSON_AddItemToArray(list, device);
+    }
+}
+
 static cJSON *verdict_json(const struct spw_cli_sim_result *result, int code)
 {
     cJSON *object = cJSON_CreateObject();
@@ -108,6 +134,7 @@ static cJSON *verdict_json(const struct spw_cli_sim_result *result, int code)
             }
         }
     }
+    add_shared_devices(object, result);
     return object;
 }
 

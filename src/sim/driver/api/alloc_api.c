@@ -1,5 +1,6 @@
 /* cuMemAlloc and its relatives. */
 #include "sim/driver/api/entry.h"
+#include "sim/driver/core/budget.h"
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/core/sim_options.h"
@@ -154,7 +155,7 @@ SIM_API(cuMemGetInfo_v2, SIM_CONTEXT, (size_t * free, size_t *total), (free, tot
     if (free == NULL || total == NULL) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *free = device->total_bytes - device->used_bytes;
+    *free = sim_budget_free(device);
     *total = device->total_bytes;
     return CUDA_SUCCESS;
 }

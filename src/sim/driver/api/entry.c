@@ -8,6 +8,7 @@
 #include "sim/driver/core/context.h"
 #include "sim/driver/core/device.h"
 #include "sim/driver/core/lock.h"
+#include "sim/driver/core/neighbours.h"
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/core/tables.h"
 #include "sim/driver/exec/callback.h"
@@ -103,6 +104,7 @@ static void forget_in_child(void)
     sim_lock_reset_in_child();
     forked = initialized;
     sim_run_record_forget();
+    sim_neighbours_forget();
 }
 
 SIM_API(cuInit, SIM_NOTHING, (unsigned int Flags), (Flags))
@@ -123,6 +125,7 @@ SIM_API(cuInit, SIM_NOTHING, (unsigned int Flags), (Flags))
         return CUDA_ERROR_NO_DEVICE;
     }
     sim_run_record_start();
+    sim_neighbours_start();
     initialized = true;
     return CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "sim/driver/core/neighbours.h"
 #include "sim/driver/core/run_record.h"
 #include "sim/driver/core/sim_options.h"
 
@@ -13,16 +14,31 @@ static size_t beyond_overhead(const struct sim_device *device, size_t own_bytes)
     return own_bytes > device->overhead_bytes ? own_bytes - device->overhead_bytes : 0;
 }
 
+size_t sim_budget_free(const struct sim_device *device)
+{
+    size_t mine = device->total_bytes - device->used_bytes;
+    uint64_t others = sim_neighbours_used(device->index);
+
+    return others < mine ? mine - others : 0;
+}
+
 static CUresult take(struct sim_device *device, size_t bytes)
 {
-    size_t free_bytes = device->total_bytes - device->used_bytes;
+    uint64_t free_bytes;
 
-    if (bytes > free_bytes) {
+    if (!sim_neighbours_grow(device->index, device->total_bytes, device->used_bytes, bytes,
+                             &free_bytes)) {
         sim_run_record_lacked(device, bytes, bytes - free_bytes);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     device->used_bytes += bytes;
     return CUDA_SUCCESS;
+}
+
+static void give(struct sim_device *device, size_t bytes)
+{
+    device->used_bytes -= bytes;
+    sim_neighbours_shrink(device->index, device->used_bytes);
 }
 
 CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use use)
@@ -46,10 +62,10 @@ void sim_budget_refund(struct sim_device *device, size_t bytes, enum sim_use use
         size_t before = beyond_overhead(device, device->own_bytes);
 
         device->own_bytes -= bytes;
-        device->used_bytes -= before - beyond_overhead(device, device->own_bytes);
+        give(device, before - beyond_overhead(device, device->own_bytes));
         sim_run_record_used(device, -(int64_t)bytes);
     } else {
-        device->used_bytes -= bytes;
+        give(device, bytes);
         sim_run_record_used(device, 0);
     }
 }
@@ -76,7 +92,7 @@ void sim_budget_close_context(struct sim_device *device)
         size_t kept = beyond_overhead(device, device->own_bytes);
 
         device->used_bytes += device->own_bytes - kept;
-        device->used_bytes -= device->overhead_bytes;
+        give(device, device->overhead_bytes);
         device->overhead_bytes = 0;
         sim_run_record_used(device, 0);
     }

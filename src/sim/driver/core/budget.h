@@ -15,6 +15,9 @@ enum sim_use {
     SIM_USE_OWN,    /* code, local memory and graphs, which the driver takes by itself */
 };
 
+/* Bytes of the device that are free: that neither this process nor another one of the run holds. */
+size_t sim_budget_free(const struct sim_device *device);
+
 /* Takes exactly `bytes` of the device's memory. CUDA_ERROR_OUT_OF_MEMORY, and nothing is taken, if
  * fewer are free. */
 CUresult sim_budget_charge(struct sim_device *device, size_t bytes, enum sim_use use);

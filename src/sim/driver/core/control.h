@@ -74,11 +74,21 @@ struct spillway_sim_device {
     int major, minor; /* compute capability */
     int clock_khz, memory_clock_khz;
     unsigned long long total_bytes;
-    unsigned long long used_bytes; /* by this process */
+    unsigned long long used_bytes; /* by all processes of the run */
 };
 
 /* The device of that index; 0, or -1 if there is none. */
 int spillway_sim_device(int index, struct spillway_sim_device *ret_device);
+
+/* A process that holds memory of a device. */
+struct spillway_sim_process {
+    int pid;
+    unsigned long long bytes;
+};
+
+/* Lists the processes of the run that hold memory of the device of that index: there are as many as
+ * it returns, and the first `most` of them are written. */
+int spillway_sim_processes(int index, struct spillway_sim_process *ret_list, int most);
 
 /* Called by the simulated NCCL: on the device of that ordinal, a card would hold memory for `count`
  * more of a part (enum spw_gpu_connection) of a communicator of so many ranks; for fewer, if

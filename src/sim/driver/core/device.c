@@ -2,12 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/bounds.h"
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/export.h"
 #include "sim/driver/core/lock.h"
+#include "sim/driver/core/neighbours.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/core/visible.h"
 
@@ -113,8 +115,29 @@ SIM_EXPORT int spillway_sim_device(int index, struct spillway_sim_device *ret_de
         ret_device->major = device->profile->major;
         ret_device->minor = device->profile->minor;
         ret_device->total_bytes = device->total_bytes;
-        ret_device->used_bytes = device->used_bytes;
+        ret_device->used_bytes = device->used_bytes + sim_neighbours_used(index);
     }
     sim_unlock();
     return device != NULL ? 0 : -1;
+}
+
+SIM_EXPORT int spillway_sim_processes(int index, struct spillway_sim_process *ret_list, int most)
+{
+    struct sim_neighbour list[SIM_NEIGHBOURS];
+    const struct sim_device *device;
+    int count = 0;
+
+    sim_lock();
+    device = machine_device(index);
+    if (device != NULL) {
+        count = sim_neighbours_list(index, list, SIM_NEIGHBOURS);
+        if (count == 0 && device->used_bytes > 0) {
+            list[count++] = (struct sim_neighbour){(int)getpid(), device->used_bytes};
+        }
+    }
+    sim_unlock();
+    for (int i = 0; i < count && i < most; i++) {
+        ret_list[i] = (struct spillway_sim_process){list[i].pid, list[i].bytes};
+    }
+    return count;
 }

@@ -106,6 +106,7 @@ void sim_run_record_start(void)
     record->pid = (int32_t)getpid();
     record->device_count = sim_device_count();
     for (int i = 0; i < record->device_count; i++) {
+        record->devices[i].index = sim_device_get(i)->index;
         record->devices[i].total_bytes = sim_device_get(i)->total_bytes;
     }
     read_command();

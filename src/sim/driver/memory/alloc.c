@@ -54,7 +54,7 @@ CUresult sim_alloc_create(struct sim_device *device, size_t size, enum sim_block
     CUresult result;
 
     if (size > device->total_bytes) {
-        sim_run_record_lacked(device, size, size - (device->total_bytes - device->used_bytes));
+        sim_run_record_lacked(device, size, size - sim_budget_free(device));
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (size >= SIM_GRANULE) {

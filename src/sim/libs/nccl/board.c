@@ -41,6 +41,7 @@ struct shared {
 
 struct sim_nccl_board {
     unsigned int refs;
+    bool kept; /* mapped to the end of the process */
     struct shared *shared;
 };
 
@@ -115,6 +116,7 @@ struct sim_nccl_board *sim_nccl_board_open(const ncclUniqueId *id)
         return NULL;
     }
     board->refs = 1;
+    board->kept = false;
     board->shared = find(&content);
     if (board->shared == NULL) {
         free(board);
@@ -134,9 +136,16 @@ struct sim_nccl_board *sim_nccl_board_ref(struct sim_nccl_board *board)
 void sim_nccl_board_unref(struct sim_nccl_board *board)
 {
     if (board != NULL && __atomic_sub_fetch(&board->refs, 1, __ATOMIC_ACQ_REL) == 0) {
-        (void)munmap(board->shared, sizeof(*board->shared));
+        if (!board->kept) {
+            (void)munmap(board->shared, sizeof(*board->shared));
+        }
         free(board);
     }
+}
+
+void sim_nccl_board_keep(struct sim_nccl_board *board)
+{
+    __atomic_store_n(&board->kept, true, __ATOMIC_RELAXED);
 }
 
 bool sim_nccl_board_post(struct sim_nccl_board *board, const struct sim_nccl_board_entry *entry)

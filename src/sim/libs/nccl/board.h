@@ -36,6 +36,8 @@ struct sim_nccl_board *sim_nccl_board_open(const ncclUniqueId *id);
 struct sim_nccl_board *sim_nccl_board_ref(struct sim_nccl_board *board);
 /* Drops a reference; the last one unmaps the board. Takes NULL. */
 void sim_nccl_board_unref(struct sim_nccl_board *board);
+/* Leaves the board mapped when the last reference goes. */
+void sim_nccl_board_keep(struct sim_nccl_board *board);
 
 /* Publishes a copy of the entry. False when the board is full. */
 bool sim_nccl_board_post(struct sim_nccl_board *board, const struct sim_nccl_board_entry *entry);

@@ -94,9 +94,10 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
     if (comm != NULL) {
         sim_nccl_exchange_end(comm);
-        if (comm->boxes == NULL) {
-            sim_nccl_board_unref(comm->board);
+        if (comm->boxes != NULL) {
+            sim_nccl_board_keep(comm->board); /* a stream may still use the boxes */
         }
+        sim_nccl_board_unref(comm->board);
         sim_nccl_comm_free(comm);
     }
     return ncclSuccess;

@@ -25,6 +25,9 @@
 static struct nvmlDevice_st devices[SPW_DEVICES_MAX];
 static unsigned int device_count;
 static int (*ask)(int ordinal, struct spillway_sim_device *ret_device);
+static int (*list)(int index, struct spillway_sim_process *ret_list, int most);
+
+enum { MOST_PROCESSES = 256 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
@@ -32,6 +35,7 @@ static void load(void)
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
 
     if (driver != NULL) {
+        *(void **)&list = dlsym(driver, "spillway_sim_processes");
         *(void **)&ask = dlsym(driver, "spillway_sim_device");
     }
     while (ask != NULL && device_count < SPW_DEVICES_MAX &&
@@ -183,8 +187,7 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
     return NVML_SUCCESS;
 }
 
-/* Memory use changes, so it is read at each call. Other processes have simulated devices of their
- * own. */
+/* Memory use changes, so it is read at each call. */
 EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     struct spillway_sim_device now;
@@ -212,19 +215,15 @@ EXPORT nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v
     return result;
 }
 
-/* This process's memory on the device. *infoCount is the capacity of the caller's array on entry
- * and the number of entries on return. Other processes have simulated devices of their own. */
-static nvmlReturn_t own_memory(nvmlDevice_t device, unsigned int *infoCount,
-                               unsigned long long *ret_bytes)
+/* The processes that hold memory of the device, at most MOST_PROCESSES of them. *infoCount is the
+ * capacity of the caller's array on entry and the number of entries on return. */
+static nvmlReturn_t running(nvmlDevice_t device, unsigned int *infoCount,
+                            struct spillway_sim_process ret_list[MOST_PROCESSES])
 {
-    struct spillway_sim_device now;
+    int count = list((int)device->index, ret_list, MOST_PROCESSES);
     unsigned int room = *infoCount;
 
-    if (ask((int)device->index, &now) != 0) {
-        return NVML_ERROR_INVALID_ARGUMENT;
-    }
-    *infoCount = now.used_bytes > 0;
-    *ret_bytes = now.used_bytes;
+    *infoCount = (unsigned int)(count < MOST_PROCESSES ? count : MOST_PROCESSES);
     return room < *infoCount ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
@@ -234,11 +233,12 @@ EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device,
                                                          unsigned int *infoCount,
                                                          nvmlProcessInfo_v1_t *infos)
 {
-    unsigned long long bytes;
-    nvmlReturn_t result = own_memory(device, infoCount, &bytes);
+    struct spillway_sim_process processes[MOST_PROCESSES];
+    nvmlReturn_t result = running(device, infoCount, processes);
 
-    if (result == NVML_SUCCESS && *infoCount > 0) {
-        infos[0] = (nvmlProcessInfo_v1_t){.pid = (unsigned int)getpid(), .usedGpuMemory = bytes};
+    for (unsigned int i = 0; result == NVML_SUCCESS && i < *infoCount; i++) {
+        infos[i] = (nvmlProcessInfo_v1_t){.pid = (unsigned int)processes[i].pid,
+                                          .usedGpuMemory = processes[i].bytes};
     }
     return result;
 }
@@ -247,13 +247,13 @@ EXPORT nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device,
                                                             unsigned int *infoCount,
                                                             nvmlProcessInfo_t *infos)
 {
-    unsigned long long bytes;
-    nvmlReturn_t result = own_memory(device, infoCount, &bytes);
+    struct spillway_sim_process processes[MOST_PROCESSES];
+    nvmlReturn_t result = running(device, infoCount, processes);
 
-    if (result == NVML_SUCCESS && *infoCount > 0) {
-        infos[0] = (nvmlProcessInfo_t){
-            .pid = (unsigned int)getpid(),
-            .usedGpuMemory = bytes,
+    for (unsigned int i = 0; result == NVML_SUCCESS && i < *infoCount; i++) {
+        infos[i] = (nvmlProcessInfo_t){
+            .pid = (unsigned int)processes[i].pid,
+            .usedGpuMemory = processes[i].bytes,
             .gpuInstanceId = UINT_MAX, /* no MIG */
             .computeInstanceId = UINT_MAX,
         };
