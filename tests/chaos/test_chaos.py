@@ -30,7 +30,7 @@ import plans
 
 CHAOS = harness.ROOT / "tests/chaos/chaos"
 SANITIZER = os.environ.get("BUILD_SANITIZED", "none")
-TIMEOUT = 300 if harness.SANITIZED else 90
+TIMEOUT = 300 if harness.SANITIZED else float(os.environ.get("CHAOS_TIMEOUT", 90))
 FINDINGS, USAGE = 3, 2
 # What a program says on stderr that must not be.
 BAD = re.compile(r"invariant|Sanitizer|runtime error|corrupt|smashing|not an option|double free|"

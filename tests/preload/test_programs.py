@@ -238,6 +238,13 @@ class Refused(harness.Case):
                 for name in ("live_bytes", "committed_bytes", "passed_bytes", "charged_bytes"):
                     self.assertEqual(device[name], 0, name)
 
+    def test_context_that_takes_memory_with_it(self):
+        """Memory that the driver allocated in a context is gone with it, and its charge."""
+        result = self.run_both(PROGRAMS / "refused", "destroy", SIM_DEVICES=2, **self.OBSERVE)
+        for device in result.stats["devices"]:
+            for name in ("live_bytes", "committed_bytes", "passed_bytes", "charged_bytes"):
+                self.assertEqual(device[name], 0, name)
+
     def test_capture_that_does_not_begin(self):
         """No allocation asks for the capture status of its stream afterwards."""
         lines, device = self.results("begin", SIM_FAIL="cuStreamBeginCapture_v2:1:999")
