@@ -13,7 +13,8 @@ static CUresult pinned(CUresult result, void *const *address, size_t bytes)
     if (here != NULL) {
         spw_serve_account_allocated(
             (CUdeviceptr)(uintptr_t)*address,
-            &(struct spw_ledger_entry){SPW_LEDGER_PINNED, here->ordinal, bytes});
+            &(struct spw_ledger_entry){
+                .kind = SPW_LEDGER_PINNED, .ordinal = here->ordinal, .bytes = bytes});
     }
     if (result == CUDA_SUCCESS) {
         spw_track_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
