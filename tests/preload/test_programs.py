@@ -267,9 +267,13 @@ class Refused(harness.Case):
     def test_context_with_work(self):
         """Its work is done before its memory is taken."""
         for seed in (1, 2, 3):
-            lines, device = self.results("destroy", SIM_SEED=seed, SIM_DEVICES=2)
-            self.assertEqual(lines, ["CUDA_SUCCESS", "done", *3 * ["CUDA_SUCCESS"]] * 2)
-            self.assertEqual(device["live_bytes"], 0)
+            result = self.run_program(PROGRAMS / "refused", "destroy", SIM_SEED=seed,
+                                      SIM_DEVICES=2)
+            self.assertEqual(re.findall(r": (\S+)$", result.stdout, re.MULTILINE),
+                             ["CUDA_SUCCESS", "done", *3 * ["CUDA_SUCCESS"]] * 2)
+            for device in result.stats["devices"]:
+                self.assertEqual(device["live_bytes"], 0)
+                self.assertEqual(device["frees"], device["allocs"])
 
 
 class Limits(harness.Case):
