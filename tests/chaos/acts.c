@@ -137,7 +137,7 @@ void act_pool(struct worker *worker)
 
 static void visit(struct worker *visitor)
 {
-    for (int i = 0; i < VISIT_ACTS && visitor->buffer != NULL; i++) {
+    for (int i = 0; i < VISIT_ACTS && !visitor->stopped; i++) {
         struct block *block = &visitor->blocks[draw(visitor, VISIT_BLOCKS)];
 
         if (block->address == 0) {
@@ -183,11 +183,12 @@ void act_context(struct worker *worker)
         visitor.add = NULL;
     }
     visit(&visitor);
-    (void)ok(cuCtxDestroy(visitor.context), "cuCtxDestroy");
-    (void)ok(cuCtxSetCurrent(worker->context), "cuCtxSetCurrent");
+    if (!ok(cuCtxDestroy(visitor.context), "cuCtxDestroy")) {
+        atomic_fetch_add(&program.losses, 1);
+    }
     worker->random = visitor.random;
-    worker->buffer = visitor.buffer;
-    worker->registered = visitor.registered;
+    worker->stopped = visitor.stopped;
+    go_to(worker, worker->context);
 }
 
 /* ---- streams, host functions, host memory ---- */
@@ -216,28 +217,46 @@ static void CUDA_CB await_mutex(void *mutex)
     pthread_mutex_unlock(mutex);
 }
 
-/* Holds a mutex that a stream waits for, and allocates and frees meanwhile. */
-void act_host_function(struct worker *worker)
+static void allocate_some(CUdeviceptr blocks[HELD_BLOCKS], size_t bytes, CUstream stream)
 {
-    pthread_mutex_t *mutex = &mutexes[worker->number % MUTEXES];
-    CUstream stream = worker->streams[draw(worker, OWN_STREAMS)];
-    const struct timespec pause = {.tv_nsec = draw(worker, 2000000)};
-    CUdeviceptr blocks[HELD_BLOCKS];
-    size_t bytes = (size_t)1 << (8 + draw(worker, 14));
-
-    pthread_mutex_lock(mutex);
-    (void)ok(cuLaunchHostFunc(stream, await_mutex, mutex), "cuLaunchHostFunc");
     for (int i = 0; i < HELD_BLOCKS; i++) {
         if (!ok(cuMemAllocAsync(&blocks[i], bytes, stream), "cuMemAllocAsync")) {
             blocks[i] = 0;
         }
     }
-    nanosleep(&pause, NULL);
+}
+
+static void free_some(const CUdeviceptr blocks[HELD_BLOCKS], CUstream stream)
+{
     for (int i = 0; i < HELD_BLOCKS; i++) {
         if (blocks[i] != 0 && !ok(cuMemFreeAsync(blocks[i], stream), "cuMemFreeAsync")) {
             atomic_fetch_add(&program.losses, 1);
         }
     }
+}
+
+/* Holds a mutex that a stream waits for, and frees memory meanwhile. Only where an allocation never
+ * waits for the device, it may allocate as well. */
+void act_host_function(struct worker *worker)
+{
+    pthread_mutex_t *mutex = &mutexes[worker->number % MUTEXES];
+    CUstream stream = worker->streams[draw(worker, OWN_STREAMS)];
+    const struct timespec pause = {.tv_nsec = draw(worker, 2000000)};
+    CUdeviceptr before[HELD_BLOCKS], held[HELD_BLOCKS] = {0};
+    size_t bytes = (size_t)1 << (8 + draw(worker, 14));
+
+    if (!options.functions) {
+        return;
+    }
+    allocate_some(before, bytes, stream);
+    pthread_mutex_lock(mutex);
+    (void)ok(cuLaunchHostFunc(stream, await_mutex, mutex), "cuLaunchHostFunc");
+    if (options.holds) {
+        allocate_some(held, bytes, stream);
+    }
+    nanosleep(&pause, NULL);
+    free_some(before, stream);
+    free_some(held, stream);
     pthread_mutex_unlock(mutex);
 }
 

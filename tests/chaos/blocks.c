@@ -417,7 +417,7 @@ void block_copy(struct worker *worker, struct block *to, struct block *from)
 
 /* ---- checks ---- */
 
-/* True when the bytes are in the buffer. If work with it may be pending, it is replaced. */
+/* True when the bytes are in the buffer. If it may be written later, the worker stops. */
 static bool fetch(struct worker *worker, struct block *block, CUdeviceptr address, size_t bytes)
 {
     CUstream stream = any_stream(worker);
@@ -449,8 +449,7 @@ static bool fetch(struct worker *worker, struct block *block, CUdeviceptr addres
         }
     }
     block->lost = true;
-    worker->registered = false;
-    worker->buffer = calloc(BUFFER_WORDS, WORD);
+    worker->stopped = true;
     return false;
 }
 

@@ -5,6 +5,8 @@
  *     threads=N steps=N devices=N size=N   N threads of N acts, on so many devices, with blocks of
  *                                          up to 2 to the power of N bytes
  *     forks contexts captures signals      these happen as well
+ *     functions                            as do host functions that wait for a mutex, whose owner
+ *                                          frees memory; holds: it allocates some, too
  *     faults                               calls of the driver are made to fail
  *     allow=CODE                           a CUresult that calls may answer
  *     leave=WAY                            at the end of main (return), from main while threads
@@ -52,6 +54,18 @@ uint32_t draw(struct worker *worker, uint32_t below)
 bool once_in(struct worker *worker, uint32_t times)
 {
     return draw(worker, times) == 0;
+}
+
+void go_to(struct worker *worker, CUcontext context)
+{
+    enum { TRIES = 3 };
+
+    for (int i = 0; i < TRIES; i++) {
+        if (ok(cuCtxSetCurrent(context), "cuCtxSetCurrent")) {
+            return;
+        }
+    }
+    worker->stopped = true;
 }
 
 /* ---- what a thread does ---- */
@@ -107,8 +121,8 @@ static void exchange(struct worker *worker)
 static void act(struct worker *worker)
 {
     static void (*const acts[])(struct worker *) = {
-        exchange, exchange, act_question, act_question, act_stream,  act_host_function,
-        act_pool, act_pool, act_limit,    act_hint,     act_hint,    act_host_memory};
+        exchange, exchange,  act_question, act_question, act_stream, act_host_function,
+        act_pool, act_limit, act_hint,     act_hint,     act_host_memory};
     uint32_t number = draw(worker, 100);
 
     if (worker->alone) {
@@ -170,8 +184,12 @@ static bool begin_work(struct worker *worker)
 
 static void end_work(struct worker *worker)
 {
+    if (worker->stopped) {
+        atomic_fetch_add(&program.losses, BLOCKS);
+        return;
+    }
     act_end_loop(worker);
-    for (int i = 0; i < BLOCKS && worker->buffer != NULL; i++) {
+    for (int i = 0; i < BLOCKS; i++) {
         if (worker->blocks[i].address != 0) {
             block_check(worker, &worker->blocks[i]);
             block_free(worker, &worker->blocks[i]);
@@ -190,18 +208,26 @@ static void end_work(struct worker *worker)
     }
 }
 
+/* Frees the buffers, unless work that was not waited for may use them. */
+static void forget(struct worker *worker)
+{
+    if (!worker->stopped) {
+        free(worker->buffer);
+        free(worker->expected);
+    }
+}
+
 static void *work(void *number)
 {
     struct worker worker = {.number = (int)(intptr_t)number};
 
     if (begin_work(&worker)) {
-        for (int i = 0; i < options.steps && worker.buffer != NULL; i++) {
+        for (int i = 0; i < options.steps && !worker.stopped; i++) {
             step(&worker);
         }
         end_work(&worker);
     }
-    free(worker.buffer);
-    free(worker.expected);
+    forget(&worker);
     atomic_fetch_add(&ended, 1);
     return NULL;
 }
@@ -268,6 +294,8 @@ static bool read_option(const char *word)
     } switches[] = {{"forks", &options.forks},
                     {"contexts", &options.contexts},
                     {"captures", &options.captures},
+                    {"functions", &options.functions},
+                    {"holds", &options.holds},
                     {"signals", &options.signals},
                     {"faults", &options.faults}};
 
@@ -338,7 +366,7 @@ static void clear_shelf(void)
     struct worker worker = {.number = options.threads};
 
     if (begin_work(&worker)) {
-        for (int i = 0; i < SHELF && worker.buffer != NULL; i++) {
+        for (int i = 0; i < SHELF && !worker.stopped; i++) {
             if (program.shelf[i].address != 0) {
                 block_check(&worker, &program.shelf[i]);
                 block_free(&worker, &program.shelf[i]);
@@ -346,8 +374,7 @@ static void clear_shelf(void)
         }
         end_work(&worker);
     }
-    free(worker.buffer);
-    free(worker.expected);
+    forget(&worker);
 }
 
 static void finish(void)

@@ -60,14 +60,16 @@ struct worker {
     struct loop loop;
     uint32_t *buffer;       /* of BUFFER_WORDS, page-locked now and then */
     uint32_t *expected;     /* of as many */
-    bool registered, alone; /* alone: no other thread acts now */
+    bool registered;        /* the buffer is page-locked */
+    bool alone;             /* no other thread acts now */
+    bool stopped;           /* it cannot go on */
 };
 
 /* The options of the run, as the head of chaos.c explains them. */
 extern struct options {
     unsigned int seed;
     int threads, steps, devices, size_log2;
-    bool forks, contexts, captures, signals, faults;
+    bool forks, contexts, captures, functions, holds, signals, faults;
     const char *leave, *self;
 } options;
 
@@ -91,6 +93,9 @@ bool once_in(struct worker *worker, uint32_t times);
 
 /* A new block of a random size and kind; false: there is none. */
 bool block_allocate(struct worker *worker, struct block *ret_block);
+
+/* Makes a context current, or ends the worker, which cannot go on in any other. */
+void go_to(struct worker *worker, CUcontext context);
 
 /* Frees the block in one of the ways that its kind allows. A block that is lost stays. */
 void block_free(struct worker *worker, struct block *block);
