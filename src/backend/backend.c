@@ -570,7 +570,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
     }
     err = ask_device(backend);
     if (err != SPW_OK) {
-        free(backend);
+        spw_backend_destroy(backend, false);
         return err;
     }
     (void)spw_backend_grant(backend, backend->device, true, true);

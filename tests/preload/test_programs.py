@@ -114,6 +114,12 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["live_bytes"], 0)
         self.assertEqual(result.device()["live_peak_bytes"], 2 * MIB)
 
+    def test_fork_after_a_pool_that_could_not_be_made(self):
+        """None of its locks is left for the fork to take."""
+        result = self.run_both(PROGRAMS / "forks", "after", allow=["no pool"],
+                               SIM_FAIL="cuMemGetAllocationGranularity:1:304")
+        self.assertEqual(result.device()["allocs"], 0)
+
     def test_fork_by_the_driver(self):
         """Inside a call of spillway, which holds locks."""
         self.run_both(PROGRAMS / "forks", "inside")
