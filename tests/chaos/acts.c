@@ -359,9 +359,12 @@ void act_fork(struct worker *worker)
 {
     struct block *block = any_block(worker);
     int way = (int)draw(worker, 5), status = 0;
+    bool leaves = strcmp(options.leave, "exit") == 0;
     pid_t child, ended;
 
     fflush(stdout);
+    /* While another thread is in exit(), a child has locks of the C library that nobody releases. */
+    way = leaves ? 0 : way;
     child = fork();
     if (child == 0) {
         be_child(way, block != NULL ? block->address : 0);

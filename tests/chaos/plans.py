@@ -20,13 +20,14 @@ class Part:
     facts: dict = dataclasses.field(default_factory=dict)      # for test_chaos.py
 
 
-# Driver functions that the program or spillway calls.
+# Driver functions that the program or spillway calls; without cuCtxPopCurrent, after whose failure
+# nobody knows which context is current.
 FAILING = """cuMemCreate cuMemCreate cuMemMap cuMemMap cuMemSetAccess cuMemSetAccess cuMemUnmap
     cuMemRelease cuMemAddressReserve cuMemAddressFree cuEventCreate cuEventRecord cuEventQuery
     cuEventSynchronize cuEventDestroy_v2 cuStreamWaitEvent cuStreamSynchronize cuCtxSynchronize
     cuStreamIsCapturing cuStreamGetCaptureInfo_v3 cuStreamGetId cuStreamGetCtx cuCtxGetCurrent
     cuCtxGetDevice cuCtxGetId cuCtxRecordEvent cuCtxWaitEvent cuStreamCreate cuStreamDestroy_v2
-    cuCtxCreate_v4 cuCtxDestroy_v2 cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxSetCurrent
+    cuCtxCreate_v4 cuCtxDestroy_v2 cuCtxPushCurrent_v2 cuCtxSetCurrent
     cuMemAlloc_v2 cuMemFree_v2 cuMemAllocAsync cuMemFreeAsync cuMemAllocPitch_v2 cuMemGetInfo_v2
     cuMemHostAlloc cuMemFreeHost cuMemHostRegister_v2 cuMemcpyDtoHAsync_v2 cuMemcpyDtoDAsync_v2
     cuMemcpyHtoDAsync_v2 cuMemcpyAsync cuMemsetD32Async cuMemsetD8Async cuLaunchKernel
