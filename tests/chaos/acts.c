@@ -1,4 +1,4 @@
-/* What programs do besides using blocks: questions, contexts, pools, streams, host functions. */
+/* Acts without a block of their own: questions, contexts, pools, streams, host functions. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -207,9 +207,8 @@ void act_stream(struct worker *worker)
     }
 }
 
-static pthread_mutex_t mutexes[MUTEXES] = {
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
-    PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t mutexes[MUTEXES] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                           PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 
 static void CUDA_CB await_mutex(void *mutex)
 {
@@ -334,7 +333,7 @@ void act_hint(struct worker *worker)
 
 /* ---- fork ---- */
 
-/* What the child of a program does that uses CUDA: it must not use CUDA itself. */
+/* The child of a program that uses CUDA: it must not use CUDA itself. */
 static void be_child(int way, CUdeviceptr block)
 {
     CUdeviceptr address = 0;
@@ -363,7 +362,7 @@ void act_fork(struct worker *worker)
     pid_t child, ended;
 
     fflush(stdout);
-    /* While another thread is in exit(), a child has locks of the C library that nobody releases. */
+    /* While another thread is in exit(), a child has locks of the C library that nobody frees. */
     way = leaves ? 0 : way;
     child = fork();
     if (child == 0) {

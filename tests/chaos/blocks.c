@@ -58,9 +58,9 @@ void block_used(struct block *block, CUstream stream)
 
 static size_t draw_bytes(struct worker *worker)
 {
-    uint32_t log2 = (uint32_t)options.size_log2;
+    uint32_t log2 = (uint32_t)options.size_log2, most = log2 < 14 ? 4 : log2 - 8;
 
-    log2 -= draw(worker, log2 < 14 ? 4 : log2 - 8);
+    log2 -= draw(worker, (uint32_t)options.spread < most ? (uint32_t)options.spread : most);
     return WORD * (1 + (size_t)draw(worker, (1u << log2) / WORD));
 }
 
@@ -244,8 +244,8 @@ void block_free(struct worker *worker, struct block *block)
 struct change block_draw_change(struct worker *worker, const struct block *block)
 {
     size_t words = block->content.words;
-    bool whole = !block->content.known || !content_has_room(&block->content, 2) ||
-                 once_in(worker, 4);
+    bool whole =
+        !block->content.known || !content_has_room(&block->content, 2) || once_in(worker, 4);
     size_t begin = whole ? 0 : draw(worker, (uint32_t)words);
     bool adds = block->content.known && worker->add != NULL && once_in(worker, 2);
 
@@ -341,8 +341,8 @@ static bool write_from_host(struct worker *worker, struct block *block, CUstream
     content_words(&block->content, begin, count, worker->buffer);
     if (once_in(worker, 3)) {
         *stream = NULL; /* It may return before the device has the bytes. */
-        return await(block) && ok(cuMemcpyHtoD(address, worker->buffer, count * WORD),
-                                  "cuMemcpyHtoD");
+        return await(block) &&
+               ok(cuMemcpyHtoD(address, worker->buffer, count * WORD), "cuMemcpyHtoD");
     }
     if (!ok(cuMemcpyHtoDAsync(address, worker->buffer, count * WORD, *stream),
             "cuMemcpyHtoDAsync")) {
@@ -388,8 +388,8 @@ static bool copy_on(struct worker *worker, CUdeviceptr to, struct block *from, C
 
 void block_copy(struct worker *worker, struct block *to, struct block *from)
 {
-    size_t words = to->content.words, most = from->content.words < words ? from->content.words
-                                                                        : words;
+    size_t words = to->content.words,
+           most = from->content.words < words ? from->content.words : words;
     size_t count = once_in(worker, 2) ? most : 1 + draw(worker, (uint32_t)most);
     size_t begin = draw(worker, (uint32_t)(words - count + 1));
     size_t from_begin = draw(worker, (uint32_t)(from->content.words - count + 1));

@@ -4,6 +4,7 @@
  *
  *     threads=N steps=N devices=N size=N   N threads of N acts, on so many devices, with blocks of
  *                                          up to 2 to the power of N bytes
+ *     spread=N                             the smallest have that many powers of two less
  *     forks contexts captures signals      these happen as well
  *     functions                            as do host functions that wait for a mutex, whose owner
  *                                          frees memory; holds: it allocates some, too
@@ -32,7 +33,7 @@
 enum { FINDINGS = 3, USAGE = 2, THREADS = 16, WORDS = 32 };
 
 struct options options = {
-    .threads = 1, .steps = 200, .devices = 1, .size_log2 = 22, .leave = "return"};
+    .threads = 1, .steps = 200, .devices = 1, .size_log2 = 22, .spread = 99, .leave = "return"};
 
 struct program program = {.world = PTHREAD_RWLOCK_INITIALIZER,
                           .shelf_lock = PTHREAD_MUTEX_INITIALIZER};
@@ -121,7 +122,7 @@ static void exchange(struct worker *worker)
 static void act(struct worker *worker)
 {
     static void (*const acts[])(struct worker *) = {
-        exchange, exchange,  act_question, act_question, act_stream, act_host_function,
+        exchange, exchange,  act_question, act_question, act_stream,     act_host_function,
         act_pool, act_limit, act_hint,     act_hint,     act_host_memory};
     uint32_t number = draw(worker, 100);
 
@@ -287,16 +288,14 @@ static bool read_option(const char *word)
     } numbers[] = {{"threads=", &options.threads},
                    {"steps=", &options.steps},
                    {"devices=", &options.devices},
-                   {"size=", &options.size_log2}};
+                   {"size=", &options.size_log2},
+                   {"spread=", &options.spread}};
     static const struct {
         const char *name;
         bool *value;
-    } switches[] = {{"forks", &options.forks},
-                    {"contexts", &options.contexts},
-                    {"captures", &options.captures},
-                    {"functions", &options.functions},
-                    {"holds", &options.holds},
-                    {"signals", &options.signals},
+    } switches[] = {{"forks", &options.forks},       {"contexts", &options.contexts},
+                    {"captures", &options.captures}, {"functions", &options.functions},
+                    {"holds", &options.holds},       {"signals", &options.signals},
                     {"faults", &options.faults}};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -397,9 +396,8 @@ static void finish(void)
 
 static int tell(void)
 {
-    printf("%u acts, %u allowed errors, %u lost blocks, %u findings\n",
-           atomic_load(&program.acts), errors_allowed(), atomic_load(&program.losses),
-           errors_findings());
+    printf("%u acts, %u allowed errors, %u lost blocks, %u findings\n", atomic_load(&program.acts),
+           errors_allowed(), atomic_load(&program.losses), errors_findings());
     fflush(stdout);
     return errors_findings() > 0 ? FINDINGS : 0;
 }

@@ -18,7 +18,8 @@
 
 #include "content.h"
 
-enum { STREAMS = 6, OWN_STREAMS = 3, BLOCKS = 12, SHELF = 16, DEVICES = 4, BUFFER_WORDS = 64 << 10 };
+enum { STREAMS = 6, OWN_STREAMS = 3, BLOCKS = 12, SHELF = 16, DEVICES = 4 };
+enum { BUFFER_WORDS = 64 << 10 };
 
 /* How a block was allocated, and so how it can be freed. */
 enum kind { PLAIN, PITCH, ORDERED, NAMED_POOL, OWN_POOL, MANAGED, MAPPED, KINDS };
@@ -52,23 +53,23 @@ struct worker {
     int number;
     int device;
     CUcontext context;
-    CUmodule module; /* of a context of its own; else NULL */
-    CUfunction add;  /* NULL: there are no kernels */
+    CUmodule module;   /* of a context of its own; else NULL */
+    CUfunction add;    /* NULL: there are no kernels */
     CUmemoryPool pool; /* NULL: none */
     CUstream streams[STREAMS];
     struct block blocks[BLOCKS];
     struct loop loop;
-    uint32_t *buffer;       /* of BUFFER_WORDS, page-locked now and then */
-    uint32_t *expected;     /* of as many */
-    bool registered;        /* the buffer is page-locked */
-    bool alone;             /* no other thread acts now */
-    bool stopped;           /* it cannot go on */
+    uint32_t *buffer;   /* of BUFFER_WORDS, page-locked now and then */
+    uint32_t *expected; /* of as many */
+    bool registered;    /* the buffer is page-locked */
+    bool alone;         /* no other thread acts now */
+    bool stopped;       /* it cannot go on */
 };
 
 /* The options of the run, as the head of chaos.c explains them. */
 extern struct options {
     unsigned int seed;
-    int threads, steps, devices, size_log2;
+    int threads, steps, devices, size_log2, spread;
     bool forks, contexts, captures, functions, holds, signals, faults;
     const char *leave, *self;
 } options;

@@ -24,13 +24,20 @@ static const struct {
     unsigned int number;
     int error;
 } calls[] = {
-    {"membarrier", SYS_membarrier, ENOSYS},       {"memfd_create", SYS_memfd_create, EPERM},
-    {"process_vm_readv", SYS_process_vm_readv, EPERM}, {"mbind", SYS_mbind, EPERM},
-    {"pipe2", SYS_pipe2, EPERM},                  {"sched_getaffinity", SYS_sched_getaffinity, EPERM},
-    {"prctl", SYS_prctl, EPERM},                  {"clone3", SYS_clone3, ENOSYS},
-    {"statx", SYS_statx, ENOSYS},                 {"mlock", SYS_mlock, EPERM},
-    {"fallocate", SYS_fallocate, EOPNOTSUPP},     {"renameat2", SYS_renameat2, ENOSYS},
-    {"linkat", SYS_linkat, EPERM},                {"rseq", SYS_rseq, ENOSYS},
+    {"membarrier", SYS_membarrier, ENOSYS},
+    {"memfd_create", SYS_memfd_create, EPERM},
+    {"process_vm_readv", SYS_process_vm_readv, EPERM},
+    {"mbind", SYS_mbind, EPERM},
+    {"pipe2", SYS_pipe2, EPERM},
+    {"sched_getaffinity", SYS_sched_getaffinity, EPERM},
+    {"prctl", SYS_prctl, EPERM},
+    {"clone3", SYS_clone3, ENOSYS},
+    {"statx", SYS_statx, ENOSYS},
+    {"mlock", SYS_mlock, EPERM},
+    {"fallocate", SYS_fallocate, EOPNOTSUPP},
+    {"renameat2", SYS_renameat2, ENOSYS},
+    {"linkat", SYS_linkat, EPERM},
+    {"rseq", SYS_rseq, ENOSYS},
 };
 
 /* A filter that makes one system call fail. Those of several denials are all asked. */

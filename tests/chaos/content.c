@@ -73,8 +73,8 @@ void content_copy(struct content *content, size_t begin, const struct content *f
         content->count = 0;
         content->known = true;
     }
-    parts = content->count == 0 ? content->parts
-                                : replace(content, begin, begin + count, last - first);
+    parts =
+        content->count == 0 ? content->parts : replace(content, begin, begin + count, last - first);
     content->count = content->count == 0 ? last - first : content->count;
     for (unsigned int part = first; part < last; part++) {
         uint32_t offset = (uint32_t)(from_begin - begin);

@@ -12,7 +12,7 @@ struct content {
     bool known;
     unsigned int count;
     struct part {
-        size_t begin; /* of words; the next part begins where this one ends */
+        size_t begin;         /* of words; the next part begins where this one ends */
         uint32_t first, step; /* word i of the block is first + i * step */
     } parts[PARTS];
 };

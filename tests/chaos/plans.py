@@ -52,14 +52,19 @@ def program(draw):
     devices = draw.choice((1, 1, 1, 2, 3))
     words = [word for word in ("forks", "contexts", "captures", "functions", "holds")
              if draw.random() < 0.6]
-    return Part("program", [f"threads={threads}", f"steps={draw.randint(60, 600) // threads + 20}",
-                            f"devices={devices}", f"size={draw.randint(12, 23)}", *words],
+    log2, spread = draw.randint(12, 23), draw.choice((1, 3, 99))
+    return Part("program", [f"threads={threads}", f"steps={size(draw, 7, 12) // threads + 20}",
+                            f"devices={devices}", f"size={log2}", f"spread={spread}", *words],
                 {"SIM_DEVICES": devices, "SIM_SEED": draw.randrange(1 << 30), "SUMMARY": "off"})
 
 
 def room(draw):
-    memory = size(draw, 22, 27) // (2 * MIB) * 2 * MIB
-    return Part("little memory", [f"allow={OUT_OF_MEMORY}"], {"SIM_MEMORY": memory})
+    """Memory for a part of the blocks: then they move, or at least take each other's place."""
+    size_log2, few = draw.randint(20, 22), draw.random() < 0.6
+    memory = size(draw, size_log2 + 2, size_log2 + 4.5) if few else size(draw, 22, 27)
+    words = [f"size={size_log2}", "spread=2"] if few else []
+    return Part("little memory", [*words, f"allow={OUT_OF_MEMORY}"],
+                {"SIM_MEMORY": memory // (2 * MIB) * 2 * MIB})
 
 
 def host(draw):
@@ -131,7 +136,8 @@ def rule(draw, number, is_last):
     matches = ({"size": {"min": low}}, {"size": {"max": low}}, {"nth": f"{number + 1}-"},
                {"api": draw.choice(("cuMemAlloc", "cuMemAllocAsync", "cuMemCreate",
                                     "cuMemAlloc*"))},
-               {"device": 0}, {"native": {"symbol": draw.choice(("block_allocate", "act_context"))}})
+               {"device": 0},
+               {"native": {"symbol": draw.choice(("block_allocate", "act_context"))}})
     match = {} if is_last and draw.random() < 0.4 else draw.choice(matches)
     return {"name": f"rule-{number}", "match": match, "action": action(draw)}
 

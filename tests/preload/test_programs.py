@@ -151,13 +151,15 @@ class Programs(harness.Case):
 
     def test_contexts_come_and_go_beside_page_locked_blocks(self):
         """Page-locked memory goes with the context that it was allocated in."""
+        placed = 0
         for _ in range(6):
-            result = self.run_program(PROGRAMS / "contexts", "shared", 200, timeout=60,
-                                      SIM_DEVICES=2, SIM_MEMORY="16MiB", SIM_HOST_NUMA="off",
+            result = self.run_program(PROGRAMS / "contexts", "shared", 400, timeout=60,
+                                      SIM_DEVICES=2, SIM_MEMORY="12MiB", SIM_HOST_NUMA="off",
                                       CHECK="on", allow=["cannot map host memory", "is full"])
             self.assertEqual(result.stdout, "done\n")
-            self.assertGreater(result.device()["placed_bytes"], 0)
             self.assertEqual(result.device()["live_bytes"], 0)
+            placed += result.device()["placed_bytes"]
+        self.assertGreater(placed, 0)
 
     def test_contexts_with_peer_access_come_and_go(self):
         self.contexts_come_and_go("peer")

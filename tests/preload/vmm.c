@@ -45,8 +45,7 @@ static void ask_about(CUdeviceptr address)
     type = 0;
     ordinal = -1;
     for (int i = 0; i < 3; i++) {
-        printf("attribute %d: %d\n", names[i],
-               cuPointerGetAttribute(values[i], names[i], address));
+        printf("attribute %d: %d\n", names[i], cuPointerGetAttribute(values[i], names[i], address));
     }
     printf("type %u, device %d\n", type, ordinal);
 }
