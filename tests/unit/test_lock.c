@@ -188,7 +188,7 @@ static void test_two_fork_at_once(void **state)
     (void)fork_often(NULL);
     assert_int_equal(pthread_join(other, NULL), 0);
     assert_int_equal(turns, 2 * ROUNDS);
-    assert_true(are_free());
+    assert_true(is_free(&spw_locks.process));
 }
 
 int main(void)
