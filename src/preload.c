@@ -482,7 +482,8 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
 
 /* `most` is the size of device and host memory together. */
 static enum spw_err make_pool(const struct spw_device *device, struct spw_backend *vm,
-                              uint64_t most, uint64_t limit, struct spw_pool **ret_pool)
+                              uint64_t most, uint64_t limit, bool has_host,
+                              struct spw_pool **ret_pool)
 {
     static uint64_t pools_made; /* under spw_process.lock */
     uint64_t granule = spw_backend_granule(vm);
@@ -491,6 +492,7 @@ static enum spw_err make_pool(const struct spw_device *device, struct spw_backen
         .granule_bytes = granule,
         .chunk_bytes = spw_option_get(SPW_OPT_SPILLWAY_CHUNK, NULL, limit).bytes,
         .limit_bytes = limit,
+        .host_untried = has_host,
         .growth_permille = spw_option_get(SPW_OPT_SPILLWAY_GROWTH, NULL, 0).permille,
         .charges = device->charges,
         .to_commit = &spw_process.lazies,
@@ -610,7 +612,8 @@ static enum spw_err open_device(struct spw_device *device, CUcontext context,
     if (err != SPW_OK) {
         return err;
     }
-    err = make_pool(device, vm, total + host, choose_limit(driver, device, total, free), ret_pool);
+    err = make_pool(device, vm, total + host, choose_limit(driver, device, total, free), host > 0,
+                    ret_pool);
     if (err != SPW_OK) {
         spw_backend_destroy(vm, true);
         return err;

@@ -290,7 +290,7 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
 {
     struct spw_backend *backend = cookie;
     bool busy = false;
-    uint64_t address;
+    uint64_t address = 0;
     enum spw_err err;
 
     if (!backend->host_found) {
@@ -312,8 +312,38 @@ static enum spw_err vm_probe_host(void *cookie, bool *ret_moves)
     return err;
 }
 
-/* Page-locked memory is usable in all contexts; any context of the device will do to allocate it.
- * */
+/* The primary context if it is active; NULL, too, when a thread retains or releases it now. */
+static CUcontext active_primary(struct spw_backend *backend)
+{
+    const struct spw_driver *driver = backend->fences.driver;
+    CUcontext primary = NULL;
+    unsigned int flags;
+    int active = 0;
+
+    if (driver->cuDevicePrimaryCtxGetState == NULL || !spw_lock_try(&spw_locks.primary)) {
+        return NULL;
+    }
+    if (CALL(backend, cuDevicePrimaryCtxGetState, backend->device, &flags, &active) ==
+            CUDA_SUCCESS &&
+        active != 0 &&
+        CALL(backend, cuDevicePrimaryCtxRetain, &primary, backend->device) == CUDA_SUCCESS) {
+        (void)CALL(backend, cuDevicePrimaryCtxRelease_v2, backend->device);
+    }
+    spw_unlock(&spw_locks.primary);
+    return primary;
+}
+
+/* Page-locked memory is usable in all contexts, until the one that it was allocated in is gone. So
+ * it is allocated in the one that is likely to outlive the others. */
+static CUresult enter_lasting(struct spw_backend *backend, bool *ret_pushed)
+{
+    CUcontext primary = active_primary(backend);
+
+    return spw_backend_fences_enter(
+        &backend->fences,
+        primary != NULL ? primary : spw_backend_fences_own_context(&backend->fences), ret_pushed);
+}
+
 static CUresult enter_any(struct spw_backend *backend, bool *ret_pushed)
 {
     return spw_backend_fences_enter(&backend->fences,
@@ -327,7 +357,7 @@ static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
     CUdeviceptr address = 0;
     void *memory = NULL;
     bool pushed;
-    CUresult result = enter_any(backend, &pushed);
+    CUresult result = enter_lasting(backend, &pushed);
 
     if (result != CUDA_SUCCESS) {
         return to_err(result);
@@ -570,7 +600,7 @@ enum spw_err spw_backend_create(struct spw_driver *driver, int ordinal,
     }
     err = ask_device(backend);
     if (err != SPW_OK) {
-        free(backend);
+        spw_backend_destroy(backend, false);
         return err;
     }
     (void)spw_backend_grant(backend, backend->device, true, true);

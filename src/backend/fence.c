@@ -45,15 +45,14 @@ static struct spw_backend_context *find_context(const struct spw_backend_fences 
 
 CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences)
 {
-    const struct spw_backend_context *known;
-    CUcontext context;
+    CUcontext context = NULL;
 
     spw_lock(&fences->lock);
-    known = fences->contexts;
-    while (known != NULL && known->peer) {
-        known = known->next;
+    /* New ones are put in front. */
+    for (const struct spw_backend_context *known = fences->contexts; known != NULL;
+         known = known->next) {
+        context = known->peer ? context : known->context;
     }
-    context = known != NULL ? known->context : NULL;
     spw_unlock(&fences->lock);
     return context;
 }

@@ -113,7 +113,8 @@ void spw_backend_fences_init(struct spw_backend_fences *fences, struct spw_drive
 void spw_backend_fences_note_context(struct spw_backend_fences *fences, CUcontext context,
                                      bool peer);
 
-/* Returns a context of this device; NULL when none is known. */
+/* Returns the oldest known context of this device, which is likely to outlive the others: what is
+ * allocated in it is gone with it. NULL when none is known. */
 CUcontext spw_backend_fences_own_context(struct spw_backend_fences *fences);
 
 /* Removes a context and its events. */

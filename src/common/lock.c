@@ -133,6 +133,8 @@ void spw_lock_all(void)
 
 void spw_lock_release_all(bool child)
 {
+    size_t count;
+
     if (child) {
 #define SPW_LOCK(name, guards)
 #define SPW_LOCK_EACH(name, guards)
@@ -142,7 +144,10 @@ void spw_lock_release_all(bool child)
 #undef SPW_LOCK_EACH
 #undef SPW_LOCK_ALONE
     }
-    while (held_count > 0) {
-        pthread_mutex_unlock(&held[--held_count]->mutex);
+    /* With the first lock of all, which is released last, the list belongs to the next thread. */
+    count = held_count;
+    held_count = 0;
+    while (count > 0) {
+        pthread_mutex_unlock(&held[--count]->mutex);
     }
 }

@@ -254,12 +254,13 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
                                enum spw_err refused, struct spw_result *ret_result)
 {
     enum spw_err err = refused;
-    bool open;
+    bool untried, open;
 
     if (!is_possible(tier, request)) {
         return refused;
     }
     spw_lock(&tier->lock);
+    untried = tier->host.state == SPW_HOST_TIER_UNKNOWN;
     open = open_host(tier);
     if (open && tier->host.can_migrate && request->may_move) {
         while (is_short(err) && spw_migrate_prefetch_finish_one(&tier->prefetch)) {
@@ -271,6 +272,10 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
         }
     }
     spw_unlock(&tier->lock);
+    if (!open && untried) {
+        /* There is no other way after all: now the pool waits for pending work. */
+        err = spw_pool_alloc(tier->config.pool, request, ret_result);
+    }
     if (open && is_short(err) && (request->placement == NULL || !request->placement->on_device)) {
         err = place_on_host(tier, request, ret_result);
     }

@@ -368,7 +368,11 @@ static enum spw_err find_block(struct spw_pool *pool, struct attempt *attempt,
         if (attempt->need.wait_refused) {
             return attempt->need.device_full ? SPW_E_NO_MEMORY : SPW_E_LIMIT;
         }
-        attempt->need.wait_refused = spw_pool_wait_for_fence(pool) != SPW_OK;
+        /* With a host tier there is another way to get memory: the work may never be done, if it
+         * waits for what the program does next. */
+        attempt->need.wait_refused =
+            spw_pool_wait_for_fence(pool, pool->config.host_limit_bytes > 0 ||
+                                              pool->config.host_untried) != SPW_OK;
     }
 }
 

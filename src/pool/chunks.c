@@ -226,7 +226,8 @@ enum spw_err spw_pool_chunks_provide(struct spw_pool *pool, size_t count, bool s
         if (err != SPW_E_AGAIN || need.wait_refused) {
             break;
         }
-        need.wait_refused = spw_pool_wait_for_fence(pool) != SPW_OK;
+        need.wait_refused =
+            spw_pool_wait_for_fence(pool, pool->config.host_limit_bytes > 0) != SPW_OK;
     } while (true);
     return err == SPW_E_AGAIN ? SPW_E_LIMIT : err;
 }

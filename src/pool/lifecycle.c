@@ -63,7 +63,7 @@ err_pool:
 /* Takes the blocks that are still live out of the accounts, which outlive the pool. */
 static void uncharge_all(struct spw_pool *pool)
 {
-    int64_t ordered = 0;
+    int64_t ordered = 0, count = 0;
 
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         for (const struct spw_extent *e = spw_pool_list(pool, i); e != NULL; e = e->next) {
@@ -74,12 +74,14 @@ static void uncharge_all(struct spw_pool *pool)
             if (e->kind == SPW_EXTENT_BLOCK && e->account != 0) {
                 spw_pool_placement_end(pool, e);
             }
+            count += e->kind == SPW_EXTENT_BLOCK;
             if (e->kind == SPW_EXTENT_BLOCK && e->ordered) {
                 ordered += (int64_t)spw_pool_extent_held(e);
             }
         }
     }
     /* The counters outlive the pool and may serve another already. */
+    spw_counter_shift(&pool->counters->frees, count);
     spw_counter_shift(&pool->counters->live_bytes, -(int64_t)pool->own_live_bytes);
     spw_counter_shift(&pool->counters->async_live_bytes, -ordered);
 }

@@ -137,6 +137,7 @@ enum spw_err spw_pool_open_host(struct spw_pool *pool, uint64_t host_limit_bytes
     pool->ops->seek_host(pool->vm);
     spw_lock(&pool->lock);
     err = pool->ops->probe_host(pool->vm, ret_moves);
+    pool->config.host_untried = false;
     set_host_limit(pool, host_limit_bytes);
     if (err != SPW_OK && err != SPW_E_AGAIN) {
         *ret_moves = false;

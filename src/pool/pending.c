@@ -36,7 +36,7 @@ bool spw_pool_has_pending(const struct spw_pool *pool)
     return pool->queues.waiters > 0;
 }
 
-enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool)
+enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly)
 {
     struct spw_fence_record record;
     struct spw_stream_queue *queue = spw_pool_stream_queue_take_pending(&pool->queues, &record);
@@ -52,8 +52,7 @@ enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool)
     }
     pool->queues.waiters++;
     spw_counter_add(&pool->counters->host_waits, 1);
-    /* With a host tier there is another way to get memory, so the wait is short. */
-    wait = pool->config.host_limit_bytes > 0 ? pool->ops->wait_soon : pool->ops->wait_host;
+    wait = briefly ? pool->ops->wait_soon : pool->ops->wait_host;
     spw_unlock(&pool->lock);
     err = wait(pool->vm, record.fence);
     spw_lock(&pool->lock);

@@ -20,6 +20,7 @@ void spw_pool_poll_queues(struct spw_pool *pool, const struct spw_stream_queue *
 /* True if work is pending that spw_pool_wait_for_fence can wait for. */
 bool spw_pool_has_pending(const struct spw_pool *pool);
 
-/* Blocks until one pending fence has completed; the lock is released meanwhile. SPW_E_NO_MEMORY
- * when nothing is pending, or the backend's error. */
-enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool);
+/* Blocks until one pending fence has completed, or for a short time only where there is another way
+ * to get memory (`briefly`); the lock is released meanwhile. SPW_E_NO_MEMORY when nothing is
+ * pending, or the backend's error. */
+enum spw_err spw_pool_wait_for_fence(struct spw_pool *pool, bool briefly);

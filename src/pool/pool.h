@@ -40,6 +40,7 @@ struct spw_pool_config {
     uint64_t arena_bytes;         /* address space to reserve, a multiple of the granule */
     uint64_t limit_bytes;         /* most device memory in chunks, foreign charges included */
     uint64_t host_limit_bytes;    /* most host memory, in chunks or page-locked; 0: no host tier */
+    bool host_untried;            /* a host tier may be opened when the device is full */
     uint32_t growth_permille;     /* free but backed memory to keep, as a share of the live peak */
     struct spw_charges *charges;  /* by site; not owned, outlives the pool; NULL: none are kept */
     struct spw_account *accounts; /* SPW_ACCOUNTS of them, likewise */

@@ -40,24 +40,35 @@ static void record(CUdeviceptr address, const struct spw_ledger_entry *entry)
     }
 }
 
+/* Accounts for the end of an allocation that was taken out of the ledger. */
+static void left_ledger(uint64_t address, const struct spw_ledger_entry *entry)
+{
+    struct spw_pool *pool;
+
+    move(entry, false);
+    if (spw_record_active()) {
+        spw_record_free(entry->ordinal, 0, address);
+    }
+    pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
+    if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
+        spw_pool_discharge(pool, entry->bytes, entry->site);
+    }
+}
+
 /* Takes an allocation out of the ledger before the real driver frees it, so that the next owner of
  * the address is not confused with it. False when it was never entered. */
 static bool enter_free(CUdeviceptr address, struct spw_ledger_entry *ret_entry)
 {
-    struct spw_pool *pool;
-
     if (!spw_track_ledger_remove(address, ret_entry)) {
         return false;
     }
-    move(ret_entry, false);
-    if (spw_record_active()) {
-        spw_record_free(ret_entry->ordinal, 0, address);
-    }
-    pool = spw_track_device_opened(&spw_process.devices[ret_entry->ordinal]);
-    if (ret_entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        spw_pool_discharge(pool, ret_entry->bytes, ret_entry->site);
-    }
+    left_ledger(address, ret_entry);
     return true;
+}
+
+void spw_serve_account_end_context(CUcontext context)
+{
+    spw_track_ledger_end_context(context, left_ledger);
 }
 
 /* The free failed after all: the entry is put back. */
@@ -91,19 +102,17 @@ CUresult spw_serve_account_free_end(const struct spw_passed_free *free, CUresult
     return result;
 }
 
-void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
-                                 enum spw_ledger_kind kind, uint64_t bytes, uint32_t site)
+void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_entry *entry)
 {
-    struct spw_ledger_entry entry;
+    struct spw_ledger_entry stale;
 
     /* Memory of a graph comes back at its address without having been freed by a call. */
-    (void)enter_free(address, &entry);
-    entry = (struct spw_ledger_entry){kind, device->ordinal, bytes, site};
-    move(&entry, true);
-    record(address, &entry);
-    spw_track_ledger_add(address, &entry);
-    if (kind != SPW_LEDGER_PINNED) {
-        spw_counter_add(&device->counters->passed_allocs, 1);
+    (void)enter_free(address, &stale);
+    move(entry, true);
+    record(address, entry);
+    spw_track_ledger_add(address, entry);
+    if (entry->kind != SPW_LEDGER_PINNED) {
+        spw_counter_add(&spw_process.devices[entry->ordinal].counters->passed_allocs, 1);
     }
 }
 

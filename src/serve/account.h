@@ -8,8 +8,10 @@
 #include "track/ledger.h"
 
 /* Enters an allocation of the real driver in the ledger and the counters. */
-void spw_serve_account_allocated(struct spw_device *device, CUdeviceptr address,
-                                 enum spw_ledger_kind kind, uint64_t bytes, uint32_t site);
+void spw_serve_account_allocated(CUdeviceptr address, const struct spw_ledger_entry *entry);
+
+/* A context is about to be destroyed, or is gone: the driver frees what belongs to it. */
+void spw_serve_account_end_context(CUcontext context);
 
 /* A free of memory that the real driver allocated, while it is under way. */
 struct spw_passed_free {

@@ -174,8 +174,16 @@ static CUresult record_result(const struct spw_track_request *request, CUresult 
     uint64_t bytes = spw_serve_account_round(request->asked.bytes);
 
     if (result == CUDA_SUCCESS) {
-        spw_serve_account_allocated(request->device, *address, request->kind, bytes,
-                                    request->asked.site);
+        spw_serve_account_allocated(
+            *address,
+            &(struct spw_ledger_entry){
+                .kind = request->kind,
+                .ordinal = request->device->ordinal,
+                .bytes = bytes,
+                .site = request->asked.site,
+                /* Memory that was allocated in the order of a stream belongs to a pool. */
+                .context = request->asked.stream == NULL ? request->asked.context : NULL,
+            });
     } else if (request->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         spw_pool_discharge(pool, bytes, request->asked.site);
     }

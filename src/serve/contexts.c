@@ -8,6 +8,7 @@
 #include "track/capture.h"
 #include "track/contexts.h"
 #include "track/device.h"
+#include "serve/account.h"
 #include "serve/handlers.h"
 #include "track/spill.h"
 #include "track/stream.h"
@@ -135,6 +136,7 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     bool closed;
 
     retire_context(context, gone);
+    spw_serve_account_end_context(context);
     if (!gone) {
         synchronize(context, device->ordinal);
     }

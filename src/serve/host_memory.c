@@ -11,9 +11,10 @@ static CUresult pinned(CUresult result, void *const *address, size_t bytes)
     const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
 
     if (here != NULL) {
-        spw_serve_account_allocated(&spw_process.devices[here->ordinal],
-                                    (CUdeviceptr)(uintptr_t)*address, SPW_LEDGER_PINNED, bytes,
-                                    /* site */ 0);
+        spw_serve_account_allocated((CUdeviceptr)(uintptr_t)*address,
+                                    &(struct spw_ledger_entry){.kind = SPW_LEDGER_PINNED,
+                                                               .ordinal = here->ordinal,
+                                                               .bytes = bytes});
     }
     if (result == CUDA_SUCCESS) {
         spw_track_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);

@@ -1,7 +1,9 @@
 /* Questions about memory. An address in an arena is answered for its block, never for the chunk
- * behind it; what is the same for both is left to the driver. */
+ * behind it; what is the same for both is left to the driver. Memory that the program created is
+ * device memory, also where it is on the host. */
 #include "common/log.h"
 #include "track/device.h"
+#include "track/mappings.h"
 #include "serve/handlers.h"
 #include "track/spill.h"
 #include "track/stream.h"
@@ -123,6 +125,21 @@ static bool answer(struct spw_device *device, const struct spw_block *block,
     }
 }
 
+/* The same for memory of cuMemCreate that is on the host instead of device `ordinal`. */
+static bool answer_spilled(int ordinal, CUpointer_attribute attribute, void *data)
+{
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned int *)data = CU_MEMORYTYPE_DEVICE;
+        return true;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)data = ordinal;
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* The host has no pointer to device memory, on whichever tier it is. */
 static bool has_none(CUpointer_attribute attribute)
 {
@@ -133,14 +150,18 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
 {
     struct spw_block block;
     struct spw_device *device = find_block(ptr, &block);
+    int ordinal = device == NULL ? spw_track_mappings_spilled_from(ptr) : -1;
 
     if (device != NULL && block.bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (device != NULL && has_none(attribute)) {
+    if ((device != NULL || ordinal >= 0) && has_none(attribute)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     if (device != NULL && data != NULL && answer(device, &block, attribute, data)) {
+        return CUDA_SUCCESS;
+    }
+    if (ordinal >= 0 && data != NULL && answer_spilled(ordinal, attribute, data)) {
         return CUDA_SUCCESS;
     }
     return spw_track_driver()->cuPointerGetAttribute(data, attribute, ptr);
@@ -152,6 +173,7 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
 {
     struct spw_block block;
     struct spw_device *device = find_block(ptr, &block);
+    int ordinal = device == NULL ? spw_track_mappings_spilled_from(ptr) : -1;
     CUresult result;
 
     if (device != NULL && block.bytes == 0) {
@@ -161,14 +183,19 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
         device = NULL;
     }
     result = spw_track_driver()->cuPointerGetAttributes(numAttributes, attributes, data, ptr);
-    for (unsigned int i = 0; result == CUDA_SUCCESS && device != NULL && i < numAttributes; i++) {
+    if (result != CUDA_SUCCESS || (device == NULL && ordinal < 0)) {
+        return result;
+    }
+    for (unsigned int i = 0; i < numAttributes; i++) {
         if (has_none(attributes[i])) {
             *(void **)data[i] = NULL;
-        } else {
+        } else if (device != NULL) {
             (void)answer(device, &block, attributes[i], data[i]);
+        } else {
+            (void)answer_spilled(ordinal, attributes[i], data[i]);
         }
     }
-    return result;
+    return CUDA_SUCCESS;
 }
 
 /* ---- handles ---- */

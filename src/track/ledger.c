@@ -5,15 +5,22 @@
 
 #include <stdlib.h>
 
+/* An allocation in the map. */
+struct spw_entered {
+    uint64_t address;
+    struct spw_ledger_entry entry;
+    struct spw_entered *next; /* of those that were removed together */
+};
+
 void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry)
 {
-    struct spw_ledger_entry *copy = malloc(sizeof(*copy));
-    struct spw_ledger_entry *stale;
+    struct spw_entered *copy = malloc(sizeof(*copy));
+    struct spw_entered *stale;
 
     if (copy == NULL) {
         return;
     }
-    *copy = *entry;
+    *copy = (struct spw_entered){address, *entry, NULL};
     spw_lock(&spw_locks.ledger);
     stale = spw_map_take(&spw_process.ledger.entries, address);
     if (!spw_map_put(&spw_process.ledger.entries, address, copy)) {
@@ -25,17 +32,46 @@ void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry
 
 bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry)
 {
-    struct spw_ledger_entry *entry;
+    struct spw_entered *entered;
 
     spw_lock(&spw_locks.ledger);
-    entry = spw_map_take(&spw_process.ledger.entries, address);
+    entered = spw_map_take(&spw_process.ledger.entries, address);
     spw_unlock(&spw_locks.ledger);
-    if (entry == NULL) {
+    if (entered == NULL) {
         return false;
     }
-    *ret_entry = *entry;
-    free(entry);
+    *ret_entry = entered->entry;
+    free(entered);
     return true;
+}
+
+static bool belongs_to(const void *entered, const void *context)
+{
+    return ((const struct spw_entered *)entered)->entry.context == context;
+}
+
+void spw_track_ledger_end_context(const void *context,
+                                  void (*visit)(uint64_t address,
+                                                const struct spw_ledger_entry *entry))
+{
+    struct spw_entered *entered, *removed = NULL;
+    size_t cursor = 0;
+
+    spw_lock(&spw_locks.ledger);
+    while ((entered = spw_map_next(&spw_process.ledger.entries, &cursor)) != NULL) {
+        if (belongs_to(entered, context)) {
+            entered->next = removed;
+            removed = entered;
+        }
+    }
+    spw_map_remove_if(&spw_process.ledger.entries, belongs_to, context);
+    spw_unlock(&spw_locks.ledger);
+    while (removed != NULL) {
+        entered = removed;
+        removed = entered->next;
+        visit(entered->address, &entered->entry);
+        free(entered);
+    }
 }
 
 void spw_track_ledger_reset(void)

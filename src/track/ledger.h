@@ -17,7 +17,8 @@ struct spw_ledger_entry {
     enum spw_ledger_kind kind;
     int ordinal;
     uint64_t bytes;
-    uint32_t site; /* call site that is charged; 0: none */
+    uint32_t site;       /* call site that is charged; 0: none */
+    const void *context; /* that it is freed with; NULL: none */
 };
 
 /* Enters an allocation, in place of an older one at the address. Without memory for the entry it
@@ -26,6 +27,12 @@ void spw_track_ledger_add(uint64_t address, const struct spw_ledger_entry *entry
 
 /* Removes the allocation at `address`; false when it is not entered. */
 bool spw_track_ledger_remove(uint64_t address, struct spw_ledger_entry *ret_entry);
+
+/* Removes the allocations that are freed with a context, and calls `visit` for each, with no lock
+ * held. */
+void spw_track_ledger_end_context(const void *context,
+                                  void (*visit)(uint64_t address,
+                                                const struct spw_ledger_entry *entry));
 
 /* In a child after fork: empties the ledger. */
 void spw_track_ledger_reset(void);

@@ -140,6 +140,21 @@ void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t add
     spw_unlock(&spw_locks.mappings);
 }
 
+int spw_track_mappings_spilled_from(uint64_t address)
+{
+    const struct spw_piece *piece;
+    int ordinal;
+
+    if (atomic_load_explicit(&spw_process.mappings.spilled_count, memory_order_relaxed) == 0) {
+        return -1;
+    }
+    spw_lock(&spw_locks.mappings);
+    piece = piece_at(address);
+    ordinal = piece != NULL && piece->spilled ? piece->ordinal : -1;
+    spw_unlock(&spw_locks.mappings);
+    return ordinal;
+}
+
 uint64_t spw_track_mappings_run(uint64_t address, uint64_t most)
 {
     uint64_t run = most, next;

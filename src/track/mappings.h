@@ -53,5 +53,8 @@ void spw_track_mappings_retain(CUmemGenericAllocationHandle handle, uint64_t add
  * not. */
 uint64_t spw_track_mappings_run(uint64_t address, uint64_t most);
 
+/* The device that the program asked for if the address is in a spilled piece; else -1. */
+int spw_track_mappings_spilled_from(uint64_t address);
+
 /* In a child after fork: empties the tables. */
 void spw_track_mappings_reset(void);

@@ -60,6 +60,9 @@ PARTS = (
     Part("long: spill", "release", ("spill",), long=True,
          words=("spill long", "validation", "adversaries")),
     Part("long: spill, traces", "release", ("spill",), long=True, words=("matrix",)),
+    *(Part(f"long: chaos, {half}", "release", ("chaos",), long=True, words=words)
+      for half, words in (("first half", ("long 1", "long 2")),
+                          ("second half", ("long 3", "long 4")))),
     Part("long: faults while spilling", "release", ("spill",), long=True, words=("faults",)),
     Part("long: call sites of Python", "release", ("python",), long=True),
     Part("long: the check of a GPU", "release", ("gpu",), long=True),
@@ -72,8 +75,10 @@ PARTS = (
     Part("clang, release", "clang-release", without=QUICK),
     Part("clang, debug", "clang-debug", without=(*QUICK, "spill", "stress")),
     Part("AddressSanitizer: modules", "asan", MODULES, timeout=SANITIZED),
-    Part("AddressSanitizer: spill, stress", "asan", ("spill", "stress"), timeout=SANITIZED),
+    Part("AddressSanitizer: spill, stress", "asan", ("spill", "stress", "chaos"),
+         timeout=SANITIZED),
     Part("ThreadSanitizer: modules", "tsan", MODULES, timeout=SANITIZED),
-    Part("ThreadSanitizer: spill, stress", "tsan", ("spill", "stress"), timeout=SANITIZED),
+    Part("ThreadSanitizer: spill, stress", "tsan", ("spill", "stress", "chaos"),
+         timeout=SANITIZED),
     Part("valgrind", "gcc-debug", ("unit",), timeout=VALGRIND, valgrind=True),
 )

@@ -174,7 +174,8 @@ class Fit(harness.Case):
         self.assertEqual(peaks, ["16", "32", "48"])
         shared = [line for line in lines if "processes shared device" in line]
         self.assertEqual(len(shared), 1, lines)
-        self.assertIn("2 processes shared device 0 and held up to 48 MiB of it at a time", shared[0])
+        self.assertIn("2 processes shared device 0 and held up to 48 MiB of it at a time",
+                      shared[0])
 
     def test_processes_apart(self):
         lines = self.sim("children-apart", flags=("--devices", "2"))

@@ -233,6 +233,13 @@ class Placement(Policies):
         device = result.device()
         self.assertEqual((device["vmm_bytes"], device["vmm_host_bytes"]), (6 * MIB, 6 * MIB))
 
+    def test_questions_about_chunks_on_the_host(self):
+        """The program asked for device memory, and is told so."""
+        policy = self.write(("own", {"api": "cuMemCreate"}, {"placement": "host"}))
+        result = self.run_both(PROGRAMS / "vmm", SIM_DEVICES=2, POLICY=policy,
+                               allow=["device 0 is full"])
+        self.assertEqual(result.device()["host_peak_bytes"], 32 * MIB)
+
     def test_chunks_the_host_has_no_room_for(self):
         """They are on the device after all, past the limit too, and counted once."""
         rules = [("own", {"api": "cuMemCreate"}, {"limit": {"max": "4MiB", "then": "spill"}})]

@@ -114,6 +114,12 @@ class Programs(harness.Case):
         self.assertEqual(result.device()["live_bytes"], 0)
         self.assertEqual(result.device()["live_peak_bytes"], 2 * MIB)
 
+    def test_fork_after_a_pool_that_could_not_be_made(self):
+        """None of its locks is left for the fork to take."""
+        result = self.run_both(PROGRAMS / "forks", "after", allow=["no pool"],
+                               SIM_FAIL="cuMemGetAllocationGranularity:1:304")
+        self.assertEqual(result.device()["allocs"], 0)
+
     def test_fork_by_the_driver(self):
         """Inside a call of spillway, which holds locks."""
         self.run_both(PROGRAMS / "forks", "inside")
@@ -142,6 +148,18 @@ class Programs(harness.Case):
 
     def test_contexts_of_a_used_device_come_and_go(self):
         self.contexts_come_and_go("shared")
+
+    def test_contexts_come_and_go_beside_page_locked_blocks(self):
+        """Page-locked memory goes with the context that it was allocated in."""
+        placed = 0
+        for _ in range(6):
+            result = self.run_program(PROGRAMS / "contexts", "shared", 400, timeout=60,
+                                      SIM_DEVICES=2, SIM_MEMORY="12MiB", SIM_HOST_NUMA="off",
+                                      allow=["cannot map host memory", "is full"])
+            self.assertEqual(result.stdout, "done\n")
+            self.assertEqual(result.device()["live_bytes"], 0)
+            placed += result.device()["placed_bytes"]
+        self.assertGreater(placed, 0)
 
     def test_contexts_with_peer_access_come_and_go(self):
         self.contexts_come_and_go("peer")
@@ -238,6 +256,13 @@ class Refused(harness.Case):
                 for name in ("live_bytes", "committed_bytes", "passed_bytes", "charged_bytes"):
                     self.assertEqual(device[name], 0, name)
 
+    def test_context_that_takes_memory_with_it(self):
+        """Memory that the driver allocated in a context is gone with it, and its charge."""
+        result = self.run_both(PROGRAMS / "refused", "destroy", SIM_DEVICES=2, **self.OBSERVE)
+        for device in result.stats["devices"]:
+            for name in ("live_bytes", "committed_bytes", "passed_bytes", "charged_bytes"):
+                self.assertEqual(device[name], 0, name)
+
     def test_capture_that_does_not_begin(self):
         """No allocation asks for the capture status of its stream afterwards."""
         lines, device = self.results("begin", SIM_FAIL="cuStreamBeginCapture_v2:1:999")
@@ -260,9 +285,13 @@ class Refused(harness.Case):
     def test_context_with_work(self):
         """Its work is done before its memory is taken."""
         for seed in (1, 2, 3):
-            lines, device = self.results("destroy", SIM_SEED=seed, SIM_DEVICES=2)
-            self.assertEqual(lines, ["CUDA_SUCCESS", "done", *3 * ["CUDA_SUCCESS"]] * 2)
-            self.assertEqual(device["live_bytes"], 0)
+            result = self.run_program(PROGRAMS / "refused", "destroy", SIM_SEED=seed,
+                                      SIM_DEVICES=2)
+            self.assertEqual(re.findall(r": (\S+)$", result.stdout, re.MULTILINE),
+                             ["CUDA_SUCCESS", "done", *3 * ["CUDA_SUCCESS"]] * 2)
+            for device in result.stats["devices"]:
+                self.assertEqual(device["live_bytes"], 0)
+                self.assertEqual(device["frees"], device["allocs"])
 
 
 class Limits(harness.Case):

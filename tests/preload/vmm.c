@@ -30,6 +30,26 @@ static void unmap_chunk(CUdeviceptr address, size_t bytes, CUmemGenericAllocatio
     MUST(cuMemAddressFree(address, bytes));
 }
 
+/* The memory is device memory, wherever spillway places it. */
+static void ask_about(CUdeviceptr address)
+{
+    CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                   CU_POINTER_ATTRIBUTE_HOST_POINTER};
+    unsigned int type = 0;
+    int ordinal = -1;
+    void *host = &type, *values[] = {&type, &ordinal, &host};
+
+    MUST(cuPointerGetAttributes(3, names, values, address));
+    printf("type %u, device %d, host pointer: %s\n", type, ordinal, host == NULL ? "no" : "yes");
+    type = 0;
+    ordinal = -1;
+    for (int i = 0; i < 3; i++) {
+        printf("attribute %d: %d\n", names[i], cuPointerGetAttribute(values[i], names[i], address));
+    }
+    printf("type %u, device %d\n", type, ordinal);
+}
+
 int main(int argc, char **argv)
 {
     size_t bytes = CHUNK_BYTES;
@@ -57,6 +77,7 @@ int main(int argc, char **argv)
     MUST(cuMemsetD8(address, 5, bytes));
     MUST(cuMemcpyDtoH(&byte, address + bytes - 1, 1));
     HOLD(byte == 5);
+    ask_about(address + bytes / 2);
     unmap_chunk(address, bytes, chunk);
     puts("done");
     return 0;

@@ -16,6 +16,7 @@
  *     moves peer        kernels of a second device increment cold blocks of the first
  *     moves peer-spin   one of them runs until a later submission lets it go
  *     moves pointers    pointer attributes of blocks that are on the host
+ *     moves first       memory is freed behind a kernel that runs until a later submission
  *     moves impossible  requests that no migration can make room for
  *     moves faults      the first, shorter, and an allocation may find no memory
  *
@@ -667,6 +668,21 @@ static void with_impossible(void)
     }
 }
 
+/* The device is full for the first time when memory is freed behind the kernel. */
+static void with_first(void)
+{
+    size_t bytes = 2 * HOT_BYTES;
+    uint32_t *flag = new_flag();
+    CUdeviceptr pending, block;
+
+    MUST(cuMemAllocAsync(&pending, bytes, side_stream));
+    spin(side_stream, flag);
+    MUST(cuMemFreeAsync(pending, side_stream));
+    MUST(cuMemAlloc(&block, bytes));
+    MUST(cuMemsetD32Async((CUdeviceptr)(uintptr_t)flag, 1, 1, main_stream));
+    MUST(cuMemFree(block));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -680,7 +696,8 @@ int main(int argc, char **argv)
                  {"pointers", with_pointers}, {"registered", with_registered},
                  {"told", with_told},         {"told-next", with_told_next},
                  {"pin", with_pin},           {"unpin", with_unpin},
-                 {"priority", with_priority}, {"impossible", with_impossible}};
+                 {"priority", with_priority}, {"impossible", with_impossible},
+                 {"first", with_first}};
 
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (argc >= 2 && strcmp(argv[1], modes[i].name) == 0) {

@@ -51,6 +51,12 @@ class Moves(harness.Case):
                     self.assertGreaterEqual(device["abandoned_moves"], 1)
                     self.assertGreater(device["placed_bytes"], 0)
 
+    def test_first_shortage(self):
+        """It does not wait for pending work either, though the host tier is not open yet."""
+        result = self.run_program(MOVES, "first", allow=[SPILL_LINE], timeout=60,
+                                  SIM_MEMORY="64MiB", CHECK="on")
+        self.assertGreater(result.device()["host_peak_bytes"], 0)
+
     def test_request_that_can_never_be_had(self):
         """It is refused before anything migrates for it, and before the host tier is tried."""
         result = self.run_program(MOVES, "impossible", allow=["out of memory on device 0"],

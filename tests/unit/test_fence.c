@@ -150,6 +150,9 @@ static void test_contexts(void **state)
     spw_backend_fences_note_context(&fences, fake_driver_context(0), false);
     spw_backend_fences_note_context(&fences, fake_driver_context(1), /* peer */ true);
     assert_ptr_equal(spw_backend_fences_own_context(&fences), fake_driver_context(0));
+    spw_backend_fences_note_context(&fences, fake_driver_context(2), false);
+    assert_ptr_equal(spw_backend_fences_own_context(&fences), fake_driver_context(0)); /* oldest */
+    spw_backend_fences_forget_context(&fences, fake_driver_context(2));
     fence = record(&all);
     assert_int_equal(fake_driver_event_count(), 2);
     spw_backend_fence_drop(&fences, fence);

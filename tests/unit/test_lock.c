@@ -164,6 +164,33 @@ static void test_all_are_held_around_fork(void **state)
     spw_lock_fini(&pools[2]);
 }
 
+enum { ROUNDS = 20000 };
+
+static size_t turns;
+
+static void *fork_often(void *unused)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        spw_lock_all();
+        turns++;
+        spw_lock_release_all(/* child */ false);
+    }
+    return unused;
+}
+
+/* Threads that fork at the same time do not release each other's locks. */
+static void test_two_fork_at_once(void **state)
+{
+    pthread_t other;
+
+    turns = 0;
+    assert_int_equal(pthread_create(&other, NULL, fork_often, NULL), 0);
+    (void)fork_often(NULL);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_int_equal(turns, 2 * ROUNDS);
+    assert_true(is_free(&spw_locks.process));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +200,7 @@ int main(void)
         cmocka_unit_test(test_a_lock_that_is_tried_may_be_of_any_rank),
         cmocka_unit_test(test_wrong_order_is_reported_in_one_line),
         cmocka_unit_test(test_all_are_held_around_fork),
+        cmocka_unit_test(test_two_fork_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
