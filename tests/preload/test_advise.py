@@ -130,6 +130,11 @@ class Advise(harness.Case):
         self.assertIsNone(policy)
         self.assertIn("the device still holds 500 MiB, 354.50 MiB too much", done.stdout)
 
+    def test_what_is_not_seen_in_use_stays(self):
+        """It may be the workspace of a library, whose address no argument names."""
+        _, policy = self.advise(Script({WEIGHTS: 2, STATE: 0, ACTIVATION: 4}))
+        self.assertEqual(self.lines(policy), [WEIGHTS])
+
     def test_without_uses(self):
         """What outlives a step is taken to be used as often as the rest."""
         done, policy = self.advise(Script(uses=None))

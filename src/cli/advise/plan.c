@@ -71,12 +71,20 @@ static int find_place(struct sorting *sorting, const struct spw_cli_advise_where
     return (int)sorting->place_count++;
 }
 
+/* A library may use its workspace, such as cuBLAS's, by addresses that no argument names: what was
+ * never seen in use is not known to be idle, and stays on the device. */
+static bool is_seen(const struct spw_cli_advise_history *history, size_t kind)
+{
+    return !history->has_uses || history->kinds[kind].uses > 0;
+}
+
 static void find_places(struct sorting *sorting)
 {
     sorting->place_of_kind[0] = -1;
     for (size_t i = 1; i < sorting->history->kind_count; i++) {
         struct spw_cli_advise_where where;
-        bool named = spw_cli_advise_where_of(sorting->history->kinds[i].site, &where);
+        bool named = is_seen(sorting->history, i) &&
+                     spw_cli_advise_where_of(sorting->history->kinds[i].site, &where);
 
         sorting->place_of_kind[i] = named ? find_place(sorting, &where) : -1;
         if (sorting->place_of_kind[i] >= 0) {

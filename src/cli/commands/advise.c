@@ -16,13 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUDGET = 256, HOST, SLOWDOWN, LINK, STEP_TIME, OUTPUT };
+enum { BUDGET = 256, HOST, SLOWDOWN, LINK, STEP_TIME, OUTPUT, JSON };
 
 struct settings {
     const char *path;
     struct spw_cli_advise_goal goal;
+    uint64_t budget_permille; /* of the peak, instead of bytes; 0: not given */
     double slowdown, step_ms; /* 0: not given */
-    const char *output;
+    const char *output, *json;
     bool help;
 };
 
@@ -33,6 +34,7 @@ static const struct option options[] = {
     {"link", required_argument, NULL, LINK},
     {"step-time", required_argument, NULL, STEP_TIME},
     {"output", required_argument, NULL, OUTPUT},
+    {"json", required_argument, NULL, JSON},
     SPW_CLI_HELP_OPTION,
     {0},
 };
@@ -47,13 +49,14 @@ static void print_help(void)
         "(spillway run --record FILE --record-uses on). COMMAND runs three times on the\n"
         "simulated GPU: with ample memory, and within the budget without rules and with the\n"
         "policy. Nothing is written where spilling without rules is at least as good.\n\n"
-        "  --budget SIZE      device memory\n"
+        "  --budget SIZE      device memory; a percentage is of the peak\n"
         "  --host SIZE        host memory that may be used [no limit]\n"
         "  --slowdown N       a step may take N times as long: write nothing that is slower\n"
         "  --link N           speed of a copy over the link, in GB/s each way [50]\n"
         "  --step-time MS     what a step takes on the device, in milliseconds, for FILE\n"
         "                     [the clock of the recording, unless the GPU was simulated]\n"
-        "  --output FILE      the policy [advice.json]\n\n"
+        "  --output FILE      the policy [advice.json]\n"
+        "  --json FILE        what was predicted and what was replayed, for COMMAND\n\n"
         "The exit code is 1 when no rules make it fit, or none that --slowdown allows. Times are\n"
         "those of a cost model, not yet measured on a GPU.\n",
         stdout);
@@ -71,6 +74,20 @@ static bool take_size(const struct spw_cli_arguments *from, const char *name, ui
     spw_cli_complain(from->command, "--%s=%s: not a size of 1 MiB or more (expected 12GiB)", name,
                      from->value);
     return false;
+}
+
+static bool take_budget(const struct spw_cli_arguments *from, struct settings *settings)
+{
+    uint64_t permille;
+    bool percent;
+
+    settings->budget_permille = 0;
+    if (spw_size_parse(from->value, &permille, &percent) && percent && permille > 0 &&
+        permille <= 1000) {
+        settings->budget_permille = permille;
+        return true;
+    }
+    return take_size(from, "budget", &settings->goal.budget_bytes);
 }
 
 /* A number with one of the endings, or none. */
@@ -96,7 +113,7 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
 
     switch (found) {
     case BUDGET:
-        return take_size(from, "budget", &settings->goal.budget_bytes);
+        return take_budget(from, settings);
     case HOST:
         return take_size(from, "host", &settings->goal.host_bytes);
     case SLOWDOWN:
@@ -111,6 +128,9 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
         return take_number(from, "step-time", "ms", 0.001, &settings->step_ms);
     case OUTPUT:
         settings->output = from->value;
+        return true;
+    case JSON:
+        settings->json = from->value;
         return true;
     case SPW_CLI_ARGUMENT_HELP:
         settings->help = true;
@@ -156,9 +176,13 @@ static bool is_too_slow(const struct settings *settings, double ratio)
     return true;
 }
 
-static bool make_plan(const struct settings *settings, const struct spw_cli_advise_history *history,
+static bool make_plan(struct settings *settings, const struct spw_cli_advise_history *history,
                       struct spw_cli_advise_plan *ret_plan)
 {
+    if (settings->budget_permille > 0) {
+        settings->goal.budget_bytes =
+            history->peak / 1000 * settings->budget_permille + settings->goal.kept_bytes;
+    }
     if (spw_cli_advise_plan_make(history, &settings->goal, ret_plan)) {
         return true;
     }
@@ -192,7 +216,7 @@ static int judge_file(const struct settings *settings, struct spw_cli_advise_pla
     return is_too_slow(settings, ratio) ? SPW_CLI_EXIT_FINDINGS : write_policy(settings, plan);
 }
 
-static int advise_on_file(const struct settings *settings)
+static int advise_on_file(struct settings *settings)
 {
     struct spw_cli_advise_history history;
     struct spw_cli_advise_plan plan;
@@ -227,30 +251,33 @@ static int advise_on_file(const struct settings *settings)
 
 /* One command, and what is known of it. */
 struct question {
-    const struct settings *settings;
+    struct settings *settings;
     struct spw_cli_advise_replays replays;
     struct spw_cli_advise_plan plan;
     uint64_t step_ns;      /* of the run with ample memory */
+    uint64_t peak_bytes;   /* live on the device in that run, at most */
+    bool written;          /* the policy */
     uint64_t policy_bytes; /* live on the device with the policy, at most */
     struct spw_cli_advise_run ample, without, with;
 };
 
 static bool learn(struct question *question)
 {
-    struct settings settings = *question->settings;
+    struct settings *settings = question->settings;
     struct spw_cli_advise_history history;
     bool good;
 
     if (!spw_cli_advise_history_open(&history, "advise", question->replays.record)) {
         return false;
     }
-    settings.goal.kept_bytes = question->ample.own_bytes;
-    good = make_plan(&settings, &history, &question->plan);
+    settings->goal.kept_bytes = question->ample.own_bytes;
+    good = make_plan(settings, &history, &question->plan);
     if (good) {
+        question->peak_bytes = history.peak;
         question->step_ns = history.steps > 0
                                 ? (uint64_t)((double)question->ample.half_ns / history.steps)
                                 : question->ample.half_ns;
-        spw_cli_advise_answer_print(&history, &settings.goal, &question->plan, question->step_ns);
+        spw_cli_advise_answer_print(&history, &settings->goal, &question->plan, question->step_ns);
         if (question->plan.answer != SPW_CLI_ADVISE_FITS) {
             spw_cli_advise_changes_print(&history);
         }
@@ -323,6 +350,7 @@ static int judge_command(struct question *question)
 {
     double with = ratio_of(question, &question->with);
     double without = ratio_of(question, &question->without);
+    int code;
 
     if (question->plan.answer == SPW_CLI_ADVISE_IMPOSSIBLE) {
         return spw_cli_advise_run_is_good(&question->without) &&
@@ -338,9 +366,12 @@ static int judge_command(struct question *question)
         puts("spilling without rules is at least as good: nothing is written");
         return is_too_slow(question->settings, without) ? SPW_CLI_EXIT_FINDINGS : SPW_CLI_EXIT_OK;
     }
-    return is_too_slow(question->settings, with)
-               ? SPW_CLI_EXIT_FINDINGS
-               : write_policy(question->settings, &question->plan);
+    if (is_too_slow(question->settings, with)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    code = write_policy(question->settings, &question->plan);
+    question->written = code == SPW_CLI_EXIT_OK;
+    return code;
 }
 
 /* Runs the command within the budget. False when that was interrupted. */
@@ -395,7 +426,48 @@ static int answer(struct question *question)
     return judge_command(question);
 }
 
-static int advise_on_command(const struct settings *settings, char **arguments)
+/* ---- JSON ---- */
+
+static void add_figures(cJSON *json, const char *key, uint64_t device_bytes, uint64_t host_bytes,
+                        uint64_t moved_bytes, double ratio)
+{
+    cJSON *object = cJSON_AddObjectToObject(json, key);
+
+    (void)cJSON_AddNumberToObject(object, "device_bytes", (double)device_bytes);
+    (void)cJSON_AddNumberToObject(object, "host_bytes", (double)host_bytes);
+    (void)cJSON_AddNumberToObject(object, "moved_bytes", (double)moved_bytes);
+    (void)cJSON_AddNumberToObject(object, "step_ratio", ratio);
+}
+
+static void add_run(cJSON *json, const char *key, const struct question *question,
+                    const struct spw_cli_advise_run *run, uint64_t device_bytes)
+{
+    add_figures(json, key, device_bytes, run->host_bytes, run->spilled_bytes + run->promoted_bytes,
+                ratio_of(question, run));
+}
+
+static bool write_answer(const struct question *question)
+{
+    static const char *const answers[] = {[SPW_CLI_ADVISE_FITS] = "fits",
+                                          [SPW_CLI_ADVISE_PLACED] = "placed",
+                                          [SPW_CLI_ADVISE_IMPOSSIBLE] = "impossible"};
+    const struct spw_cli_advise_plan *plan = &question->plan;
+    cJSON *json = cJSON_CreateObject();
+
+    (void)cJSON_AddStringToObject(json, "answer", answers[plan->answer]);
+    (void)cJSON_AddBoolToObject(json, "written", question->written);
+    (void)cJSON_AddNumberToObject(json, "budget_bytes",
+                                  (double)question->settings->goal.budget_bytes);
+    (void)cJSON_AddNumberToObject(json, "peak_bytes", (double)question->peak_bytes);
+    (void)cJSON_AddNumberToObject(json, "step_ns", (double)question->step_ns);
+    add_figures(json, "predicted", plan->device_bytes, plan->host_bytes, 0,
+                spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
+    add_run(json, "replayed", question, &question->with, question->policy_bytes);
+    add_run(json, "without_rules", question, &question->without, 0);
+    return spw_cli_json_write(json, question->settings->json);
+}
+
+static int advise_on_command(struct settings *settings, char **arguments)
 {
     struct question question = {.settings = settings};
     int code;
@@ -406,6 +478,10 @@ static int advise_on_command(const struct settings *settings, char **arguments)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     code = answer(&question);
+    if (settings->json != NULL && question.peak_bytes > 0 && !write_answer(&question)) {
+        spw_cli_complain("advise", "%s: %s", settings->json, strerror(errno));
+        code = SPW_CLI_EXIT_FINDINGS;
+    }
     spw_cli_advise_replays_end(&question.replays);
     spw_cli_advise_plan_fini(&question.plan);
     return code;
@@ -441,8 +517,11 @@ int spw_cli_command_advise(int argc, char **argv)
     if (has_command == (settings.path != NULL)) {
         return bad_usage("expected either one FILE, or -- and a COMMAND");
     }
-    if (settings.goal.budget_bytes == 0) {
+    if (settings.goal.budget_bytes == 0 && settings.budget_permille == 0) {
         return bad_usage("--budget is missing");
+    }
+    if (!has_command && settings.json != NULL) {
+        return bad_usage("--json is for a COMMAND");
     }
     if (has_command && settings.step_ms > 0) {
         return bad_usage("--step-time is for a recording; a COMMAND is timed");
