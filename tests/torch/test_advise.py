@@ -12,7 +12,7 @@ import corpus
 import running
 import wheel
 
-SCRIPTS = {"lstm": "75%", "gpt2_like": "75%"}  # with budgets
+SCRIPTS = {"lstm": "75%"}  # with budgets
 
 
 class Advise(unittest.TestCase):
