@@ -255,6 +255,7 @@ static void start_record(struct spw_driver *driver, const char *mode)
         .start_ticks = stats->start,
         .rank = spw_stats_rank(),
         .devices = spw_process.device_count,
+        .uses = spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on,
         .counters = counters_of,
         .call_name = call_name,
         .about = {stats->process, mode, host, policy != NULL ? stats->policy : NULL},

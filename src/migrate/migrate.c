@@ -18,6 +18,7 @@ struct spw_migrate {
     struct spw_access_log log;
     struct spw_throttle throttle;
     struct spw_prefetch prefetch;
+    bool was_short;         /* of memory, with the host opened for that */
     _Atomic bool recording; /* the access log is open */
 };
 
@@ -82,17 +83,26 @@ bool spw_migrate_is_recording(const struct spw_migrate *tier)
     return atomic_load_explicit(&tier->recording, memory_order_acquire);
 }
 
-/* At a shortage: true when the host is usable. The first one opens the access log. */
+/* True when the host is usable. */
 static bool open_host(struct spw_migrate *tier)
 {
-    bool first = !tier->host.needed, open = spw_migrate_host_tier_open(&tier->host);
+    bool open = spw_migrate_host_tier_open(&tier->host);
 
     spw_migrate_host_tier_refresh(&tier->host);
-    if (first && tier->host.needed && open && tier->host.can_migrate &&
+    return open;
+}
+
+/* The same at a shortage: the first one opens the access log. */
+static bool open_host_when_short(struct spw_migrate *tier)
+{
+    bool open = open_host(tier);
+
+    if (!tier->was_short && tier->host.needed && open && tier->host.can_migrate &&
         spw_migrate_access_log_open(&tier->log, tier->config.pool, tier->config.counters)) {
         tier->migrator.log = &tier->log;
         atomic_store(&tier->recording, true);
     }
+    tier->was_short |= tier->host.needed;
     return open;
 }
 
@@ -261,7 +271,7 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
     }
     spw_lock(&tier->lock);
     untried = tier->host.state == SPW_HOST_TIER_UNKNOWN;
-    open = open_host(tier);
+    open = open_host_when_short(tier);
     if (open && tier->host.can_migrate && request->may_move) {
         while (is_short(err) && spw_migrate_prefetch_finish_one(&tier->prefetch)) {
             err = spw_pool_alloc(tier->config.pool, request, ret_result);
@@ -288,7 +298,7 @@ bool spw_migrate_evict_some(struct spw_migrate *tier)
     uint64_t bytes = 0;
 
     spw_lock(&tier->lock);
-    if (open_host(tier) && tier->host.can_migrate) {
+    if (open_host_when_short(tier) && tier->host.can_migrate) {
         spw_migrate_prefetch_finish_all(&tier->prefetch);
         (void)spw_migrate_migration_run(&tier->migrator, &wish, /* since */ NULL,
                                         tier->prefetch.patience_ns, &bytes);

@@ -104,6 +104,8 @@ enum spw_record_kind {
     SPW_RECORD_OOM,    /* bytes, missing bytes, site, live, committed, limit */
     SPW_RECORD_NAME,   /* enum spw_record_named, number, bytes, the bytes */
     SPW_RECORD_CALL,   /* a call of the driver that took long: its number, nanoseconds */
+    SPW_RECORD_USE,    /* a submitted call: how many addresses it names, each address; more: it
+                        * launches a kernel */
     SPW_RECORD_KINDS
 };
 
@@ -116,6 +118,9 @@ enum spw_record_named {
     SPW_RECORD_NAMED_OPTION, /* an option that was set, as NAME=VALUE */
     SPW_RECORD_NAMED_KINDS
 };
+
+/* Addresses of a SPW_RECORD_USE, at most. */
+enum { SPW_RECORD_USED = 192 };
 
 /* The flags of an allocation. */
 enum {

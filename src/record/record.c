@@ -15,9 +15,11 @@ enum {
     LONG_CALL_NS = 20000, /* calls that take as long are recorded one by one */
     THREAD_NAME = 16,
     NAME_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
+    USE_ROOM = SPW_RECORD_ROOM + SPW_RECORD_USED * 10,
 };
 
 _Atomic bool spw_record_on;
+_Atomic bool spw_record_uses_on;
 
 static struct spw_counters *counters[SPW_DEVICES_MAX];
 static struct {
@@ -234,6 +236,26 @@ void spw_record_free(int device, uint64_t stream, uint64_t address)
     spw_unlock(&spw_locks.record);
 }
 
+void spw_record_use(int device, const uint64_t *addresses, size_t count, bool kernel)
+{
+    uint8_t *at;
+
+    spw_lock(&spw_locks.record);
+    at = spw_record_begin_plain(SPW_RECORD_USE | (kernel ? SPW_RECORD_HAS_MORE : 0u), device,
+                                USE_ROOM);
+    if (at != NULL) {
+        count = count < SPW_RECORD_USED ? count : SPW_RECORD_USED;
+        at = spw_record_put(at, count);
+        for (size_t i = 0; i < count; i++) {
+            at = spw_record_put_address(at, addresses[i]);
+        }
+        spw_record_end(at);
+    } else {
+        lose(device, 0, false, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
 void spw_record_step(void)
 {
     uint8_t *at;
@@ -345,6 +367,7 @@ static void at_exit(void)
     }
     if (taken) {
         atomic_store(&spw_record_on, false);
+        atomic_store(&spw_record_uses_on, false);
         for (int i = 0; i < SPW_DEVICES_MAX; i++) {
             follow_all(i);
         }
@@ -374,6 +397,7 @@ bool spw_record_start(const struct spw_record_start *start, char *ret_path, size
     }
     spw_unlock(&spw_locks.record);
     atomic_store(&spw_record_on, opened);
+    atomic_store(&spw_record_uses_on, opened && start->uses);
     if (opened && !registered) {
         registered = atexit(at_exit) == 0;
     }
@@ -382,6 +406,7 @@ bool spw_record_start(const struct spw_record_start *start, char *ret_path, size
 
 void spw_record_forget(void)
 {
+    atomic_store(&spw_record_uses_on, false);
     if (atomic_exchange(&spw_record_on, false)) {
         spw_record_writer_forget();
     }

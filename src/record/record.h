@@ -20,6 +20,14 @@ static inline bool spw_record_active(void)
     return __builtin_expect(atomic_load_explicit(&spw_record_on, memory_order_relaxed), 0);
 }
 
+/* True while the recording also says which blocks calls use. */
+extern _Atomic bool spw_record_uses_on;
+
+static inline bool spw_record_uses(void)
+{
+    return __builtin_expect(atomic_load_explicit(&spw_record_uses_on, memory_order_relaxed), 0);
+}
+
 struct spw_record_start {
     const char *path; /* a pattern: %p, %r, %h */
     uint64_t limit;   /* most bytes of the file; with `permille`, share of the free space */
@@ -27,6 +35,7 @@ struct spw_record_start {
     uint64_t start_ticks; /* of the process, in clock ticks since boot */
     int64_t rank;
     int devices;
+    bool uses;                                    /* record which blocks calls use */
     struct spw_counters *(*counters)(int device); /* of each device */
     const char *(*call_name)(int call);           /* of a driver call; NULL behind the last one */
     const char *about[5];                         /* SPW_RECORD_NAMED_ABOUT; NULL: not known */
@@ -62,6 +71,10 @@ void spw_record_alloc(const struct spw_record_alloc *alloc);
 
 /* Before a block is freed, as its address may be another block's at once. */
 void spw_record_free(int device, uint64_t stream, uint64_t address);
+
+/* A call is about to be submitted that names these addresses in the device's pool, at most
+ * SPW_RECORD_USED; `kernel`: it launches one. To be called while spw_record_uses() is true. */
+void spw_record_use(int device, const uint64_t *addresses, size_t count, bool kernel);
 
 /* The program marked the beginning of a step. */
 void spw_record_step(void);

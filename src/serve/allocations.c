@@ -101,6 +101,7 @@ static __attribute__((noinline)) enum spw_err alloc_by_policy(struct spw_track_r
     request->rule = spw_serve_decision_number(decision.rule);
     err = spw_serve_placement_alloc(request, &decision, ret_result);
     request->on_host = decision.wish.on_host || decision.wish.host_permille > 0;
+    request->stays_on_host = decision.wish.on_host;
     return err;
 }
 
@@ -149,7 +150,8 @@ static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_add
         struct spw_migrate *tier =
             SPW_UNLIKELY(spw_track_arguments_wanted()) ? atomic_load(&request->device->tier) : NULL;
 
-        if (SPW_UNLIKELY(tier != NULL) && !result.uncounted) {
+        /* A block that a rule has put on the host never needs room on the device. */
+        if (SPW_UNLIKELY(tier != NULL) && !result.uncounted && !request->stays_on_host) {
             spw_migrate_allocated(tier, result.address, request->asked.bytes, request->asked.site);
         }
         if (spw_record_active() && !result.uncounted) {

@@ -16,7 +16,7 @@
 
 enum { SIM_RECORD_MAGIC = 0x53494d52, SIM_RECORD_VERSION = 6 };
 enum { SIM_RECORD_DEVICES = SPW_DEVICES_MAX, SIM_RECORD_API = 48, SIM_RECORD_THREAD = 16 };
-enum { SIM_RECORD_COMMAND = 1024 };
+enum { SIM_RECORD_COMMAND = 1024, SIM_RECORD_MARKS = 256 };
 
 /* The memory that was lacking when a request was refused. */
 enum sim_record_lack {
@@ -72,6 +72,13 @@ struct sim_record_device {
     uint64_t bulk_reads;                 /* larger ones, of results that were not */
     uint64_t bulk_read_bytes;
     struct sim_record_refusal last[SIM_RECORD_KINDS]; /* of those */
+    /* With SPILLWAY_SIM_TIME: */
+    uint64_t end_ns;                        /* when the last work of the device ended */
+    uint64_t link_in_bytes, link_out_bytes; /* of host memory that kernels used */
+    uint64_t kernels;                       /* that ended */
+    uint64_t mark_every;                    /* so many kernels lie between two marks */
+    uint64_t mark_count;
+    uint64_t marks_ns[SIM_RECORD_MARKS]; /* when kernel mark_every ended, 2 * mark_every, ... */
 };
 
 /* A read of at most so many bytes may decide what the program does next: a size, a condition. */

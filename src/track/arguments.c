@@ -243,8 +243,30 @@ void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream
     }
 }
 
+/* Writes the use of each device's memory into the recording. */
+static void record(const struct spw_arguments *use)
+{
+    struct spw_pool *pool;
+
+    for (size_t i = 0; i < use->count || i == 0;) {
+        const struct spw_device *owner =
+            use->count > 0 ? spw_track_device_owner(use->addresses[i], &pool) : NULL;
+        size_t first = i++;
+
+        while (i < use->count && spw_track_device_owner(use->addresses[i], &pool) == owner) {
+            i++;
+        }
+        spw_record_use(owner != NULL ? owner->ordinal : 0, use->addresses + first,
+                       owner != NULL ? i - first : 0, use->kernel && first == 0);
+    }
+}
+
 void spw_track_arguments_note(const struct spw_arguments *use)
 {
+    /* The depth is 0 where nothing spills. */
+    if (spw_record_uses() && spw_migrate_barrier_depth <= 1) {
+        record(use);
+    }
     /* A call inside another call is a part of the outer one, which was recorded. */
     for (int i = 0; spw_migrate_barrier_depth == 1 && i < spw_process.device_count; i++) {
         if (SPW_UNLIKELY(use->first)) {

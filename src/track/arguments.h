@@ -1,5 +1,5 @@
 /* The memory that a call uses, found by the addresses in its arguments. Calls are searched only
- * after memory was short for the first time.
+ * after memory was short for the first time, or while their uses are recorded.
  *
  * The driver is asked once for the layout of a kernel's parameters. Layouts are kept by kernel
  * handle until code is unloaded, since the driver may reuse the handle then. Locking:
@@ -8,6 +8,7 @@
 
 #include "track/process.h"
 #include "migrate/access_log.h"
+#include "record/record.h"
 
 enum { SPW_USE_ADDRESSES = 192 };
 
@@ -19,11 +20,12 @@ struct spw_arguments {
     uint64_t addresses[SPW_USE_ADDRESSES]; /* in our pools */
 };
 
-/* True when a host tier records memory use and the call is the program's own. */
+/* True when a host tier or the recording notes memory use, and the call is the program's own. */
 static inline bool spw_track_arguments_wanted(void)
 {
     return SPW_UNLIKELY(atomic_load_explicit(&spw_migrate_access_log_count, memory_order_relaxed) >
-                        0) &&
+                            0 ||
+                        spw_record_uses()) &&
            !spw_driver_inside();
 }
 
@@ -56,8 +58,8 @@ void spw_track_arguments_add(struct spw_arguments *use, uint64_t word);
  * submit barrier is acquired; `per_thread` as in track/stream.h. */
 void spw_track_arguments_expect(const struct spw_arguments *use, CUstream stream, bool per_thread);
 
-/* Records the use in the access logs. To be called between acquiring the submit barrier and the
- * call, after spw_track_arguments_expect. */
+/* Notes the use in the access logs and in the recording. To be called between acquiring the submit
+ * barrier and the call, after spw_track_arguments_expect. */
 void spw_track_arguments_note(const struct spw_arguments *use);
 
 /* Forgets every layout: code was unloaded, and handles may be reused. */

@@ -7,7 +7,7 @@ import zlib
 
 HEADER, BLOCK_HEAD = 4096, 40
 KINDS = ["end", "alloc", "free", "text", "site", "module", "step", "gauges", "move", "range", "oom",
-         "name", "call"]
+         "name", "call", "use"]
 NAMED = ["rule", "call", "thread", "about", "option"]
 SOURCES = ["pool", "passed", "pinned", "created"]
 GAUGES = ["committed_bytes", "host_bytes", "steals", "spilled_bytes", "promoted_bytes",
@@ -99,6 +99,8 @@ class Block:
             return {"of": NAMED[number()], "number": number(), "text": text()}
         if kind == "call":
             return {"number": number(), "ns": number()}
+        if kind == "use":
+            return {"addresses": [self.place() for _ in range(number())], "kernel": more}
         raise ValueError(kind)
 
     def events(self):
@@ -208,6 +210,10 @@ class Writer:
         low = address & 255
         self.event("free", time, self.place(address) + (encode(low) if low else b""),
                    more=bool(low), **where)
+
+    def use(self, time, *addresses, kernel=True, **where):
+        self.event("use", time, encode(len(addresses)) +
+                   b"".join(self.place(address) for address in addresses), more=kernel, **where)
 
     def text(self, number, text):
         self.event("text", self.time, encode(number) + self.bytes(text))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The recording that the preloaded object writes, read by a reader of the tests' own."""
+import collections
 import os
 import pathlib
 import random
@@ -169,6 +170,21 @@ class Record(harness.Case):
         replay = Replay(Recording(path))
         self.assertEqual((replay.wrong, replay.count("alloc"), replay.count("free")), ([], 3, 0))
         self.assertEqual(replay.bytes, result.device()["live_bytes"])
+
+    def test_uses(self):
+        """`periodic` adds to each of its 24 blocks twice in a step, each time with a kernel."""
+        path = self.folder / "recording"
+        for uses, expected in ("on", [6] * 24), ("off", [0] * 24):
+            self.run_program(harness.ROOT / "tests/spill/periodic", 3, "named", RECORD=path,
+                             RECORD_USES=uses, SPILL="off", SIM_MEMORY="256MiB")
+            replay = Replay(Recording(path))
+            self.assertEqual(replay.wrong, [])
+            counts = collections.Counter(
+                address for event in replay.events if event["kind"] == "use" and event["kernel"]
+                for address in event["addresses"])
+            blocks = [event["address"] for event in replay.events
+                      if event["kind"] == "alloc" and event["bytes"] > 3 << 20]
+            self.assertEqual([counts[block] for block in blocks], expected)
 
     def test_child_has_a_file_of_its_own(self):
         result, first = self.record(1000, 1, "early", path=self.folder / "r")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Write validation: second copies are skipped once audits found no write through a pointer that is
 not among a kernel's arguments."""
+import json
 import re
 
 from spill import LONG, PATIENT, SEEDS, SPILL_LINE
@@ -110,6 +111,18 @@ class Validation(harness.Case):
         self.assertEqual((device["audits"], device["believed_moves"]), (0, 0))
         self.assertGreater(device["moves"], 16)
         self.assertLess(device["second_copies"], device["moves"])
+
+    def test_blocks_that_a_rule_places_need_no_room(self):
+        """What a rule puts on the host again and again is not expected on the device: nothing moves
+        while the rest fits."""
+        policy = self.folder / "policy.json"
+        policy.write_text(json.dumps({"version": 1, "rules": [
+            {"name": "brief", "match": {"size": {"min": "3MiB", "max": "3MiB"}},
+             "action": {"placement": "host"}}]}))
+        device = self.periodic(8, "named", POLICY=policy, SIM_MEMORY="78MiB", allow=[
+            "rule brief"])
+        self.assertEqual((device["moves"], device["spilled_bytes"]), (0, 0))
+        self.assertGreater(device["host_peak_bytes"], 0)
 
 
 if __name__ == "__main__":

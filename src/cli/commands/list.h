@@ -13,6 +13,9 @@ int spw_cli_command_sim(int argc, char **argv);
 /* Says on which GPUs a program fits. */
 int spw_cli_command_fit(int argc, char **argv);
 
+/* Says which memory of a program should be on the host. */
+int spw_cli_command_advise(int argc, char **argv);
+
 /* Lists the options. */
 int spw_cli_command_options(int argc, char **argv);
 

@@ -19,6 +19,7 @@ static const struct command commands[] = {
     {"run", spw_cli_command_run, "run a program on the GPU, its memory managed by spillway"},
     {"sim", spw_cli_command_sim, "run a program on a simulated GPU of any size: does it fit?"},
     {"fit", spw_cli_command_fit, "say on which GPUs a program fits, and up to which batch size"},
+    {"advise", spw_cli_command_advise, "write a policy that makes a program fit a budget"},
     {"options", spw_cli_command_options, "list the options with defaults and meaning"},
     {"sites", spw_cli_command_sites, "show which lines of a program held device memory"},
     {"report", spw_cli_command_report, "show a recording: memory over time, by line"},

@@ -184,6 +184,22 @@ static bool take_name(struct spw_cli_events *events, struct spw_cli_event *event
     return true;
 }
 
+static bool take_use(struct spw_cli_events *events, struct spw_cli_event *event)
+{
+    uint64_t count;
+
+    if (!take(events, &count) || count > SPW_RECORD_USED) {
+        return false;
+    }
+    event->used_count = (unsigned)count;
+    for (unsigned i = 0; i < event->used_count; i++) {
+        if (!take_address(events, &event->used[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool take_body(struct spw_cli_events *events, struct spw_cli_event *event)
 {
     uint64_t units;
@@ -218,6 +234,8 @@ static bool take_body(struct spw_cli_events *events, struct spw_cli_event *event
         return take_name(events, event);
     case SPW_RECORD_CALL:
         return take(events, &event->number) && take(events, &event->ns);
+    case SPW_RECORD_USE:
+        return take_use(events, event);
     default:
         return false;
     }

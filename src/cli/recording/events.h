@@ -21,7 +21,7 @@ struct spw_cli_event {
     int device;    /* less than SPW_DEVICES_MAX */
     uint64_t stream;
     uint32_t thread;
-    bool more; /* MOVE: ahead of use; RANGE: to the host */
+    bool more; /* MOVE: ahead of use; RANGE: to the host; USE: a kernel */
     uint64_t address, bytes;
     uint64_t number; /* of a site, text, module, step, name or call */
     enum spw_record_source source;
@@ -40,6 +40,8 @@ struct spw_cli_event {
     uint64_t native[SPW_CALLSITE_NATIVE];
     struct spw_callsite_line python[SPW_CALLSITE_PYTHON];
     uint64_t gauges[SPW_RECORD_GAUGE_COUNT]; /* all figures of the device */
+    unsigned used_count;                     /* USE: the addresses, rounded down to 256 bytes */
+    uint64_t used[SPW_RECORD_USED];
 };
 
 struct spw_cli_events {

@@ -87,6 +87,14 @@ static void add_simulated_refusal(struct spw_cli_sim_device *device,
     take_later(device, &refusal);
 }
 
+/* From the kernel in the middle to the last one. */
+static uint64_t second_half_ns(const struct sim_record_device *from)
+{
+    uint64_t count = from->mark_count < SIM_RECORD_MARKS ? from->mark_count : SIM_RECORD_MARKS;
+
+    return count >= 2 ? from->marks_ns[count - 1] - from->marks_ns[(count - 1) / 2] : 0;
+}
+
 static void add_record(struct spw_cli_sim_device *device, const struct sim_record_device *from)
 {
     uint64_t launches = 0;
@@ -113,6 +121,8 @@ static void add_record(struct spw_cli_sim_device *device, const struct sim_recor
     device->chosen = from->chosen;
     device->bulk_reads = from->bulk_reads;
     device->bulk_read_bytes = from->bulk_read_bytes;
+    device->second_half_ns = second_half_ns(from);
+    device->link_bytes = from->link_in_bytes + from->link_out_bytes;
     add_simulated_refusal(device, from, SIM_RECORD_OTHER);
     device->used = from->used_peak_bytes > 0 || launches > 0 || device->refusals > 0 ||
                    from->refusals[SIM_RECORD_CHUNK] > 0;

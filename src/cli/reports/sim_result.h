@@ -60,6 +60,9 @@ struct spw_cli_sim_device {
     uint64_t small_reads, bulk_reads, bulk_read_bytes; /* by the host, of results */
     uint64_t chosen;                                   /* sizes that SPILLWAY_SIM_UNKNOWN decided */
     uint64_t known_reads;            /* of the small ones, those of results that were computed */
+    uint64_t second_half_ns;         /* simulated time of the second half of the kernels; 0: too few
+                                        kernels, or time was not simulated */
+    uint64_t link_bytes;             /* of host memory that kernels used */
     struct spw_cli_sim_refusal last; /* the latest failure */
 };
 

@@ -12,7 +12,7 @@
 typedef bool spw_cli_prepare(const char *command, bool with_pool);
 
 /* Variables that may differ between runs. */
-enum { SPW_CLI_TRIAL_VARIABLES = 10 };
+enum { SPW_CLI_TRIAL_VARIABLES = 16 };
 
 /* A series of runs. */
 struct spw_cli_trials {

@@ -284,6 +284,40 @@ void sim_run_record_launched(const struct sim_device *device, enum spw_layout la
     figures->idle_launches += !computes;
 }
 
+/* When all marks are used, every other one is dropped. */
+static void mark(struct sim_record_device *figures)
+{
+    figures->mark_every = figures->mark_every == 0 ? 1 : figures->mark_every;
+    if (figures->kernels % figures->mark_every != 0) {
+        return;
+    }
+    if (figures->mark_count == SIM_RECORD_MARKS) {
+        figures->mark_every *= 2;
+        figures->mark_count /= 2;
+        for (uint64_t i = 0; i < figures->mark_count; i++) {
+            figures->marks_ns[i] = figures->marks_ns[2 * i + 1];
+        }
+        if (figures->kernels % figures->mark_every != 0) {
+            return;
+        }
+    }
+    figures->marks_ns[figures->mark_count++] = figures->end_ns;
+}
+
+void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_bytes,
+                        uint64_t out_bytes)
+{
+    struct sim_record_device *figures = &record->devices[ordinal];
+
+    raise_peak(&figures->end_ns, end_ns);
+    if (kernel) {
+        figures->link_in_bytes += in_bytes;
+        figures->link_out_bytes += out_bytes;
+        figures->kernels++;
+        mark(figures);
+    }
+}
+
 void sim_run_record_chosen(int ordinal)
 {
     record->devices[ordinal].chosen++;

@@ -55,6 +55,11 @@ void sim_run_record_held(const struct sim_device *device, int64_t bytes);
 void sim_run_record_launched(const struct sim_device *device, enum spw_layout layout,
                              bool computes);
 
+/* Work of a device has ended at the simulated time `end_ns`. `kernel`: it was one, which used so
+ * many bytes of host memory. */
+void sim_run_record_ran(int ordinal, bool kernel, uint64_t end_ns, uint64_t in_bytes,
+                        uint64_t out_bytes);
+
 /* A size that is not known was chosen: SPILLWAY_SIM_UNKNOWN. */
 void sim_run_record_chosen(int ordinal);
 

@@ -93,6 +93,7 @@ static void read_environment(void)
         .host_memory = get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY),
         .host_nodes = get_count(SPW_OPT_SPILLWAY_SIM_HOST_NODES, SPW_HOST_NODES_MAX),
         .spin = get(SPW_OPT_SPILLWAY_SIM_SPIN).bytes,
+        .link = get(SPW_OPT_SPILLWAY_SIM_LINK).bytes,
         .unknown = (enum spw_unknown)get(SPW_OPT_SPILLWAY_SIM_UNKNOWN).word,
         .seed = get(SPW_OPT_SPILLWAY_SIM_SEED).bytes,
         .time = get(SPW_OPT_SPILLWAY_SIM_TIME).on,

@@ -23,6 +23,7 @@ struct sim_options {
                                           * host-located memory, or a share of the machine's */
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */
     uint64_t spin;                       /* SPILLWAY_SIM_SPIN: reads; 0: any number */
+    uint64_t link;                       /* SPILLWAY_SIM_LINK: bytes a nanosecond */
     enum spw_unknown unknown;            /* SPILLWAY_SIM_UNKNOWN: sizes of unknown results */
     uint64_t seed;                       /* SPILLWAY_SIM_SEED */
     bool time;                           /* SPILLWAY_SIM_TIME: calls and work take time, timing.h */

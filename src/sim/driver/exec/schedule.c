@@ -10,6 +10,7 @@
 #include "sim/driver/core/calls.h"
 #include "sim/driver/core/lock.h"
 #include "sim/driver/core/clock.h"
+#include "sim/driver/core/run_record.h"
 #include "sim/driver/core/sim_options.h"
 #include "sim/driver/exec/work_context.h"
 
@@ -122,6 +123,18 @@ static void log_item(const struct sim_item *item, const char *remark)
     sim_calls_log(line);
 }
 
+/* Tells the launcher when work ended, and what it used of the host's memory. */
+static void note_time(const struct sim_item *item)
+{
+    const struct sim_traffic *traffic = &item->timing.traffic;
+
+    if (sim_clock_is_on()) {
+        sim_run_record_ran(item->op->device,
+                           item->op->class->node_type == CU_GRAPH_NODE_TYPE_KERNEL, sim_clock_now(),
+                           traffic->in_bytes, traffic->out_bytes);
+    }
+}
+
 /* Takes the first item out: it is complete. */
 static void complete_first(struct sim_stream *stream)
 {
@@ -173,6 +186,7 @@ static bool run_first(struct sim_stream *stream)
         sim_ctx_fail(stream->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
     } else {
         log_item(item, failed ? ": skipped" : "");
+        note_time(item);
     }
     complete_first(stream);
     return true;

@@ -7,10 +7,10 @@
 #include "sim/driver/exec/copy.h"
 #include "sim/driver/memory/content.h"
 
-/* Bytes a microsecond. */
-#define LINK_RATE       50000   /* a copy engine */
-#define LINK_READ_RATE  35000   /* a kernel that reads the host's memory */
-#define LINK_WRITE_RATE 52800   /* or writes it */
+/* Bytes a microsecond, those of the link for each of the 50 GB/s that it has by default. */
+#define LINK_RATE       1000    /* a copy engine */
+#define LINK_READ_RATE  700     /* a kernel that reads the host's memory */
+#define LINK_WRITE_RATE 1056    /* or writes it */
 #define MEMORY_RATE     4300000 /* the device's memory */
 #define PINNING_RATE    11800   /* 89 us a MiB: cuMemCreate at a host node, RTX 4050 */
 
@@ -115,7 +115,7 @@ static uint64_t copy_ns(const struct sim_traffic *traffic)
 {
     uint64_t link_bytes =
         traffic->in_bytes > traffic->out_bytes ? traffic->in_bytes : traffic->out_bytes;
-    uint64_t link_ns = duration(link_bytes, LINK_RATE);
+    uint64_t link_ns = duration(link_bytes, LINK_RATE * sim_options()->link);
     uint64_t memory_ns = duration(traffic->device_bytes, MEMORY_RATE);
 
     return link_ns > memory_ns ? link_ns : memory_ns;
@@ -151,8 +151,8 @@ static uint64_t kernel_ns(const struct sim_op *op, const struct sim_traffic *tra
     } else if (op->class->node_type == CU_GRAPH_NODE_TYPE_KERNEL && ns < KERNEL_LEAST_NS) {
         ns = KERNEL_LEAST_NS;
     }
-    return ns + duration(traffic->in_bytes, LINK_READ_RATE) +
-           duration(traffic->out_bytes, LINK_WRITE_RATE);
+    return ns + duration(traffic->in_bytes, LINK_READ_RATE * sim_options()->link) +
+           duration(traffic->out_bytes, LINK_WRITE_RATE * sim_options()->link);
 }
 
 struct sim_timing sim_timing_start(const struct sim_op *op, uint64_t now)

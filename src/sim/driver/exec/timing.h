@@ -2,8 +2,9 @@
  *
  * Off, every call takes a step of one microsecond and work takes none. On, a call takes the host
  * what costs.def says, and work takes the device:
- *   copies     the bytes that cross the link, at 50 GB/s in each direction; each direction of a
- *              device is one engine, which does one copy after the other, in the order in which
+ *   copies     the bytes that cross the link, at 50 GB/s in each direction, or what
+ *              SPILLWAY_SIM_LINK says, on which the next figures depend as well; each direction of
+ *              a device is one engine, which does one copy after the other, in the order in which
  *              they become ready. Within the device: 4.3 TB/s for what is read and written
  *   kernels    the time they name themselves (spw_touch_NAME), else the bytes they touch at
  *              4.3 TB/s and 2 us at least; and on top the bytes that they touch on the host, over

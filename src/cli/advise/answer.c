@@ -1,0 +1,127 @@
+#include "cli/advise/answer.h"
+
+#include "callsite/label.h"
+#include "common/size.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { HOLDERS = 8 };
+
+double spw_cli_advise_answer_ratio(uint64_t step_ns, uint64_t cost_ns)
+{
+    return step_ns > 0 ? (double)(step_ns + cost_ns) / (double)step_ns : 0;
+}
+
+/* ---- what the recording says ---- */
+
+static void print_holders(const struct spw_cli_advise_history *history)
+{
+    const struct spw_cli_device *device = &history->report.state.devices[history->device];
+    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    struct spw_cli_ranked *ranked;
+    size_t count;
+
+    ranked = spw_cli_report_rank(device, spw_cli_state_at_peak, &count);
+    for (size_t i = 0; ranked != NULL && i < count && i < HOLDERS; i++) {
+        spw_cli_recorded_sites_label(ranked[i].site, label);
+        printf("  %12s  %s\n", spw_size_text(ranked[i].bytes, size), label);
+    }
+    free(ranked);
+}
+
+static void print_head(const struct spw_cli_advise_history *history,
+                       const struct spw_cli_advise_goal *goal,
+                       const struct spw_cli_advise_plan *plan)
+{
+    char peak[SPW_SIZE_TEXT], budget[SPW_SIZE_TEXT], live[SPW_SIZE_TEXT];
+
+    printf("peak on device %d: %s; in a budget of %s, %s can be live\n", history->device,
+           spw_size_text(history->peak, peak), spw_size_text(goal->budget_bytes, budget),
+           spw_size_text(plan->live_bytes, live));
+    if (history->several) {
+        printf("other devices were used as well; this is about device %d alone\n", history->device);
+    }
+    print_holders(history);
+    if (!history->has_uses) {
+        puts("the recording does not say what is used when (--record-uses on): it is assumed that "
+             "each block is written once and read once, in each step if it outlives a step");
+    }
+    if (history->steps <= 0) {
+        puts("no step was found that repeats: figures of a step are those of the second half of "
+             "the run");
+    }
+}
+
+/* ---- the plan ---- */
+
+static void print_groups(const struct spw_cli_advise_plan *plan)
+{
+    char held[SPW_SIZE_TEXT], link[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+
+    printf("  %12s  %14s  %9s  placed on the host\n", "bytes", "link, a step", "ms");
+    for (size_t i = 0; i < plan->group_count; i++) {
+        const struct spw_cli_advise_group *group = &plan->groups[i];
+
+        if (group->chosen) {
+            spw_cli_recorded_sites_label(group->site, label);
+            printf("  %12s  %14s  %9.2f  %s\n", spw_size_text(group->highest, held),
+                   spw_size_text((uint64_t)group->link_bytes, link), (double)group->cost_ns / 1e6,
+                   label);
+        }
+    }
+}
+
+static void print_prediction(const struct spw_cli_advise_goal *goal,
+                             const struct spw_cli_advise_plan *plan, uint64_t step_ns)
+{
+    char device[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT], link[SPW_SIZE_TEXT];
+
+    printf("predicted: at most %s live on the device, %s on the host; %s a step over the link, "
+           "%.2f ms at %.0f GB/s",
+           spw_size_text(plan->device_bytes, device), spw_size_text(plan->host_bytes, host),
+           spw_size_text((uint64_t)plan->link_bytes, link), (double)plan->cost_ns / 1e6,
+           goal->link);
+    if (step_ns > 0) {
+        printf(": a step takes %.2f times as long",
+               spw_cli_advise_answer_ratio(step_ns, plan->cost_ns));
+    }
+    puts(plan->proven ? "" : " (the search was cut short: a better choice may exist)");
+}
+
+static void print_nearest(const struct spw_cli_advise_plan *plan,
+                          const struct spw_cli_advise_goal *goal)
+{
+    char nearest[SPW_SIZE_TEXT], missing[SPW_SIZE_TEXT], host[SPW_SIZE_TEXT];
+
+    if (plan->host_is_short) {
+        printf("no rules fit in %s of host memory: with all that rules can place on the host, "
+               "the device would hold %s\n",
+               spw_size_text(goal->host_bytes, host), spw_size_text(plan->nearest_bytes, nearest));
+        return;
+    }
+    printf("no rules make it fit: with all that rules can place on the host, the device still "
+           "holds %s, %s too much\n",
+           spw_size_text(plan->nearest_bytes, nearest),
+           spw_size_text(plan->nearest_bytes - plan->live_bytes, missing));
+}
+
+void spw_cli_advise_answer_print(const struct spw_cli_advise_history *history,
+                                 const struct spw_cli_advise_goal *goal,
+                                 const struct spw_cli_advise_plan *plan, uint64_t step_ns)
+{
+    print_head(history, goal, plan);
+    switch (plan->answer) {
+    case SPW_CLI_ADVISE_FITS:
+        puts("it fits: no memory has to leave the device");
+        break;
+    case SPW_CLI_ADVISE_PLACED:
+        print_groups(plan);
+        print_prediction(goal, plan, step_ns);
+        break;
+    default:
+        print_nearest(plan, goal);
+        break;
+    }
+}

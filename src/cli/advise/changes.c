@@ -1,0 +1,182 @@
+#include "cli/advise/changes.h"
+
+#include "callsite/capture.h"
+#include "callsite/facts.h"
+#include "callsite/label.h"
+#include "common/size.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP = 5, LEAST_PERCENT = 3 }; /* of the peak: below, a change is not worth a line */
+
+/* What a figure of a kind is. */
+typedef uint64_t figure(const struct spw_cli_advise_kind *kind);
+
+static bool is_of_optimizer(uint32_t number)
+{
+    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), number);
+    static struct spw_callsite_words words;
+
+    if (site == NULL) {
+        return false;
+    }
+    spw_callsite_describe(site, /* native */ false, &words);
+    return words.facts.python_count > 0 && words.facts.python[0].file != NULL &&
+           strstr(words.facts.python[0].file, "/optim/") != NULL;
+}
+
+static uint64_t of_forward(const struct spw_cli_advise_kind *kind)
+{
+    return kind->saved;
+}
+
+static uint64_t of_optimizer(const struct spw_cli_advise_kind *kind)
+{
+    return kind->kept > 0 && is_of_optimizer(kind->site) ? kind->kept : 0;
+}
+
+static uint64_t of_gradients(const struct spw_cli_advise_kind *kind)
+{
+    return kind->by_backward ? kind->kept : 0;
+}
+
+static uint64_t of_short(const struct spw_cli_advise_kind *kind)
+{
+    return kind->at_peak - kind->kept;
+}
+
+static uint64_t sum(const struct spw_cli_advise_history *history, figure *of)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 1; i < history->kind_count; i++) {
+        bytes += of(&history->kinds[i]);
+    }
+    return bytes;
+}
+
+static bool is_worth(const struct spw_cli_advise_history *history, uint64_t bytes)
+{
+    return bytes > 0 && bytes >= history->peak / 100 * LEAST_PERCENT;
+}
+
+/* ---- by call site ---- */
+
+struct row {
+    uint32_t site;
+    uint64_t bytes;
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+
+    return a->bytes < b->bytes ? 1 : a->bytes > b->bytes ? -1 : 0;
+}
+
+static void print_sites(const struct spw_cli_advise_history *history, figure *of)
+{
+    uint32_t sites = spw_cli_recorded_sites_count(history->report.state.sites) + 1;
+    struct row *rows = calloc(sites, sizeof(*rows));
+    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+
+    for (uint32_t i = 0; rows != NULL && i < sites; i++) {
+        rows[i].site = i;
+    }
+    for (size_t i = 1; rows != NULL && i < history->kind_count; i++) {
+        rows[history->kinds[i].site].bytes += of(&history->kinds[i]);
+    }
+    if (rows != NULL) {
+        qsort(rows, sites, sizeof(*rows), compare);
+    }
+    for (uint32_t i = 0; rows != NULL && i < TOP && i < sites && rows[i].bytes > 0; i++) {
+        spw_cli_recorded_sites_label(rows[i].site, label);
+        printf("  %14s  %s\n", spw_size_text(rows[i].bytes, size), label);
+    }
+    free(rows);
+}
+
+/* ---- the changes ---- */
+
+static void print_largest(const struct spw_cli_advise_history *history)
+{
+    const struct spw_cli_advise_kind *largest = NULL;
+    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+
+    for (size_t i = 1; i < history->kind_count; i++) {
+        const struct spw_cli_advise_kind *kind = &history->kinds[i];
+
+        if (kind->at_peak > 0 && (largest == NULL || kind->bytes > largest->bytes)) {
+            largest = kind;
+        }
+    }
+    if (largest != NULL && is_worth(history, largest->bytes)) {
+        spw_cli_recorded_sites_label(largest->site, label);
+        printf("- the largest tensor at the peak has %s: %s. Where that is the logits, a loss that "
+               "is computed in parts needs less\n",
+               spw_size_text(largest->bytes, size), label);
+    }
+}
+
+static void print_forward(const struct spw_cli_advise_history *history)
+{
+    uint64_t bytes = sum(history, of_forward);
+    char size[SPW_SIZE_TEXT];
+
+    if (is_worth(history, bytes)) {
+        printf("- activation checkpointing: %s of the peak were made before the backward pass and "
+               "freed by it; what a repeated layer keeps can be recomputed:\n",
+               spw_size_text(bytes, size));
+        print_sites(history, of_forward);
+    }
+}
+
+static void print_gradients(const struct spw_cli_advise_history *history)
+{
+    uint64_t bytes = sum(history, of_gradients);
+    char size[SPW_SIZE_TEXT];
+
+    if (is_worth(history, bytes)) {
+        printf("- gradients: %s of the peak were made by the backward pass and outlive a step: "
+               "zero_grad(set_to_none=True) after each step frees them, unless they are "
+               "accumulated\n",
+               spw_size_text(bytes, size));
+    }
+}
+
+static void print_optimizer(const struct spw_cli_advise_history *history)
+{
+    uint64_t bytes = sum(history, of_optimizer);
+    char size[SPW_SIZE_TEXT];
+
+    if (is_worth(history, bytes)) {
+        printf("- optimizer state: %s of the peak; an optimizer with state of 8 bits keeps a "
+               "quarter of 32-bit state\n",
+               spw_size_text(bytes, size));
+    }
+}
+
+/* One run does not tell what depends on the batch; but what outlives a step does not. */
+static void print_batch(const struct spw_cli_advise_history *history)
+{
+    uint64_t bytes = sum(history, of_short);
+    char size[SPW_SIZE_TEXT];
+
+    if (history->steps > 0 && !history->marked && is_worth(history, bytes)) {
+        printf("- a smaller batch: at most %s of the peak can become smaller, as the rest outlives "
+               "a step (one run does not tell how much; spillway fit --vary does)\n",
+               spw_size_text(bytes, size));
+    }
+}
+
+void spw_cli_advise_changes_print(const struct spw_cli_advise_history *history)
+{
+    puts("what changes of the script could save, by the lifetimes of its memory:");
+    print_forward(history);
+    print_largest(history);
+    print_batch(history);
+    print_optimizer(history);
+    print_gradients(history);
+}

@@ -1,0 +1,465 @@
+#include "cli/advise/history.h"
+
+#include "cli/advise/period.h"
+#include "cli/console/messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 64 }; /* places looked at in the table of kinds */
+
+/* A live block that is large. */
+struct live {
+    uint64_t address, bytes;
+    size_t life; /* index */
+};
+
+/* The first reading surveys the run, the second takes all. */
+struct reading {
+    struct spw_cli_advise_history *history;
+    bool surveys;
+    struct spw_map numbers; /* of kinds, by a hash of site and size */
+    struct live *live;      /* sorted by address */
+    size_t live_count, live_capacity;
+    uint32_t *sequence; /* the sites of the large allocations; surveyed */
+    size_t sequence_capacity;
+    size_t large;        /* allocations so far */
+    size_t large_before; /* of them, before the second half */
+    size_t period;       /* in large allocations; 0: none */
+    uint64_t kernels, half;
+    uint64_t half_time, end_time;
+    uint64_t marks;    /* of steps in the second half */
+    bool *is_backward; /* by thread */
+    size_t thread_capacity;
+};
+
+/* Makes room for the element at `index` of the list that `list` points to. */
+static bool reserve(struct spw_cli_advise_history *history, void *list, size_t index,
+                    size_t *capacity, size_t bytes)
+{
+    size_t more = *capacity == 0 ? 256 : *capacity;
+    void *elements, *longer;
+
+    if (index < *capacity) {
+        return true;
+    }
+    while (more <= index) {
+        more *= 2;
+    }
+    memcpy(&elements, list, sizeof(elements));
+    longer = realloc(elements, more * bytes);
+    if (longer == NULL) {
+        history->out_of_memory = true;
+        return false;
+    }
+    memset((char *)longer + *capacity * bytes, 0, (more - *capacity) * bytes);
+    memcpy(list, &longer, sizeof(longer));
+    *capacity = more;
+    return true;
+}
+
+/* ---- kinds ---- */
+
+static uint32_t add_kind(struct spw_cli_advise_history *history, uint32_t site, uint64_t bytes)
+{
+    if (!reserve(history, &history->kinds, history->kind_count, &history->kind_capacity,
+                 sizeof(*history->kinds))) {
+        return 0;
+    }
+    history->kinds[history->kind_count] =
+        (struct spw_cli_advise_kind){.site = site, .bytes = bytes};
+    return (uint32_t)history->kind_count++;
+}
+
+static uint32_t kind_of(struct reading *reading, uint32_t site, uint64_t bytes)
+{
+    uint64_t key = (bytes * UINT64_C(0x9e3779b97f4a7c15)) ^ site;
+
+    for (int i = 0; i < TRIES; i++, key++) {
+        uint32_t kind = (uint32_t)(uintptr_t)spw_map_get(&reading->numbers, key);
+
+        if (kind == 0) {
+            kind = add_kind(reading->history, site, bytes);
+            return kind != 0 && spw_map_put(&reading->numbers, key, (void *)(uintptr_t)kind) ? kind
+                                                                                             : 0;
+        }
+        if (reading->history->kinds[kind].site == site &&
+            reading->history->kinds[kind].bytes == bytes) {
+            return kind;
+        }
+    }
+    return 0;
+}
+
+static bool is_large(const struct spw_cli_block *block)
+{
+    return block->source == SPW_RECORD_POOL && block->bytes >= SPW_CLI_ADVISE_LEAST;
+}
+
+/* ---- live blocks ---- */
+
+/* The number of live blocks that begin at or before an address. */
+static size_t place_of(const struct reading *reading, uint64_t address)
+{
+    size_t low = 0, high = reading->live_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (reading->live[middle].address <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void add_live(struct reading *reading, const struct live *block)
+{
+    size_t at = place_of(reading, block->address);
+
+    if (reserve(reading->history, &reading->live, reading->live_count, &reading->live_capacity,
+                sizeof(*reading->live))) {
+        memmove(reading->live + at + 1, reading->live + at,
+                (reading->live_count - at) * sizeof(*reading->live));
+        reading->live[at] = *block;
+        reading->live_count++;
+    }
+}
+
+/* The live block that an address is in, or NULL. */
+static struct live *find_live(const struct reading *reading, uint64_t address)
+{
+    size_t at = place_of(reading, address);
+    struct live *block = at > 0 ? &reading->live[at - 1] : NULL;
+
+    return block != NULL && address - block->address < block->bytes ? block : NULL;
+}
+
+/* ---- events ---- */
+
+static bool is_backward(const struct reading *reading, uint32_t thread)
+{
+    return thread < reading->thread_capacity && reading->is_backward[thread];
+}
+
+static bool is_in_second_half(const struct reading *reading)
+{
+    return !reading->surveys &&
+           (reading->history->has_uses ? reading->kernels : reading->large) >= reading->half;
+}
+
+static void add_change(struct reading *reading, uint32_t kind, int64_t bytes)
+{
+    struct spw_cli_advise_history *history = reading->history;
+
+    if (reserve(history, &history->changes, history->change_count, &history->change_capacity,
+                sizeof(*history->changes))) {
+        history->changes[history->change_count++] =
+            (struct spw_cli_advise_change){.kind = kind, .bytes = bytes};
+    }
+}
+
+/* A large block begins. Returns its kind. */
+static uint32_t begin_life(struct reading *reading, const struct spw_cli_block *block)
+{
+    struct spw_cli_advise_history *history = reading->history;
+    uint32_t kind = kind_of(reading, block->site, block->bytes);
+    bool by_backward = is_backward(reading, block->thread);
+
+    if (kind == 0 || !reserve(history, &history->lives, history->life_count,
+                              &history->life_capacity, sizeof(*history->lives))) {
+        return 0;
+    }
+    history->kinds[kind].by_backward |= by_backward;
+    history->lives[history->life_count] = (struct spw_cli_advise_life){
+        .kind = kind,
+        .by_backward = by_backward,
+        .first_change = history->change_count,
+        .last_change = SIZE_MAX,
+        .born = reading->large,
+    };
+    add_live(reading, &(struct live){block->address, block->bytes, history->life_count++});
+    return kind;
+}
+
+static void take_alloc(struct reading *reading, const struct spw_cli_event *event)
+{
+    const struct spw_cli_block *block =
+        spw_cli_state_block(&reading->history->report.state, event->device, event->address);
+    bool large = block != NULL && is_large(block);
+    uint32_t kind = 0;
+
+    if (large && !reading->surveys) {
+        kind = begin_life(reading, block);
+    } else if (large && reserve(reading->history, &reading->sequence, reading->large,
+                                &reading->sequence_capacity, sizeof(*reading->sequence))) {
+        reading->sequence[reading->large] = block->site;
+    }
+    if (block != NULL && !reading->surveys) {
+        add_change(reading, kind, block->on_host ? 0 : (int64_t)block->counted);
+    }
+    reading->large += large;
+}
+
+/* A large block ends. Returns its kind. */
+static uint32_t end_life(struct reading *reading, const struct spw_cli_event *event,
+                         const struct spw_cli_block *freed)
+{
+    struct live *block = find_live(reading, freed->address);
+    struct spw_cli_advise_life *life;
+
+    if (block == NULL || block->address != freed->address) {
+        return 0;
+    }
+    life = &reading->history->lives[block->life];
+    life->freed_by_backward = is_backward(reading, event->thread);
+    life->last_change = reading->history->change_count;
+    life->died = reading->large;
+    memmove(block, block + 1,
+            (size_t)(reading->live + reading->live_count - block - 1) * sizeof(*block));
+    reading->live_count--;
+    return life->kind;
+}
+
+static void take_free(struct reading *reading, const struct spw_cli_event *event,
+                      const struct spw_cli_block *freed)
+{
+    if (!reading->surveys) {
+        uint32_t kind = is_large(freed) ? end_life(reading, event, freed) : 0;
+
+        add_change(reading, kind, freed->on_host ? 0 : -(int64_t)freed->counted);
+    }
+}
+
+/* A call counts as reading each block that it names from the address to the block's end, as in the
+ * cost model of the simulated GPU; each block once. */
+static void take_use(struct reading *reading, const struct spw_cli_event *event)
+{
+    struct spw_cli_advise_history *history = reading->history;
+    size_t seen[SPW_RECORD_USED], count = 0;
+
+    history->has_uses = true;
+    reading->kernels += event->more;
+    for (unsigned i = 0; is_in_second_half(reading) && i < event->used_count; i++) {
+        const struct live *block = find_live(reading, event->used[i]);
+        struct spw_cli_advise_kind *kind;
+        size_t k = 0;
+
+        while (block != NULL && k < count && seen[k] != block->life) {
+            k++;
+        }
+        if (block == NULL || k < count) {
+            continue;
+        }
+        seen[count++] = block->life;
+        kind = &history->kinds[history->lives[block->life].kind];
+        kind->uses++;
+        kind->link_bytes += block->bytes - (event->used[i] - block->address);
+    }
+}
+
+static bool begins_with(const struct spw_cli_text *text, const char *prefix)
+{
+    return text->length >= strlen(prefix) && memcmp(text->bytes, prefix, strlen(prefix)) == 0;
+}
+
+static void take_name(struct reading *reading, const struct spw_cli_event *event)
+{
+    if (event->named == SPW_RECORD_NAMED_OPTION) {
+        reading->history->simulated |= begins_with(&event->text, "SPILLWAY_SIM_");
+    } else if (event->named == SPW_RECORD_NAMED_THREAD && event->number < UINT16_MAX &&
+               reserve(reading->history, &reading->is_backward, event->number,
+                       &reading->thread_capacity, sizeof(*reading->is_backward))) {
+        reading->is_backward[event->number] = begins_with(&event->text, "pt_autograd");
+    }
+}
+
+static void take(struct spw_cli_report *report, const struct spw_cli_event *event,
+                 const struct spw_cli_block *freed, void *context)
+{
+    struct reading *reading = context;
+    bool ours = event->device == reading->history->device;
+
+    (void)report;
+    if (event->kind == SPW_RECORD_NAME) {
+        take_name(reading, event);
+    } else if (event->kind == SPW_RECORD_STEP) {
+        reading->marks += is_in_second_half(reading);
+    } else if (event->kind == SPW_RECORD_ALLOC && ours) {
+        take_alloc(reading, event);
+    } else if (event->kind == SPW_RECORD_FREE && ours && freed != NULL) {
+        take_free(reading, event, freed);
+    } else if (event->kind == SPW_RECORD_USE && ours) {
+        take_use(reading, event);
+    }
+    if (!is_in_second_half(reading)) {
+        reading->half_time = event->time;
+        reading->large_before = reading->large;
+    }
+    reading->end_time = event->time;
+}
+
+/* ---- the whole ---- */
+
+static void choose_device(struct spw_cli_advise_history *history)
+{
+    const struct spw_cli_device *devices = history->report.state.devices;
+    int used = 0;
+
+    for (int i = 0; i < SPW_DEVICES_MAX; i++) {
+        used += devices[i].live_peak > 0;
+        history->device =
+            devices[i].live_peak > devices[history->device].live_peak ? i : history->device;
+    }
+    history->several = used > 1;
+}
+
+/* Without uses: each block is written once and read once, those that outlive a step in each. */
+static void assume_uses(struct reading *reading)
+{
+    struct spw_cli_advise_history *history = reading->history;
+
+    for (size_t i = 0; i < history->life_count; i++) {
+        const struct spw_cli_advise_life *life = &history->lives[i];
+        struct spw_cli_advise_kind *kind = &history->kinds[life->kind];
+        size_t died = life->last_change == SIZE_MAX ? reading->large : life->died;
+        uint64_t times = reading->period > 0 && died - life->born > reading->period
+                             ? (uint64_t)(history->steps + 1)
+                         : life->born >= reading->large_before ? 1
+                                                               : 0;
+
+        kind->uses += 2 * times;
+        kind->link_bytes += 2 * times * kind->bytes;
+    }
+}
+
+static void count_steps(struct reading *reading)
+{
+    struct spw_cli_advise_history *history = reading->history;
+    uint64_t units = reading->end_time - reading->half_time;
+
+    history->marked = reading->marks > 0;
+    if (history->marked) {
+        history->steps = (double)reading->marks;
+    } else if (reading->period > 0) {
+        history->steps = (double)(reading->large - reading->large_before) / (double)reading->period;
+    }
+    if (history->steps > 0) {
+        history->step_ns = (uint64_t)((double)(units * SPW_RECORD_UNIT_NS) / history->steps);
+    }
+}
+
+/* Tells what the blocks that are live at the peak are. */
+static void sort_peak(struct reading *reading)
+{
+    struct spw_cli_advise_history *history = reading->history;
+
+    for (size_t i = 0; i < history->life_count; i++) {
+        const struct spw_cli_advise_life *life = &history->lives[i];
+        struct spw_cli_advise_kind *kind = &history->kinds[life->kind];
+        size_t died = life->last_change == SIZE_MAX ? reading->large : life->died;
+
+        if (life->first_change > history->peak_change ||
+            life->last_change <= history->peak_change) {
+            continue;
+        }
+        kind->at_peak += kind->bytes;
+        kind->kept += reading->period > 0 && died - life->born > reading->period ? kind->bytes : 0;
+        kind->saved += life->freed_by_backward && !life->by_backward ? kind->bytes : 0;
+    }
+}
+
+static bool read_all(struct reading *reading)
+{
+    struct spw_cli_advise_history *history = reading->history;
+    struct spw_cli_advise_extent extent;
+
+    choose_device(history);
+    reading->surveys = true;
+    spw_cli_report_each(&history->report, take, reading);
+    reading->period = spw_cli_advise_period(reading->sequence, reading->large);
+    reading->half = (history->has_uses ? reading->kernels : reading->large) / 2;
+    reading->surveys = false;
+    reading->large = 0;
+    reading->kernels = 0;
+    (void)add_kind(history, 0, 0);
+    spw_cli_report_each(&history->report, take, reading);
+    if (history->out_of_memory) {
+        return false;
+    }
+    count_steps(reading);
+    if (!history->has_uses) {
+        assume_uses(reading);
+    }
+    extent = spw_cli_advise_history_extent(history, NULL);
+    history->peak = extent.device_bytes;
+    history->peak_change = extent.device_change;
+    sort_peak(reading);
+    return true;
+}
+
+bool spw_cli_advise_history_open(struct spw_cli_advise_history *history, const char *command,
+                                 const char *path)
+{
+    struct reading reading = {.history = history};
+    bool good;
+
+    memset(history, 0, sizeof(*history));
+    if (!spw_cli_report_open(&history->report, command, path)) {
+        return false;
+    }
+    good = read_all(&reading);
+    free(reading.numbers.slots);
+    free(reading.live);
+    free(reading.sequence);
+    free(reading.is_backward);
+    if (!good) {
+        spw_cli_complain(command, "%s: not enough memory", path);
+        spw_cli_advise_history_close(history);
+    }
+    return good;
+}
+
+void spw_cli_advise_history_close(struct spw_cli_advise_history *history)
+{
+    spw_cli_report_close(&history->report);
+    free(history->kinds);
+    free(history->changes);
+    free(history->lives);
+    history->kinds = NULL;
+    history->changes = NULL;
+    history->lives = NULL;
+}
+
+struct spw_cli_advise_extent
+spw_cli_advise_history_extent(const struct spw_cli_advise_history *history, const bool *on_host)
+{
+    struct spw_cli_advise_extent extent = {0};
+    int64_t device = 0, host = 0;
+
+    for (size_t i = 0; i < history->change_count; i++) {
+        const struct spw_cli_advise_change *change = &history->changes[i];
+
+        *(on_host != NULL && on_host[change->kind] ? &host : &device) += change->bytes;
+        if (device > (int64_t)extent.device_bytes) {
+            extent.device_bytes = (uint64_t)device;
+            extent.device_change = i;
+        }
+        if (host > (int64_t)extent.host_bytes) {
+            extent.host_bytes = (uint64_t)host;
+            extent.host_change = i;
+        }
+    }
+    return extent;
+}
+
+void spw_cli_advise_history_at(const struct spw_cli_advise_history *history, size_t change,
+                               uint64_t *ret_bytes)
+{
+    memset(ret_bytes, 0, history->kind_count * sizeof(*ret_bytes));
+    for (size_t i = 0; i <= change && i < history->change_count; i++) {
+        ret_bytes[history->changes[i].kind] += (uint64_t)history->changes[i].bytes;
+    }
+}

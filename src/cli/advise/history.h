@@ -1,0 +1,81 @@
+/* What advice needs of a recording: the device memory that each kind of allocation held, moment by
+ * moment, and how often calls used it. A kind is a call site and a size, as rules tell allocations
+ * apart. One device is looked at: the one with the highest peak. One thread.
+ *
+ * Steps are those that the program marked, or else repetitions of its large allocations. Figures
+ * of a step are means over the second half of the run, counted in kernels, so that the first steps
+ * do not count. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/reports/recording.h"
+
+/* Smaller allocations are not looked at one by one: they share chunks. */
+enum { SPW_CLI_ADVISE_LEAST = 1 << 20 };
+
+struct spw_cli_advise_kind {
+    uint32_t site;       /* as in cli/recording/sites.h */
+    uint64_t bytes;      /* of an allocation */
+    uint64_t uses;       /* by calls in the second half */
+    uint64_t link_bytes; /* that those would use over the link if it were on the host */
+    uint64_t at_peak;    /* bytes held when most was live */
+    uint64_t kept;       /* of at_peak, in blocks that outlive a step */
+    uint64_t saved;   /* of at_peak, in blocks of the forward pass that the backward pass freed */
+    bool by_backward; /* allocated on a thread of the backward pass */
+};
+
+/* An allocation or a free. */
+struct spw_cli_advise_change {
+    uint32_t kind; /* index of the kind; 0: smaller than SPW_CLI_ADVISE_LEAST, or not the pool's */
+    int64_t bytes; /* that count as live on the device; negative for a free */
+};
+
+/* A large block. */
+struct spw_cli_advise_life {
+    uint32_t kind;
+    bool by_backward, freed_by_backward; /* on a thread of the backward pass */
+    size_t first_change, last_change;    /* of its allocation and free; SIZE_MAX: not freed */
+    size_t born, died;                   /* counted in large allocations */
+};
+
+struct spw_cli_advise_history {
+    struct spw_cli_report report;
+    int device;
+    bool several;                      /* other devices were used as well */
+    struct spw_cli_advise_kind *kinds; /* [0] stands for all that is not looked at */
+    size_t kind_count, kind_capacity;
+    struct spw_cli_advise_change *changes;
+    size_t change_count, change_capacity;
+    struct spw_cli_advise_life *lives;
+    size_t life_count, life_capacity;
+    uint64_t peak;      /* live bytes on the device, at most */
+    size_t peak_change; /* index of the change that led to it */
+    bool has_uses;      /* the recording says what calls used (--record-uses on) */
+    double steps;       /* in the second half; 0: not known */
+    bool marked;        /* by the program */
+    uint64_t step_ns;   /* of a step in the second half, by the clock of the run; 0: not known */
+    bool simulated;     /* on a simulated GPU: that clock says nothing of a card */
+    bool out_of_memory; /* of this command */
+};
+
+/* Reads a recording. False after a line on stderr. The caller closes it, if true. */
+bool spw_cli_advise_history_open(struct spw_cli_advise_history *history, const char *command,
+                                 const char *path);
+void spw_cli_advise_history_close(struct spw_cli_advise_history *history);
+
+/* Memory with some kinds on the host: bytes at most, and the index of the change that led there. */
+struct spw_cli_advise_extent {
+    uint64_t device_bytes, host_bytes;
+    size_t device_change, host_change;
+};
+
+/* `on_host` by kind. */
+struct spw_cli_advise_extent
+spw_cli_advise_history_extent(const struct spw_cli_advise_history *history, const bool *on_host);
+
+/* Writes the bytes that each kind holds after a change. */
+void spw_cli_advise_history_at(const struct spw_cli_advise_history *history, size_t change,
+                               uint64_t *ret_bytes);

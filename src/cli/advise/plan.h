@@ -1,0 +1,61 @@
+/* The advice for a recording: which groups of allocations go to the host. A group is what a rule
+ * can name: the innermost Python line or the autograd node that asked, and the size. One thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cjson/cJSON.h>
+
+#include "cli/advise/history.h"
+#include "cli/advise/search.h"
+#include "cli/advise/where.h"
+
+/* What is asked for. */
+struct spw_cli_advise_goal {
+    uint64_t budget_bytes; /* of device memory */
+    uint64_t kept_bytes;   /* of them, for what does not count as live: the driver's own memory */
+    uint64_t host_bytes;   /* of host memory, at most */
+    double link;           /* bytes a nanosecond of a copy, in each direction */
+};
+
+struct spw_cli_advise_group {
+    struct spw_cli_advise_where where;
+    uint64_t least, most; /* sizes of its allocations */
+    uint32_t site;        /* one of its sites, for the label */
+    uint64_t highest;     /* bytes that it ever held */
+    uint64_t at_peak;     /* bytes that it held when most was live */
+    double uses;          /* in a step, of each block */
+    double link_bytes;    /* in a step, if it is on the host */
+    uint64_t cost_ns;     /* of a step */
+    bool chosen;
+};
+
+enum spw_cli_advise_answer {
+    SPW_CLI_ADVISE_FITS,       /* nothing has to go */
+    SPW_CLI_ADVISE_PLACED,     /* rules make it fit */
+    SPW_CLI_ADVISE_IMPOSSIBLE, /* no rules do */
+};
+
+struct spw_cli_advise_plan {
+    enum spw_cli_advise_answer answer;
+    struct spw_cli_advise_group groups[SPW_CLI_ADVISE_GROUPS];
+    size_t group_count;
+    uint64_t live_bytes;    /* that may be live on the device within the budget */
+    uint64_t device_bytes;  /* live on the device, at most, with the rules */
+    uint64_t host_bytes;    /* on the host, at most, with the rules */
+    double link_bytes;      /* in a step */
+    uint64_t cost_ns;       /* of a step */
+    uint64_t default_ns;    /* an estimate of what spilling without rules costs, of a step */
+    uint64_t nearest_bytes; /* IMPOSSIBLE: live on the device with all groups on the host */
+    bool host_is_short;     /* IMPOSSIBLE: because of host memory */
+    bool proven;            /* no better choice of these groups exists */
+    cJSON *policy;          /* PLACED: the file; the caller deletes it */
+};
+
+/* Makes a plan. False without memory. The caller calls spw_cli_advise_plan_fini. */
+bool spw_cli_advise_plan_make(const struct spw_cli_advise_history *history,
+                              const struct spw_cli_advise_goal *goal,
+                              struct spw_cli_advise_plan *ret_plan);
+void spw_cli_advise_plan_fini(struct spw_cli_advise_plan *plan);

@@ -1,0 +1,147 @@
+#include "cli/advise/replay.h"
+
+#include "cli/console/messages.h"
+#include "cli/launch/sim_libraries.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* More memory than any device has. */
+#define PLENTY_TEXT "1099511627776"
+
+/* Uses take room. */
+#define RECORD_SIZE_TEXT "1073741824"
+
+bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const char *command,
+                                  char **arguments, uint64_t link)
+{
+    *replays = (struct spw_cli_advise_replays){.arguments = arguments,
+                                               .folder = "/tmp/spillway-advise-XXXXXX"};
+    if (mkdtemp(replays->folder) == NULL) {
+        spw_cli_complain(command, "there is no folder for recordings in /tmp: %s", strerror(errno));
+        return false;
+    }
+    (void)snprintf(replays->record, sizeof(replays->record), "%s/run.rec", replays->folder);
+    (void)snprintf(replays->policy, sizeof(replays->policy), "%s/policy.json", replays->folder);
+    (void)snprintf(replays->link, sizeof(replays->link), "%" PRIu64, link);
+    spw_cli_trials_begin(&replays->trials, command, spw_cli_sim_libraries_select);
+    return true;
+}
+
+void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays)
+{
+    spw_cli_trials_end(&replays->trials);
+    (void)unlink(replays->record);
+    (void)unlink(replays->policy);
+    (void)rmdir(replays->folder);
+}
+
+/* The device that the advice is about: the one with the highest peak. */
+static const struct spw_cli_sim_device *main_device(const struct spw_cli_sim_result *result)
+{
+    static const struct spw_cli_sim_device none;
+    const struct spw_cli_sim_device *found = &none;
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            const struct spw_cli_sim_device *device = &result->processes[i].devices[k];
+
+            found = device->live_peak_bytes > found->live_peak_bytes ? device : found;
+        }
+    }
+    return found;
+}
+
+static bool run(struct spw_cli_advise_replays *replays, const struct spw_cli_trial *trial,
+                const char *what, struct spw_cli_advise_run *ret_run)
+{
+    struct spw_cli_sim_result result;
+    const struct spw_cli_sim_device *device;
+    bool started;
+
+    fprintf(stderr, "spillway: advise: run %u: %s\n", ++replays->count, what);
+    (void)unlink(replays->record);
+    *ret_run = (struct spw_cli_advise_run){.code = 0};
+    started = spw_cli_trials_run(&replays->trials, trial, &result, &ret_run->code);
+    device = main_device(&result);
+    ret_run->outcome = spw_cli_sim_result_outcome(&result, ret_run->code);
+    ret_run->half_ns = device->second_half_ns;
+    ret_run->own_bytes = device->own_peak_bytes;
+    ret_run->host_bytes = device->host_peak_bytes;
+    ret_run->spilled_bytes = device->spilled_bytes;
+    ret_run->promoted_bytes = device->promoted_bytes;
+    spw_cli_sim_result_fini(&result);
+    return started && replays->trials.interrupt == 0;
+}
+
+bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
+                                   struct spw_cli_advise_run *ret_run)
+{
+    const struct spw_cli_setting settings[] = {
+        {"SPILLWAY_SIM_MEMORY", PLENTY_TEXT},
+        {"SPILLWAY_LIMIT", NULL},
+        {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_SPILL", "off"},
+        {"SPILLWAY_GROWTH", "0%"},
+        {"SPILLWAY_POLICY", NULL},
+        {"SPILLWAY_SIM_TIME", "on"},
+        {"SPILLWAY_SIM_LINK", replays->link},
+        {"SPILLWAY_SIM_OVERHEAD", "off"},
+        {"SPILLWAY_RECORD", replays->record},
+        {"SPILLWAY_RECORD_USES", "on"},
+        {"SPILLWAY_RECORD_SIZE", RECORD_SIZE_TEXT},
+    };
+    const struct spw_cli_trial trial = {
+        .arguments = replays->arguments,
+        .with_pool = true,
+        .silent = true,
+        .settings = settings,
+        .setting_count = sizeof(settings) / sizeof(*settings),
+    };
+
+    return run(replays, &trial, "with ample memory", ret_run);
+}
+
+bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
+                                uint64_t host_bytes, bool with_policy,
+                                struct spw_cli_advise_run *ret_run)
+{
+    char device[32], host[32];
+    const struct spw_cli_setting settings[] = {
+        {"SPILLWAY_SIM_MEMORY", device},
+        {"SPILLWAY_LIMIT", NULL},
+        {"SPILLWAY_STATS", NULL},
+        {"SPILLWAY_SPILL", NULL},
+        {"SPILLWAY_POLICY", with_policy ? replays->policy : NULL},
+        {"SPILLWAY_SIM_TIME", "on"},
+        {"SPILLWAY_SIM_LINK", replays->link},
+        {"SPILLWAY_SIM_OVERHEAD", "off"},
+        {"SPILLWAY_RECORD", replays->record},
+        {"SPILLWAY_RECORD_USES", NULL},
+        {"SPILLWAY_HOST_LIMIT", host}, /* the last: only with a limit */
+    };
+    size_t count = sizeof(settings) / sizeof(*settings);
+    const struct spw_cli_trial trial = {
+        .arguments = replays->arguments,
+        .with_pool = true,
+        .silent = true,
+        .settings = settings,
+        .setting_count = host_bytes != UINT64_MAX ? count : count - 1,
+    };
+
+    (void)snprintf(device, sizeof(device), "%" PRIu64, device_bytes);
+    (void)snprintf(host, sizeof(host), "%" PRIu64, host_bytes);
+    return run(replays, &trial,
+               with_policy ? "within the budget, with the policy"
+                           : "within the budget, without rules",
+               ret_run);
+}
+
+bool spw_cli_advise_run_is_good(const struct spw_cli_advise_run *run)
+{
+    return run->outcome == SPW_CLI_SIM_FITS || run->outcome == SPW_CLI_SIM_SPILLS;
+}

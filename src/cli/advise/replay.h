@@ -1,0 +1,49 @@
+/* Runs of the command on the simulated GPU, with time simulated: one with ample memory, which is
+ * recorded, and others within the budget. One thread; one series at a time. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/reports/trial.h"
+
+struct spw_cli_advise_replays {
+    struct spw_cli_trials trials;
+    char **arguments;
+    char folder[32];       /* for the files below */
+    char record[PATH_MAX]; /* the recording of the last run */
+    char policy[PATH_MAX]; /* a file for the policy */
+    char link[32];         /* SPILLWAY_SIM_LINK */
+    unsigned count;
+};
+
+/* How a run came out; bytes. */
+struct spw_cli_advise_run {
+    int code;
+    enum spw_cli_sim_outcome outcome;
+    uint64_t half_ns;       /* simulated time of the second half of its kernels */
+    uint64_t own_bytes;     /* of the device, the driver's own: code, local memory */
+    uint64_t host_bytes;    /* on the host, at most */
+    uint64_t spilled_bytes; /* that went to the host, in all */
+    uint64_t promoted_bytes;
+};
+
+/* `link`: bytes a nanosecond. False, after a line on stderr, when there is no folder for files. */
+bool spw_cli_advise_replays_begin(struct spw_cli_advise_replays *replays, const char *command,
+                                  char **arguments, uint64_t link);
+void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays);
+
+/* Runs the command with ample memory, and records what it uses. False when it could not be started,
+ * or was interrupted. */
+bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
+                                   struct spw_cli_advise_run *ret_run);
+
+/* Runs the command on a device of so much memory, and records it; `with_policy`: with
+ * replays->policy. `host_bytes`: of host memory, at most; UINT64_MAX: as without a limit. */
+bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
+                                uint64_t host_bytes, bool with_policy,
+                                struct spw_cli_advise_run *ret_run);
+
+/* True if a run ended well and no request was refused. */
+bool spw_cli_advise_run_is_good(const struct spw_cli_advise_run *run);

@@ -1,0 +1,211 @@
+#include "cli/advise/rules.h"
+
+#include "callsite/capture.h"
+#include "callsite/facts.h"
+#include "callsite/label.h"
+#include "cli/console/line.h"
+#include "policy/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
+                                            .destroy = cJSON_Delete};
+
+/* ---- comments ---- */
+
+/* The chosen groups of one place. */
+struct sum {
+    uint64_t bytes, at_peak, cost_ns;
+    double link_bytes, uses;
+    uint32_t site;
+};
+
+static struct sum sum_of(const struct spw_cli_advise_plan *plan, size_t first)
+{
+    struct sum sum = {.site = plan->groups[first].site};
+
+    for (size_t i = first; i < plan->group_count; i++) {
+        const struct spw_cli_advise_group *group = &plan->groups[i];
+
+        if (group->chosen &&
+            spw_cli_advise_where_is_same(&group->where, &plan->groups[first].where)) {
+            sum.bytes += group->highest;
+            sum.at_peak += group->at_peak;
+            sum.cost_ns += group->cost_ns;
+            sum.link_bytes += group->link_bytes;
+        }
+    }
+    sum.uses = sum.bytes > 0 ? sum.link_bytes / (double)sum.bytes : 0;
+    return sum;
+}
+
+static bool add_line(cJSON *list, const struct spw_cli_line *line)
+{
+    cJSON *text = cJSON_CreateString(line->text);
+
+    return text != NULL && cJSON_AddItemToArray(list, text);
+}
+
+static bool add_comment(cJSON *rule, const struct spw_cli_advise_history *history,
+                        const struct sum *sum)
+{
+    cJSON *list = cJSON_AddArrayToObject(rule, "comment");
+    struct spw_cli_line saved = {""}, cost = {""}, why = {""};
+    char label[SPW_CALLSITE_LABEL];
+
+    spw_cli_recorded_sites_label(sum->site, label);
+    spw_cli_line_add(&saved, "%s: ", label);
+    spw_cli_line_add_size(&saved, sum->at_peak);
+    spw_cli_line_add(&saved, " less on the device at its peak; up to ");
+    spw_cli_line_add_size(&saved, sum->bytes);
+    spw_cli_line_add(&saved, " on the host");
+    spw_cli_line_add_size(&cost, (uint64_t)sum->link_bytes);
+    spw_cli_line_add(&cost, " a step over the link, about %.2f ms", (double)sum->cost_ns / 1e6);
+    spw_cli_line_add(&why, "%s %.1f times a step, which is little for what it saves",
+                     history->has_uses ? "used" : "assumed to be used", sum->uses);
+    return list != NULL && add_line(list, &saved) && add_line(list, &cost) && add_line(list, &why);
+}
+
+static bool add_head(cJSON *policy, const struct spw_cli_advise_goal *goal,
+                     const struct spw_cli_advise_plan *plan)
+{
+    cJSON *list = cJSON_AddArrayToObject(policy, "comment");
+    struct spw_cli_line what = {""}, how = {""};
+
+    spw_cli_line_add(&what, "Written by spillway advise for a budget of ");
+    spw_cli_line_add_size(&what, goal->budget_bytes);
+    spw_cli_line_add(&what, ": at most ");
+    spw_cli_line_add_size(&what, plan->live_bytes);
+    spw_cli_line_add(&what, " live on the device.");
+    spw_cli_line_add(&how,
+                     "Lines of the script are named: after a change of it, or with other sizes, "
+                     "ask again.");
+    return list != NULL && add_line(list, &what) && add_line(list, &how);
+}
+
+/* ---- rules ---- */
+
+static bool add_size(cJSON *list, const struct spw_cli_advise_group *group)
+{
+    cJSON *range = cJSON_CreateObject();
+
+    return range != NULL && cJSON_AddItemToArray(list, range) &&
+           cJSON_AddNumberToObject(range, "min", (double)group->least) != NULL &&
+           cJSON_AddNumberToObject(range, "max", (double)group->most) != NULL;
+}
+
+static bool add_match(cJSON *rule, const struct spw_cli_advise_history *history,
+                      const struct spw_cli_advise_plan *plan, size_t first)
+{
+    cJSON *match = cJSON_AddObjectToObject(rule, "match");
+    cJSON *sizes;
+
+    if (match == NULL || !spw_cli_advise_where_match(&plan->groups[first].where, match) ||
+        (history->several && cJSON_AddNumberToObject(match, "device", history->device) == NULL)) {
+        return false;
+    }
+    sizes = cJSON_AddArrayToObject(match, "size");
+    for (size_t i = first; sizes != NULL && i < plan->group_count; i++) {
+        if (plan->groups[i].chosen &&
+            spw_cli_advise_where_is_same(&plan->groups[i].where, &plan->groups[first].where) &&
+            !add_size(sizes, &plan->groups[i])) {
+            return false;
+        }
+    }
+    return sizes != NULL;
+}
+
+static bool add_rule(cJSON *rules, const struct spw_cli_advise_history *history,
+                     const struct spw_cli_advise_plan *plan, size_t first)
+{
+    cJSON *rule = cJSON_CreateObject(), *action;
+    struct sum sum = sum_of(plan, first);
+    char place[64], name[64];
+
+    if (rule == NULL || !cJSON_AddItemToArray(rules, rule)) {
+        cJSON_Delete(rule);
+        return false;
+    }
+    spw_cli_advise_where_name(&plan->groups[first].where, place);
+    (void)snprintf(name, sizeof(name), "%d.%.50s", cJSON_GetArraySize(rules), place);
+    action = cJSON_AddStringToObject(rule, "name", name) != NULL &&
+                     add_comment(rule, history, &sum) && add_match(rule, history, plan, first)
+                 ? cJSON_AddObjectToObject(rule, "action")
+                 : NULL;
+    return action != NULL && cJSON_AddStringToObject(action, "placement", "host") != NULL;
+}
+
+/* True if a group before it has a rule for its place. */
+static bool has_rule(const struct spw_cli_advise_plan *plan, size_t group)
+{
+    for (size_t i = 0; i < group; i++) {
+        if (plan->groups[i].chosen &&
+            spw_cli_advise_where_is_same(&plan->groups[i].where, &plan->groups[group].where)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+cJSON *spw_cli_advise_rules_make(const struct spw_cli_advise_history *history,
+                                 const struct spw_cli_advise_goal *goal,
+                                 const struct spw_cli_advise_plan *plan)
+{
+    cJSON *policy = cJSON_CreateObject(), *rules = NULL;
+    bool good = policy != NULL && cJSON_AddNumberToObject(policy, "version", 1) != NULL &&
+                add_head(policy, goal, plan) &&
+                (rules = cJSON_AddArrayToObject(policy, "rules")) != NULL;
+
+    for (size_t i = 0; good && i < plan->group_count; i++) {
+        good = !plan->groups[i].chosen || has_rule(plan, i) || add_rule(rules, history, plan, i);
+    }
+    if (!good) {
+        cJSON_Delete(policy);
+        policy = NULL;
+    }
+    return policy;
+}
+
+/* ---- reading ---- */
+
+static bool places_on_host(const struct spw_policy *policy,
+                           const struct spw_cli_advise_history *history,
+                           const struct spw_cli_advise_kind *kind)
+{
+    const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), kind->site);
+    const struct spw_request_facts request = {
+        .size = kind->bytes, .device = history->device, .nth = 0};
+    static struct spw_callsite_words words;
+    int rule;
+
+    if (site == NULL) {
+        return false;
+    }
+    spw_callsite_describe(site, /* native */ true, &words);
+    rule = spw_policy_decide(policy, spw_policy_candidates(policy, &words.facts), &request);
+    return rule != SPW_POLICY_NO_RULE && policy->rules[rule].action.placement == SPW_PLACEMENT_HOST;
+}
+
+bool spw_cli_advise_rules_apply(const cJSON *policy, const struct spw_cli_advise_history *history,
+                                bool *ret_on_host)
+{
+    char *text = cJSON_Print(policy);
+    struct spw_policy_complaints complaints = {0};
+    struct spw_policy *read =
+        text != NULL ? spw_policy_parse(text, strlen(text), &linked_json, &complaints) : NULL;
+    bool good = read != NULL;
+
+    ret_on_host[0] = false;
+    for (size_t i = 1; good && i < history->kind_count; i++) {
+        ret_on_host[i] = places_on_host(read, history, &history->kinds[i]);
+    }
+    for (size_t i = 0; i < complaints.count; i++) {
+        fprintf(stderr, "spillway: advise: its policy has a mistake: %s\n",
+                complaints.items[i].text);
+    }
+    spw_policy_complaints_fini(&complaints);
+    spw_policy_destroy(read);
+    cJSON_free(text);
+    return good;
+}

@@ -1,0 +1,230 @@
+#include "cli/advise/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 400000 }; /* nodes of the search tree that are looked at */
+
+struct search {
+    const struct spw_cli_advise_problem *problem;
+    size_t order[SPW_CLI_ADVISE_GROUPS]; /* of decision: groups that give much for their cost first
+                                          */
+    /* For each moment, the groups from the cheapest byte to the dearest, as places in `order`. */
+    size_t cheapest[SPW_CLI_ADVISE_MOMENTS][SPW_CLI_ADVISE_GROUPS];
+    bool on_host[SPW_CLI_ADVISE_GROUPS];   /* by place in `order` */
+    uint64_t left[SPW_CLI_ADVISE_MOMENTS]; /* of the excess */
+    uint64_t used[SPW_CLI_ADVISE_MOMENTS]; /* of the host */
+    uint64_t cost;
+    struct spw_cli_advise_choice best;
+    bool found;
+    unsigned steps;
+};
+
+/* ---- the order ---- */
+
+static uint64_t most_held(const struct spw_cli_advise_problem *problem, size_t group)
+{
+    uint64_t most = 0;
+
+    for (size_t i = 0; i < problem->moment_count; i++) {
+        uint64_t held = problem->moments[i].held[group];
+        uint64_t useful = held < problem->moments[i].excess ? held : problem->moments[i].excess;
+
+        most = useful > most ? useful : most;
+    }
+    return most;
+}
+
+/* True if a byte of the first is cheaper. */
+static bool is_cheaper(uint64_t cost, uint64_t bytes, uint64_t other_cost, uint64_t other_bytes)
+{
+    double left = (double)cost * (double)other_bytes;
+    double right = (double)other_cost * (double)bytes;
+
+    return left < right || (left <= right && bytes > other_bytes);
+}
+
+static void sort_groups(struct search *search)
+{
+    const struct spw_cli_advise_problem *problem = search->problem;
+
+    for (size_t i = 0; i < problem->group_count; i++) {
+        size_t at = i;
+
+        for (; at > 0 && is_cheaper(problem->costs[i], most_held(problem, i),
+                                    problem->costs[search->order[at - 1]],
+                                    most_held(problem, search->order[at - 1]));
+             at--) {
+            search->order[at] = search->order[at - 1];
+        }
+        search->order[at] = i;
+    }
+}
+
+static void sort_of_moment(struct search *search, size_t moment)
+{
+    const struct spw_cli_advise_problem *problem = search->problem;
+    const uint64_t *held = problem->moments[moment].held;
+    size_t *list = search->cheapest[moment];
+
+    for (size_t i = 0; i < problem->group_count; i++) {
+        size_t group = search->order[i], at = i;
+
+        for (; at > 0; at--) {
+            size_t before = search->order[list[at - 1]];
+
+            if (!is_cheaper(problem->costs[group], held[group], problem->costs[before],
+                            held[before])) {
+                break;
+            }
+            list[at] = list[at - 1];
+        }
+        list[at] = i;
+    }
+}
+
+/* ---- the bound ---- */
+
+/* The least that the rest of the excess at a moment costs, if a part of a group could go;
+ * UINT64_MAX: the groups from `place` on do not suffice. */
+static uint64_t bound_of(const struct search *search, size_t moment, size_t place)
+{
+    const struct spw_cli_advise_problem *problem = search->problem;
+    uint64_t left = search->left[moment];
+    double cost = 0;
+
+    for (size_t i = 0; i < problem->group_count && left > 0; i++) {
+        size_t at = search->cheapest[moment][i];
+        size_t group = search->order[at];
+        uint64_t held = problem->moments[moment].held[group];
+
+        if (at < place || held == 0) {
+            continue;
+        }
+        if (held >= left) {
+            cost += (double)problem->costs[group] * ((double)left / (double)held);
+            left = 0;
+        } else {
+            cost += (double)problem->costs[group];
+            left -= held;
+        }
+    }
+    return left > 0 ? UINT64_MAX : (uint64_t)cost;
+}
+
+/* True if no choice for the groups from `place` on can be better than the best. */
+static bool is_hopeless(const struct search *search, size_t place)
+{
+    for (size_t i = 0; i < search->problem->moment_count; i++) {
+        uint64_t bound = bound_of(search, i, place);
+
+        if (bound == UINT64_MAX || (search->found && search->cost + bound >= search->best.cost)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the search ---- */
+
+static bool is_covered(const struct search *search)
+{
+    for (size_t i = 0; i < search->problem->moment_count; i++) {
+        if (search->left[i] > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void keep(struct search *search)
+{
+    if (search->found && search->cost >= search->best.cost) {
+        return;
+    }
+    memset(search->best.on_host, 0, sizeof(search->best.on_host));
+    for (size_t i = 0; i < search->problem->group_count; i++) {
+        search->best.on_host[search->order[i]] = search->on_host[i];
+    }
+    search->best.cost = search->cost;
+    search->found = true;
+}
+
+static bool has_room(const struct search *search, size_t group)
+{
+    for (size_t i = 0; i < search->problem->moment_count; i++) {
+        if (search->used[i] + search->problem->moments[i].held[group] >
+            search->problem->host_bytes) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void descend(struct search *search, size_t place);
+
+static void try_on_host(struct search *search, size_t place)
+{
+    const struct spw_cli_advise_problem *problem = search->problem;
+    size_t group = search->order[place];
+    uint64_t left[SPW_CLI_ADVISE_MOMENTS];
+
+    if (!has_room(search, group)) {
+        return;
+    }
+    memcpy(left, search->left, sizeof(left));
+    for (size_t i = 0; i < problem->moment_count; i++) {
+        uint64_t held = problem->moments[i].held[group];
+
+        search->left[i] -= held < search->left[i] ? held : search->left[i];
+        search->used[i] += held;
+    }
+    search->cost += problem->costs[group];
+    search->on_host[place] = true;
+    descend(search, place + 1);
+    search->on_host[place] = false;
+    search->cost -= problem->costs[group];
+    for (size_t i = 0; i < problem->moment_count; i++) {
+        search->used[i] -= problem->moments[i].held[group];
+    }
+    memcpy(search->left, left, sizeof(left));
+}
+
+static void descend(struct search *search, size_t place)
+{
+    if (is_covered(search)) {
+        keep(search);
+        return;
+    }
+    if (place == search->problem->group_count || search->steps >= STEPS ||
+        is_hopeless(search, place)) {
+        return;
+    }
+    search->steps++;
+    try_on_host(search, place);
+    descend(search, place + 1);
+}
+
+bool spw_cli_advise_search(const struct spw_cli_advise_problem *problem,
+                           struct spw_cli_advise_choice *ret_choice)
+{
+    struct search *search = calloc(1, sizeof(*search));
+    bool found;
+
+    *ret_choice = (struct spw_cli_advise_choice){.proven = false};
+    if (search == NULL) {
+        return false;
+    }
+    search->problem = problem;
+    sort_groups(search);
+    for (size_t i = 0; i < problem->moment_count; i++) {
+        search->left[i] = problem->moments[i].excess;
+        sort_of_moment(search, i);
+    }
+    descend(search, 0);
+    found = search->found;
+    *ret_choice = search->best;
+    ret_choice->proven = search->steps < STEPS;
+    free(search);
+    return found;
+}

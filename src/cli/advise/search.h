@@ -1,0 +1,41 @@
+/* Which groups of allocations go to the host, so that a program stays within a budget of device
+ * memory at the least cost.
+ *
+ * A group is placed as a whole: a rule of a policy matches all of it. A moment is a point of the
+ * run. At each moment the groups on the host must make up for what is beyond the budget, and must
+ * find room on the host. This is a covering problem with knapsack constraints. Depth-first search
+ * with a lower bound (the relaxed problem of the moment that lacks most) finds the best choice, or,
+ * after a number of steps, the best that it met.
+ *
+ * Pure; no locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SPW_CLI_ADVISE_GROUPS = 48, SPW_CLI_ADVISE_MOMENTS = 64 };
+
+/* A point of the run; bytes. */
+struct spw_cli_advise_moment {
+    uint64_t excess;                      /* that must leave the device */
+    uint64_t held[SPW_CLI_ADVISE_GROUPS]; /* by each group */
+};
+
+struct spw_cli_advise_problem {
+    size_t group_count, moment_count;
+    uint64_t costs[SPW_CLI_ADVISE_GROUPS]; /* of each group on the host, in nanoseconds a step */
+    struct spw_cli_advise_moment moments[SPW_CLI_ADVISE_MOMENTS];
+    uint64_t host_bytes; /* room on the host */
+};
+
+struct spw_cli_advise_choice {
+    bool on_host[SPW_CLI_ADVISE_GROUPS];
+    uint64_t cost;
+    bool proven; /* no other choice costs less */
+};
+
+/* Finds a choice. False when no choice meets the constraints, or none was found (then
+ * ret_choice->proven tells which). */
+bool spw_cli_advise_search(const struct spw_cli_advise_problem *problem,
+                           struct spw_cli_advise_choice *ret_choice);

@@ -1,0 +1,530 @@
+#include "cli/commands/list.h"
+
+#include "cli/advise/answer.h"
+#include "cli/advise/changes.h"
+#include "cli/advise/cost.h"
+#include "cli/advise/replay.h"
+#include "cli/console/arguments.h"
+#include "cli/console/json.h"
+#include "cli/console/messages.h"
+#include "cli/launch/child.h"
+#include "common/size.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUDGET = 256, HOST, SLOWDOWN, LINK, STEP_TIME, OUTPUT, JSON };
+
+struct settings {
+    const char *path;
+    struct spw_cli_advise_goal goal;
+    uint64_t budget_permille; /* of the peak, instead of bytes; 0: not given */
+    double slowdown, step_ms; /* 0: not given */
+    const char *output, *json;
+    bool help;
+};
+
+static const struct option options[] = {
+    {"budget", required_argument, NULL, BUDGET},
+    {"host", required_argument, NULL, HOST},
+    {"slowdown", required_argument, NULL, SLOWDOWN},
+    {"link", required_argument, NULL, LINK},
+    {"step-time", required_argument, NULL, STEP_TIME},
+    {"output", required_argument, NULL, OUTPUT},
+    {"json", required_argument, NULL, JSON},
+    SPW_CLI_HELP_OPTION,
+    {0},
+};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: spillway advise FILE --budget SIZE [options]\n"
+        "       spillway advise --budget SIZE [options] -- COMMAND [ARGUMENT ...]\n\n"
+        "Says which memory of a program should be on the host, so that the program runs in a\n"
+        "budget of device memory, and writes a policy that places it there. FILE is a recording\n"
+        "(spillway run --record FILE --record-uses on). COMMAND runs three times on the\n"
+        "simulated GPU: with ample memory, and within the budget without rules and with the\n"
+        "policy. Nothing is written where spilling without rules is at least as good.\n\n"
+        "  --budget SIZE      device memory; a percentage is of the peak\n"
+        "  --host SIZE        host memory that may be used [no limit]\n"
+        "  --slowdown N       a step may take N times as long: write nothing that is slower\n"
+        "  --link N           speed of a copy over the link, in GB/s each way [50]\n"
+        "  --step-time MS     what a step takes on the device, in milliseconds, for FILE\n"
+        "                     [the clock of the recording, unless the GPU was simulated]\n"
+        "  --output FILE      the policy [advice.json]\n"
+        "  --json FILE        what was predicted and what was replayed, for COMMAND\n\n"
+        "The exit code is 1 when no rules make it fit, or none that --slowdown allows. Times are\n"
+        "those of a cost model, not yet measured on a GPU.\n",
+        stdout);
+}
+
+/* ---- arguments ---- */
+
+static bool take_size(const struct spw_cli_arguments *from, const char *name, uint64_t *ret_bytes)
+{
+    bool percent;
+
+    if (spw_size_parse(from->value, ret_bytes, &percent) && !percent && *ret_bytes >= 1 << 20) {
+        return true;
+    }
+    spw_cli_complain(from->command, "--%s=%s: not a size of 1 MiB or more (expected 12GiB)", name,
+                     from->value);
+    return false;
+}
+
+static bool take_budget(const struct spw_cli_arguments *from, struct settings *settings)
+{
+    uint64_t permille;
+    bool percent;
+
+    settings->budget_permille = 0;
+    if (spw_size_parse(from->value, &permille, &percent) && percent && permille > 0 &&
+        permille <= 1000) {
+        settings->budget_permille = permille;
+        return true;
+    }
+    return take_size(from, "budget", &settings->goal.budget_bytes);
+}
+
+/* A number with one of the endings, or none. */
+static bool take_number(const struct spw_cli_arguments *from, const char *name, const char *ending,
+                        double least, double *ret_number)
+{
+    char *end;
+    double number = strtod(from->value, &end);
+
+    if (end != from->value && (*end == '\0' || strcmp(end, ending) == 0) && number >= least &&
+        number < 1e9) {
+        *ret_number = number;
+        return true;
+    }
+    spw_cli_complain(from->command, "--%s=%s: not a number of %g or more (expected 25%s)", name,
+                     from->value, least, ending);
+    return false;
+}
+
+static bool take(const struct spw_cli_arguments *from, int found, void *to)
+{
+    struct settings *settings = to;
+
+    switch (found) {
+    case BUDGET:
+        return take_budget(from, settings);
+    case HOST:
+        return take_size(from, "host", &settings->goal.host_bytes);
+    case SLOWDOWN:
+        return take_number(from, "slowdown", "", 1, &settings->slowdown);
+    case LINK:
+        if (!take_number(from, "link", "GB/s", 1, &settings->goal.link)) {
+            return false;
+        }
+        settings->goal.link = (double)(uint64_t)(settings->goal.link + 0.5);
+        return true;
+    case STEP_TIME:
+        return take_number(from, "step-time", "ms", 0.001, &settings->step_ms);
+    case OUTPUT:
+        settings->output = from->value;
+        return true;
+    case JSON:
+        settings->json = from->value;
+        return true;
+    case SPW_CLI_ARGUMENT_HELP:
+        settings->help = true;
+        return true;
+    default:
+        if (settings->path != NULL) {
+            spw_cli_arguments_unexpected(from);
+            return false;
+        }
+        settings->path = from->value;
+        return true;
+    }
+}
+
+static int bad_usage(const char *text)
+{
+    spw_cli_complain("advise", "%s (see spillway advise --help)", text);
+    return SPW_CLI_EXIT_USAGE;
+}
+
+/* ---- what both forms do ---- */
+
+/* Writes the policy of a plan. Returns the exit code. */
+static int write_policy(const struct settings *settings, struct spw_cli_advise_plan *plan)
+{
+    cJSON *policy = plan->policy;
+
+    plan->policy = NULL;
+    if (!spw_cli_json_write(policy, settings->output)) {
+        spw_cli_complain("advise", "%s: %s", settings->output, strerror(errno));
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    printf("written: %s (spillway run --policy %s -- ...)\n", settings->output, settings->output);
+    return SPW_CLI_EXIT_OK;
+}
+
+static bool is_too_slow(const struct settings *settings, double ratio)
+{
+    if (settings->slowdown == 0 || ratio <= settings->slowdown) {
+        return false;
+    }
+    printf("that is more than --slowdown=%g allows: nothing is written\n", settings->slowdown);
+    return true;
+}
+
+static bool make_plan(struct settings *settings, const struct spw_cli_advise_history *history,
+                      struct spw_cli_advise_plan *ret_plan)
+{
+    if (settings->budget_permille > 0) {
+        settings->goal.budget_bytes =
+            history->peak / 1000 * settings->budget_permille + settings->goal.kept_bytes;
+    }
+    if (spw_cli_advise_plan_make(history, &settings->goal, ret_plan)) {
+        return true;
+    }
+    spw_cli_complain("advise", "not enough memory");
+    spw_cli_advise_plan_fini(ret_plan);
+    return false;
+}
+
+/* ---- a recording ---- */
+
+static int judge_file(const struct settings *settings, struct spw_cli_advise_plan *plan,
+                      uint64_t step_ns)
+{
+    double ratio = spw_cli_advise_answer_ratio(step_ns, plan->cost_ns);
+
+    if (plan->answer != SPW_CLI_ADVISE_PLACED) {
+        return plan->answer == SPW_CLI_ADVISE_FITS ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+    }
+    printf("without rules, spilling costs a step about %.2f ms (an estimate from the benchmark "
+           "spill; advise -- COMMAND runs it); with --spill off it does not fit\n",
+           (double)plan->default_ns / 1e6);
+    if (plan->cost_ns >= plan->default_ns) {
+        puts("spilling without rules is at least as good: nothing is written");
+        return SPW_CLI_EXIT_OK;
+    }
+    if (settings->slowdown > 0 && ratio == 0) {
+        spw_cli_complain("advise", "--slowdown needs --step-time for a recording of a simulated "
+                                   "GPU, whose clock says nothing of a card");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    return is_too_slow(settings, ratio) ? SPW_CLI_EXIT_FINDINGS : write_policy(settings, plan);
+}
+
+static int advise_on_file(struct settings *settings)
+{
+    struct spw_cli_advise_history history;
+    struct spw_cli_advise_plan plan;
+    uint64_t step_ns;
+    int code;
+
+    if (!spw_cli_advise_history_open(&history, "advise", settings->path)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (history.report.problem[0] != '\0') {
+        spw_cli_complain("advise", "%s: damaged, the rest is left out: %s", settings->path,
+                         history.report.problem);
+    }
+    if (!make_plan(settings, &history, &plan)) {
+        spw_cli_advise_history_close(&history);
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    step_ns = settings->step_ms > 0 ? (uint64_t)(settings->step_ms * 1e6)
+              : history.simulated   ? 0
+                                    : history.step_ns;
+    spw_cli_advise_answer_print(&history, &settings->goal, &plan, step_ns);
+    if (plan.answer != SPW_CLI_ADVISE_FITS) {
+        spw_cli_advise_changes_print(&history);
+    }
+    spw_cli_advise_history_close(&history);
+    code = judge_file(settings, &plan, step_ns);
+    spw_cli_advise_plan_fini(&plan);
+    return code;
+}
+
+/* ---- a command ---- */
+
+/* One command, and what is known of it. */
+struct question {
+    struct settings *settings;
+    struct spw_cli_advise_replays replays;
+    struct spw_cli_advise_plan plan;
+    uint64_t step_ns;      /* of the run with ample memory */
+    uint64_t peak_bytes;   /* live on the device in that run, at most */
+    bool written;          /* the policy */
+    uint64_t policy_bytes; /* live on the device with the policy, at most */
+    struct spw_cli_advise_run ample, without, with;
+};
+
+static bool learn(struct question *question)
+{
+    struct settings *settings = question->settings;
+    struct spw_cli_advise_history history;
+    bool good;
+
+    if (!spw_cli_advise_history_open(&history, "advise", question->replays.record)) {
+        return false;
+    }
+    settings->goal.kept_bytes = question->ample.own_bytes;
+    good = make_plan(settings, &history, &question->plan);
+    if (good) {
+        question->peak_bytes = history.peak;
+        question->step_ns = history.steps > 0
+                                ? (uint64_t)((double)question->ample.half_ns / history.steps)
+                                : question->ample.half_ns;
+        spw_cli_advise_answer_print(&history, &settings->goal, &question->plan, question->step_ns);
+        if (question->plan.answer != SPW_CLI_ADVISE_FITS) {
+            spw_cli_advise_changes_print(&history);
+        }
+    }
+    spw_cli_advise_history_close(&history);
+    return good;
+}
+
+/* The peak on the device of the run that was recorded last. */
+static uint64_t replayed_peak(const struct question *question)
+{
+    struct spw_cli_advise_history history;
+    uint64_t peak;
+
+    if (!spw_cli_advise_history_open(&history, "advise", question->replays.record)) {
+        return 0;
+    }
+    peak = history.peak;
+    spw_cli_advise_history_close(&history);
+    return peak;
+}
+
+static double ratio_of(const struct question *question, const struct spw_cli_advise_run *run)
+{
+    return question->ample.half_ns > 0 && spw_cli_advise_run_is_good(run)
+               ? (double)run->half_ns / (double)question->ample.half_ns
+               : 0;
+}
+
+static void print_row(const char *who, uint64_t device_bytes, uint64_t host_bytes,
+                      uint64_t moved_bytes, double ratio)
+{
+    char device[SPW_SIZE_TEXT] = "", host[SPW_SIZE_TEXT], moved[SPW_SIZE_TEXT];
+
+    if (device_bytes > 0) {
+        (void)spw_size_text(device_bytes, device);
+    }
+    printf("  %-22s  %12s  %12s  %12s  %8.2f\n", who, device, spw_size_text(host_bytes, host),
+           spw_size_text(moved_bytes, moved), ratio);
+}
+
+static void print_run(const struct question *question, const char *who,
+                      const struct spw_cli_advise_run *run, uint64_t device_bytes)
+{
+    if (spw_cli_advise_run_is_good(run)) {
+        print_row(who, device_bytes, run->host_bytes, run->spilled_bytes + run->promoted_bytes,
+                  ratio_of(question, run));
+    } else {
+        printf("  %-22s  %s\n", who,
+               run->outcome == SPW_CLI_SIM_FAILED ? "the command failed" : "does not fit");
+    }
+}
+
+static void print_table(const struct question *question)
+{
+    const struct spw_cli_advise_plan *plan = &question->plan;
+    bool placed = plan->answer == SPW_CLI_ADVISE_PLACED;
+
+    printf("  %-22s  %12s  %12s  %12s  %8s\n", "", "device, live", "host", "moved in all", "step");
+    if (placed) {
+        print_row("policy, predicted", plan->device_bytes, plan->host_bytes, 0,
+                  spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
+        print_run(question, "policy, replayed", &question->with, question->policy_bytes);
+    }
+    print_run(question, "spilling without rules", &question->without, 0);
+    printf("  %-22s  does not fit\n", "--spill off");
+}
+
+static int judge_command(struct question *question)
+{
+    double with = ratio_of(question, &question->with);
+    double without = ratio_of(question, &question->without);
+    int code;
+
+    if (question->plan.answer == SPW_CLI_ADVISE_IMPOSSIBLE) {
+        return spw_cli_advise_run_is_good(&question->without) &&
+                       !is_too_slow(question->settings, without)
+                   ? SPW_CLI_EXIT_OK
+                   : SPW_CLI_EXIT_FINDINGS;
+    }
+    if (!spw_cli_advise_run_is_good(&question->with)) {
+        puts("the policy does not make it fit: nothing is written");
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (spw_cli_advise_run_is_good(&question->without) && without <= with) {
+        puts("spilling without rules is at least as good: nothing is written");
+        return is_too_slow(question->settings, without) ? SPW_CLI_EXIT_FINDINGS : SPW_CLI_EXIT_OK;
+    }
+    if (is_too_slow(question->settings, with)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    code = write_policy(question->settings, &question->plan);
+    question->written = code == SPW_CLI_EXIT_OK;
+    return code;
+}
+
+/* Runs the command within the budget. False when that was interrupted. */
+static bool replay(struct question *question)
+{
+    const struct spw_cli_advise_goal *goal = &question->settings->goal;
+    bool placed = question->plan.answer == SPW_CLI_ADVISE_PLACED;
+    cJSON *copy;
+
+    if (!spw_cli_advise_replays_run(&question->replays, goal->budget_bytes, goal->host_bytes, false,
+                                    &question->without)) {
+        return false;
+    }
+    if (!placed) {
+        return true;
+    }
+    copy = cJSON_Duplicate(question->plan.policy, true);
+    if (copy == NULL || !spw_cli_json_write(copy, question->replays.policy) ||
+        !spw_cli_advise_replays_run(&question->replays, goal->budget_bytes, goal->host_bytes, true,
+                                    &question->with)) {
+        return false;
+    }
+    question->policy_bytes = replayed_peak(question);
+    return true;
+}
+
+static int answer(struct question *question)
+{
+    if (!spw_cli_advise_replays_record(&question->replays, &question->ample)) {
+        return question->ample.code != 0 ? question->ample.code : SPW_CLI_EXIT_CANNOT_START;
+    }
+    if (question->ample.code != 0 || !spw_cli_advise_run_is_good(&question->ample)) {
+        spw_cli_complain("advise",
+                         "the command failed with ample memory (exit code %d), or used no "
+                         "device; spillway sim shows its output",
+                         question->ample.code);
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (!learn(question)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (question->plan.answer == SPW_CLI_ADVISE_FITS) {
+        return SPW_CLI_EXIT_OK;
+    }
+    (void)fflush(stdout);
+    if (!replay(question)) {
+        return question->replays.trials.interrupt != 0
+                   ? SPW_CLI_EXIT_SIGNAL + question->replays.trials.interrupt
+                   : SPW_CLI_EXIT_FINDINGS;
+    }
+    print_table(question);
+    return judge_command(question);
+}
+
+/* ---- JSON ---- */
+
+static void add_figures(cJSON *json, const char *key, uint64_t device_bytes, uint64_t host_bytes,
+                        uint64_t moved_bytes, double ratio)
+{
+    cJSON *object = cJSON_AddObjectToObject(json, key);
+
+    (void)cJSON_AddNumberToObject(object, "device_bytes", (double)device_bytes);
+    (void)cJSON_AddNumberToObject(object, "host_bytes", (double)host_bytes);
+    (void)cJSON_AddNumberToObject(object, "moved_bytes", (double)moved_bytes);
+    (void)cJSON_AddNumberToObject(object, "step_ratio", ratio);
+}
+
+static void add_run(cJSON *json, const char *key, const struct question *question,
+                    const struct spw_cli_advise_run *run, uint64_t device_bytes)
+{
+    add_figures(json, key, device_bytes, run->host_bytes, run->spilled_bytes + run->promoted_bytes,
+                ratio_of(question, run));
+}
+
+static bool write_answer(const struct question *question)
+{
+    static const char *const answers[] = {[SPW_CLI_ADVISE_FITS] = "fits",
+                                          [SPW_CLI_ADVISE_PLACED] = "placed",
+                                          [SPW_CLI_ADVISE_IMPOSSIBLE] = "impossible"};
+    const struct spw_cli_advise_plan *plan = &question->plan;
+    cJSON *json = cJSON_CreateObject();
+
+    (void)cJSON_AddStringToObject(json, "answer", answers[plan->answer]);
+    (void)cJSON_AddBoolToObject(json, "written", question->written);
+    (void)cJSON_AddNumberToObject(json, "budget_bytes",
+                                  (double)question->settings->goal.budget_bytes);
+    (void)cJSON_AddNumberToObject(json, "peak_bytes", (double)question->peak_bytes);
+    (void)cJSON_AddNumberToObject(json, "step_ns", (double)question->step_ns);
+    add_figures(json, "predicted", plan->device_bytes, plan->host_bytes, 0,
+                spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
+    add_run(json, "replayed", question, &question->with, question->policy_bytes);
+    add_run(json, "without_rules", question, &question->without, 0);
+    return spw_cli_json_write(json, question->settings->json);
+}
+
+static int advise_on_command(struct settings *settings, char **arguments)
+{
+    struct question question = {.settings = settings};
+    int code;
+
+    spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
+    if (!spw_cli_advise_replays_begin(&question.replays, "advise", arguments,
+                                      (uint64_t)settings->goal.link)) {
+        return SPW_CLI_EXIT_CANNOT_START;
+    }
+    code = answer(&question);
+    if (settings->json != NULL && question.peak_bytes > 0 && !write_answer(&question)) {
+        spw_cli_complain("advise", "%s: %s", settings->json, strerror(errno));
+        code = SPW_CLI_EXIT_FINDINGS;
+    }
+    spw_cli_advise_replays_end(&question.replays);
+    spw_cli_advise_plan_fini(&question.plan);
+    return code;
+}
+
+/* The place of `--`, or argc. */
+static int find_end(int argc, char **argv)
+{
+    int end = 1;
+
+    while (end < argc && strcmp(argv[end], "--") != 0) {
+        end++;
+    }
+    return end;
+}
+
+int spw_cli_command_advise(int argc, char **argv)
+{
+    struct settings settings = {
+        .goal = {.host_bytes = UINT64_MAX, .link = SPW_CLI_ADVISE_LINK},
+        .output = "advice.json",
+    };
+    int end = find_end(argc, argv);
+    bool has_command = end + 1 < argc;
+
+    if (!spw_cli_arguments_each(end, argv, options, take, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (has_command == (settings.path != NULL)) {
+        return bad_usage("expected either one FILE, or -- and a COMMAND");
+    }
+    if (settings.goal.budget_bytes == 0 && settings.budget_permille == 0) {
+        return bad_usage("--budget is missing");
+    }
+    if (!has_command && settings.json != NULL) {
+        return bad_usage("--json is for a COMMAND");
+    }
+    if (has_command && settings.step_ms > 0) {
+        return bad_usage("--step-time is for a recording; a COMMAND is timed");
+    }
+    return has_command ? advise_on_command(&settings, argv + end + 1) : advise_on_file(&settings);
+}

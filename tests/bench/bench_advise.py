@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""What `spillway advise` predicts for training scripts, and what replays of its policies show.
+
+usage: scripts/bench advise [--json]
+
+For each script and budget the row has what the policy was predicted to hold on the device and on
+the host and how much longer a step takes, the same of its replay, and a step that spills without
+rules. Times are those of the second half of each run, as multiples of a run with ample memory. A
+policy is written only where its replay is faster than spilling without rules, so `written` says
+`default` where that is at least as good. The verdict is MISSED when a written policy holds 1 % more
+or less than predicted. ONLY and BUDGETS choose scripts and budgets, separated by commas.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import bench
+
+sys.path.insert(0, str(bench.HERE.parent / "torch"))
+import corpus  # pylint: disable=wrong-import-position
+
+SCRIPTS = ("gpt2_like", "accumulation", "checkpointing", "convolution", "efficient_transformer",
+           "hf_bert", "hf_gpt2", "hf_llama", "lstm", "mixed_precision", "data_loader",
+           "variable_length")
+SHARES = (90, 75, 60)  # percent of the peak
+OFF_MOST = 0.01  # of the predicted peak
+
+
+def advise(interpreter, name, share, folder):
+    """The answer of the command, or None when it failed."""
+    answer = folder / "answer.json"
+    script, *arguments = corpus.SCRIPTS[name].command
+    done = subprocess.run(
+        [bench.COMMAND, "advise", "--budget", f"{share}%", "--json", answer,
+         "--output", folder / "advice.json", "--", interpreter,
+         bench.HERE.parent / "torch" / script, *arguments],
+        env=bench.clean_environment() | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, check=False)
+    if not answer.exists():
+        print(done.stderr, file=sys.stderr)
+        return None
+    return json.loads(answer.read_text())
+
+
+def said(answer):
+    """What the command did."""
+    if answer["answer"] != "placed":
+        return answer["answer"]
+    return "policy" if answer["written"] else "default"
+
+
+def verdict(answer):
+    if not answer["written"]:
+        return ""
+    predicted, replayed = (answer[key]["device_bytes"] for key in ("predicted", "replayed"))
+    return "ok" if abs(replayed - predicted) <= OFF_MOST * predicted else "MISSED"
+
+
+def mib(count):
+    return count / bench.MIB if count else None
+
+
+def chosen(name, all_of_them):
+    given = os.environ.get(name)
+    return given.split(",") if given else all_of_them
+
+
+def main():
+    interpreter = bench.find_torch()
+    if interpreter is None:
+        sys.exit(77)
+    table = bench.Table(script=-22, budget=-6, peak_MiB=8, device_MiB=10, replayed_MiB=12,
+                        host_MiB=8, step=6, replayed_step=13, default_step=12, written=-10,
+                        verdict=-7)
+    for name in chosen("ONLY", SCRIPTS):
+        for share in map(int, chosen("BUDGETS", SHARES)):
+            with tempfile.TemporaryDirectory() as folder:
+                answer = advise(interpreter, name, share, pathlib.Path(folder))
+            if answer is None:
+                table.row(script=name, budget=f"{share} %", verdict="MISSED: failed")
+                continue
+            placed = answer["answer"] == "placed"
+            predicted, replayed = answer["predicted"], answer["replayed"]
+            table.row(script=name, budget=f"{share} %", peak_MiB=mib(answer["peak_bytes"]),
+                      device_MiB=mib(predicted["device_bytes"]) if placed else None,
+                      replayed_MiB=mib(replayed["device_bytes"]),
+                      host_MiB=mib(replayed["host_bytes"]),
+                      step=predicted["step_ratio"] if placed else None,
+                      replayed_step=replayed["step_ratio"] or None,
+                      default_step=answer["without_rules"]["step_ratio"] or None,
+                      written=said(answer), verdict=verdict(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""`spillway advise`, of recordings made by hand, in which the best choice is known."""
+import json
+import pathlib
+import subprocess
+import unittest
+
+import harness
+import recording
+from harness import COMMAND, MIB
+
+BASE = 0x7f0000000000
+WEIGHTS, STATE, ACTIVATION = 10, 20, 30  # lines of the script that hold 64 MiB each
+USES = {WEIGHTS: 3, STATE: 2, ACTIVATION: 4}  # in a step
+STEPS = 8
+
+
+class Script(recording.Writer):
+    """A training: two blocks that stay, and one that comes and goes in each step."""
+
+    def __init__(self, uses=USES, size=64 * MIB):
+        super().__init__()
+        self.now, self.size = 1000, size
+        self.name("about", 0, "python train.py")
+        for number, text in (8, "main"), (16, "/home/me/train.py"), (24, "train"), (32, "<module>"):
+            self.text(number, text)
+        for line in USES:
+            self.site(line, "cudaMallocAsync", 8, [(16, 24, line), (16, 32, 99)])
+        for line in WEIGHTS, STATE:
+            self.alloc(self.tick(), self.block(line), size, line, stream=1)
+        for _ in range(STEPS):
+            self.step(uses)
+
+    def tick(self):
+        self.now += 100000  # 10 ms
+        return self.now
+
+    def block(self, line):
+        return BASE + line * self.size
+
+    def step(self, uses):
+        self.alloc(self.tick(), self.block(ACTIVATION), self.size, ACTIVATION, stream=1)
+        for line, count in (uses or {}).items():
+            for _ in range(count):
+                self.use(self.tick(), self.block(line))
+        self.free(self.tick(), self.block(ACTIVATION), stream=1)
+
+
+class Advise(harness.Case):
+    def advise(self, script, *arguments, budget="150MiB", status=0):
+        """What the command says, and the policy that it wrote, or None."""
+        path, output = self.folder / "r.rec", self.folder / "advice.json"
+        output.unlink(missing_ok=True)
+        path.write_bytes(script.data())
+        done = subprocess.run(
+            [COMMAND, "advise", path, "--budget", budget, "--output", output, *arguments],
+            capture_output=True, text=True, env=harness.environment(False, False), timeout=120,
+            check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        if not output.exists():
+            return done, None
+        subprocess.run([COMMAND, "policy", "check", output], check=True, timeout=120)
+        return done, json.loads(output.read_text())
+
+    def lines(self, policy):
+        return sorted(rule["match"]["python"]["lines"] for rule in policy["rules"])
+
+    def test_the_cheapest_goes(self):
+        done, policy = self.advise(Script())
+        self.assertEqual(self.lines(policy), [STATE])
+        (rule,) = policy["rules"]
+        self.assertEqual(rule["action"], {"placement": "host"})
+        self.assertEqual(rule["match"]["size"], [{"min": 64 * MIB, "max": 64 * MIB}])
+        self.assertIn("64 MiB less on the device at its peak", rule["comment"][0])
+        # Two uses of 64 MiB in a step, at 35 of 50 GB/s.
+        milliseconds = 2 * 64 * MIB / 35e6
+        self.assertIn(f"128 MiB a step over the link, about {milliseconds:.2f} ms",
+                      rule["comment"][1])
+        self.assertIn("peak on device 0: 192 MiB", done.stdout)
+        self.assertIn("at most 128 MiB live on the device, 64 MiB on the host", done.stdout)
+
+    def test_the_costs_decide(self):
+        for cheap in USES:
+            with self.subTest(cheap):
+                _, policy = self.advise(Script({**{line: 4 for line in USES}, cheap: 1}))
+                self.assertEqual(self.lines(policy), [cheap])
+
+    def test_two_go(self):
+        done, policy = self.advise(Script({WEIGHTS: 2, STATE: 1, ACTIVATION: 4}), budget="100MiB")
+        self.assertEqual(self.lines(policy), [WEIGHTS, STATE])
+        self.assertIn("at most 64 MiB live on the device, 128 MiB on the host", done.stdout)
+
+    def test_step_time(self):
+        """A step of the recording takes 110 ms, of which the clock says 11 times 10."""
+        done, _ = self.advise(Script())
+        ratio = (110e-3 + 2 * 64 * MIB / 35e9) / 110e-3
+        self.assertIn(f"a step takes {ratio:.2f} times as long", done.stdout)
+        done, _ = self.advise(Script(), "--step-time", "2ms")
+        self.assertIn("a step takes 2.92 times as long", done.stdout)
+        done, policy = self.advise(Script(), "--step-time", "2ms", "--slowdown", "2.9", status=1)
+        self.assertIsNone(policy)
+        self.assertIn("more than --slowdown=2.9 allows", done.stdout)
+
+    def test_link(self):
+        done, _ = self.advise(Script(), "--link", "25GB/s")
+        self.assertIn(f"{2 * 64 * MIB / 17.5e6:.2f} ms at 25 GB/s", done.stdout)
+
+    def test_nothing_to_do(self):
+        done, policy = self.advise(Script(), budget="200MiB")
+        self.assertIsNone(policy)
+        self.assertIn("it fits", done.stdout)
+
+    def test_default_is_best(self):
+        """Memory that is used all the time: spilling without rules is estimated to cost less."""
+        done, policy = self.advise(Script({line: 40 for line in USES}), budget="180MiB")
+        self.assertIsNone(policy)
+        self.assertIn("spilling without rules is at least as good: nothing is written", done.stdout)
+
+    def test_host_memory(self):
+        done, policy = self.advise(Script(), "--host", "32MiB", status=1)
+        self.assertIsNone(policy)
+        self.assertIn("no rules fit in 32 MiB of host memory", done.stdout)
+
+    def test_nothing_fits(self):
+        """The script has a site without any frame, which no rule can name."""
+        script = Script()
+        script.site(40, "cuMemAlloc", 8, [])
+        script.alloc(script.tick(), BASE, 500 * MIB, 40, stream=1)
+        done, policy = self.advise(script, status=1)
+        self.assertIsNone(policy)
+        self.assertIn("the device still holds 500 MiB, 354.50 MiB too much", done.stdout)
+
+    def test_what_is_not_seen_in_use_stays(self):
+        """It may be the workspace of a library, whose address no argument names."""
+        _, policy = self.advise(Script({WEIGHTS: 2, STATE: 0, ACTIVATION: 4}))
+        self.assertEqual(self.lines(policy), [WEIGHTS])
+
+    def test_without_uses(self):
+        """What outlives a step is taken to be used as often as the rest."""
+        done, policy = self.advise(Script(uses=None))
+        self.assertEqual(len(policy["rules"]), 1)
+        self.assertIn("--record-uses on", done.stdout)
+
+    def test_bad_usage(self):
+        for arguments, text in (
+                (["r"], "--budget is missing"), (["--budget", "1GiB"], "expected either one FILE"),
+                (["r", "--budget", "1"], "not a size of 1 MiB or more"),
+                (["r", "--budget", "1GiB", "--slowdown", "0.5"], "not a number of 1 or more"),
+                (["r", "--budget", "1GiB", "--", "true"], "expected either one FILE"),
+                (["--budget", "1GiB", "--step-time", "5", "--", "true"], "a COMMAND is timed")):
+            with self.subTest(arguments):
+                done = subprocess.run([COMMAND, "advise", *arguments], capture_output=True,
+                                      text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(text, done.stderr)
+
+    def test_no_recording(self):
+        path = pathlib.Path(self.folder) / "none.rec"
+        path.write_bytes(b"no recording")
+        done = subprocess.run([COMMAND, "advise", path, "--budget", "1GiB"], capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("this is no recording of spillway", done.stderr)
+
+    def test_command_that_fails(self):
+        done = subprocess.run([COMMAND, "advise", "--budget", "1GiB", "--", "false"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("failed with ample memory", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,188 @@
+/* The advisor's choice, compared with all choices that there are. */
+#include "cli/advise/search.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PROGRAMS = 200, SITES = 10, POINTS = 24, MIB = 1 << 20 };
+
+static uint64_t state;
+
+/* SplitMix64. */
+static uint64_t draw(uint64_t below)
+{
+    uint64_t x = state += UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (x ^ (x >> 31)) % below;
+}
+
+/* A program: its sites hold memory in a part of the run, and use it a number of times. */
+static void make(struct spw_cli_advise_problem *problem)
+{
+    uint64_t totals[POINTS] = {0}, peak = 0, budget;
+
+    memset(problem, 0, sizeof(*problem));
+    problem->group_count = 1 + draw(SITES);
+    problem->moment_count = 1 + draw(POINTS);
+    for (size_t i = 0; i < problem->group_count; i++) {
+        size_t begin = draw(problem->moment_count), length = 1 + draw(problem->moment_count);
+        uint64_t bytes = (1 + draw(1000)) * MIB;
+
+        problem->costs[i] = bytes / 35 * (1 + draw(12));
+        for (size_t k = begin; k < problem->moment_count && k < begin + length; k++) {
+            problem->moments[k].held[i] = draw(4) == 0 ? bytes / 2 : bytes;
+            totals[k] += problem->moments[k].held[i];
+        }
+    }
+    for (size_t k = 0; k < problem->moment_count; k++) {
+        peak = totals[k] > peak ? totals[k] : peak;
+    }
+    budget = peak / 100 * (30 + draw(70));
+    for (size_t k = 0; k < problem->moment_count; k++) {
+        problem->moments[k].excess = totals[k] > budget ? totals[k] - budget : 0;
+    }
+    problem->host_bytes = draw(3) == 0 ? peak / 100 * (10 + draw(90)) : UINT64_MAX;
+}
+
+/* The cost of a choice, as bits; UINT64_MAX: it does not meet the constraints. */
+static uint64_t cost_of(const struct spw_cli_advise_problem *problem, unsigned choice)
+{
+    uint64_t cost = 0;
+
+    for (size_t k = 0; k < problem->moment_count; k++) {
+        uint64_t bytes = 0;
+
+        for (size_t i = 0; i < problem->group_count; i++) {
+            bytes += (choice >> i & 1) != 0 ? problem->moments[k].held[i] : 0;
+        }
+        if (bytes < problem->moments[k].excess || bytes > problem->host_bytes) {
+            return UINT64_MAX;
+        }
+    }
+    for (size_t i = 0; i < problem->group_count; i++) {
+        cost += (choice >> i & 1) != 0 ? problem->costs[i] : 0;
+    }
+    return cost;
+}
+
+static uint64_t least_of_all(const struct spw_cli_advise_problem *problem)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (unsigned choice = 0; choice < 1u << problem->group_count; choice++) {
+        uint64_t cost = cost_of(problem, choice);
+
+        least = cost < least ? cost : least;
+    }
+    return least;
+}
+
+static unsigned bits_of(const struct spw_cli_advise_choice *choice)
+{
+    unsigned bits = 0;
+
+    for (unsigned i = 0; i < SITES; i++) {
+        bits |= choice->on_host[i] ? 1u << i : 0;
+    }
+    return bits;
+}
+
+static void test_agrees_with_all_choices(void **context)
+{
+    const char *given = getenv("ADVISE_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 0) : 20;
+    struct spw_cli_advise_problem *problem = malloc(sizeof(*problem));
+    unsigned possible = 0, impossible = 0;
+
+    (void)context;
+    assert_non_null(problem);
+    print_message("seed %" PRIu64 " (ADVISE_SEED)\n", seed);
+    for (unsigned i = 0; i < PROGRAMS; i++) {
+        struct spw_cli_advise_choice choice;
+        uint64_t least;
+        bool found;
+
+        state = seed * 1000 + i;
+        make(problem);
+        least = least_of_all(problem);
+        found = spw_cli_advise_search(problem, &choice);
+        if (found != (least != UINT64_MAX) || !choice.proven) {
+            fail_msg("program %u of seed %" PRIu64 ": %s", i, seed,
+                     found ? "a choice where there is none" : "no choice");
+        }
+        if (!found) {
+            impossible++;
+            continue;
+        }
+        possible++;
+        assert_int_equal(choice.cost, cost_of(problem, bits_of(&choice)));
+        if (choice.cost > least + least / 50) {
+            fail_msg("program %u of seed %" PRIu64 ": cost %" PRIu64 ", least %" PRIu64, i, seed,
+                     choice.cost, least);
+        }
+    }
+    /* Both answers occur often enough to be tested. */
+    assert_true(possible >= PROGRAMS / 2);
+    assert_true(impossible >= 5);
+    free(problem);
+}
+
+/* Many equal groups: the search ends, with a choice that covers the excess. */
+static void test_ends(void **context)
+{
+    struct spw_cli_advise_problem *problem = calloc(1, sizeof(*problem));
+    struct spw_cli_advise_choice choice;
+    uint64_t bytes = 0;
+
+    (void)context;
+    assert_non_null(problem);
+    state = 7;
+    problem->group_count = SPW_CLI_ADVISE_GROUPS;
+    problem->moment_count = SPW_CLI_ADVISE_MOMENTS;
+    problem->host_bytes = UINT64_MAX;
+    for (size_t i = 0; i < problem->group_count; i++) {
+        problem->costs[i] = 1000000 + draw(1000);
+        for (size_t k = 0; k < problem->moment_count; k++) {
+            problem->moments[k].held[i] = (100 + draw(10)) * MIB;
+            problem->moments[k].excess += problem->moments[k].held[i] / 2;
+        }
+    }
+    assert_true(spw_cli_advise_search(problem, &choice));
+    for (size_t i = 0; i < problem->group_count; i++) {
+        bytes += choice.on_host[i] ? problem->moments[0].held[i] : 0;
+    }
+    assert_true(bytes >= problem->moments[0].excess);
+    free(problem);
+}
+
+static void test_nothing_to_do(void **context)
+{
+    static struct spw_cli_advise_problem problem = {.group_count = 1, .moment_count = 1};
+    struct spw_cli_advise_choice choice;
+
+    (void)context;
+    problem.moments[0].held[0] = MIB;
+    problem.costs[0] = 5;
+    assert_true(spw_cli_advise_search(&problem, &choice));
+    assert_false(choice.on_host[0]);
+    assert_int_equal(choice.cost, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agrees_with_all_choices),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_nothing_to_do),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
