@@ -13,6 +13,7 @@ import json
 import os
 import runpy
 import sys
+import weakref
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -36,6 +37,7 @@ def bytes_of(tensors, known):
     """Of the storages on the current device that are not among the known ones, which they join."""
     total = 0
     for tensor in tensors:
+        tensor = getattr(tensor, "_local_tensor", tensor)  # of a distributed one, this rank's part
         if tensor.layout == torch.sparse_coo:
             total += bytes_of([tensor._indices(), tensor._values()], known)
         if not tensor.is_cuda or tensor.layout != torch.strided:
@@ -72,11 +74,10 @@ def figures(optimizers):
 def main(argv):
     path = os.environ["STEPS_OUTPUT"].replace("%r", os.environ.get("RANK", "0"))
     mark = ctypes.CDLL(None).spillway_mark_step
-    optimizers = []
+    optimizers = weakref.WeakSet()
     with open(path, "w") as output:
         def note(optimizer, *_):
-            if optimizer not in optimizers:
-                optimizers.append(optimizer)
+            optimizers.add(optimizer)
             print(json.dumps(figures(optimizers)), file=output, flush=True)
             mark()
 

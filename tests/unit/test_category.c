@@ -229,13 +229,16 @@ static void threads_and_marks(void **unused)
 static void inference(void **unused)
 {
     struct story story = {0};
+    uint64_t weight = born(&story, SPW_CLI_ROLE_SETUP);
     uint64_t kept = born(&story, SPW_CLI_ROLE_FORWARD), freed = born(&story, SPW_CLI_ROLE_FORWARD);
 
     (void)unused;
+    died(&story, weight, MAIN);
     died(&story, freed, MAIN);
     died(&story, freed, MAIN); /* twice, in a file from anywhere */
     died(&story, UINT64_MAX, MAIN);
     spw_cli_lives_end(&story.lives);
+    check(&story, weight, SPW_CLI_WEIGHTS);
     check(&story, kept, SPW_CLI_ACTIVATIONS);
     check(&story, freed, SPW_CLI_ACTIVATIONS);
     check(&story, UINT64_MAX, SPW_CLI_UNKNOWN);

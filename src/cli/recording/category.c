@@ -9,6 +9,7 @@ enum { FIRST = 1024, EARLY = SPW_CLI_CATEGORIES, UNBORN = 0xff, ALIVE = 0x80 };
 /* Where a block was born. */
 struct spw_cli_birth {
     uint32_t backwards, runs; /* that had begun */
+    uint32_t calls;           /* of modules that had allocated, by their allocations */
 };
 
 static const struct {
@@ -157,8 +158,9 @@ void spw_cli_lives_born(struct spw_cli_lives *lives, uint64_t event, uint32_t th
         return;
     }
     follow(lives, event, thread, maker);
+    lives->calls += maker->role == SPW_CLI_ROLE_FORWARD;
     lives->category[event] = (uint8_t)(ALIVE | (unsigned)maker->role);
-    lives->birth[event] = (struct spw_cli_birth){lives->backwards, lives->runs};
+    lives->birth[event] = (struct spw_cli_birth){lives->backwards, lives->runs, lives->calls};
 }
 
 /* ---- lives ---- */
@@ -202,8 +204,9 @@ static unsigned judge(const struct spw_cli_lives *lives, uint64_t event, bool fr
 
     switch (role) {
     case SPW_CLI_ROLE_SETUP:
-        return freed && lives->backwards == birth->backwards ? SPW_CLI_TEMPORARIES
-                                                             : SPW_CLI_WEIGHTS;
+        return freed && lives->backwards == birth->backwards && lives->calls == birth->calls
+                   ? SPW_CLI_TEMPORARIES
+                   : SPW_CLI_WEIGHTS;
     case SPW_CLI_ROLE_SHARD:
         return freed && lives->backwards - birth->backwards < 2 ? SPW_CLI_WORKSPACES
                                                                 : SPW_CLI_WEIGHTS;

@@ -48,6 +48,7 @@ struct spw_cli_lives {
     uint64_t capacity;
     enum spw_cli_pass pass;   /* that the program is in */
     uint32_t backwards, runs; /* backward passes, and runs of optimizers, that have begun */
+    uint32_t calls;           /* allocations of modules that are called */
     uint64_t *pending;        /* freed after the last known allocation of a backward pass */
     size_t pending_count, pending_capacity;
     bool autograd_threads[SPW_CLI_LIVES_THREADS]; /* by number, as their allocations show */
