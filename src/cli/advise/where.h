@@ -20,6 +20,7 @@ struct spw_cli_advise_where {
 /* False when no rule can tell the site from others. */
 bool spw_cli_advise_where_of(uint32_t site, struct spw_cli_advise_where *ret_where);
 
+/* True if the same rule matches both. */
 bool spw_cli_advise_where_is_same(const struct spw_cli_advise_where *one,
                                   const struct spw_cli_advise_where *other);
 

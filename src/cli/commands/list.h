@@ -28,6 +28,12 @@ int spw_cli_command_sites(int argc, char **argv);
 /* Shows a recording in one of several forms. */
 int spw_cli_command_report(int argc, char **argv);
 
+/* Tests the memory of a program against limits. */
+int spw_cli_command_check(int argc, char **argv);
+
+/* Compares the memory of two runs. */
+int spw_cli_command_diff(int argc, char **argv);
+
 /* Shows what a running process holds. */
 int spw_cli_command_top(int argc, char **argv);
 

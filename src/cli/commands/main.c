@@ -23,6 +23,8 @@ static const struct command commands[] = {
     {"options", spw_cli_command_options, "list the options with defaults and meaning"},
     {"sites", spw_cli_command_sites, "show which lines of a program held device memory"},
     {"report", spw_cli_command_report, "show a recording: memory over time, by line"},
+    {"check", spw_cli_command_check, "test a program's memory against limits, for CI"},
+    {"diff", spw_cli_command_diff, "compare the memory of two runs, by line"},
     {"top", spw_cli_command_top, "watch the memory of a running program"},
     {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
     {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},

@@ -3,6 +3,7 @@
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/reports/recording.h"
+#include "cli/reports/recording_categories.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +191,12 @@ static int show(const char *command, const struct settings *settings)
     if (settings->form != SUMMARY && settings->form != JSON && report.problem[0] != '\0') {
         spw_cli_complain(command, "%s: nothing was read beyond this: %s", settings->path,
                          report.problem);
+    }
+    if ((settings->form == SUMMARY || settings->form == JSON || settings->form == HTML) &&
+        !spw_cli_report_categorise(&report)) {
+        spw_cli_complain(command, "%s: not enough memory", settings->path);
+        spw_cli_report_close(&report);
+        return SPW_CLI_EXIT_FINDINGS;
     }
     write_form(&report, settings->form);
     spw_cli_report_close(&report);

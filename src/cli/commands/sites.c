@@ -327,7 +327,7 @@ int spw_cli_command_sites(int argc, char **argv)
         print_help();
         return SPW_CLI_EXIT_OK;
     }
-    if (!spw_cli_sites_file_load(settings.path, &file)) {
+    if (!spw_cli_sites_file_load(argv[0], settings.path, /* need_sites */ true, &file)) {
         return SPW_CLI_EXIT_FINDINGS;
     }
     show(&file, &settings);

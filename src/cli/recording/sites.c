@@ -202,6 +202,16 @@ const char *spw_cli_recorded_sites_api(uint32_t number)
     return site != NULL ? site->api : "";
 }
 
+bool spw_cli_recorded_sites_describe(uint32_t number, struct spw_callsite_words *ret_words)
+{
+    const struct spw_callsite *site = site_of(number);
+
+    if (site != NULL) {
+        spw_callsite_describe(site, /* native */ true, ret_words);
+    }
+    return site != NULL;
+}
+
 static void native_frame(const struct spw_native_frame *from, struct spw_cli_frame *frame)
 {
     const char *library = from->library != NULL ? from->library : "";

@@ -32,6 +32,10 @@ bool spw_cli_recorded_sites_ready(struct spw_cli_recorded_sites *sites);
  */
 void spw_cli_recorded_sites_label(uint32_t number, char *ret_label);
 
+/* Describes a site with its native frames; false for site 0. Strings stay until the process ends.
+ */
+bool spw_cli_recorded_sites_describe(uint32_t number, struct spw_callsite_words *ret_words);
+
 /* A frame as all formats need it. */
 struct spw_cli_frame {
     char name[256]; /* of the function */

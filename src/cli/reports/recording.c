@@ -1,5 +1,6 @@
 #include "cli/reports/recording.h"
 
+#include "cli/reports/recording_categories.h"
 #include "cli/console/messages.h"
 #include "common/fd.h"
 
@@ -37,6 +38,7 @@ bool spw_cli_report_open(struct spw_cli_report *report, const char *command, con
     int fd = spw_fd_open_regular(path);
 
     report->path = path;
+    report->categories = NULL;
     report->events.blocks.fd = -1;
     memset(&report->state, 0, sizeof(report->state));
     if (fd < 0) {
@@ -64,6 +66,8 @@ bool spw_cli_report_open(struct spw_cli_report *report, const char *command, con
 void spw_cli_report_close(struct spw_cli_report *report)
 {
     spw_write_flush(&report->out);
+    spw_cli_categories_free(report->categories);
+    report->categories = NULL;
     spw_cli_events_close(&report->events);
     spw_cli_state_fini(&report->state);
 }

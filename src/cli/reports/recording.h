@@ -10,15 +10,19 @@
 #include "cli/recording/state.h"
 #include "common/write.h"
 
+struct spw_cli_categories;
+struct spw_cli_growth;
+
 struct spw_cli_report {
     const char *path;
     struct spw_cli_events events;
     struct spw_cli_state state;
     char problem[SPW_CLI_BLOCKS_TEXT]; /* why reading ended early; "": it did not */
     struct spw_writer out;
-    size_t top;           /* rows of a table */
-    bool without_streams; /* RMM: every stream is 0 */
-    uint64_t most_events; /* memory_viz: of a device */
+    size_t top;                            /* rows of a table */
+    bool without_streams;                  /* RMM: every stream is 0 */
+    uint64_t most_events;                  /* memory_viz: of a device */
+    struct spw_cli_categories *categories; /* NULL: spw_cli_report_categorise was not called */
 };
 
 /* Opens and reads a recording. False after a line on stderr. */

@@ -2,6 +2,8 @@
 #include "cli/reports/recording.h"
 
 #include "callsite/label.h"
+#include "cli/reports/recording_categories.h"
+#include "cli/reports/recording_growth.h"
 #include "common/size.h"
 #include "record/format.h"
 
@@ -143,6 +145,68 @@ static void put_oom(struct spw_cli_report *report, const struct spw_cli_device *
     put(report, "\n");
 }
 
+static const struct spw_cli_amounts *compared;
+
+/* The largest first; equal ones in the order of their numbers. */
+static int compare_categories(const void *left, const void *right)
+{
+    int a = *(const int *)left, b = *(const int *)right;
+    uint64_t of_a = compared->by[a], of_b = compared->by[b];
+
+    return of_a != of_b ? (of_a < of_b ? 1 : -1) : a - b;
+}
+
+/* The purpose of the memory at the peak. The share that is unknown is always there. */
+static void put_categories(struct spw_cli_report *report, int ordinal)
+{
+    const struct spw_cli_amounts *held = &report->categories->at_peak[ordinal];
+    int order[SPW_CLI_UNKNOWN];
+    char size[SPW_SIZE_TEXT];
+
+    if (held->live == 0) {
+        return;
+    }
+    for (int i = 0; i < SPW_CLI_UNKNOWN; i++) {
+        order[i] = i;
+    }
+    compared = held;
+    qsort(order, SPW_CLI_UNKNOWN, sizeof(*order), compare_categories);
+    put(report, "  for: ");
+    for (int i = 0; i < SPW_CLI_UNKNOWN && held->by[order[i]] > 0; i++) {
+        put(report, "%s %s, ", spw_cli_category_name((enum spw_cli_category)order[i]),
+            spw_size_text(held->by[order[i]], size));
+    }
+    put(report, "unknown %s (%.1f %%)\n", spw_size_text(held->by[SPW_CLI_UNKNOWN], size),
+        (double)held->by[SPW_CLI_UNKNOWN] * 100 / (double)held->live);
+}
+
+static void put_growth(struct spw_cli_report *report, int ordinal)
+{
+    const struct spw_cli_device *device = &report->state.devices[ordinal];
+    const struct spw_cli_growth *growth = report->categories->growth;
+    char size[SPW_SIZE_TEXT], of_site[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    uint64_t bytes = spw_cli_growth_of_device(growth, ordinal), most = 0;
+    uint32_t largest = 0;
+
+    if (bytes == 0) {
+        return;
+    }
+    for (uint32_t site = 0; site < device->held_count; site++) {
+        uint64_t by = spw_cli_growth_of_site(growth, ordinal, site);
+
+        if (by > most) {
+            most = by;
+            largest = site;
+        }
+    }
+    put(report, "  grows: by %s a step", spw_size_text(bytes, size));
+    if (most > 0) {
+        spw_cli_recorded_sites_label(largest, label);
+        put(report, ", most by %s: %s", label, spw_size_text(most, of_site));
+    }
+    put(report, "\n");
+}
+
 static void put_device(struct spw_cli_report *report, int ordinal)
 {
     const struct spw_cli_device *device = &report->state.devices[ordinal];
@@ -158,7 +222,9 @@ static void put_device(struct spw_cli_report *report, int ordinal)
             spw_size_text(device->gauges[SPW_RECORD_GAUGE_limit_bytes], limit));
     }
     put(report, "\n");
+    put_categories(report, ordinal);
     put_table(report, device);
+    put_growth(report, ordinal);
     put_moves(report, device);
     put_oom(report, device);
 }
@@ -234,7 +300,8 @@ static void json_frames(struct spw_cli_report *report, uint32_t site)
     spw_write(out, "]");
 }
 
-static void json_sites(struct spw_cli_report *report, const struct spw_cli_device *device)
+static void json_sites(struct spw_cli_report *report, const struct spw_cli_device *device,
+                       int ordinal)
 {
     struct spw_writer *out = &report->out;
     char label[SPW_CALLSITE_LABEL];
@@ -257,11 +324,47 @@ static void json_sites(struct spw_cli_report *report, const struct spw_cli_devic
         spw_write_figure(out, "total_bytes", held->total);
         spw_write_figure(out, "allocs", held->allocs);
         spw_write_figure(out, "frees", held->frees);
+        spw_write_figure(
+            out, "growth_bytes_per_step",
+            spw_cli_growth_of_site(report->categories->growth, ordinal, ranked[i].site));
         json_frames(report, ranked[i].site);
         spw_write(out, "}");
     }
     spw_write(out, "]");
     free(ranked);
+}
+
+static void json_amounts(struct spw_writer *out, const char *key,
+                         const struct spw_cli_amounts *held)
+{
+    spw_write_key(out, key);
+    for (int i = 0; i < SPW_CLI_CATEGORIES; i++) {
+        spw_write(out, i == 0 ? "{\"" : ", \"");
+        spw_write(out, spw_cli_category_key((enum spw_cli_category)i));
+        spw_write(out, "\": ");
+        spw_write_number(out, held->by[i]);
+    }
+    spw_write(out, "}");
+}
+
+static void json_steps(struct spw_cli_report *report, int ordinal)
+{
+    const struct spw_cli_categories *categories = report->categories;
+    struct spw_writer *out = &report->out;
+
+    spw_write_key(out, "steps");
+    spw_write(out, "[");
+    for (size_t i = 0; categories->rows[ordinal] != NULL && i < categories->row_count; i++) {
+        const struct spw_cli_step_row *row = &categories->rows[ordinal][i];
+
+        spw_write(out, i == 0 ? "\n    {\"number\": " : ",\n    {\"number\": ");
+        spw_write_number(out, row->number);
+        spw_write_figure(out, "end_ns", row->time * SPW_RECORD_UNIT_NS);
+        spw_write_figure(out, "live_bytes", row->held.live);
+        json_amounts(out, "categories", &row->held);
+        spw_write(out, "}");
+    }
+    spw_write(out, "]");
 }
 
 static void json_device(struct spw_cli_report *report, int ordinal)
@@ -288,7 +391,12 @@ static void json_device(struct spw_cli_report *report, int ordinal)
     for (unsigned i = 0; i < SPW_RECORD_GAUGE_COUNT; i++) {
         spw_write_figure(out, names[i], device->gauges[i]);
     }
-    json_sites(report, device);
+    json_amounts(out, "categories_at_peak", &report->categories->at_peak[ordinal]);
+    json_amounts(out, "categories_peak", &report->categories->most[ordinal]);
+    spw_write_figure(out, "growth_bytes_per_step",
+                     spw_cli_growth_of_device(report->categories->growth, ordinal));
+    json_steps(report, ordinal);
+    json_sites(report, device, ordinal);
     spw_write(out, "}");
 }
 
@@ -310,6 +418,8 @@ void spw_cli_report_json(struct spw_cli_report *report)
     spw_write_figure(out, "duration_ns", state->time * SPW_RECORD_UNIT_NS);
     spw_write_figure(out, "events", state->events);
     spw_write_figure(out, "steps", state->steps);
+    spw_write_text(out, "steps_kind", report->categories->steps_kind);
+    spw_write_figure(out, "steps_found", report->categories->steps->count);
     spw_write_key(out, "complete");
     spw_write(out,
               atomic_load(&header->complete) != 0 && report->problem[0] == '\0' ? "true" : "false");

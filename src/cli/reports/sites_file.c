@@ -27,19 +27,19 @@ static const char *error_of(const cJSON *json)
                                                     : NULL;
 }
 
-static cJSON *read_json(const char *path)
+static cJSON *read_json(const char *command, const char *path)
 {
     const char *wrong;
     cJSON *json;
 
     if (!spw_cli_json_read(path, &json)) {
-        spw_cli_complain("sites", "%s: %s", path, strerror(errno));
+        spw_cli_complain(command, "%s: %s", path, strerror(errno));
         return NULL;
     }
     wrong = error_of(json);
     if (wrong != NULL) {
         cJSON_Delete(json);
-        spw_cli_complain("sites",
+        spw_cli_complain(command,
                          "%s: not a statistics file: %s (spillway run --stats FILE writes "
                          "one)",
                          path, wrong);
@@ -157,9 +157,10 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
     load_native(file, entry, names);
 }
 
-bool spw_cli_sites_file_load(const char *path, struct spw_cli_sites_file *ret_file)
+bool spw_cli_sites_file_load(const char *command, const char *path, bool need_sites,
+                             struct spw_cli_sites_file *ret_file)
 {
-    struct spw_cli_sites_file file = {.json = read_json(path)};
+    struct spw_cli_sites_file file = {.json = read_json(command, path)};
     const cJSON *sites = spw_cli_json_list(file.json, "sites"), *json;
     struct spw_cli_symbols names = {0};
 
@@ -167,8 +168,8 @@ bool spw_cli_sites_file_load(const char *path, struct spw_cli_sites_file *ret_fi
         return false;
     }
     file.entries = sites == NULL ? NULL : calloc(length_of(sites) + 1, sizeof(file.entries[0]));
-    if (file.entries == NULL) {
-        spw_cli_complain("sites",
+    if (file.entries == NULL && (need_sites || sites != NULL)) {
+        spw_cli_complain(command,
                          "%s: it has no call sites (SPILLWAY_SITES was off, or the program was "
                          "killed and not started by spillway run or sim)",
                          path);

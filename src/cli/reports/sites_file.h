@@ -29,9 +29,11 @@ struct spw_cli_sites_file {
     size_t count;
 };
 
-/* Reads a file and looks up the symbols that it lacks. False, with one line on stderr, when it
- * cannot be read or has no sites. The caller frees *ret_file. */
-bool spw_cli_sites_file_load(const char *path, struct spw_cli_sites_file *ret_file);
+/* Reads a file and looks up the symbols that it lacks. False, with one line of `command` on stderr,
+ * when it cannot be read, or has no sites and must have them; without them, ret_file->entries is
+ * NULL. The caller frees *ret_file. */
+bool spw_cli_sites_file_load(const char *command, const char *path, bool need_sites,
+                             struct spw_cli_sites_file *ret_file);
 
 /* Frees what was loaded. */
 void spw_cli_sites_file_free(struct spw_cli_sites_file *file);

@@ -1,0 +1,294 @@
+#include "cli/commands/list.h"
+
+#include "cli/console/arguments.h"
+#include "cli/console/messages.h"
+#include "cli/reports/check.h"
+#include "common/nearest.h"
+#include "common/size.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_LIMIT = 256, BASE = 300, JSON, JUNIT };
+
+struct settings {
+    const char *path, *base, *junit;
+    bool json, help;
+    struct spw_cli_check check;
+};
+
+static const struct option options[] = {
+    {"max-peak", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_PEAK},
+    {"max-spill", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_SPILL},
+    {"max-growth", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_GROWTH},
+    {"max-increase", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_INCREASE},
+    {"max-site", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_SITE},
+    {"max-category", required_argument, NULL, FIRST_LIMIT + SPW_CLI_LIMIT_CATEGORY},
+    {"base", required_argument, NULL, BASE},
+    {"json", no_argument, NULL, JSON},
+    {"junit", required_argument, NULL, JUNIT},
+    SPW_CLI_HELP_OPTION,
+    {0},
+};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: spillway check FILE LIMIT... [--json] [--junit FILE]\n\n"
+        "Tests the memory of a program against limits, for continuous integration. FILE is a\n"
+        "recording or a statistics file, which spillway run --record FILE or --stats FILE\n"
+        "writes (and spillway sim). Each limit applies to each device.\n\n"
+        "Limits (SIZE is 20GiB, 512MiB, or bytes):\n"
+        "  --max-peak SIZE               live memory, at the peak\n"
+        "  --max-spill SIZE              memory moved to the host, in the whole run\n"
+        "  --max-growth SIZE/step        memory that every step leaves behind (a recording of\n"
+        "                                at least 8 steps)\n"
+        "  --max-increase SIZE           rise of the peak over that of --base FILE\n"
+        "  --max-site PATTERN=SIZE       call sites: PATTERN is a part of what spillway sites\n"
+        "                                --full prints; * and ? stand for any characters\n"
+        "  --max-category NAME=SIZE      weights, gradients, optimizer_state, activations,\n"
+        "                                inputs, workspaces, temporaries or unknown, at its\n"
+        "                                largest (a recording in tensor mode)\n"
+        "--max-site and --max-category may be given several times.\n\n"
+        "  --base FILE   an earlier recording or statistics file\n"
+        "  --json        print one JSON object with every limit\n"
+        "  --junit FILE  write every limit as a test case in JUnit's form\n\n"
+        "Example:\n"
+        "  spillway check r.rec --max-peak 20GiB --max-spill 0 --max-growth 1MiB/step\n\n"
+        "The exit code is 0 when all limits hold, 1 with one line for each that does not hold or\n"
+        "cannot be told, or when FILE cannot be read, 2 for bad usage.\n",
+        stdout);
+}
+
+/* ---- limits ---- */
+
+static bool bad(const struct spw_cli_arguments *from, const char *name, const char *expected)
+{
+    spw_cli_complain(from->command, "--%s=%s: %s", name, from->value, expected);
+    return false;
+}
+
+static bool parse_size(const char *text, uint64_t *ret_bytes)
+{
+    bool percent;
+
+    return spw_size_parse(text, ret_bytes, &percent) && !percent;
+}
+
+static bool parse_growth(const char *text, uint64_t *ret_bytes)
+{
+    char size[64];
+    const char *slash = strchr(text, '/');
+    size_t length = slash != NULL ? (size_t)(slash - text) : strlen(text);
+
+    snprintf(size, sizeof(size), "%.*s", (int)length, text);
+    return length < sizeof(size) && (slash == NULL || strcmp(slash, "/step") == 0) &&
+           parse_size(size, ret_bytes);
+}
+
+static bool parse_category(const struct spw_cli_arguments *from, const char *name, size_t length,
+                           enum spw_cli_category *ret_category)
+{
+    const char *names[SPW_CLI_CATEGORIES], *nearest;
+    char expected[128], text[64];
+
+    for (int i = 0; i < SPW_CLI_CATEGORIES; i++) {
+        names[i] = spw_cli_category_key((enum spw_cli_category)i);
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) {
+            *ret_category = (enum spw_cli_category)i;
+            return true;
+        }
+    }
+    snprintf(text, sizeof(text), "%.*s", (int)length, name);
+    nearest = spw_nearest(text, 0, names, SPW_CLI_CATEGORIES);
+    snprintf(expected, sizeof(expected), "not a category (%s%s%s)",
+             nearest != NULL ? "did you mean " : "spillway check --help lists them",
+             nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
+    return bad(from, "max-category", expected);
+}
+
+/* Takes WHAT=SIZE, split at the last sign of equality. */
+static bool parse_named(const struct spw_cli_arguments *from, const char *name,
+                        struct spw_cli_limit *limit)
+{
+    char *equal = strrchr(from->value, '=');
+
+    if (equal == NULL || equal == from->value || !parse_size(equal + 1, &limit->bytes)) {
+        return bad(from, name,
+                   limit->kind == SPW_CLI_LIMIT_SITE ? "expected PATTERN=SIZE"
+                                                     : "expected NAME=SIZE");
+    }
+    if (limit->kind == SPW_CLI_LIMIT_CATEGORY) {
+        return parse_category(from, from->value, (size_t)(equal - from->value), &limit->category);
+    }
+    limit->pattern = strndup(from->value, (size_t)(equal - from->value));
+    return limit->pattern != NULL;
+}
+
+static bool take_limit(const struct spw_cli_arguments *from, int found, struct settings *settings)
+{
+    struct spw_cli_limit *limit = &settings->check.limits[settings->check.limit_count];
+    const char *name = options[found - FIRST_LIMIT].name;
+
+    if (settings->check.limit_count == SPW_CLI_LIMITS) {
+        return bad(from, name, "too many limits");
+    }
+    *limit = (struct spw_cli_limit){.kind = (enum spw_cli_limit_kind)(found - FIRST_LIMIT)};
+    if (limit->kind == SPW_CLI_LIMIT_SITE || limit->kind == SPW_CLI_LIMIT_CATEGORY) {
+        if (!parse_named(from, name, limit)) {
+            return false;
+        }
+    } else if (limit->kind == SPW_CLI_LIMIT_GROWTH ? !parse_growth(from->value, &limit->bytes)
+                                                   : !parse_size(from->value, &limit->bytes)) {
+        return bad(from, name, "expected a size, such as 512MiB");
+    }
+    settings->check.limit_count++;
+    return true;
+}
+
+static bool take(const struct spw_cli_arguments *from, int found, void *to)
+{
+    struct settings *settings = to;
+
+    if (found >= FIRST_LIMIT && found < BASE) {
+        return take_limit(from, found, settings);
+    }
+    switch (found) {
+    case BASE:
+        settings->base = from->value;
+        return true;
+    case JSON:
+        settings->json = true;
+        return true;
+    case JUNIT:
+        settings->junit = from->value;
+        return true;
+    case SPW_CLI_ARGUMENT_HELP:
+        settings->help = true;
+        return true;
+    default:
+        if (settings->path != NULL) {
+            spw_cli_arguments_unexpected(from);
+            return false;
+        }
+        settings->path = from->value;
+        return true;
+    }
+}
+
+/* ---- the command ---- */
+
+static bool has(const struct spw_cli_check *check, enum spw_cli_limit_kind kind)
+{
+    for (size_t i = 0; i < check->limit_count; i++) {
+        if (check->limits[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The command line as a whole makes sense. */
+static bool is_usable(const char *command, const struct settings *settings)
+{
+    bool increase = has(&settings->check, SPW_CLI_LIMIT_INCREASE);
+
+    if (settings->path == NULL) {
+        spw_cli_complain(command, "expected a recording or a statistics file (see spillway check "
+                                  "--help)");
+    } else if (settings->check.limit_count == 0) {
+        spw_cli_complain(command, "expected a limit, such as --max-peak 20GiB");
+    } else if (increase != (settings->base != NULL)) {
+        spw_cli_complain(command, increase ? "--max-increase: expected --base FILE as well"
+                                           : "--base: expected --max-increase SIZE as well");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* The kind of the file has all that the limits are about. */
+static bool suits(const char *command, const struct settings *settings,
+                  const struct spw_cli_usage *usage)
+{
+    const char *flag = usage->is_recording                             ? NULL
+                       : has(&settings->check, SPW_CLI_LIMIT_GROWTH)   ? "--max-growth"
+                       : has(&settings->check, SPW_CLI_LIMIT_CATEGORY) ? "--max-category"
+                                                                       : NULL;
+
+    if (flag != NULL) {
+        spw_cli_complain(command,
+                         "%s: a statistics file does not tell that (expected a recording, "
+                         "which spillway run --record FILE writes)",
+                         flag);
+    }
+    return flag == NULL;
+}
+
+static int check(const char *command, struct settings *settings)
+{
+    struct spw_cli_check *checked = &settings->check;
+    bool written = true;
+
+    if (!spw_cli_check_run(checked)) {
+        spw_cli_complain(command, "not enough memory");
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (checked->usage->note[0] != '\0') {
+        spw_cli_complain(command, "%s: %s", settings->path, checked->usage->note);
+    }
+    if (settings->json) {
+        spw_cli_check_print_json(checked);
+    } else {
+        spw_cli_check_print(checked);
+    }
+    if (settings->junit != NULL && !spw_cli_check_write_junit(checked, settings->junit)) {
+        spw_cli_complain(command, "--junit=%s: %s", settings->junit, strerror(errno));
+        written = false;
+    }
+    return written && spw_cli_check_failures(checked) == 0 ? SPW_CLI_EXIT_OK
+                                                           : SPW_CLI_EXIT_FINDINGS;
+}
+
+static int load_and_check(const char *command, struct settings *settings)
+{
+    struct spw_cli_usage usage, base = {0};
+    int code = SPW_CLI_EXIT_FINDINGS;
+
+    if (settings->base != NULL && !spw_cli_usage_load(command, settings->base, &base)) {
+        return code;
+    }
+    if (spw_cli_usage_load(command, settings->path, &usage)) {
+        settings->check.usage = &usage;
+        settings->check.base = settings->base != NULL ? &base : NULL;
+        code = suits(command, settings, &usage) ? check(command, settings) : SPW_CLI_EXIT_USAGE;
+        spw_cli_check_free(&settings->check);
+        spw_cli_usage_free(&usage);
+    }
+    spw_cli_usage_free(&base);
+    return code;
+}
+
+int spw_cli_command_check(int argc, char **argv)
+{
+    static struct settings settings;
+    int code;
+
+    if (!spw_cli_arguments_each(argc, argv, options, take, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (!is_usable(argv[0], &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    code = load_and_check(argv[0], &settings);
+    for (size_t i = 0; i < settings.check.limit_count; i++) {
+        free((char *)settings.check.limits[i].pattern);
+    }
+    return code;
+}

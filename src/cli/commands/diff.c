@@ -1,0 +1,116 @@
+#include "cli/commands/list.h"
+
+#include "cli/console/arguments.h"
+#include "cli/console/messages.h"
+#include "cli/reports/difference_output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TOP = 20, TOP_MOST = 1000000 };
+enum { JSON_OPTION = 256, TOP_OPTION };
+
+struct settings {
+    const char *before, *after;
+    size_t top;
+    bool json, help;
+};
+
+static void print_help(void)
+{
+    fputs(
+        "usage: spillway diff BEFORE AFTER [--json] [--top N]\n\n"
+        "Compares the memory of two runs: the peak, what it was for, and which lines held more\n"
+        "or less at it. Both files are recordings or statistics files, which spillway run\n"
+        "--record FILE or --stats FILE writes (and spillway sim). A call site is the same if its\n"
+        "files, functions and lines are. Of those that differ in lines only, the ones of one\n"
+        "function are matched in the order of the program, so that their bytes differ least.\n\n"
+        "  --top N  show N call sites that differ [20]\n"
+        "  --json   print one JSON object, with all call sites\n\n"
+        "The exit code is 0 also when the runs differ, 1 when a file cannot be read, 2 for bad\n"
+        "usage; spillway check has limits.\n",
+        stdout);
+}
+
+static bool parse_top(const struct spw_cli_arguments *from, size_t *ret_top)
+{
+    char *end;
+    unsigned long long value = strtoull(from->value, &end, 10);
+
+    if (*from->value < '0' || *from->value > '9' || *end != '\0' || value > TOP_MOST) {
+        spw_cli_complain(from->command, "--top=%s: not a number of call sites (expected 0 to %d)",
+                         from->value, TOP_MOST);
+        return false;
+    }
+    *ret_top = (size_t)value;
+    return true;
+}
+
+static bool take(const struct spw_cli_arguments *from, int found, void *to)
+{
+    struct settings *settings = to;
+
+    switch (found) {
+    case JSON_OPTION:
+        settings->json = true;
+        return true;
+    case TOP_OPTION:
+        return parse_top(from, &settings->top);
+    case SPW_CLI_ARGUMENT_HELP:
+        settings->help = true;
+        return true;
+    default:
+        if (settings->after != NULL) {
+            spw_cli_arguments_unexpected(from);
+            return false;
+        }
+        *(settings->before == NULL ? &settings->before : &settings->after) = from->value;
+        return true;
+    }
+}
+
+static int compare(const char *command, const struct settings *settings)
+{
+    struct spw_cli_usage before, after;
+    bool printed;
+
+    if (!spw_cli_usage_load(command, settings->before, &before)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (!spw_cli_usage_load(command, settings->after, &after)) {
+        spw_cli_usage_free(&before);
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    printed = settings->json ? spw_cli_difference_print_json(&before, &after)
+                             : spw_cli_difference_print(&before, &after, settings->top);
+    if (!printed) {
+        spw_cli_complain(command, "not enough memory");
+    }
+    spw_cli_usage_free(&before);
+    spw_cli_usage_free(&after);
+    return printed ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}
+
+int spw_cli_command_diff(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, JSON_OPTION},
+        {"top", required_argument, NULL, TOP_OPTION},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct settings settings = {.top = TOP};
+
+    if (!spw_cli_arguments_each(argc, argv, options, take, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (settings.after == NULL) {
+        spw_cli_complain(argv[0], "expected two files (see spillway diff --help)");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    return compare(argv[0], &settings);
+}

@@ -1,0 +1,282 @@
+/* The names are those of PyTorch 2.x: torch/nn/modules/module.py, torch/optim/,
+ * torch/csrc/autograd, aten/src/ATen/cuda. Where a version names something otherwise, the role is a
+ * weaker one, and the share that is not known grows. */
+#include "cli/recording/roles.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { NEAR = 4 };
+
+/* ---- text ---- */
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool is_one_of(const char *text, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (strcmp(text, *list) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool begins_with_one_of(const char *text, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (begins(text, *list)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_one_of(const char *text, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (strstr(text, *list) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- native frames ---- */
+
+static bool is_library_of_scratch(const char *library)
+{
+    static const char *const libraries[] = {"libcublas",   "libcudnn",   "libcusolver",
+                                            "libcusparse", "libcufft",   "libnccl",
+                                            "libcurand",   "libnvshmem", NULL};
+    const char *slash = strrchr(library, '/');
+
+    return begins_with_one_of(slash != NULL ? slash + 1 : library, libraries);
+}
+
+/* The innermost function with a name; "" if none has one. */
+static const char *innermost(const struct spw_callsite_facts *site)
+{
+    for (size_t i = 0; i < site->native_count; i++) {
+        if (site->native[i].symbol != NULL) {
+            return site->native[i].symbol;
+        }
+    }
+    return "";
+}
+
+/* A library asks by itself, or PyTorch for it: handles have scratch memory for as long as they
+ * live, and convolutions for one call, which they take from the allocator without a tensor. */
+static bool is_workspace(const struct spw_callsite_facts *site)
+{
+    static const char *const makers[] = {"at::cuda::getCurrentCUDABlas",
+                                         "at::cuda::getCUDABlas",
+                                         "at::cuda::getCurrentCUDASolver",
+                                         "at::cuda::getCurrentCUDASparse",
+                                         "at::native::getCudnn",
+                                         "at::native::raw_cudnn_",
+                                         NULL};
+
+    return (site->native_count > 0 && site->native[0].library != NULL &&
+            is_library_of_scratch(site->native[0].library)) ||
+           begins_with_one_of(innermost(site), makers);
+}
+
+static bool has_native(const struct spw_callsite_facts *site, const char *prefix)
+{
+    for (size_t i = 0; i < site->native_count; i++) {
+        if (site->native[i].symbol != NULL && begins(site->native[i].symbol, prefix)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The operator that Python called makes a tensor from nothing, or copies one to a device. */
+static bool makes_input(const struct spw_callsite_facts *site)
+{
+    static const char *const makers[] = {"to_device::",
+                                         "to_dtype_layout::",
+                                         "_to_copy::",
+                                         "empty_memory_format::",
+                                         "empty_strided::",
+                                         "zeros::",
+                                         "ones::",
+                                         "full::",
+                                         "rand::",
+                                         "randn::",
+                                         "randint::",
+                                         "randint_low::",
+                                         "randperm::",
+                                         "arange::",
+                                         "arange_start::",
+                                         "linspace::",
+                                         "eye::",
+                                         "tensor::",
+                                         NULL};
+    static const char operators[] = "at::_ops::";
+
+    for (size_t i = site->native_count; i > 0; i--) {
+        const char *symbol = site->native[i - 1].symbol;
+
+        if (symbol != NULL && begins(symbol, operators)) {
+            return begins_with_one_of(symbol + sizeof(operators) - 1, makers);
+        }
+    }
+    return false;
+}
+
+/* ---- Python frames ---- */
+
+static const char *file_of(const struct spw_callsite_facts *site, size_t i)
+{
+    return i < site->python_count && site->python[i].file != NULL ? site->python[i].file : "";
+}
+
+static const char *function_of(const struct spw_callsite_facts *site, size_t i)
+{
+    return i < site->python_count && site->python[i].function != NULL ? site->python[i].function
+                                                                      : "";
+}
+
+static bool is_optimizer_file(const char *file)
+{
+    static const char *const files[] = {"/torch/optim/",
+                                        "/bitsandbytes/optim/",
+                                        "/apex/optimizers/",
+                                        "/torchao/optim/",
+                                        "/deepspeed/ops/",
+                                        "/transformers/optimization.py",
+                                        NULL};
+    static const char *const others[] = {"/swa_utils.py", "/lr_scheduler.py", NULL};
+
+    return has_one_of(file, files) && !has_one_of(file, others);
+}
+
+/* The role of a frame of torch.nn.Module, which tells by its functions. */
+static enum spw_cli_role role_in_module(const char *function)
+{
+    static const char *const calls[] = {"_call_impl", "_wrapped_call_impl", NULL};
+    static const char *const moves[] = {"_apply",          "convert",
+                                        "to_empty",        "__init__",
+                                        "load_state_dict", "_load_from_state_dict",
+                                        "register_buffer", NULL};
+
+    return is_one_of(function, calls)   ? SPW_CLI_ROLE_FORWARD
+           : is_one_of(function, moves) ? SPW_CLI_ROLE_SETUP
+                                        : SPW_CLI_ROLE_NONE;
+}
+
+/* `depth` counts frames from the innermost one: far outside, a class that is made may run the whole
+ * program. */
+static bool is_setup(const char *file, const char *function, size_t depth)
+{
+    static const char *const files[] = {"/torch/nn/parameter.py",
+                                        "/torch/nn/init.py",
+                                        "/torch/serialization.py",
+                                        "/torch/_utils.py",
+                                        "/safetensors/",
+                                        "/transformers/modeling_utils.py",
+                                        "/transformers/core_model_loading.py",
+                                        "/accelerate/utils/modeling.py",
+                                        NULL};
+    static const char *const functions[] = {"__init__", "reset_parameters", "_infer_parameters",
+                                            "initialize_parameters", NULL};
+
+    return has_one_of(file, files) || (depth < NEAR && is_one_of(function, functions));
+}
+
+static bool makes_state(const char *function)
+{
+    static const char *const functions[] = {"_init_group",
+                                            "_init_state",
+                                            "init_state",
+                                            "load_state_dict",
+                                            "_process_value_according_to_param_policy",
+                                            NULL};
+
+    return is_one_of(function, functions);
+}
+
+/* The role of one frame, NONE when it does not tell. */
+static enum spw_cli_role role_of_frame(const char *file, const char *function, size_t depth)
+{
+    if (strstr(file, "/torch/nn/modules/module.py") != NULL) {
+        return role_in_module(function);
+    }
+    if (is_optimizer_file(file)) {
+        return makes_state(function) ? SPW_CLI_ROLE_STATE : SPW_CLI_ROLE_OPTIMIZER;
+    }
+    if (strstr(file, "/torch/distributed/fsdp/") != NULL ||
+        strstr(file, "/torch/distributed/_composable/") != NULL) {
+        return SPW_CLI_ROLE_SHARD;
+    }
+    if (strstr(file, "/torch/distributed/") != NULL) {
+        return SPW_CLI_ROLE_COMMUNICATION;
+    }
+    return is_setup(file, function, depth) ? SPW_CLI_ROLE_SETUP : SPW_CLI_ROLE_NONE;
+}
+
+/* An optimizer's step calls the closure that the program gave it: what the closure does is no part
+ * of the optimizer. A step of the program's own optimizer is called by optimizer.py. */
+static bool is_closure(const struct spw_callsite_facts *site, size_t optimizer)
+{
+    static const char *const wrappers[] = {"/torch/optim/optimizer.py",
+                                           "/torch/optim/lr_scheduler.py", NULL};
+
+    return optimizer > 0 && !has_one_of(file_of(site, optimizer), wrappers) &&
+           strstr(file_of(site, optimizer - 1), "/torch/") == NULL;
+}
+
+/* The role that the innermost frame gives that tells. */
+static enum spw_cli_role role_of_python(const struct spw_callsite_facts *site)
+{
+    for (size_t i = 0; i < site->python_count; i++) {
+        enum spw_cli_role role = role_of_frame(file_of(site, i), function_of(site, i), i);
+
+        if (role == SPW_CLI_ROLE_OPTIMIZER && is_closure(site, i)) {
+            return SPW_CLI_ROLE_OTHER;
+        }
+        /* The helpers of optimizers are below the function that makes the state. */
+        for (size_t j = i + 1; role == SPW_CLI_ROLE_OPTIMIZER && j < site->python_count &&
+                               is_optimizer_file(file_of(site, j));
+             j++) {
+            role = makes_state(function_of(site, j)) ? SPW_CLI_ROLE_STATE : role;
+        }
+        if (role != SPW_CLI_ROLE_NONE) {
+            return role;
+        }
+    }
+    return SPW_CLI_ROLE_NONE;
+}
+
+/* ---- sites ---- */
+
+bool spw_cli_role_is_autograd(const struct spw_callsite_facts *site)
+{
+    return site->thread != NULL && begins(site->thread, "pt_autograd");
+}
+
+enum spw_cli_role spw_cli_role_of(const struct spw_callsite_facts *site)
+{
+    enum spw_cli_role role;
+
+    if (is_workspace(site)) {
+        return SPW_CLI_ROLE_WORKSPACE;
+    }
+    if (has_native(site, "c10d::")) {
+        return SPW_CLI_ROLE_COMMUNICATION;
+    }
+    if (spw_cli_role_is_autograd(site) || site->node != NULL ||
+        has_native(site, "torch::autograd::Engine::")) {
+        return SPW_CLI_ROLE_BACKWARD;
+    }
+    role = role_of_python(site);
+    if (role == SPW_CLI_ROLE_NONE && site->python_count > 0) {
+        role = makes_input(site) ? SPW_CLI_ROLE_INPUT : SPW_CLI_ROLE_OTHER;
+    }
+    return role;
+}
