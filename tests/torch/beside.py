@@ -30,7 +30,9 @@ from torch.utils._pytree import tree_flatten, tree_map
 MOST_BYTES = 4096  # of a small result
 TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 1e-5, torch.float64: 1e-5}
 NOT_RUN = {"c10d", "_c10d_functional", "_c10d_functional_autograd"}  # they reach other processes
-UNWRITTEN = {"_scaled_dot_product_cudnn_attention"}  # a seed, if nothing is dropped
+ONE_SIDED = {"send", "recv_", "recv_any_source_"}  # the other side may wait for what comes later
+# The seed, which means nothing if nothing is dropped.
+UNWRITTEN = {"_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention"}
 EMPTY = {"empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"}
 
 
@@ -260,7 +262,7 @@ class Beside(TorchDispatchMode):
         pairs = list(pairs)
         for index, leaf in enumerate(leaves):
             expected = result[index] if result is not None and index < len(result) else None
-            if leaf is None:
+            if leaf is None or isinstance(leaf, torch.ScriptObject):
                 continue
             if not isinstance(leaf, torch.Tensor) or leaf.device.type == "cpu":
                 pairs.append((leaf, expected))
@@ -292,7 +294,7 @@ class Beside(TorchDispatchMode):
     def follow(self, func, out, result, written):
         """Gives new tensors their copies, and compares what is known."""
         if func.namespace in NOT_RUN:
-            torch.cuda.synchronize()
+            self.complete(func, out)
             for tensor in filter(on_gpu, [*written, *tree_flatten(out)[0]]):
                 self.copies.adopt(tensor)
             return
@@ -303,6 +305,14 @@ class Beside(TorchDispatchMode):
         if self.every and func._overloadpacket.__name__ not in EMPTY | UNWRITTEN:
             for tensor in [*filter(on_gpu, written), *(leaf for _, leaf in leaves)]:
                 self.compare(func, tensor)
+
+    def complete(self, func, out):
+        """Waits for a collective: a thread of gloo writes its results after it has returned."""
+        if func._overloadpacket.__name__ not in ONE_SIDED:
+            for leaf in tree_flatten(out)[0]:
+                if isinstance(leaf, torch.ScriptObject):
+                    torch.distributed.Work.unbox(leaf).wait()
+        torch.cuda.synchronize()
 
     def compare(self, func, tensor):
         """Whether the known content of a tensor is that of the CPU."""

@@ -3,13 +3,14 @@
 
 
 class Row:
-    """A script with its arguments; how many processes torchrun starts (1: none), and which figures
-    may differ from a plain run: see test_script.py."""
+    """A script with its arguments; how many processes torchrun starts (1: none), which figures
+    may differ from a plain run: see test_script.py; and whether Triton compiles its kernels."""
 
-    def __init__(self, *command, processes=1, exempt=None):
+    def __init__(self, *command, processes=1, exempt=None, triton=False):
         self.command = list(command)
         self.processes = processes
         self.exempt = exempt
+        self.triton = triton
 
 
 SCRIPTS = {
@@ -18,6 +19,7 @@ SCRIPTS = {
     "accumulation": Row("accumulation.py"),
     "checkpointing": Row("checkpointing.py"),
     "compile_eager": Row("compile_eager.py"),
+    "compile_inductor": Row("compile_inductor.py", triton=True),
     "convolution": Row("convolution.py"),
     "convolution_benchmark": Row("convolution.py", "--benchmark"),
     "data_loader": Row("data_loader.py"),

@@ -62,8 +62,18 @@ class Run:
             self.status, self.stdout, self.stderr = done.returncode, done.stdout, done.stderr
             self.steps = {rank: [json.loads(line) for line in text.splitlines()]
                           for rank, text in self.read(folder, "steps")}
-            self.stats = {rank: json.loads(text) for rank, text in self.read(folder, "stats")}
+            self.stats = self.statistics(folder)
             self.log = (folder / "log").read_text().splitlines() if log else []
+
+    def statistics(self, folder):
+        """By rank. A process that the program started, such as a compiler's, may have taken the
+        name of the file first; then the program's own ends with its number."""
+        found = {rank: json.loads(text) for rank, text in self.read(folder, "stats")}
+        for rank, steps in self.steps.items():
+            own = folder / f"stats-{rank}.{steps[-1].get('pid') if steps else None}"
+            if own.exists():
+                found[rank] = json.loads(own.read_text())
+        return found
 
     @staticmethod
     def read(folder, kind):

@@ -95,7 +95,7 @@ def main(argv):
         sys.argv = argv[1:]
         runpy.run_path(argv[1], run_name="__main__")
         torch.cuda.synchronize()
-        note(**launches())
+        note(pid=os.getpid(), **launches())
 
 
 if __name__ == "__main__":

@@ -33,13 +33,19 @@ product.view(16)
 class Reads(unittest.TestCase):
     interpreter = None
 
-    def report(self, *command):
+    def reports(self, launcher, flags, *command):
+        """Of each process, by rank."""
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "report"
-            run = running.Run([self.interpreter, str(HERE / "beside.py"), str(path), "--every",
-                               *map(str, command)], ["--spin", "0"], {"OMP_NUM_THREADS": "1"})
+            run = running.Run([self.interpreter, *launcher, str(HERE / "beside.py"),
+                               f"{folder}/%r", "--every", *map(str, command)],
+                              ["--spin", "0", *flags], {"OMP_NUM_THREADS": "1"})
             self.assertEqual(run.status, 0, run.stderr)
-            return json.loads(path.read_text())
+            return [json.loads(path.read_text())
+                    for path in sorted(pathlib.Path(folder).iterdir())]
+
+    def report(self, *command):
+        (report,) = self.reports([], [], *command)
+        return report
 
     def test_known_is_true(self):
         for name, (reads, contents) in PROGRAMS.items():
@@ -48,6 +54,15 @@ class Reads(unittest.TestCase):
                 self.assertEqual(report["faults"], [])
                 self.assertGreaterEqual(report["counts"].get("known and true", 0), reads)
                 self.assertGreaterEqual(report["counts"]["compared"], contents)
+
+    def test_collectives(self):
+        """Threads of gloo write results after the collective has returned."""
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        reports = self.reports(launcher, ["--devices", "2"], HERE / "two_processes.py")
+        self.assertEqual(len(reports), 2)
+        for report in reports:
+            self.assertEqual(report["faults"], [])
+            self.assertGreaterEqual(report["counts"]["compared"], 50)
 
     def test_a_lie_is_seen(self):
         """A result that is not computed, but called known, is found."""

@@ -7,13 +7,16 @@ Some figures differ for good reason: PyTorch's own allocator counts all memory t
 the other backend what the driver says of it, or nothing (captured); on the other backend PyTorch
 tries how much it may take before cuDNN compares its algorithms (peaks); and the threads that watch
 over NCCL let go of their tensors at any time, in a plain run too (threads). Then both figures are
-printed. Of several processes, which torchrun starts, each has a device of its own. With --seeds the
-modes in which spillway serves memory are run once for each seed of the simulated GPU's delays, else
-every mode with the first. With --gpu it is this machine's GPU instead of the simulated one. Exits
-with 77 when there is no PyTorch that will do.
+printed. What Triton compiles in a first run is kept for those that are compared. Of several
+processes, which torchrun starts, each has a device of its own. With --seeds the modes in which
+spillway serves memory are run once for each seed of the simulated GPU's delays, else every mode
+with the first. With --gpu it is this machine's GPU instead of the simulated one. Exits with 77 when
+there is no PyTorch that will do.
 """
 import argparse
+import os
 import sys
+import tempfile
 import unittest
 
 import running
@@ -26,6 +29,9 @@ ROUNDING = 512
 EXPANDABLE = {"PYTORCH_ALLOC_CONF": "expandable_segments:True"}
 # The strict answer of the simulated driver: what spillway does beside a capture must not break it.
 STRICT = ["--capture-vmm", "unsafe"]
+# Of the simulated H100, and how much the arguments of a kernel take that are copied to measure it.
+L2_CACHE = 50 << 20
+COPIES = 4 << 20
 
 
 def bounds(bare, figure):
@@ -50,11 +56,16 @@ class Script(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
+        run = cls.plain_run()
+        cls.plain = run.steps
+        cls.plain_lines = run.unexpected()
+
+    @classmethod
+    def plain_run(cls):
         run = Run(cls.command, [*cls.devices(), "--no-pool", "--seed", "1"])
         if run.status != 0 or run.warnings():
             raise AssertionError(f"plain run: status {run.status}\n{run.stderr}")
-        cls.plain = run.steps
-        cls.plain_lines = run.unexpected()
+        return run
 
     @classmethod
     def devices(cls):
@@ -161,6 +172,33 @@ class Script(unittest.TestCase):
             self.check_own_allocator(None, "--no-pool", "--seed", "1", **EXPANDABLE)
 
 
+class Compiled(Script):
+    """A script whose kernels Triton compiles. The run that does so also measures variants of
+    kernels, and before each overwrites the L2 cache with a block of its size
+    (torch/_inductor/runtime/benchmarking.py). The other modes are left out to save time."""
+    every_mode = False
+    first = {}  # the steps of that run, by rank
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        os.environ.update(TORCHINDUCTOR_CACHE_DIR=folder.name + "/inductor",
+                          TRITON_CACHE_DIR=folder.name + "/triton")
+        cls.first = cls.plain_run().steps
+        super().setUpClass()
+
+    def test_first_run(self):
+        for rank, steps in self.first.items():
+            for first, later in zip(steps, self.plain[rank]):
+                self.assertEqual(first["requested"], later["requested"])
+                self.assertEqual(first["tensors"], later["tensors"])
+            if not running.on_gpu:
+                more = steps[-1]["allocated_peak"] - self.plain[rank][-1]["allocated_peak"]
+                self.assertGreater(more, L2_CACHE - COPIES)
+                self.assertLess(more, L2_CACHE + COPIES)
+
+
 def main(argv):
     parser = argparse.ArgumentParser()
     parser.add_argument("--gpu", action="store_true")
@@ -171,6 +209,8 @@ def main(argv):
 
     running.on_gpu = args.gpu
     interpreter, reason = (sys.executable, None) if args.gpu else wheel.find()
+    if reason is None and row.triton:
+        reason = wheel.why_not_triton(interpreter)
     if reason:
         print(reason)
         return 77
@@ -185,7 +225,9 @@ def main(argv):
         Script.seeds = args.seeds
         Script.every_mode = False
         Script.pool_flags = ["--growth", "0%"]
-    return not unittest.main(argv=argv[:1], exit=False, verbosity=2).result.wasSuccessful()
+    case = "Compiled" if row.triton else "Script"
+    program = unittest.main(argv=argv[:1], defaultTest=case, exit=False, verbosity=2)
+    return not program.result.wasSuccessful()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ As a command: prints its interpreter, or with status 77 the reason.
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -17,6 +18,11 @@ import importlib.util, json, pathlib, runpy
 folder = pathlib.Path(importlib.util.find_spec("torch").origin).parent
 version = runpy.run_path(folder / "version.py")  # to import all of it takes seconds
 print(json.dumps([version["__version__"], version["cuda"]]))
+"""
+TRITON_NEEDS = """
+import importlib.util, sys, sysconfig
+print(sysconfig.get_path("include"))
+sys.exit(importlib.util.find_spec("triton") is None)
 """
 
 
@@ -52,6 +58,19 @@ def find():
         findings.append(finding)
     return None, (f"skipped: needs a torch for CUDA {CUDA_MAJOR} (scripts/setup --torch gets one); "
                   f"{'; '.join(findings)}")
+
+
+def why_not_triton(interpreter):
+    """None if Triton can compile kernels and, with a C compiler, the functions that launch them;
+    else a line that says what is missing."""
+    done = subprocess.run([interpreter, "-c", TRITON_NEEDS], text=True, capture_output=True)
+    if done.returncode != 0:
+        return f"skipped: {interpreter} has no triton"
+    if not pathlib.Path(done.stdout.strip(), "Python.h").exists():
+        return f"skipped: Triton needs the headers of {interpreter}"
+    if not any(map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))):
+        return "skipped: Triton needs a C compiler"
+    return None
 
 
 def run_tests(case):
