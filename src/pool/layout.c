@@ -13,8 +13,8 @@ enum {
     RECORDS_MASK = SPW_LAYOUT_RECORDS - 1,
     PERIOD_LEAST = 8,      /* blocks: shorter repetitions are part of a longer one */
     PERIOD_MOST = 1 << 15, /* blocks: packing takes time with the square of it */
-    PAUSE_LEAST = 64,      /* blocks between two searches that found nothing, at first */
-    PAUSE_MOST = 1 << 20,  /* and at last */
+    PAUSE_LEAST = 64,      /* blocks between two searches */
+    PAUSE_SHARE = 16,      /* and such a part of those that are searched */
     AHEAD_MOST = 32,       /* planned blocks that may be missing at once */
     STRAY_WEIGHT = 2,      /* fitting blocks that make good for one that does not fit */
     SYNC_SYMBOLS = 8,      /* sizes in a row by which the place in the plan is found again */
@@ -56,7 +56,6 @@ static void start(struct spw_layout *layout)
     if (memory != MAP_FAILED) {
         layout->records = memory;
         layout->by_id = (uint32_t *)(layout->records + SPW_LAYOUT_RECORDS);
-        layout->pause = PAUSE_LEAST;
     }
 }
 
@@ -357,8 +356,7 @@ static void search(struct spw_pool *pool)
 
     if (count == 0) {
         layout->wanted = false;
-        layout->pause = layout->pause < PAUSE_MOST ? 2 * layout->pause : PAUSE_MOST;
-        layout->search_at = layout->count + layout->pause;
+        layout->search_at = layout->count + PAUSE_LEAST + known_blocks(layout) / PAUSE_SHARE;
         return;
     }
     period = last_period(layout, count);
@@ -368,7 +366,6 @@ static void search(struct spw_pool *pool)
     }
     layout->wanted = false;
     plan(pool, &period);
-    layout->pause = PAUSE_LEAST;
     layout->search_at = layout->count + 2 * count;
 }
 

@@ -38,7 +38,6 @@ struct spw_layout {
     int64_t live;                      /* bytes of the recorded ones, less those of all frees */
     bool wanted;                       /* memory was stolen since the last search */
     uint64_t search_at;                /* count at which a plan is looked for again */
-    uint64_t pause;                    /* blocks between two searches */
     struct spw_layout_place *places;   /* the plan; NULL: none */
     size_t period, next;               /* places, and the one that is expected next */
     size_t begin;                      /* the place from which on the plan is followed first */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCKS = 300, EVENTS = 2 * BLOCKS, KEPT = 20 };
+enum { BLOCKS = 300, EVENTS = 2 * BLOCKS, KEPT = 20, OTHERS = 20 };
 
 /* A step: so many blocks with their sizes, and in which order they are allocated and freed. */
 struct step {
@@ -190,6 +190,28 @@ static void test_no_repetition(void **state)
     pool_close(&f);
 }
 
+/* Searches that find nothing do not put off the plan for a step that repeats later. */
+static void test_late_repetition(void **state)
+{
+    struct pool_fixture f;
+    struct step steps[OTHERS], *step = steps;
+
+    for (unsigned i = 0; i < OTHERS; i++) {
+        make_step(&steps[i], 200 + i);
+        step = steps[i].peak > step->peak ? &steps[i] : step;
+    }
+    open_tight(&f, step);
+    for (unsigned i = 0; i < OTHERS; i++) {
+        (void)run_step(&f, &steps[i], &stream_a, -1);
+    }
+    assert_int_equal(spw_counter_get(&f.counters.layouts), 0);
+    for (int i = 0; i < 3; i++) {
+        (void)run_step(&f, step, &stream_a, -1);
+    }
+    assert_int_equal(spw_counter_get(&f.counters.layouts), 1);
+    pool_close(&f);
+}
+
 /* Memory that another stream freed, with work pending: the stream of the block waits for it. */
 static void test_memory_of_another_stream(void **state)
 {
@@ -216,9 +238,13 @@ static void test_memory_of_another_stream(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_repeated_step), cmocka_unit_test(test_blocks_that_stay),
-        cmocka_unit_test(test_deviation),     cmocka_unit_test(test_change),
-        cmocka_unit_test(test_no_repetition), cmocka_unit_test(test_memory_of_another_stream),
+        cmocka_unit_test(test_repeated_step),
+        cmocka_unit_test(test_blocks_that_stay),
+        cmocka_unit_test(test_deviation),
+        cmocka_unit_test(test_change),
+        cmocka_unit_test(test_no_repetition),
+        cmocka_unit_test(test_late_repetition),
+        cmocka_unit_test(test_memory_of_another_stream),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
