@@ -67,6 +67,31 @@ int spillway_stats(int ordinal, struct spillway_stats *stats);
  * are left. CUDA_ERROR_INVALID_DEVICE (101) as above. */
 int spillway_trim(int ordinal, size_t keep_bytes);
 
+/* ---- All figures, since version 0.3 ----
+ *
+ * docs/statistics.md explains them. An earlier object lacks these functions. */
+
+/* The name of a counter, from number 0 on, as in the statistics file; NULL behind the last one. */
+const char *spillway_counter_name(size_t number);
+
+/* Writes the first `count` counters of the device `ordinal` to `values`, in the order of their
+ * names; those that do not exist are 0. CUDA_ERROR_INVALID_DEVICE (101) as above;
+ * CUDA_ERROR_INVALID_VALUE (1) if `values` is NULL. */
+int spillway_counters(int ordinal, uint64_t *values, size_t count);
+
+/* A text about this process: its "mode"; the files of the "policy" in force, of the "statistics"
+ * (written at the end) and of the "recording". "" if there is none; NULL if there is no such text,
+ * CUDA is not initialised, or spillway is off. It is valid as long as the process lives. */
+const char *spillway_about(const char *name);
+
+/* Mark the beginning and the end of a part of the program, for example of an evaluation. The
+ * recording, if there is one, tells how often a part ran, how long, and how much memory was live.
+ * Parts may overlap, on any thread; a part that begins again before its end counts once. `name` is
+ * UTF-8 of at most 1024 bytes. CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or
+ * spillway is off; CUDA_ERROR_INVALID_VALUE (1) if `name` is NULL. */
+int spillway_mark_begin(const char *name);
+int spillway_mark_end(const char *name);
+
 /* ---- Optional hints, since version 0.2 ----
  *
  * They tell spillway which memory should be on the device. All return CUDA_ERROR_NOT_INITIALIZED

@@ -62,7 +62,7 @@ static __attribute__((noinline)) void lose(int device, uint64_t bytes, bool allo
 
 /* ---- names ---- */
 
-static void put_name(enum spw_record_named kind, uint64_t number, const char *name)
+static bool put_name(enum spw_record_named kind, uint64_t number, const char *name)
 {
     uint8_t *at = spw_record_begin_plain(SPW_RECORD_NAME, spw_record_writer.last.device, NAME_ROOM);
 
@@ -71,6 +71,7 @@ static void put_name(enum spw_record_named kind, uint64_t number, const char *na
         at = spw_record_put(at, number);
         spw_record_end(spw_record_put_text(at, name));
     }
+    return at != NULL;
 }
 
 void spw_record_name_rule(unsigned number, const char *name)
@@ -265,6 +266,15 @@ void spw_record_step(void)
     if (at != NULL) {
         spw_record_end(spw_record_put(at, ++steps));
     } else {
+        lose(0, 0, false, false);
+    }
+    spw_unlock(&spw_locks.record);
+}
+
+void spw_record_mark(const char *name, bool begin)
+{
+    spw_lock(&spw_locks.record);
+    if (!put_name(SPW_RECORD_NAMED_MARK, begin, name)) {
         lose(0, 0, false, false);
     }
     spw_unlock(&spw_locks.record);

@@ -79,6 +79,9 @@ void spw_record_use(int device, const uint64_t *addresses, size_t count, bool ke
 /* The program marked the beginning of a step. */
 void spw_record_step(void);
 
+/* A part of the program, as the program names it, begins or ends. */
+void spw_record_mark(const char *name, bool begin);
+
 struct spw_record_oom {
     int device;
     uint64_t bytes, missing_bytes;

@@ -6,14 +6,19 @@
 #include "track/lease.h"
 #include "pool/pool.h"
 #include "record/record.h"
+#include "stats/stats.h"
 
 #include <string.h>
+
+static bool is_running(void)
+{
+    return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
+}
 
 /* The device of an ordinal while CUDA is in use, else NULL. */
 static struct spw_device *device_at(int ordinal)
 {
-    if (atomic_load(&spw_process.state) != SPW_PROCESS_RUNNING || ordinal < 0 ||
-        ordinal >= spw_process.device_count) {
+    if (!is_running() || ordinal < 0 || ordinal >= spw_process.device_count) {
         return NULL;
     }
     return &spw_process.devices[ordinal];
@@ -52,6 +57,38 @@ SPW_EXPORT int spillway_stats(int ordinal, struct spillway_stats *stats)
     return CUDA_SUCCESS;
 }
 
+static const char *const counter_names[SPW_COUNTER_COUNT] = {
+#define SPW_COUNTER(name, kind, help) #name,
+#include "common/counters.def"
+#undef SPW_COUNTER
+};
+
+SPW_EXPORT const char *spillway_counter_name(size_t number)
+{
+    return number < SPW_COUNTER_COUNT ? counter_names[number] : NULL;
+}
+
+SPW_EXPORT int spillway_counters(int ordinal, uint64_t *values, size_t count)
+{
+    const struct spw_device *device = device_at(ordinal);
+    size_t number = 0;
+
+    if (device == NULL) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    if (values == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    memset(values, 0, count * sizeof(*values));
+#define SPW_COUNTER(name, kind, help)                                                              \
+    if (number < count) {                                                                          \
+        values[number++] = spw_counter_get(&device->counters->name);                               \
+    }
+#include "common/counters.def"
+#undef SPW_COUNTER
+    return CUDA_SUCCESS;
+}
+
 SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
 {
     struct spw_device *device = device_at(ordinal);
@@ -69,9 +106,47 @@ SPW_EXPORT int spillway_trim(int ordinal, size_t keep_bytes)
     return CUDA_SUCCESS;
 }
 
-static bool is_running(void)
+SPW_EXPORT const char *spillway_about(const char *name)
 {
-    return atomic_load(&spw_process.state) == SPW_PROCESS_RUNNING;
+    const struct spw_stats *stats = spw_process.stats;
+
+    if (name == NULL || !is_running() || stats == NULL) {
+        return NULL;
+    }
+    if (strcmp(name, "mode") == 0) {
+        return stats->mode;
+    }
+    if (strcmp(name, "policy") == 0) {
+        return stats->policy;
+    }
+    if (strcmp(name, "statistics") == 0) {
+        return stats->path;
+    }
+    return strcmp(name, "recording") == 0 ? stats->record : NULL;
+}
+
+static CUresult mark(const char *name, bool begin)
+{
+    if (name == NULL) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    if (spw_record_active()) {
+        spw_record_mark(name, begin);
+    }
+    return CUDA_SUCCESS;
+}
+
+SPW_EXPORT int spillway_mark_begin(const char *name)
+{
+    return mark(name, true);
+}
+
+SPW_EXPORT int spillway_mark_end(const char *name)
+{
+    return mark(name, false);
 }
 
 SPW_EXPORT int spillway_mark_step(void)

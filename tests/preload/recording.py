@@ -8,7 +8,7 @@ import zlib
 HEADER, BLOCK_HEAD = 4096, 40
 KINDS = ["end", "alloc", "free", "text", "site", "module", "step", "gauges", "move", "range", "oom",
          "name", "call", "use"]
-NAMED = ["rule", "call", "thread", "about", "option"]
+NAMED = ["rule", "call", "thread", "about", "option", "mark"]
 SOURCES = ["pool", "passed", "pinned", "created"]
 GAUGES = ["committed_bytes", "host_bytes", "steals", "spilled_bytes", "promoted_bytes",
           "limit_bytes", "host_limit_bytes", "passed_bytes", "pinned_bytes", "moves",
@@ -282,6 +282,7 @@ def sample():
     writer.event("call", 3500, encode(0) + encode(57000))
     writer.alloc(4000, base + 16 * mib, 4 * mib, 9, flags=1 << 4 | 8, stream=2, thread=1)
     writer.event("step", 5000, encode(1))
+    writer.name("mark", 1, "eval\n1")
     writer.free(6000, base + 8 * mib, stream=1)
     writer.event("move", 7000, encode(8 * mib) + encode(0) + encode(250000))
     writer.event("range", 7000, writer.place(base) + encode(8 * mib >> 8), more=True)
@@ -289,6 +290,9 @@ def sample():
                  closed_ns=250000)
     writer.begin(8000)
     writer.alloc(9000, base + 32 * mib, 2 * mib, 7, device=1, stream=3)
+    writer.name("mark", 0, "eval\n1")
+    writer.name("mark", 0, "never begun")
+    writer.name("mark", 1, "save")
     writer.alloc(9500, 0x555500001010, 3 * mib, 0, flags=3 | 4)
     writer.event("oom", 10000, encode(60 * mib) + encode(5 * mib) + encode(5) + encode(15 * mib) +
                  encode(16 * mib) + encode(64 * mib), stream=1)

@@ -145,7 +145,7 @@ class Forms(harness.Case):
         live = [event["args"]["bytes"] for event in found if event["name"] == "device 0 live"]
         (device, _) = json.loads(self.form("json"))["devices"]
         self.assertEqual(max(live), device["live_peak_bytes"])
-        self.assertTrue({event["ph"] for event in found} <= set("CXiM"))
+        self.assertTrue({event["ph"] for event in found} <= set("CXiMbe"))
         for event in found:
             self.assertTrue(event["ph"] == "M" or event["ts"] > 1.6e15)
 

@@ -193,6 +193,16 @@ static void take_name(struct spw_cli_state *state, const struct spw_cli_event *e
     }
 }
 
+static void take_mark(struct spw_cli_state *state, const struct spw_cli_event *event)
+{
+    uint64_t live[SPW_DEVICES_MAX];
+
+    for (int i = 0; i < SPW_DEVICES_MAX; i++) {
+        live[i] = state->devices[i].live;
+    }
+    spw_cli_marks_take(&state->marks, event, live);
+}
+
 void spw_cli_state_take(struct spw_cli_state *state, const struct spw_cli_event *event,
                         struct spw_cli_block *ret_freed, bool *ret_is_freed)
 {
@@ -204,6 +214,7 @@ void spw_cli_state_take(struct spw_cli_state *state, const struct spw_cli_event 
     switch (event->kind) {
     case SPW_RECORD_ALLOC:
         take_alloc(state, event, ret_freed, ret_is_freed);
+        spw_cli_marks_rise(&state->marks, event->device, device->live);
         break;
     case SPW_RECORD_FREE:
         take_free(state, event, ret_freed, ret_is_freed);
@@ -226,7 +237,11 @@ void spw_cli_state_take(struct spw_cli_state *state, const struct spw_cli_event 
         state->steps++;
         break;
     case SPW_RECORD_NAME:
-        take_name(state, event);
+        if (event->named == SPW_RECORD_NAMED_MARK) {
+            take_mark(state, event);
+        } else {
+            take_name(state, event);
+        }
         break;
     default:
         if (!state->again) {

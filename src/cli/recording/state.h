@@ -11,6 +11,7 @@
 
 #include "common/map.h"
 #include "cli/recording/events.h"
+#include "cli/recording/marks.h"
 #include "cli/recording/sites.h"
 
 /* A live allocation. */
@@ -55,6 +56,7 @@ struct spw_cli_state {
     struct spw_cli_recorded_sites *sites;
     struct spw_map live; /* of struct spw_cli_block */
     struct spw_cli_device devices[SPW_DEVICES_MAX];
+    struct spw_cli_marks marks;
     uint64_t events, steps;
     uint64_t time;          /* of the last event */
     uint64_t unknown_frees; /* of blocks that are not in the recording */

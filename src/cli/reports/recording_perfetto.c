@@ -151,6 +151,20 @@ static void count(struct spw_cli_report *report, struct trace *trace, int device
 
 /* ---- events ---- */
 
+/* A part that the program has marked: parts may overlap, which slices of a track may not. */
+static void put_part(struct spw_cli_report *report, struct trace *trace,
+                     const struct spw_cli_event *event)
+{
+    char name[SPW_CLI_MARK_NAME];
+
+    spw_cli_mark_name(event, name);
+    begin(report, trace, event->number != 0 ? "b" : "e", name, track_of(0, TRACK_EVENTS));
+    spw_write_text(&report->out, "cat", "marked part");
+    spw_write_text(&report->out, "id", name);
+    put_time(report, "ts", clock_of(report, event->time));
+    spw_write(&report->out, "}");
+}
+
 static void take_oom(struct spw_cli_report *report, struct trace *trace,
                      const struct spw_cli_event *event)
 {
@@ -209,7 +223,11 @@ static void take(struct spw_cli_report *report, const struct spw_cli_event *even
         put_mark(report, trace, event, name);
         break;
     case SPW_RECORD_NAME:
-        take_name(trace, event);
+        if (event->named == SPW_RECORD_NAMED_MARK) {
+            put_part(report, trace, event);
+        } else {
+            take_name(trace, event);
+        }
         break;
     default:
         break;

@@ -229,6 +229,34 @@ static void put_device(struct spw_cli_report *report, int ordinal)
     put_oom(report, device);
 }
 
+/* The parts that the program has marked. */
+static void put_marks(struct spw_cli_report *report)
+{
+    const struct spw_cli_marks *marks = &report->state.marks;
+    int devices = spw_cli_state_devices(&report->state);
+    char size[SPW_SIZE_TEXT], time[32];
+
+    if (marks->count > 0) {
+        put(report, "marked parts\n  %8s  %12s  %12s  %s\n", "times", "time", "peak", "part");
+    }
+    for (unsigned i = 0; i < marks->count; i++) {
+        const struct spw_cli_mark *mark = &marks->list[i];
+
+        put(report, "  %8" PRIu64 "  %12s  %12s  %s", mark->count,
+            seconds(spw_cli_mark_time(mark, report->state.time), time),
+            spw_size_text(mark->peak[0], size), mark->name);
+        for (int device = 1; device < devices; device++) {
+            put(report, "%s device %d: %s", device == 1 ? ";" : ",", device,
+                spw_size_text(mark->peak[device], size));
+        }
+        put(report, "%s\n", mark->open > 0 ? " (not ended)" : "");
+    }
+    if (marks->lost > 0) {
+        put(report, "  not counted: %" PRIu64 " beginnings of parts with other names\n",
+            marks->lost);
+    }
+}
+
 /* The parts that are not in the recording, or could not be read. */
 static void put_gaps(struct spw_cli_report *report)
 {
@@ -276,6 +304,7 @@ void spw_cli_report_summary(struct spw_cli_report *report)
     if (devices == 0 && report->problem[0] == '\0') {
         put(report, "no memory was allocated\n");
     }
+    put_marks(report);
     put_gaps(report);
 }
 
@@ -400,6 +429,31 @@ static void json_device(struct spw_cli_report *report, int ordinal)
     spw_write(out, "}");
 }
 
+static void json_marks(struct spw_cli_report *report)
+{
+    const struct spw_cli_marks *marks = &report->state.marks;
+    int devices = spw_cli_state_devices(&report->state);
+    struct spw_writer *out = &report->out;
+
+    spw_write(out, ", \"marks\": [");
+    for (unsigned i = 0; i < marks->count; i++) {
+        const struct spw_cli_mark *mark = &marks->list[i];
+
+        spw_write(out, i == 0 ? "{\"name\": " : ", {\"name\": ");
+        spw_write_string(out, mark->name);
+        spw_write_figure(out, "count", mark->count);
+        spw_write_figure(out, "ns",
+                         spw_cli_mark_time(mark, report->state.time) * SPW_RECORD_UNIT_NS);
+        spw_write(out, ", \"live_peak_bytes\": [");
+        for (int device = 0; device < devices; device++) {
+            spw_write(out, device == 0 ? "" : ", ");
+            spw_write_number(out, mark->peak[device]);
+        }
+        spw_write(out, "]}");
+    }
+    spw_write(out, "]");
+}
+
 void spw_cli_report_json(struct spw_cli_report *report)
 {
     const struct spw_record_header *header = &report->events.blocks.header;
@@ -429,6 +483,7 @@ void spw_cli_report_json(struct spw_cli_report *report)
     spw_write_figure(out, "lost_alloc_bytes", get(&header->lost.alloc_bytes));
     spw_write_figure(out, "lost_frees", get(&header->lost.frees));
     spw_write_figure(out, "unknown_frees", state->unknown_frees);
+    json_marks(report);
     spw_write(out, ", \"devices\": [");
     for (int i = 0; i < devices; i++) {
         spw_write(out, i == 0 ? "\n  " : ",\n  ");

@@ -1,0 +1,22 @@
+"""spillway in a Python program: its figures, marks in its recording, and its report.
+
+    import spillway
+
+    spillway.stats()["devices"][0]["live_bytes"]
+    spillway.step()                   # at the beginning of each step
+    with spillway.mark("eval"):       # a part of the program
+        ...
+    spillway.report()                 # a page, which Jupyter shows
+
+The program has to run under spillway: `spillway run -- python train.py`, or `spillway run --
+jupyter lab`. Otherwise every function does nothing, and one line on stderr says so. `%load_ext
+spillway` gives a notebook the magic `%spillway`. `python -m spillway` is the command `spillway`.
+"""
+from __future__ import annotations
+
+from ._notebook import load_ipython_extension, unload_ipython_extension
+from ._report import Report, report
+from ._session import loaded, mark, stats, step
+
+__all__ = ["Report", "load_ipython_extension", "loaded", "mark", "report", "stats", "step",
+           "unload_ipython_extension"]

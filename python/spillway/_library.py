@@ -1,0 +1,109 @@
+"""The functions of libspillway.so in this process (include/spillway.h), by ctypes.
+
+The object is never loaded from here: it has to be there before CUDA is, by LD_PRELOAD. Functions
+that an older object lacks are None.
+"""
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from typing import Any
+
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "spillway_version": (ctypes.c_int, []),
+    "spillway_counter_name": (ctypes.c_char_p, [ctypes.c_size_t]),
+    "spillway_counters": (ctypes.c_int,
+                          [ctypes.c_int, ctypes.POINTER(ctypes.c_uint64), ctypes.c_size_t]),
+    "spillway_about": (ctypes.c_char_p, [ctypes.c_char_p]),
+    "spillway_mark_begin": (ctypes.c_int, [ctypes.c_char_p]),
+    "spillway_mark_end": (ctypes.c_int, [ctypes.c_char_p]),
+    "spillway_mark_step": (ctypes.c_int, []),
+}
+
+NOT_LOADED = ("spillway is not loaded in this process, so the functions of the package `spillway` "
+              "do nothing: start the program with `spillway run -- python ...` "
+              "(or `spillway sim`)")
+TOO_OLD = ("the libspillway.so in this process is older than the package `spillway`: "
+           "some of its functions do nothing")
+
+
+class _DlInfo(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p),
+                ("symbol", ctypes.c_char_p), ("address", ctypes.c_void_p)]
+
+
+class Library:
+    """What this process has of libspillway.so."""
+
+    def __init__(self) -> None:
+        self._process = ctypes.CDLL(None)
+        self._functions = {name: self._find(name, *signature)
+                           for name, signature in _SIGNATURES.items()}
+        self._lock = threading.Lock()
+        self._said: set[str] = set()
+
+    def _find(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        function = getattr(self._process, name, None)
+        if function is not None:
+            function.restype, function.argtypes = result, arguments
+        return function
+
+    @property
+    def loaded(self) -> bool:
+        return self._functions["spillway_version"] is not None
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """The function's result; None, said once, if there is no such function."""
+        function = self._functions[name]
+        if function is None:
+            self.say(TOO_OLD if self.loaded else NOT_LOADED)
+            return None
+        return function(*arguments)
+
+    def say(self, text: str) -> None:
+        """Writes a line to stderr, once in this process."""
+        with self._lock:
+            if text in self._said:
+                return
+            self._said.add(text)
+        if sys.stderr is None:
+            return
+        try:
+            print(f"spillway: {text}", file=sys.stderr, flush=True)
+        except (OSError, ValueError):
+            pass  # it is closed, or full
+
+    def about(self, name: str) -> str:
+        """A text about this process; "" if it is not known."""
+        text = self.call("spillway_about", name.encode())
+        return text.decode(errors="replace") if text else ""
+
+    def counters(self) -> list[dict[str, int]]:
+        """The counters of each device, by name; empty before CUDA is in use."""
+        names: list[str] = []
+        while True:
+            name = self.call("spillway_counter_name", len(names))
+            if name is None:
+                break
+            names.append(name.decode())
+        values = (ctypes.c_uint64 * len(names))()
+        devices: list[dict[str, int]] = []
+        while names and self.call("spillway_counters", len(devices), values, len(names)) == 0:
+            devices.append({"ordinal": len(devices), **dict(zip(names, values))})
+        return devices
+
+    def path(self) -> str | None:
+        """The file of the object; None if it is not loaded or cannot be told."""
+        function = self._functions["spillway_version"]
+        dladdr = getattr(self._process, "dladdr", None)
+        info = _DlInfo()
+        if function is None or dladdr is None:
+            return None
+        dladdr.argtypes = [ctypes.c_void_p, ctypes.POINTER(_DlInfo)]
+        if dladdr(ctypes.cast(function, ctypes.c_void_p), ctypes.byref(info)) == 0:
+            return None
+        return info.file.decode(errors="surrogateescape") if info.file else None
+
+
+library = Library()

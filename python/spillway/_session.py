@@ -1,0 +1,45 @@
+"""Figures and marks of this process."""
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import Any, Iterator
+
+from ._library import library
+
+
+def loaded() -> bool:
+    """True if libspillway.so is in this process."""
+    return library.loaded
+
+
+def stats() -> dict[str, Any]:
+    """The figures of this process now, by the names of the statistics file
+    (docs/statistics.md): pid, mode, policy, recording, and for each device all counters.
+
+    Empty if the object is not loaded; without devices before CUDA is in use. Figures that are
+    read one after the other may belong to different moments."""
+    if library.call("spillway_version") is None:
+        return {}
+    return {"pid": os.getpid(), "mode": library.about("mode"), "policy": library.about("policy"),
+            "recording": library.about("recording"), "devices": library.counters()}
+
+
+def step() -> None:
+    """Marks the beginning of a step, for example of a training iteration: for the recording, and
+    for spillway to learn which memory a step uses when. Call it from one thread, at the same place
+    in every step."""
+    library.call("spillway_mark_step")
+
+
+@contextlib.contextmanager
+def mark(name: str) -> Iterator[None]:
+    """Marks a part of the program in the recording: `with spillway.mark("eval"): ...`, or
+    `@spillway.mark("eval")` above a function. A part that begins before CUDA is in use is not
+    seen."""
+    text = str(name).encode(errors="replace")
+    library.call("spillway_mark_begin", text)
+    try:
+        yield
+    finally:
+        library.call("spillway_mark_end", text)

@@ -1,0 +1,118 @@
+"""A CUDA program in plain ctypes, run by test_package.py: what the package `spillway` says of it.
+
+    programs.py PART        prints JSON
+"""
+import ctypes
+import json
+import os
+import sys
+import threading
+
+import spillway
+
+MIB = 1 << 20
+
+
+class Cuda:
+    def __init__(self):
+        self.runtime = ctypes.CDLL("libcudart.so.13")
+        self.runtime.cudaMalloc.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_size_t]
+        self.runtime.cudaFree.argtypes = [ctypes.c_void_p]
+
+    def take(self, size):
+        address = ctypes.c_void_p()
+        assert self.runtime.cudaMalloc(ctypes.byref(address), size) == 0
+        return address
+
+    def free(self, address):
+        assert self.runtime.cudaFree(address) == 0
+
+
+def stats():
+    before = spillway.stats()
+    cuda = Cuda()
+    block = cuda.take(5 * MIB)
+    cuda.free(cuda.take(3 * MIB))
+    held = spillway.stats()
+    cuda.free(block)
+    return {"loaded": spillway.loaded(), "before": before, "held": held, "after": spillway.stats()}
+
+
+def nothing():
+    """Without the object."""
+    with spillway.mark("a"):
+        spillway.step()
+    report = spillway.report()
+    return {"loaded": spillway.loaded(), "stats": spillway.stats(), "report": bool(report),
+            "path": report.path, "html": report._repr_html_()}
+
+
+@spillway.mark("whole")
+def work(cuda):
+    for _ in range(3):
+        spillway.step()
+        block = cuda.take(2 * MIB)
+        with spillway.mark("eval é"):
+            cuda.free(cuda.take(8 * MIB))
+        cuda.free(block)
+
+
+def marks():
+    cuda = Cuda()
+    cuda.free(cuda.take(MIB))  # marks count from the first use of CUDA on
+    work(cuda)
+    threads = [threading.Thread(target=work, args=(cuda,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    try:
+        with spillway.mark("failing"):
+            raise KeyError
+    except KeyError:
+        pass
+    cuda.free(cuda.take(32 * MIB))  # in no part
+    with spillway.mark(f"long {'x' * 4000}"):
+        pass
+    spillway._session.library.call("spillway_mark_begin", b"open")
+    return {"null": spillway._session.library.call("spillway_mark_begin", None)}
+
+
+def report():
+    cuda = Cuda()
+    first, second = cuda.take(5 * MIB), spillway.report()
+    cuda.take(7 * MIB)
+    again = spillway.report(output=os.environ["PAGE"], height=333)
+    missing = spillway.report("/no/such/file")
+    cuda.free(first)
+    return {"recording": spillway.stats()["recording"], "path": str(second.path),
+            "shown": second._repr_html_(), "again": str(again.path),
+            "frame": again._repr_html_(), "missing": [bool(missing), missing.problem]}
+
+
+def notebook():
+    """The extension in a shell that has what IPython's has."""
+    class Shell:
+        def register_magic_function(self, function, magic_kind, magic_name):
+            assert (magic_kind, magic_name) == ("line_cell", "spillway")
+            self.magic = function
+
+        def run_cell(self, cell):
+            exec(cell, {"cuda": cuda, "MIB": MIB})
+
+    shell = Shell()
+    spillway.load_ipython_extension(shell)
+    if not spillway.loaded():
+        shell.magic("")
+        return {}
+    cuda = Cuda()
+    shell.magic("step")
+    shell.magic("")
+    shell.magic("in the cell", "cuda.take(6 * MIB)")
+    shell.magic("")
+    shell.magic("what")
+    return {"report": str(shell.magic("report").path)}
+
+
+if __name__ == "__main__":
+    print(json.dumps({"result": globals()[sys.argv[1]]()}))
