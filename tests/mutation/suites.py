@@ -1,0 +1,66 @@
+"""Which tests judge the mutants of which folder.
+
+A test is written `suite/name`, as in the files meson.build of tests/; `*` stands for any text.
+Within a folder the tool runs quick tests first, and those first that killed other mutants of the
+same file.
+"""
+import fnmatch
+import pathlib
+
+# What is mutated: the C files below src/, but not these.
+LEFT_OUT = {
+    "src/sim": "imitates NVIDIA's libraries, for tests and estimates",
+    "src/cli": "prints for a user",
+    "src/pool/check.c": "is the check that tests call",
+}
+
+POOL = ("unit/pool_*", "unit/migration", "unit/hidden_writes", "stress/stream_order",
+        "stress/pool_traces")
+PROGRAMS = ("preload/programs", "preload/policies", "preload/oom", "fault/faults", "spill/spill",
+            "spill/spill host", "spill/spill faults", "spill/spill copies")
+
+SUITES = {
+    "backend": ("unit/backend", "unit/fence", *PROGRAMS, "stress/stress"),
+    "callsite": ("unit/site_*", "preload/sites", "preload/policies", "preload/hostile",
+                 "preload/top", "preload/report"),
+    "common": ("unit/*", "preload/doors", "preload/command", "preload/hostile", "preload/programs"),
+    "driver": ("unit/backend", "preload/doors", "preload/symbols", "preload/lookups",
+               "preload/sharing", "preload/hostile", *PROGRAMS),
+    "gpu": ("unit/verdict", "unit/need", "preload/fit", "preload/cards"),
+    "intercept": ("preload/doors", "preload/symbols", "preload/lookups", "preload/registers",
+                  "preload/sharing", "preload/hostile", "preload/sites", *PROGRAMS),
+    "migrate": ("unit/barrier", "unit/host_memory", "unit/hidden_writes", "unit/migration",
+                "unit/planner", "unit/predictor", "unit/validation", "unit/pool_spill",
+                "spill/spill", "spill/spill host", "spill/spill validation", "spill/spill faults",
+                "spill/spill copies", "spill/spill adversaries", "preload/programs"),
+    "policy": ("unit/policy*", "cli/policy command", "preload/policies", "fuzz/*policy*"),
+    "pool": ("unit/accounts", "unit/address_map", "unit/bins", "unit/packing", "unit/repetition",
+             "unit/stream_queue", *POOL, *PROGRAMS),
+    "preload": ("preload/*", "spill/spill", "fault/faults"),
+    "record": ("unit/stats*", "preload/record", "preload/report", "preload/replay"),
+    "serve": ("preload/doors", "preload/sharing", "preload/hostile", "preload/record",
+              "preload/registers", *PROGRAMS, "stress/stress"),
+    "stats": ("unit/stats*", "unit/log", "preload/programs", "preload/hostile", "preload/top",
+              "preload/oom", "preload/report"),
+    "track": ("unit/cut", "unit/kernel_name", "unit/lease", "unit/spans", "unit/tensor_map",
+              "preload/doors", "preload/sharing", "preload/registers", "preload/hostile",
+              *PROGRAMS, "spill/spill adversaries", "spill/spill validation", "stress/stress"),
+}
+
+
+def mutated(name):
+    """True if the file, relative to the tree, is one whose mutants are made."""
+    path = pathlib.PurePosixPath(name)
+    return path.suffix == ".c" and path.parts[0] == "src" and not any(
+        path.is_relative_to(left) for left in LEFT_OUT)
+
+
+def folder(name):
+    """The layer of a file of src/."""
+    path = pathlib.PurePosixPath(name)
+    return path.parts[1] if len(path.parts) > 2 else path.stem
+
+
+def judges(name, test):
+    """True if a test, as suite/name, judges the mutants of a file."""
+    return any(fnmatch.fnmatchcase(test, pattern) for pattern in SUITES.get(folder(name), ()))
