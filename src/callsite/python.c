@@ -112,9 +112,8 @@ static void check(uintptr_t thread)
     switch_off(get_version(), wrong);
 }
 
-/* The state, after another thread's look or check. After one wait that was too long, nobody waits
- * again. */
-static int settled_state(void)
+/* Waits for another thread's look or check. After one wait that was too long, nobody does again. */
+static __attribute__((noinline)) int await_state(void)
 {
     static _Atomic bool given_up;
     struct spw_backoff backoff = {.limit_ns = WAIT_NS};
@@ -127,6 +126,13 @@ static int settled_state(void)
         state = atomic_load_explicit(&process.state, memory_order_acquire);
     }
     return state;
+}
+
+static int settled_state(void)
+{
+    int state = atomic_load_explicit(&process.state, memory_order_acquire);
+
+    return __builtin_expect(state == BUSY, 0) ? await_state() : state;
 }
 
 void spw_callsite_python_reset(void)
