@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import unittest
 
 import harness
 from harness import COMMAND, MIB, PROGRAMS, SIM
@@ -99,6 +100,7 @@ class Neighbours(harness.Case):
             one.end()
         self.assertEqual(self.start().say("ask"), "1024 1024")
 
+    @unittest.skipIf(harness.SANITIZED, "the interpreter is not built with the sanitizer")
     def test_a_program_started_with_exec_holds_nothing(self):
         script = textwrap.dedent("""
             import ctypes, os, sys
@@ -162,6 +164,7 @@ class Verdict(harness.Case):
             process.communicate()
         """)
 
+    @unittest.skipIf(harness.SANITIZED, "the interpreter is not built with the sanitizer")
     def test_verdict_speaks_of_the_device(self):
         verdict = self.folder / "verdict.json"
         result = self.run_command([COMMAND, "sim", "--memory", "1GiB", "--json", verdict, "--",

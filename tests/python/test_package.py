@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "preload"))
 import harness  # noqa: E402
@@ -25,6 +26,7 @@ class Frame(html.parser.HTMLParser):
         self.tag, self.attributes = tag, dict(attrs)
 
 
+@unittest.skipIf(harness.SANITIZED, "the interpreter is not built with the sanitizer")
 class Package(harness.Case):
     def part(self, name, preload=True, allow=(), **options):
         """What a part of the program returned, and its output."""

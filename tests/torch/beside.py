@@ -334,6 +334,13 @@ class Beside(TorchDispatchMode):
                 "places": [[*place, *counts] for place, counts in self.places.items()]}
 
 
+def settle_backward():
+    """The thread of the backward pass drops Python objects after the pass has returned, and the
+    process dies if it does so while the interpreter ends. A pass without any comes after that."""
+    if torch.cuda.is_initialized():
+        torch.ones(1, device="cuda", requires_grad=True).sum().backward()
+
+
 def main(argv):
     path = argv[1].replace("%r", os.environ.get("RANK", "0"))
     every = argv[2] == "--every"
@@ -351,6 +358,7 @@ def main(argv):
     try:
         with beside:
             runpy.run_path(script[0], run_name="__main__")
+        settle_backward()
     finally:
         with open(path, "w") as output:
             json.dump(beside.report(), output)
