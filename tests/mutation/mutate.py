@@ -161,7 +161,8 @@ class Judge:
             by = self.killer(mutant)
         finally:
             self.workshop.restore(mutant.file)
-        row = row | ({"result": "killed", "by": by} if by else {"change": mutant.change()})
+        row = row | ({"result": "killed", "by": by} if by else
+                     {"change": mutant.change(), "longest": self.longest})
         self.count(row)
         return row
 

@@ -95,10 +95,12 @@ static void test_device(void **state)
     assert_int_equal(granules(&f.counters.vmm_bytes), DEVICE);
     assert_int_equal(granules(&f.counters.committed_bytes), DEVICE);
     assert_int_equal(granules(&f.counters.live_bytes), DEVICE);
+    assert_int_equal(granules(&f.counters.async_live_bytes), 0);
     spw_pool_discharge(f.pool, (uint64_t)DEVICE * GRANULE, 0);
     assert_int_equal(granules(&f.counters.vmm_bytes), 0);
     assert_int_equal(granules(&f.counters.committed_bytes), 0);
     assert_int_equal(granules(&f.counters.live_bytes), 0);
+    assert_int_equal(granules(&f.counters.async_live_bytes), 0);
     assert_int_equal(granules(&f.counters.committed_peak_bytes), DEVICE);
     pool_close(&f);
 }

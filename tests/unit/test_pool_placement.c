@@ -133,6 +133,31 @@ static void test_share(void **state)
     pool_close(&w.f);
 }
 
+/* A numbered heap reuses its own memory and no other; a number that the pool does not have means no
+ * heap of its own. */
+static void test_numbered_heaps(void **state)
+{
+    struct spw_pool_placement placement = {.limit_bytes = UINT64_MAX, .account = 1};
+    uint64_t blocks[3];
+    struct placed_pool w;
+
+    begin(&w);
+    for (placement.heap = 0; placement.heap < 3; placement.heap++) {
+        blocks[placement.heap] = alloc_placed(&w, 3 * GRANULE, &placement);
+        pool_free(&w.f, blocks[placement.heap], &stream_a);
+    }
+    assert_true(blocks[0] != blocks[1] && blocks[1] != blocks[2] && blocks[0] != blocks[2]);
+    (void)pool_memory_calls(&w.f);
+    for (placement.heap = 0; placement.heap < 5; placement.heap++) {
+        unsigned known = placement.heap < 3 ? placement.heap : 0;
+
+        assert_int_equal(alloc_placed(&w, 3 * GRANULE, &placement), blocks[known]);
+        pool_free(&w.f, blocks[known], &stream_a);
+    }
+    assert_int_equal(pool_memory_calls(&w.f), 0);
+    pool_close(&w.f);
+}
+
 static void test_limit(void **state)
 {
     struct spw_pool_placement placement = {.limit_bytes = 4 * MIB, .account = 2};
@@ -399,10 +424,11 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_on_host),   cmocka_unit_test(test_host_is_full),
-        cmocka_unit_test(test_share),     cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_lazy),      cmocka_unit_test(test_uncounted),
-        cmocka_unit_test(test_at_random), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_on_host),        cmocka_unit_test(test_host_is_full),
+        cmocka_unit_test(test_share),          cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_lazy),           cmocka_unit_test(test_uncounted),
+        cmocka_unit_test(test_at_random),      cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_numbered_heaps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
