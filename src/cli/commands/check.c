@@ -169,12 +169,7 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
         settings->help = true;
         return true;
     default:
-        if (settings->path != NULL) {
-            spw_cli_arguments_unexpected(from);
-            return false;
-        }
-        settings->path = from->value;
-        return true;
+        return spw_cli_arguments_take_one(from, &settings->path);
     }
 }
 

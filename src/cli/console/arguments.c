@@ -144,3 +144,13 @@ void spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments)
     spw_cli_complain(arguments->command, "%s: unexpected argument (see spillway %s --help)",
                      arguments->value, arguments->command);
 }
+
+bool spw_cli_arguments_take_one(const struct spw_cli_arguments *arguments, const char **operand)
+{
+    if (*operand != NULL) {
+        spw_cli_arguments_unexpected(arguments);
+        return false;
+    }
+    *operand = arguments->value;
+    return true;
+}
