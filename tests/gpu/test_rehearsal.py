@@ -63,12 +63,12 @@ EXPECTED = {
 SLOW = {"hang", "hang-family", "stop"}
 
 
-def start(output, *arguments, fault="", **options):
+def start(output, *arguments, fault="", memory="2GiB", **options):
     env = {key: value for key, value in os.environ.items()
            if not key.startswith(("SPILLWAY", "LD_"))}
     env |= {VARIABLE: fault, **options}
     return subprocess.Popen(
-        [sys.executable, "-B", HERE / "check.py", ROOT, "--simulated", "2GiB", "--tiny",
+        [sys.executable, "-B", HERE / "check.py", ROOT, "--simulated", memory, "--tiny",
          "--output", output, *arguments],
         env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -95,9 +95,8 @@ class Case(unittest.TestCase):
 
     def line(self, text, row):
         """The one line on a row; the page must have exactly one, of four cells."""
-        found = re.findall(rf"^\| {row} \| .*$", text, re.MULTILINE)
+        found = re.findall(rf"^\| {row} (?:\|[^|\n]*){{3}}\|$", text, re.MULTILINE)
         self.assertEqual(len(found), 1, text)
-        self.assertEqual(found[0].count("|"), 5, found)
         return found[0]
 
     def members(self):
@@ -318,8 +317,8 @@ class Rows(Case):
         self.assertEqual([name for name in done.stdout.split()
                           if name != "alive" and f'"{name}"' not in text], [])
 
-    def run_call(self, call):
-        _, rows, text, seconds = self.check("--call", str(call), "--seconds", "6000")
+    def run_call(self, call, **options):
+        _, rows, text, seconds = self.check("--call", str(call), "--seconds", "6000", **options)
         self.assertEqual(set(rows), {row.name for row in TABLE.values() if row.call == call})
         for row in rows.values():
             self.assertIn(row["result"], findings.FINE, self.line(text, row["name"]))
@@ -336,7 +335,7 @@ class Rows(Case):
 
     @unittest.skipUnless(LONG, "--long")
     def test_the_third_call(self):
-        self.run_call(3)
+        self.run_call(3, memory="8GiB")  # the largest recorded trace takes 5.2 GiB
 
 
 class Findings(unittest.TestCase):
