@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains a model of the shape of Llama 70B as one rank of 64 does: FSDP2 (fully_shard) on PyTorch's
-process group `fake`, which communicates with nobody, activations recomputed layer by layer, bf16
-with fp32 shards, AdamW.
+process group `fake`, which communicates with nobody, or with --job on NCCL, activations recomputed
+layer by layer, bf16 with fp32 shards, AdamW.
 
 On the simulated GPU, whose kernels compute nothing, a step takes seconds. Prints a JSON object for
 each step, the driver calls in it, and at the end PyTorch's own peaks in bytes.
@@ -9,6 +9,7 @@ each step, the driver calls in it, and at the end PyTorch's own peaks in bytes.
 import argparse
 import ctypes
 import json
+import os
 
 import torch
 import torch.distributed as dist
@@ -84,8 +85,12 @@ def counts():
 
 
 def make(arguments):
-    dist.init_process_group("fake", rank=0, world_size=arguments.ranks, store=FakeStore())
-    mesh = dist.init_device_mesh("cuda", (arguments.ranks,))
+    if arguments.job:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+    else:
+        dist.init_process_group("fake", rank=0, world_size=arguments.ranks, store=FakeStore())
+    mesh = dist.init_device_mesh("cuda", (dist.get_world_size(),))
     with torch.device("meta"):
         model = Model(arguments.layers)
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
@@ -113,6 +118,8 @@ def main():
     for name, value in (("layers", 80), ("ranks", 64), ("steps", 6), ("batch", 1),
                         ("length", 4096)):
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--job", action="store_true",
+                        help="be a rank of a job, with NCCL, as the environment says")
     arguments = parser.parse_args()
     model, optimizer = make(arguments)
     for number in range(1, arguments.steps + 1):

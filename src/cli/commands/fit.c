@@ -11,6 +11,7 @@
 #include "cli/launch/flags.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/sim_libraries.h"
+#include "cli/launch/world.h"
 #include "common/options.h"
 
 static void print_help(void)
@@ -105,6 +106,7 @@ int spw_cli_command_fit(int argc, char **argv)
 {
     struct spw_cli_fit_session session = {.command = argv[0]};
     struct spw_option_value host;
+    struct spw_cli_world world;
     struct spw_cli_flags flags;
     int code;
 
@@ -123,7 +125,15 @@ int spw_cli_command_fit(int argc, char **argv)
         !spw_cli_fit_variation_read(argv[0], flags.vary, flags.command, &session.variation)) {
         return SPW_CLI_EXIT_USAGE;
     }
-    if (!flags.no_pool && !spw_cli_policy_prepare(argv[0])) {
+    if (!spw_cli_world_read(argv[0], flags.command, &world)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (world.count > 1) {
+        spw_cli_complain(argv[0], "--rank: one rank at a time (expected --rank 0)");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (!spw_cli_world_select(argv[0], &world, 0) ||
+        (!flags.no_pool && !spw_cli_policy_prepare(argv[0]))) {
         return SPW_CLI_EXIT_CANNOT_START;
     }
     host = spw_option_get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY, NULL, 0);

@@ -8,12 +8,14 @@
 #include "cli/reports/need.h"
 #include "cli/reports/profiles.h"
 #include "cli/reports/progress.h"
+#include "cli/reports/ranks.h"
 #include "cli/reports/sim_result.h"
 #include "cli/launch/flags.h"
 #include "cli/launch/child.h"
 #include "cli/launch/policy_file.h"
 #include "cli/launch/sim_libraries.h"
 #include "cli/launch/run_directory.h"
+#include "cli/launch/world.h"
 #include "cli/reports/verdict.h"
 #include "cli/reports/verdict_json.h"
 
@@ -65,43 +67,114 @@ static int judge(const char *command, const struct spw_cli_sim_result *result, i
     return SPW_CLI_EXIT_FINDINGS;
 }
 
-static int report(const char *command, int code)
+/* One call of `spillway sim`: its question, and the runs so far. */
+struct simulation {
+    const char *command; /* for messages */
+    char **arguments;
+    struct spw_cli_world world;
+    struct spw_cli_rank_row rows[SPW_CLI_WORLD_RANKS]; /* of the ranks that were run */
+    size_t row_count;
+    cJSON *json; /* to write in the end; NULL: nothing */
+};
+
+/* Keeps the verdict for the file of --json: as it is, or in the list of ranks. */
+static void keep_json(struct simulation *simulation, cJSON *verdict, size_t index)
 {
-    const char *path = spw_option_get(SPW_OPT_SPILLWAY_SIM_JSON, NULL, 0).text;
+    const struct spw_cli_world *world = &simulation->world;
+
+    if (world->size == 0) {
+        simulation->json = verdict;
+        return;
+    }
+    if (simulation->json == NULL) {
+        simulation->json = cJSON_CreateObject();
+        cJSON_AddNumberToObject(simulation->json, "world", world->size);
+        (void)cJSON_AddArrayToObject(simulation->json, "ranks");
+    }
+    cJSON_AddNumberToObject(verdict, "rank", world->ranks[index]);
+    cJSON_AddItemToArray(cJSON_GetObjectItem(simulation->json, "ranks"), verdict);
+}
+
+static int report(struct simulation *simulation, size_t index, int code)
+{
     struct spw_cli_sim_result result;
 
     spw_cli_sim_result_read(&result);
     spw_cli_verdict_print(&result, code);
-    if (path != NULL) {
-        (void)spw_cli_verdict_json_write(command, &result, code, path);
+    keep_json(simulation, spw_cli_verdict_json(&result, code), index);
+    if (simulation->world.size > 0) {
+        simulation->rows[simulation->row_count++] =
+            spw_cli_rank_row_of(simulation->world.ranks[index], &result, code);
     }
-    code = judge(command, &result, code);
+    code = judge(simulation->command, &result, code);
     spw_cli_sim_result_fini(&result);
     return code;
 }
 
 /* Runs the command and prints the verdict. */
-static int run_once(const char *command, char **arguments)
+static int run_once(struct simulation *simulation, size_t index)
 {
     bool started;
     int code;
 
-    if (!spw_cli_run_directory_create(command)) {
-        spw_cli_complain(command, "without that folder there is no verdict");
-        return spw_cli_launch(command, arguments, NULL);
+    if (!spw_cli_run_directory_create(simulation->command)) {
+        spw_cli_complain(simulation->command, "without that folder there is no verdict");
+        return spw_cli_launch(simulation->command, simulation->arguments, NULL);
     }
     spw_cli_progress_start();
-    code = spw_cli_launch_code(spw_cli_launch(command, arguments, &started));
+    code =
+        spw_cli_launch_code(spw_cli_launch(simulation->command, simulation->arguments, &started));
     spw_cli_run_directory_finish();
     if (started) {
-        code = report(command, code);
+        code = report(simulation, index, code);
     }
     spw_cli_run_directory_remove();
     return code;
 }
 
+/* Runs each rank; the exit code is the first that is not 0. */
+static int run_ranks(struct simulation *simulation)
+{
+    const struct spw_cli_world *world = &simulation->world;
+    int signal_number;
+    int first = 0;
+
+    for (size_t i = 0; i < world->count; i++) {
+        int code;
+
+        fprintf(stderr, "spillway: rank %u of %u; the others are absent\n", world->ranks[i],
+                world->size);
+        if (!spw_cli_world_select(simulation->command, world, i)) {
+            return SPW_CLI_EXIT_CANNOT_START;
+        }
+        code = run_once(simulation, i);
+        first = first == 0 ? code : first;
+        if (spw_cli_launch_was_interrupted(&signal_number)) {
+            break;
+        }
+    }
+    if (simulation->row_count > 1) {
+        spw_cli_ranks_print(simulation->rows, simulation->row_count, world->size);
+    }
+    return first;
+}
+
+static int run(struct simulation *simulation)
+{
+    const char *path = spw_option_get(SPW_OPT_SPILLWAY_SIM_JSON, NULL, 0).text;
+    int code = simulation->world.size > 0 ? run_ranks(simulation) : run_once(simulation, 0);
+
+    if (path != NULL && simulation->json != NULL) {
+        (void)spw_cli_verdict_json_write(simulation->command, simulation->json, path);
+    } else {
+        cJSON_Delete(simulation->json);
+    }
+    return code;
+}
+
 int spw_cli_command_sim(int argc, char **argv)
 {
+    static struct simulation simulation;
     struct spw_cli_flags flags;
 
     if (!spw_cli_flags_parse(argc, argv, SPW_CLI_SIM, &flags)) {
@@ -131,11 +204,21 @@ int spw_cli_command_sim(int argc, char **argv)
                          "--compare runs the command under the pool too, and --no-pool forbids it");
         return SPW_CLI_EXIT_USAGE;
     }
+    if (!spw_cli_world_read(argv[0], flags.command, &simulation.world)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (flags.compare && simulation.world.count > 1) {
+        spw_cli_complain(argv[0], "--compare takes one rank (expected --rank 0)");
+        return SPW_CLI_EXIT_USAGE;
+    }
     if (!flags.no_pool && !spw_cli_policy_prepare(argv[0])) {
         return SPW_CLI_EXIT_CANNOT_START;
     }
     spw_cli_launch_end_within(SPW_CLI_LAUNCH_GRACE);
     if (flags.compare) {
+        if (!spw_cli_world_select(argv[0], &simulation.world, 0)) {
+            return SPW_CLI_EXIT_CANNOT_START;
+        }
         announce();
         return spw_cli_compare(argv[0], flags.command, spw_cli_sim_libraries_select);
     }
@@ -143,5 +226,7 @@ int spw_cli_command_sim(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     announce();
-    return run_once(argv[0], flags.command);
+    simulation.command = argv[0];
+    simulation.arguments = flags.command;
+    return run(&simulation);
 }

@@ -350,6 +350,9 @@ static const char *value_syntax(enum spw_option option, char *text, size_t capac
     if (option == SPW_OPT_SPILLWAY_SIM_FAIL) {
         return "CALL:N,...";
     }
+    if (option == SPW_OPT_SPILLWAY_SIM_RANK) {
+        return "N,...";
+    }
     if (words == NULL) {
         return by_type[type];
     }

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *name_of(const struct spw_cli_sim_result *result, int code)
+const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code)
 {
     switch (spw_cli_sim_result_outcome(result, code)) {
     case SPW_CLI_SIM_UNUSED:
@@ -117,12 +117,12 @@ static void add_shared_devices(cJSON *object, const struct spw_cli_sim_result *r
     }
 }
 
-static cJSON *verdict_json(const struct spw_cli_sim_result *result, int code)
+cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code)
 {
     cJSON *object = cJSON_CreateObject();
     cJSON *devices;
 
-    cJSON_AddStringToObject(object, "verdict", name_of(result, code));
+    cJSON_AddStringToObject(object, "verdict", spw_cli_verdict_json_name(result, code));
     cJSON_AddNumberToObject(object, "exit_code", code);
     cJSON_AddStringToObject(object, "profile", spw_cli_need_profile()->id);
     add_bytes(object, "host_peak_bytes", spw_cli_sim_result_host_peak(result));
@@ -138,10 +138,9 @@ static cJSON *verdict_json(const struct spw_cli_sim_result *result, int code)
     return object;
 }
 
-bool spw_cli_verdict_json_write(const char *command, const struct spw_cli_sim_result *result,
-                                int code, const char *path)
+bool spw_cli_verdict_json_write(const char *command, cJSON *json, const char *path)
 {
-    bool good = spw_cli_json_write(verdict_json(result, code), path);
+    bool good = spw_cli_json_write(json, path);
 
     if (!good) {
         spw_cli_complain(command, "--json=%s: %s", path, strerror(errno));

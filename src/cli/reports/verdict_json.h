@@ -3,15 +3,22 @@
 
 #include <stdbool.h>
 
+#include <cjson/cJSON.h>
+
 #include "cli/reports/sim_result.h"
 
-/* Writes the verdict of a run whose command ended with exit code `code` to a file. False, with one
- * line of `command` on stderr, when that is not possible.
+/* The verdict of a run whose command ended with exit code `code`, which the caller deletes:
  *
  * {"verdict": "fits" | "fits too tightly" | "spills" | "continued" | "does not fit" | "failed" |
  *             "unused",
  *  "exit_code": N, "profile": ID, "host_peak_bytes": N,
  *  "devices": [{"process": NAME, "pid": N, "device": N, "pooled": BOOL, ... bytes ...,
  *               "last_oom": {...} or null}]} */
-bool spw_cli_verdict_json_write(const char *command, const struct spw_cli_sim_result *result,
-                                int code, const char *path);
+cJSON *spw_cli_verdict_json(const struct spw_cli_sim_result *result, int code);
+
+/* Its "verdict"; static. */
+const char *spw_cli_verdict_json_name(const struct spw_cli_sim_result *result, int code);
+
+/* Writes `json` to a file and deletes it. False, with one line of `command` on stderr, when that is
+ * not possible. */
+bool spw_cli_verdict_json_write(const char *command, cJSON *json, const char *path);

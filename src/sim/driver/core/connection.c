@@ -1,4 +1,5 @@
-/* What NCCL would hold on a card for its communicators: recorded for the verdict. */
+/* For the simulated NCCL: what NCCL would hold on a card for its communicators, which is recorded
+ * for the verdict, and the ranks that do not run. */
 #include "gpu/communicator.h"
 #include "sim/driver/core/control.h"
 #include "sim/driver/core/device.h"
@@ -43,4 +44,9 @@ SIM_EXPORT unsigned long long spillway_sim_connection(int ordinal, int connectio
     }
     sim_unlock();
     return (unsigned long long)bytes;
+}
+
+SIM_EXPORT unsigned int spillway_sim_world(void)
+{
+    return sim_options()->world;
 }

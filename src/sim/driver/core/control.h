@@ -64,6 +64,10 @@ unsigned long long spillway_sim_reads(unsigned long long *ret_known);
  * so of what the work that was executed has left: callers wait for their streams first. */
 int spillway_sim_known(unsigned long long address, unsigned long long bytes);
 
+/* The number of ranks of the job of which this process is the only one that runs
+ * (SPILLWAY_SIM_WORLD); 0: there is no such job. */
+unsigned int spillway_sim_world(void);
+
 /* A device as the machine's monitoring shows it, whether this process may see it or not
  * (CUDA_VISIBLE_DEVICES). */
 struct spillway_sim_device {

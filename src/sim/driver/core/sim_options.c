@@ -90,6 +90,7 @@ static void read_environment(void)
         .memory = get_memory(),
         .overhead = get(SPW_OPT_SPILLWAY_SIM_OVERHEAD).on,
         .devices = get_count(SPW_OPT_SPILLWAY_SIM_DEVICES, SPW_DEVICES_MAX),
+        .world = (unsigned int)get(SPW_OPT_SPILLWAY_SIM_WORLD).bytes,
         .host_memory = get(SPW_OPT_SPILLWAY_SIM_HOST_MEMORY),
         .host_nodes = get_count(SPW_OPT_SPILLWAY_SIM_HOST_NODES, SPW_HOST_NODES_MAX),
         .spin = get(SPW_OPT_SPILLWAY_SIM_SPIN).bytes,

@@ -19,6 +19,8 @@ struct sim_options {
     const char *profile;            /* SPILLWAY_SIM_PROFILE */
     bool overhead;                  /* SPILLWAY_SIM_OVERHEAD: devices hold what a card does */
     unsigned int devices;           /* SPILLWAY_SIM_DEVICES */
+    unsigned int world; /* SPILLWAY_SIM_WORLD: ranks of the job, of which only this one runs; 0: all
+                         * run */
     struct spw_option_value host_memory; /* SPILLWAY_SIM_HOST_MEMORY: limit of page-locked and
                                           * host-located memory, or a share of the machine's */
     unsigned int host_nodes;             /* SPILLWAY_SIM_HOST_NODES: NUMA nodes, numbered from 0 */

@@ -3,8 +3,9 @@
  *
  * Short data that is only moved is really exchanged between ranks. Where a result is computed from
  * the data of all ranks (a reduction), each rank gets its own data instead, as it does when its
- * peers cannot be reached. */
+ * peers cannot be reached or do not run (absent.h). */
 #include "sim/libs/common/driver.h"
+#include "sim/libs/nccl/absent.h"
 #include "sim/libs/nccl/exchange.h"
 
 /* Connections that an operation needs. */
@@ -69,12 +70,40 @@ static CUresult copy_own(const struct transfer *t, size_t element_bytes)
     return result;
 }
 
+/* Copies a message of this group to the same rank to where that rank's message would arrive. */
+static CUresult copy_message(const struct transfer *t, size_t element_bytes)
+{
+    struct sim_nccl_message *last = &t->comm->last_message;
+    struct sim_nccl_message message = {.group = sim_nccl_group(),
+                                       .peer = t->peer,
+                                       .data = (CUdeviceptr)t->read,
+                                       .bytes = (t->read_count + t->written_count) * element_bytes};
+
+    if (message.group == 0 || !sim_nccl_others_are_absent()) {
+        return CUDA_SUCCESS;
+    }
+    if (t->read_count > 0) {
+        *last = message;
+        return CUDA_SUCCESS;
+    }
+    if (last->group != message.group || last->peer != message.peer ||
+        last->bytes != message.bytes || message.bytes > SIM_NCCL_ABSENT_BYTES) {
+        return CUDA_SUCCESS;
+    }
+    return sim_shim_driver()->cuMemcpyDtoDAsync((CUdeviceptr)t->written, last->data, message.bytes,
+                                                t->stream);
+}
+
 /* Exchanges short data. Longer data is not moved: it would take host memory and has no use. */
 static CUresult carry(const struct transfer *t, size_t element_bytes)
 {
     size_t longest = t->longest > t->piece ? t->longest : t->piece;
+    size_t most = sim_nccl_others_are_absent() ? SIM_NCCL_ABSENT_BYTES : SIM_NCCL_BOARD_BOX_BYTES;
 
-    if (longest * element_bytes > SIM_NCCL_BOARD_BOX_BYTES) {
+    if (t->kind == MESSAGE) {
+        return copy_message(t, element_bytes);
+    }
+    if (longest * element_bytes > most) {
         return CUDA_SUCCESS;
     }
     if (t->longest > 0 && t->comm->ranks > 1 && sim_nccl_exchange_is_possible(t->comm, t->stream)) {
@@ -266,7 +295,8 @@ SIM_SHIM_EXPORT ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, s
                                   count * (size_t)rank_of(comm), all, root, true});
 }
 
-/* Messages between two ranks are not delivered: the other ranks take no part in them. */
+/* Messages between two ranks are not delivered: the other ranks take no part in them. With absent
+ * ranks, this rank's own message takes the place of theirs. */
 SIM_SHIM_EXPORT ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype,
                                       int peer, ncclComm_t comm, cudaStream_t stream)
 {

@@ -22,17 +22,26 @@
 #include "sim/libs/nccl/buffer.h"
 #include "sim/libs/nccl/holding.h"
 
+/* A message that was sent to another rank. */
+struct sim_nccl_message {
+    unsigned long group; /* of calls (sim_nccl_group), in which its memory is valid; 0: none */
+    int peer;
+    CUdeviceptr data;
+    size_t bytes;
+};
+
 struct ncclComm {
     CUcontext context; /* of the device it was made on */
     int device;
     int rank;
     int ranks;
-    struct sim_nccl_board *board;      /* a reference; NULL: the other ranks cannot be reached */
-    uint64_t number;                   /* identifies the communicator on its board */
-    uint32_t splits;                   /* so far */
-    uint32_t exchanges;                /* so far */
-    struct sim_nccl_board_box *boxes;  /* NULL: not needed yet, or none available */
-    bool is_alone;                     /* no boxes are available */
+    struct sim_nccl_board *board;     /* a reference; NULL: the other ranks cannot be reached */
+    uint64_t number;                  /* identifies the communicator on its board */
+    uint32_t splits;                  /* so far */
+    uint32_t exchanges;               /* so far */
+    struct sim_nccl_board_box *boxes; /* NULL: not needed yet, or none available */
+    bool is_alone;                    /* no boxes are available */
+    struct sim_nccl_message last_message;
     struct sim_nccl_buffer buffer;     /* of several ranks; else zeros */
     struct sim_nccl_holding *holdings; /* the memory that it takes on a card */
 };
@@ -48,6 +57,9 @@ struct ncclComm *sim_nccl_comm_create(int ranks, int rank);
 
 /* Frees it, but not its board. */
 void sim_nccl_comm_free(struct ncclComm *comm);
+
+/* The number of the group of calls that the calling thread has open; 0: none. */
+unsigned long sim_nccl_group(void);
 
 /* Sets the calling thread's text for ncclGetLastError() (static, not copied); returns `result`. */
 ncclResult_t sim_nccl_fail(ncclResult_t result, const char *message);

@@ -1,6 +1,7 @@
 /* Groups of calls, and splits, which are complete only when all ranks have called. */
 #include <stdlib.h>
 
+#include "sim/libs/nccl/absent.h"
 #include "sim/libs/nccl/comm.h"
 
 /* The header declares these without prototypes, as C++ may. */
@@ -14,6 +15,7 @@ struct deferred {
 };
 
 static _Thread_local unsigned int depth;
+static _Thread_local unsigned long number; /* of the last group */
 static _Thread_local struct deferred *first;
 static _Thread_local struct deferred **last;
 
@@ -37,9 +39,16 @@ static ncclResult_t defer(ncclResult_t (*finish)(void *arg), void *arg)
     return ncclSuccess;
 }
 
+unsigned long sim_nccl_group(void)
+{
+    return depth > 0 ? number : 0;
+}
+
 SIM_SHIM_EXPORT ncclResult_t ncclGroupStart(void)
 {
-    depth++;
+    if (depth++ == 0) {
+        number++;
+    }
     return ncclSuccess;
 }
 
@@ -100,30 +109,54 @@ static uint64_t mix(uint64_t communicator, uint32_t split, int color)
     return hash;
 }
 
-static ncclResult_t finish_split(void *arg)
+/* Learns from the other ranks how many chose the same color, and this one's place among them.
+ * Both are added to what they are. */
+static ncclResult_t count_ranks(const struct split *split, int *ret_ranks, int *ret_rank)
 {
-    struct split split = *(struct split *)arg;
-    struct ncclComm *parent = split.parent;
-    struct sim_nccl_board_entry *entries;
-    struct ncclComm *comm;
-    int ranks = 0;
-    int rank = 0;
+    struct ncclComm *parent = split->parent;
+    struct sim_nccl_board_entry *entries =
+        sim_nccl_board_collect(parent->board, parent->number, split->number, (size_t)parent->ranks);
 
-    free(arg);
-    entries =
-        sim_nccl_board_collect(parent->board, parent->number, split.number, (size_t)parent->ranks);
     if (entries == NULL) {
         return sim_nccl_fail(ncclRemoteError, "other ranks did not split the communicator");
     }
     for (int i = 0; i < parent->ranks; i++) {
-        if (entries[i].color == split.color) {
-            ranks++;
-            rank += comes_before(&entries[i], split.key, parent->rank);
+        if (entries[i].color == split->color) {
+            (*ret_ranks)++;
+            *ret_rank += comes_before(&entries[i], split->key, parent->rank);
         }
     }
     free(entries);
-    if (split.color == NCCL_SPLIT_NOCOLOR) {
-        return ncclSuccess;
+    return ncclSuccess;
+}
+
+/* The same without the other ranks. PyTorch's key is the rank in the new communicator. */
+static ncclResult_t assume_ranks(const struct split *split, int *ret_ranks, int *ret_rank)
+{
+    *ret_ranks = sim_nccl_absent_split();
+    *ret_rank = split->key;
+    return split->color == NCCL_SPLIT_NOCOLOR || (split->key >= 0 && split->key < *ret_ranks)
+               ? ncclSuccess
+               : sim_nccl_fail(
+                     ncclInvalidUsage,
+                     "the other ranks are absent (SPILLWAY_SIM_WORLD), so nobody can tell "
+                     "how many of them are in the new communicator");
+}
+
+static ncclResult_t finish_split(void *arg)
+{
+    struct split split = *(struct split *)arg;
+    struct ncclComm *parent = split.parent;
+    struct ncclComm *comm;
+    ncclResult_t result;
+    int ranks = 0;
+    int rank = 0;
+
+    free(arg);
+    result = sim_nccl_others_are_absent() ? assume_ranks(&split, &ranks, &rank)
+                                          : count_ranks(&split, &ranks, &rank);
+    if (result != ncclSuccess || split.color == NCCL_SPLIT_NOCOLOR) {
+        return result;
     }
     comm = sim_nccl_comm_create(ranks, rank);
     if (comm == NULL) {
@@ -146,13 +179,13 @@ SIM_SHIM_EXPORT ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, 
     if (comm == NULL || newcomm == NULL || (color < 0 && color != NCCL_SPLIT_NOCOLOR)) {
         return sim_nccl_fail(ncclInvalidArgument, "invalid communicator or color");
     }
-    if (comm->board == NULL) {
+    if (comm->board == NULL && !sim_nccl_others_are_absent()) {
         return sim_nccl_fail(ncclSystemError, "the process that made the unique id is not on this "
                                               "machine, or gone: cannot split");
     }
     entry = (struct sim_nccl_board_entry){comm->number, comm->splits++, comm->rank, color, key};
     split = malloc(sizeof(*split));
-    if (split == NULL || !sim_nccl_board_post(comm->board, &entry)) {
+    if (split == NULL || (comm->board != NULL && !sim_nccl_board_post(comm->board, &entry))) {
         free(split);
         return sim_nccl_fail(ncclSystemError, "too many splits, or out of host memory");
     }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "sim/libs/common/driver.h"
+#include "sim/libs/nccl/absent.h"
 #include "sim/libs/nccl/exchange.h"
 
 static ncclResult_t init(ncclComm_t *ret_comm, int ranks, const ncclUniqueId *id, int rank)
@@ -16,7 +17,7 @@ static ncclResult_t init(ncclComm_t *ret_comm, int ranks, const ncclUniqueId *id
         return sim_nccl_fail(ncclUnhandledCudaError, "there is no device, or it is full, or its "
                                                      "memory cannot be shared with other ranks");
     }
-    if (id != NULL) {
+    if (id != NULL && !sim_nccl_others_are_absent()) {
         comm->board = sim_nccl_board_open(id);
     }
     *ret_comm = comm;

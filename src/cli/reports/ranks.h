@@ -1,0 +1,22 @@
+/* The ranks of a job that were run one after the other, side by side. One thread. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/reports/sim_result.h"
+
+/* One rank's run. In bytes; those of the device of which it needs most. */
+struct spw_cli_rank_row {
+    unsigned rank;
+    const char *verdict; /* static */
+    uint64_t live_peak_bytes;
+    uint64_t need, need_most; /* of a card */
+};
+
+/* The row of a run whose command ended with exit code `code`. */
+struct spw_cli_rank_row spw_cli_rank_row_of(unsigned rank, const struct spw_cli_sim_result *result,
+                                            int code);
+
+/* Prints the rows, and the ranks that need most and least, on stderr. */
+void spw_cli_ranks_print(const struct spw_cli_rank_row *rows, size_t count, unsigned world);
