@@ -1,5 +1,6 @@
 /* Blocks in page-locked memory of the host, for devices that cannot map chunks of it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "pool/pool.h"
 #include "pool_fixture.h"
@@ -225,6 +226,47 @@ static void test_contexts_go(void **state)
     pool_close(&f);
 }
 
+/* Opens a pool of a few granules on the device and more on the host, with a block there. The checks
+ * of invariants need a device to have one pool, and are left out. */
+static void open_with_host_block(struct pool_fixture *f, struct spw_counters *counters, bool pinned)
+{
+    const struct spw_pool_config config = {
+        .granule_bytes = GRANULE, .arena_bytes = 256 * (uint64_t)GRANULE, .limit_bytes = GRANULE};
+    const struct spw_request request = {
+        .bytes = 3 * GRANULE, .stream = &stream_a, .may_spill = true};
+    struct spw_result result;
+    bool moves;
+
+    memset(f, 0, sizeof(*f));
+    fake_vm_init(&f->vm);
+    f->vm.no_host = pinned;
+    assert_int_equal(spw_pool_create(&config, &fake_vm_ops, &f->vm, counters, &f->pool), SPW_OK);
+    assert_int_equal(spw_pool_open_host(f->pool, HOST * GRANULE, &moves), SPW_OK);
+    assert_int_equal(spw_pool_alloc(f->pool, &request, &result), SPW_OK);
+    assert_int_equal(is_pinned(result.address), pinned);
+}
+
+/* A device's old pool is destroyed while its new one, which has the same counters, is in use. */
+static void old_pool_goes(bool pinned)
+{
+    struct spw_counters counters = {0};
+    struct pool_fixture old, new;
+
+    open_with_host_block(&old, &counters, pinned);
+    open_with_host_block(&new, &counters, pinned);
+    pool_close_unchecked(&old);
+    pool_close(&new);
+    assert_int_equal(spw_counter_get(&counters.host_used_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.host_bytes), 0);
+    assert_int_equal(spw_counter_get(&counters.live_bytes), 0);
+}
+
+static void test_old_pool_goes(void **state)
+{
+    old_pool_goes(/* pinned */ true);
+    old_pool_goes(/* pinned */ false);
+}
+
 static void test_neither(void **state)
 {
     struct pool_fixture f;
@@ -319,8 +361,9 @@ int main(void)
         cmocka_unit_test(test_device_first),    cmocka_unit_test(test_answers),
         cmocka_unit_test(test_figures),         cmocka_unit_test(test_budget),
         cmocka_unit_test(test_slabs_make_room), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_contexts_go),     cmocka_unit_test(test_neither),
-        cmocka_unit_test(test_random),          cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_contexts_go),     cmocka_unit_test(test_old_pool_goes),
+        cmocka_unit_test(test_neither),         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
