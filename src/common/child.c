@@ -98,8 +98,11 @@ struct keeper {
     struct spw_child_result *result;
 };
 
-/* The helper, in the memory of the program. Returns the exit code when it cannot be executed. */
-static int be_helper(void *context)
+/* The helper, in the memory of the program. Returns the exit code when it cannot be executed.
+ *
+ * Where it can, the function never returns. AddressSanitizer would go on to take the bounds of its
+ * variables for bounds, in memory that is something else by then. */
+__attribute__((no_sanitize("address"))) static int be_helper(void *context)
 {
     const struct keeper *keeper = context;
     sigset_t none;
