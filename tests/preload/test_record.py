@@ -145,6 +145,20 @@ class Record(harness.Case):
             self.agree(result, recording)
         self.assertEqual([path.name for path in self.folder.glob("recording*")], ["recording"])
 
+    def test_marks_without_end(self):
+        """They leave room for the rest, and what is lost of them is counted."""
+        result, recording = self.record(1000, 1, "marks", RECORD_SIZE="1MiB")
+        replay, _ = self.agree(result, recording)
+        marks = [event for event in replay.events
+                 if event["kind"] == "name" and event["of"] == "mark"]
+        begins = collections.Counter(event["text"] for event in marks if event["number"] == 1)
+        ends = collections.Counter(event["text"] for event in marks if event["number"] == 0)
+        self.assertEqual(begins, ends)
+        self.assertGreater(begins["inner"], 100)
+        self.assertEqual(len(marks) + replay.count("step") + recording.lost_marks,
+                         5 * 5000 + 1 + 10)
+        self.assertLess(sum(len(event["text"]) + 6 for event in marks), recording.limit // 8)
+
     def test_killed(self):
         """Whenever the program dies, what it said it had done is in the file, and the file is a
         recording as soon as it is there."""
