@@ -207,6 +207,19 @@ class Record(harness.Case):
                       if event["kind"] == "alloc" and event["bytes"] > 3 << 20]
             self.assertEqual([counts[block] for block in blocks], expected)
 
+    @unittest.skipIf(harness.SANITIZED, "the program takes a function from the sanitizer")
+    def test_uses_of_a_call_inside_another(self):
+        """They are a part of the outer call's, with and without spilling."""
+        path = self.folder / "recording"
+        for spill in "auto", "off":
+            self.run_program(harness.PROGRAMS / "nested", RECORD=path, RECORD_USES="on",
+                             SPILL=spill)
+            replay = Replay(Recording(path))
+            inner, outer = (event["address"] for event in replay.events if event["kind"] == "alloc")
+            self.assertEqual([event["addresses"] for event in replay.events
+                              if event["kind"] == "use"], [[outer], [outer], [inner]])
+            time.sleep(0.05)
+
     def test_child_has_a_file_of_its_own(self):
         result, first = self.record(1000, 1, "early", path=self.folder / "r")
         self.assertIn("child: 0", result.stdout)
