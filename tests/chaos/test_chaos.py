@@ -33,8 +33,8 @@ SANITIZER = os.environ.get("BUILD_SANITIZED", "none")
 TIMEOUT = 300 if harness.SANITIZED else float(os.environ.get("CHAOS_TIMEOUT", 90))
 FINDINGS, USAGE = 3, 2
 # What a program says on stderr that must not be.
-BAD = re.compile(r"invariant|is broken|Sanitizer|runtime error|corrupt|smashing|not an option|double free|"
-                 r"SPILLWAY_\w+=.*expected|policy.*expected")
+BAD = re.compile(r"invariant|is broken|Sanitizer|runtime error|corrupt|smashing|not an option|"
+                 r"double free|SPILLWAY_\w+=.*expected|policy.*expected")
 # A complete file has such a name for a moment: until it gets its own, or the process ends.
 LEFT_WHILE_NAMED = re.compile(r"stats\.\d+\.[0-9a-f]+\.tmp")
 # The launcher refuses to start without it; a build of single targets may not have it.
