@@ -7,15 +7,21 @@
 
 enum { DEVICE = 8, HOST = 64 };
 
-static void open_slabs(struct pool_fixture *f, uint64_t host_granules)
+static void open_slabs_as(struct pool_fixture *f, uint64_t host_granules, bool apart)
 {
     bool moves = true;
 
     pool_open_small(f, 256, DEVICE, 0);
     f->vm.no_host = true;
+    f->vm.pins_apart = apart;
     assert_int_equal(spw_pool_open_host(f->pool, host_granules * GRANULE, &moves), SPW_OK);
     assert_false(moves);
     assert_true(spw_pool_uses_pinned(f->pool));
+}
+
+static void open_slabs(struct pool_fixture *f, uint64_t host_granules)
+{
+    open_slabs_as(f, host_granules, /* apart */ false);
 }
 
 static bool is_pinned(uint64_t address)
@@ -226,6 +232,56 @@ static void test_contexts_go(void **state)
     pool_close(&f);
 }
 
+static uint64_t alloc_in(struct pool_fixture *f, void *context, const struct spw_stream *stream)
+{
+    const struct spw_request request = {
+        .bytes = MIB, .context = context, .stream = stream, .may_spill = true};
+    struct spw_result result;
+
+    assert_int_equal(spw_pool_alloc(f->pool, &request, &result), SPW_OK);
+    pool_check(f);
+    assert_true(is_pinned(result.address));
+    return result.address;
+}
+
+/* Where memory goes with its context, it holds blocks of that context only, and none once the
+ * context is gone: not even of another context that has its handle. */
+static void test_memory_goes_with_contexts(void **state)
+{
+    uint64_t first, second, ordered, free_one, again;
+    const uint64_t slab = 64 * MIB;
+    struct pool_fixture f;
+    struct spw_block block;
+    char contexts[2];
+
+    open_slabs_as(&f, HOST * 4, /* apart */ true);
+    (void)fill(&f);
+    first = alloc_in(&f, &contexts[0], NULL);
+    second = alloc_in(&f, &contexts[1], NULL);
+    ordered = alloc_in(&f, &contexts[0], &stream_a);
+    free_one = alloc_in(&f, &contexts[0], &stream_b);
+    assert_int_equal(f.vm.pinned_pieces, 3); /* with the one that was tried out */
+    assert_true(ordered - first < slab && second - first >= slab);
+    pool_free(&f, free_one, &stream_b); /* its work is not complete */
+
+    spw_pool_free_context(f.pool, &contexts[0]);
+    f.vm.pinned_pieces--; /* by the driver */
+    f.vm.pinned_bytes -= slab;
+    pool_check(&f);
+    assert_false(spw_pool_find(f.pool, first, &block));
+    assert_true(spw_pool_find(f.pool, second, &block));
+    again = alloc_in(&f, &contexts[0], &stream_b);
+    assert_true(again - first >= slab && again - second >= slab);
+    /* A block without a context that ends is left, and can be freed. */
+    pool_free(&f, ordered, &stream_a);
+    fake_vm_complete(&f.vm);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), 4 * slab);
+    f.vm.immediate = true;
+    assert_int_equal(spw_pool_trim_host(f.pool), 2 * slab);
+    assert_int_equal(f.vm.pinned_pieces, 2);
+    pool_close(&f);
+}
+
 /* Opens a pool of a few granules on the device and more on the host, with a block there. The checks
  * of invariants need a device to have one pool, and are left out. */
 static void open_with_host_block(struct pool_fixture *f, struct spw_counters *counters, bool pinned)
@@ -358,11 +414,17 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_first),    cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_figures),         cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_slabs_make_room), cmocka_unit_test(test_order),
-        cmocka_unit_test(test_contexts_go),     cmocka_unit_test(test_old_pool_goes),
-        cmocka_unit_test(test_neither),         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_device_first),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_slabs_make_room),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_contexts_go),
+        cmocka_unit_test(test_old_pool_goes),
+        cmocka_unit_test(test_memory_goes_with_contexts),
+        cmocka_unit_test(test_neither),
+        cmocka_unit_test(test_random),
         cmocka_unit_test(test_faults),
     };
 
