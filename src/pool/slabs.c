@@ -380,18 +380,19 @@ static void end_slab(struct spw_pool *pool, struct spw_slab *slab)
         }
     }
     slab->gone = true;
-    if (is_idle(slab->first) && slab->first->next == NULL) {
-        (void)give_back(pool, slab);
-    }
 }
 
-void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context)
+void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release)
 {
     for (size_t i = 0; i < atomic_load(&pool->slabs.count); i++) {
         struct spw_slab *slab = &pool->slabs.table[i];
 
-        if (slab->first != NULL && slab->context == context && !slab->gone) {
-            end_slab(pool, slab);
+        if (slab->first == NULL || slab->gone || (context != NULL && slab->context != context)) {
+            continue;
+        }
+        end_slab(pool, slab);
+        if (release && is_idle(slab->first) && slab->first->next == NULL) {
+            (void)give_back(pool, slab);
         }
     }
 }

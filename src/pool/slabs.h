@@ -58,9 +58,10 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
 void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
                          struct spw_stream_queue *queue);
 
-/* The driver is about to free, or has freed, what was allocated in a context. The blocks of the
- * context were freed before; those of others that lie in its memory have lost their content. */
-void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context);
+/* The driver is about to free, or has freed, what was allocated in a context (NULL: in any). The
+ * blocks of the context were freed before; those of others that lie in its memory have lost their
+ * content. With `release`, slabs without a block are let go, which changes the counters. */
+void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release);
 
 /* Returns the extent in a slab that contains `address`; NULL when there is none. */
 struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t address);

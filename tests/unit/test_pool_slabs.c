@@ -282,6 +282,27 @@ static void test_memory_goes_with_contexts(void **state)
     pool_close(&f);
 }
 
+/* A pool that is shut learns that its contexts are gone, and leaves their memory to the driver. */
+static void test_memory_of_a_closed_pool(void **state)
+{
+    struct pool_fixture f;
+    uint64_t host;
+
+    open_slabs(&f, HOST);
+    (void)fill(&f);
+    (void)alloc(&f, MIB, &stream_a);
+    pool_free(&f, alloc(&f, MIB, &stream_b), &stream_b);
+    host = spw_counter_get(&f.counters.host_bytes);
+    spw_pool_shut(f.pool);
+    spw_pool_forget_context(f.pool, NULL);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), host);
+    spw_pool_destroy(f.pool);
+    assert_int_equal(spw_counter_get(&f.counters.host_bytes), 0);
+    assert_int_equal(f.vm.calls[FAKE_UNPIN], 0);
+    assert_int_equal(f.vm.violations, 0);
+    fake_vm_fini(&f.vm);
+}
+
 /* Opens a pool of a few granules on the device and more on the host, with a block there. The checks
  * of invariants need a device to have one pool, and are left out. */
 static void open_with_host_block(struct pool_fixture *f, struct spw_counters *counters, bool pinned)
@@ -423,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_contexts_go),
         cmocka_unit_test(test_old_pool_goes),
         cmocka_unit_test(test_memory_goes_with_contexts),
+        cmocka_unit_test(test_memory_of_a_closed_pool),
         cmocka_unit_test(test_neither),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_faults),
