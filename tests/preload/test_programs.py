@@ -167,6 +167,19 @@ class Programs(harness.Case):
                 placed += result.device(ordinal)["placed_bytes"]
             self.assertGreater(placed, 0)
 
+    def test_contexts_come_and_go_beside_a_rule(self):
+        """Each pool of a device finds out anew if the host can be used, and then uses it."""
+        policy = self.folder / "policy.json"
+        policy.write_text('{"version": 1, "rules": [{"name": "host", "match": {"device": 1}, '
+                          '"action": {"placement": "host"}}]}')
+        for numa in "on", "off":
+            result = self.run_program(PROGRAMS / "contexts", "own", 300, timeout=60, POLICY=policy,
+                                      SIM_DEVICES=2, SIM_HOST_NUMA=numa,
+                                      allow=["cannot map host memory"])
+            self.assertEqual(result.stdout, "done\n")
+            self.assertEqual(result.device(1)["committed_peak_bytes"], 0)
+            self.assertGreater(result.device(1)["host_peak_bytes"], 6 * MIB)
+
     def test_contexts_with_peer_access_come_and_go(self):
         self.contexts_come_and_go("peer")
 
