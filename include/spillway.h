@@ -86,9 +86,10 @@ const char *spillway_about(const char *name);
 
 /* Mark the beginning and the end of a part of the program, for example of an evaluation. The
  * recording, if there is one, tells how often a part ran, how long, and how much memory was live.
- * Parts may overlap, on any thread; a part that begins again before its end counts once. `name` is
- * UTF-8 of at most 1024 bytes. CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or
- * spillway is off; CUDA_ERROR_INVALID_VALUE (1) if `name` is NULL. */
+ * Parts may overlap, on any thread; a part that begins again before its end counts once. Marks have
+ * at most 1/8 of the recording; those beyond are lost, and counted. `name` is UTF-8 of at most 1024
+ * bytes. CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off;
+ * CUDA_ERROR_INVALID_VALUE (1) if `name` is NULL. */
 int spillway_mark_begin(const char *name);
 int spillway_mark_end(const char *name);
 

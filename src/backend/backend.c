@@ -334,14 +334,16 @@ static CUcontext active_primary(struct spw_backend *backend)
 }
 
 /* Page-locked memory is usable in all contexts, until the one that it was allocated in is gone. So
- * it is allocated in the one that is likely to outlive the others. */
-static CUresult enter_lasting(struct spw_backend *backend, bool *ret_pushed)
+ * it is allocated in the primary context, which is likely to outlive the others; if that is not
+ * active, in the one that asks. */
+static void choose_home(struct spw_backend *backend, CUcontext asking, struct spw_vm_pinned *pinned)
 {
     CUcontext primary = active_primary(backend);
 
-    return spw_backend_fences_enter(
-        &backend->fences,
-        primary != NULL ? primary : spw_backend_fences_own_context(&backend->fences), ret_pushed);
+    pinned->lasting = primary != NULL;
+    pinned->context = primary != NULL  ? primary
+                      : asking != NULL ? asking
+                                       : spw_backend_fences_own_context(&backend->fences);
 }
 
 static CUresult enter_any(struct spw_backend *backend, bool *ret_pushed)
@@ -350,15 +352,18 @@ static CUresult enter_any(struct spw_backend *backend, bool *ret_pushed)
                                     spw_backend_fences_own_context(&backend->fences), ret_pushed);
 }
 
-static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
-                           uint64_t *ret_memory)
+static enum spw_err vm_pin(void *cookie, void *context, uint64_t bytes,
+                           struct spw_vm_pinned *ret_pinned)
 {
     struct spw_backend *backend = cookie;
+    struct spw_vm_pinned pinned = {0};
     CUdeviceptr address = 0;
     void *memory = NULL;
     bool pushed;
-    CUresult result = enter_lasting(backend, &pushed);
+    CUresult result;
 
+    choose_home(backend, context, &pinned);
+    result = spw_backend_fences_enter(&backend->fences, pinned.context, &pushed);
     if (result != CUDA_SUCCESS) {
         return to_err(result);
     }
@@ -374,8 +379,9 @@ static enum spw_err vm_pin(void *cookie, uint64_t bytes, uint64_t *ret_address,
     }
     spw_backend_fences_leave(&backend->fences, pushed);
     if (result == CUDA_SUCCESS) {
-        *ret_address = address;
-        *ret_memory = (uintptr_t)memory;
+        pinned.address = address;
+        pinned.memory = (uintptr_t)memory;
+        *ret_pinned = pinned;
     }
     return to_err(result);
 }

@@ -66,11 +66,11 @@ int spw_create_nameless(const char *path, mode_t mode)
         errno = ENAMETOOLONG;
         return -1;
     }
-    return open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+    return open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 }
 
-/* Links an open file to a name. Before Linux 6.10 that needs a privilege, or /proc. */
-static int link_file(int fd, const char *name)
+/* Before Linux 6.10, to link an open file needs a privilege, or /proc. */
+int spw_create_link(int fd, const char *name)
 {
     char file[64];
 
@@ -84,7 +84,7 @@ static int link_file(int fd, const char *name)
 int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity)
 {
     for (int i = 0; i < TRIES && make_name(path, ret_name, capacity); i++) {
-        if (link_file(fd, ret_name) == 0) {
+        if (spw_create_link(fd, ret_name) == 0) {
             return 0;
         }
         if (errno != EEXIST) {

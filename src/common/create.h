@@ -14,8 +14,12 @@ int spw_create_beside(const char *path, mode_t mode, char *ret_name, size_t capa
 
 /* Creates a new file in the folder of `path` that has no name yet: nothing is left of it when the
  * process is killed. Not every file system can do that (O_TMPFILE of open(2)). Returns a descriptor
- * for writing. */
+ * for reading and writing. */
 int spw_create_nameless(const char *path, mode_t mode);
+
+/* Gives such a file this name; EEXIST when there is something of that name. Needs /proc, or a
+ * privilege. Returns 0. */
+int spw_create_link(int fd, const char *name);
 
 /* Gives such a file a name as spw_create_beside does. Returns 0. */
 int spw_create_name(int fd, const char *path, char *ret_name, size_t capacity);

@@ -412,7 +412,8 @@ static enum spw_err find_anywhere(struct spw_pool *pool, struct attempt *attempt
     if (err != SPW_OK && pool->slabs.table != NULL &&
         spw_pool_chunks_exhausted(&attempt->need, err) &&
         (attempt->request->may_spill || attempt->heap == SPW_HEAP_HOST) &&
-        spw_pool_slabs_alloc(pool, attempt->bytes, attempt->queue, ret_block) == SPW_OK) {
+        spw_pool_slabs_alloc(pool, attempt->bytes, attempt->queue, attempt->request->context,
+                             ret_block) == SPW_OK) {
         return SPW_OK;
     }
     return err;

@@ -131,13 +131,20 @@ static bool is_unmapped(const struct spw_backing *backing, size_t granule)
     return backing->granules[granule].lost == SPW_LOST_MAPPING;
 }
 
+/* Returns the granules of a tier that are mapped in the arena. */
+static size_t mapped_of(const struct spw_backing *backing, enum spw_tier tier)
+{
+    const struct spw_stock_tier *store = &backing->stock.tiers[tier];
+
+    return store->total - store->spare - store->held;
+}
+
 static void unmap_everything(struct spw_backing *backing)
 {
     size_t count = (size_t)(backing->bytes >> backing->granule_shift), left = 0;
 
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
-        left += backing->stock.tiers[tier].total - backing->stock.tiers[tier].spare -
-                backing->stock.tiers[tier].held;
+        left += mapped_of(backing, tier);
     }
     for (size_t i = 0, first; i < count && left > 0;) {
         if (backing->granules[i].chunk == 0) {
@@ -172,12 +179,12 @@ void spw_pool_backing_fini(struct spw_backing *backing, bool release)
         }
         backing->ops->unreserve(backing->vm, backing->base, reserved_bytes(backing));
     }
+    /* The counters outlive the pool and may serve another already: only this one's part goes. */
+    count_use(backing, SPW_TIER_HOST, -(int64_t)mapped_of(backing, SPW_TIER_HOST));
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         spw_pool_stock_fini(&backing->stock, tier);
     }
     spw_pool_alias_fini(&backing->stock.aliases);
-    spw_counter_set(&backing->counters->host_used_bytes,
-                    spw_counter_get(&backing->counters->vmm_host_bytes));
     munmap(backing->granules, table_bytes(backing));
     free(backing->kept);
     memset(backing, 0, sizeof(*backing));

@@ -136,6 +136,14 @@ void spw_pool_free_context(struct spw_pool *pool, const void *context)
     for (size_t i = 0; i < spw_pool_list_count(pool); i++) {
         free_blocks_of(pool, spw_pool_list(pool, i), context);
     }
+    spw_pool_slabs_end_context(pool, context, /* release */ true);
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_forget_context(struct spw_pool *pool, const void *context)
+{
+    spw_lock(&pool->lock);
+    spw_pool_slabs_end_context(pool, context, /* release */ false);
     spw_unlock(&pool->lock);
 }
 

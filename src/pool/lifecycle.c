@@ -50,6 +50,7 @@ enum spw_err spw_pool_create(const struct spw_pool_config *config, const struct 
     spw_lock_init(&pool->lock, SPW_LOCK_RANK_pool);
     pthread_cond_init(&pool->waited, NULL);
     spw_counter_set(&counters->limit_bytes, config->limit_bytes);
+    spw_counter_set(&counters->host_limit_bytes, config->host_limit_bytes);
     *ret_pool = pool;
     return SPW_OK;
 

@@ -129,6 +129,10 @@ enum spw_err spw_pool_commit(struct spw_pool *pool, bool spilling);
  * of the default memory pool, which outlive contexts (cuda.h, cuCtxDestroy). */
 void spw_pool_free_context(struct spw_pool *pool, const void *context);
 
+/* For a pool that is shut: its page-locked memory in the context (NULL: in any) goes with that, and
+ * is not to be released. Changes no counter. */
+void spw_pool_forget_context(struct spw_pool *pool, const void *context);
+
 /* ---- queries ---- */
 
 /* True if `address` lies in memory of the pool. For page-locked memory the answer is reliable only

@@ -52,10 +52,25 @@ static bool is_idle(const struct spw_extent *extent)
            extent->queue->number == SPW_STREAM_QUEUE_IDLE;
 }
 
+/* The `host` of an extent in a slab says that it is in no bin. */
+static void enter_idle(struct spw_pool *pool, struct spw_extent *extent)
+{
+    if (!extent->host) {
+        spw_pool_bins_insert(&pool->slabs.idle, extent);
+    }
+}
+
+static void leave_idle(struct spw_pool *pool, struct spw_extent *extent)
+{
+    if (!extent->host) {
+        spw_pool_bins_remove(&pool->slabs.idle, extent);
+    }
+}
+
 /* Merges an idle neighbour into an extent that is in no index. The record of the extent stays. */
 static void merge(struct spw_pool *pool, struct spw_extent *extent, struct spw_extent *other)
 {
-    spw_pool_bins_remove(&pool->slabs.idle, other);
+    leave_idle(pool, other);
     extent->bytes += other->bytes;
     if (other == extent->next) {
         extent->next = other->next;
@@ -84,7 +99,7 @@ static void make_idle(struct spw_pool *pool, struct spw_extent *extent)
     if (is_idle(extent->prev)) {
         merge(pool, extent, extent->prev);
     }
-    spw_pool_bins_insert(&pool->slabs.idle, extent);
+    enter_idle(pool, extent);
 }
 
 /* Makes pending extents idle whose work is known to be complete. */
@@ -101,21 +116,48 @@ static void release_completed(struct spw_pool *pool)
     }
 }
 
+static struct spw_extent *better(struct spw_extent *best, struct spw_extent *extent, uint64_t bytes)
+{
+    return extent->bytes >= bytes && (best == NULL || extent->bytes < best->bytes) ? extent : best;
+}
+
+/* True if blocks of a context may be in the slab. */
+static bool serves(const struct spw_slab *slab, const void *context)
+{
+    return !slab->gone && (slab->shared || slab->context == context);
+}
+
+/* Returns the smallest idle extent that fits among those in no bin, if it is better than `best`. */
+static struct spw_extent *best_of_context(const struct spw_slabs *slabs, uint64_t bytes,
+                                          const void *context, struct spw_extent *best)
+{
+    for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
+        const struct spw_slab *slab = &slabs->table[i];
+        bool its_own = serves(slab, context) && !slab->shared;
+
+        for (struct spw_extent *e = its_own ? slab->first : NULL; e != NULL; e = e->next) {
+            best = is_idle(e) ? better(best, e, bytes) : best;
+        }
+    }
+    return best;
+}
+
 /* Takes the smallest extent that fits, idle or of the same queue, out of its index. */
 static struct spw_extent *take_best(struct spw_pool *pool, uint64_t bytes,
-                                    const struct spw_stream_queue *queue)
+                                    const struct spw_stream_queue *queue, const void *context)
 {
     struct spw_slabs *slabs = &pool->slabs;
     struct spw_extent *best = spw_pool_bins_best(&slabs->idle, bytes);
 
+    best = best_of_context(slabs, bytes, context, best);
     for (struct spw_extent *e = slabs->pending.oldest; queue != NULL && e != NULL;
          e = e->age.next) {
-        if (e->queue == queue && e->bytes >= bytes && (best == NULL || e->bytes < best->bytes)) {
-            best = e;
+        if (e->queue == queue && (!e->host || serves(slab_of(slabs, e->address), context))) {
+            best = better(best, e, bytes);
         }
     }
     if (best != NULL && is_idle(best)) {
-        spw_pool_bins_remove(&slabs->idle, best);
+        leave_idle(pool, best);
     } else if (best != NULL) {
         spw_pool_age_remove(&slabs->pending, best);
     }
@@ -138,7 +180,7 @@ static struct spw_extent *cut(struct spw_pool *pool, struct spw_extent *extent, 
         extent->next = rest;
         extent->bytes = bytes;
         if (is_idle(rest)) {
-            spw_pool_bins_insert(&pool->slabs.idle, rest);
+            enter_idle(pool, rest);
         } else {
             spw_pool_age_append(&pool->slabs.pending, rest);
         }
@@ -161,10 +203,10 @@ static void count(struct spw_pool *pool, struct spw_slab *slab, uint64_t bytes)
 /* Releases a slab that is one idle extent. */
 static enum spw_err give_back(struct spw_pool *pool, struct spw_slab *slab)
 {
-    enum spw_err err = pool->ops->unpin(pool->vm, slab->memory);
+    enum spw_err err = slab->gone ? SPW_OK : pool->ops->unpin(pool->vm, slab->memory);
 
     if (err == SPW_OK) {
-        spw_pool_bins_remove(&pool->slabs.idle, slab->first);
+        leave_idle(pool, slab->first);
         spw_pool_extent_give(&pool->space.store, slab->first);
         slab->first = NULL;
         count(pool, slab, 0);
@@ -221,23 +263,29 @@ static uint64_t size_for(const struct spw_pool *pool, uint64_t bytes)
 
 /* Makes a slab for a block and returns its only extent, which is in no index yet. NULL when there
  * is no memory. */
-static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes)
+static struct spw_extent *add_slab(struct spw_pool *pool, uint64_t bytes, void *context)
 {
-    uint64_t size = size_for(pool, bytes), address;
+    uint64_t size = size_for(pool, bytes);
     struct spw_slab *slab = size > 0 ? vacant(&pool->slabs) : NULL;
+    struct spw_vm_pinned pinned;
     struct spw_extent *extent;
 
-    if (slab == NULL || pool->ops->pin(pool->vm, size, &address, &slab->memory) != SPW_OK) {
+    if (slab == NULL || pool->ops->pin(pool->vm, context, size, &pinned) != SPW_OK) {
         return NULL;
     }
+    slab->memory = pinned.memory;
+    slab->context = pinned.context;
+    slab->shared = pinned.lasting;
+    slab->gone = false;
     extent = spw_pool_extent_take(&pool->space.store);
-    *extent = (struct spw_extent){.address = address,
+    *extent = (struct spw_extent){.address = pinned.address,
                                   .bytes = size,
                                   .kind = SPW_EXTENT_FREE,
                                   .heap = SPW_HEAP_SLAB,
+                                  .host = !slab->shared,
                                   .queue = spw_pool_stream_queue_idle(&pool->queues)};
     slab->first = extent;
-    atomic_store(&slab->address, address);
+    atomic_store(&slab->address, pinned.address);
     count(pool, slab, size);
     return extent;
 }
@@ -253,7 +301,7 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
     }
     slabs->table = calloc(MOST_SLABS, sizeof(*slabs->table));
     if (slabs->table != NULL && spw_pool_extent_reserve(&pool->space.store, 1)) {
-        extent = add_slab(pool, pool->config.granule_bytes / ALONE);
+        extent = add_slab(pool, pool->config.granule_bytes / ALONE, NULL);
         err = extent == NULL ? SPW_E_NO_MEMORY
                              : pool->ops->probe_pinned(pool->vm, extent->address, extent->bytes);
     }
@@ -261,14 +309,14 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool)
         spw_pool_slabs_fini(pool, true);
         return err;
     }
-    spw_pool_bins_insert(&slabs->idle, extent);
+    enter_idle(pool, extent);
     return SPW_OK;
 }
 
 /* ---- blocks ---- */
 
 enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
-                                  const struct spw_stream_queue *queue,
+                                  const struct spw_stream_queue *queue, void *context,
                                   struct spw_extent **ret_block)
 {
     struct spw_extent *extent;
@@ -278,12 +326,13 @@ enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
         return SPW_E_METADATA_NOMEM;
     }
     release_completed(pool);
-    extent = take_best(pool, bytes, queue);
+    extent = take_best(pool, bytes, queue, context);
     if (extent == NULL) {
-        extent = add_slab(pool, bytes);
+        extent = add_slab(pool, bytes, context);
     }
     if (extent == NULL && spw_pool_slabs_trim(pool) > 0) {
-        extent = add_slab(pool, bytes); /* now that slabs which were too small are released */
+        extent =
+            add_slab(pool, bytes, context); /* now that slabs which were too small are released */
     }
     if (extent == NULL) {
         return SPW_E_NO_MEMORY;
@@ -311,12 +360,49 @@ void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
 
 /* ---- the end, and the check ---- */
 
+/* Takes the free extents of a slab out of their indexes. No work will use them any more. */
+static void end_slab(struct spw_pool *pool, struct spw_slab *slab)
+{
+    struct spw_stream_queue *idle = spw_pool_stream_queue_idle(&pool->queues);
+
+    for (struct spw_extent *e = slab->first; e != NULL; e = e->next) {
+        if (is_idle(e)) {
+            leave_idle(pool, e);
+        } else if (e->kind == SPW_EXTENT_FREE) {
+            spw_pool_age_remove(&pool->slabs.pending, e);
+            e->queue = idle;
+        }
+        e->host = true;
+    }
+    for (struct spw_extent *e = slab->first; e != NULL; e = e->next) {
+        while (is_idle(e) && is_idle(e->next)) {
+            merge(pool, e, e->next);
+        }
+    }
+    slab->gone = true;
+}
+
+void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release)
+{
+    for (size_t i = 0; i < atomic_load(&pool->slabs.count); i++) {
+        struct spw_slab *slab = &pool->slabs.table[i];
+
+        if (slab->first == NULL || slab->gone || (context != NULL && slab->context != context)) {
+            continue;
+        }
+        end_slab(pool, slab);
+        if (release && is_idle(slab->first) && slab->first->next == NULL) {
+            (void)give_back(pool, slab);
+        }
+    }
+}
+
 void spw_pool_slabs_fini(struct spw_pool *pool, bool release)
 {
     struct spw_slabs *slabs = &pool->slabs;
 
     for (size_t i = 0; i < atomic_load(&slabs->count); i++) {
-        if (release && slabs->table[i].first != NULL) {
+        if (release && slabs->table[i].first != NULL && !slabs->table[i].gone) {
             (void)pool->ops->unpin(pool->vm, slabs->table[i].memory);
         }
     }
@@ -335,7 +421,7 @@ static const char *check_slab(const struct spw_pool *pool, const struct spw_slab
         bool block = e->kind == SPW_EXTENT_BLOCK;
 
         if (e->address != expected || e->heap != SPW_HEAP_SLAB ||
-            (e->next != NULL && e->next->prev != e)) {
+            e->host != (slab->gone || !slab->shared) || (e->next != NULL && e->next->prev != e)) {
             return "the extents of a slab do not tile it";
         }
         if (block ? spw_pool_address_map_get(&pool->blocks, e->address) != e

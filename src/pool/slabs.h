@@ -2,8 +2,10 @@
  *
  * A slab is one piece of such memory, at an address that the driver chooses. Blocks are cut from it
  * as from an arena, wait in the order of their queues when they are freed, and are never moved. A
- * slab without a block is kept until it is trimmed, because locking pages takes long. The caller
- * holds the pool's lock unless a function says "no lock". */
+ * slab without a block is kept until it is trimmed, because locking pages takes long. The driver
+ * frees the memory with the context that it was allocated in: unless that is likely to outlive the
+ * others, the slab is for blocks of that context only. The caller holds the pool's lock unless a
+ * function says "no lock". */
 #pragma once
 
 #include <stdatomic.h>
@@ -24,7 +26,10 @@ enum { SPW_HEAP_SLAB = 0xff };
 struct spw_slab {
     _Atomic uint64_t address, bytes; /* 0 bytes: none; read without the lock */
     uint64_t memory;                 /* the backend's handle */
-    struct spw_extent *first;        /* by address, without gaps */
+    const void *context;             /* that it goes with; NULL: none that ends */
+    bool shared;              /* for blocks of all contexts; else its extents are in no bin */
+    bool gone;                /* with its context: for no new block, and not released */
+    struct spw_extent *first; /* by address, without gaps */
 };
 
 struct spw_slabs {
@@ -32,7 +37,7 @@ struct spw_slabs {
     _Atomic size_t count;        /* entries ever used; read without the lock */
     uint64_t bytes;              /* of all */
     uint64_t live_bytes;         /* of the blocks in them */
-    struct spw_bins idle;        /* free extents with no pending work */
+    struct spw_bins idle;        /* free extents of shared slabs, with no pending work */
     struct spw_age_list pending; /* the others */
 };
 
@@ -43,15 +48,20 @@ enum spw_err spw_pool_slabs_open(struct spw_pool *pool);
 /* True if `address` lies in a slab. Reliable only while the caller holds a block there. No lock. */
 bool spw_pool_slabs_own(const struct spw_slabs *slabs, uint64_t address);
 
-/* Allocates a block of `bytes` for `queue` (NULL: usable anywhere at once), in a new slab if
- * necessary. SPW_E_NO_MEMORY when the host's limit, or the host, leaves no room. */
+/* Allocates a block of `bytes` for `queue` (NULL: usable anywhere at once) and `context`, in a new
+ * slab if necessary. SPW_E_NO_MEMORY when the host's limit, or the host, leaves no room. */
 enum spw_err spw_pool_slabs_alloc(struct spw_pool *pool, uint64_t bytes,
-                                  const struct spw_stream_queue *queue,
+                                  const struct spw_stream_queue *queue, void *context,
                                   struct spw_extent **ret_block);
 
 /* Frees a block in the order of `queue`, after the caller has raised its `seq`. */
 void spw_pool_slabs_free(struct spw_pool *pool, struct spw_extent *block,
                          struct spw_stream_queue *queue);
+
+/* The driver is about to free, or has freed, what was allocated in a context (NULL: in any). The
+ * blocks of the context were freed before; those of others that lie in its memory have lost their
+ * content. With `release`, slabs without a block are let go, which changes the counters. */
+void spw_pool_slabs_end_context(struct spw_pool *pool, const void *context, bool release);
 
 /* Returns the extent in a slab that contains `address`; NULL when there is none. */
 struct spw_extent *spw_pool_slabs_find(const struct spw_slabs *slabs, uint64_t address);

@@ -33,6 +33,14 @@ struct spw_vm_copy {
     uint64_t to, from, bytes;
 };
 
+/* Page-locked memory of the host. */
+struct spw_vm_pinned {
+    uint64_t address; /* where the device has it */
+    uint64_t memory;  /* the backend's handle */
+    void *context;    /* the driver frees the memory with this context; NULL: not known */
+    bool lasting;     /* that context is likely to outlive the others */
+};
+
 struct spw_vm_ops {
     /* Reserve and release address space; nothing is backed. */
     enum spw_err (*reserve)(void *vm, uint64_t bytes, uint64_t *ret_address);
@@ -78,9 +86,10 @@ struct spw_vm_ops {
      * first chunk of the host is created. */
     enum spw_err (*probe_host)(void *vm, bool *ret_moves);
     /* For devices that cannot use chunks on the host. pin allocates page-locked memory that the
-     * device can use, at an address that the backend chooses: NO_MEMORY if there is none. unpin
-     * releases it: AGAIN, at once, while the device is busy or if it is impossible now. */
-    enum spw_err (*pin)(void *vm, uint64_t bytes, uint64_t *ret_address, uint64_t *ret_memory);
+     * device can use, at an address that the backend chooses: NO_MEMORY if there is none. It goes
+     * with `context` (NULL: any) unless there is a lasting one. unpin releases it: AGAIN, at once,
+     * while the device is busy or if it is impossible now. */
+    enum spw_err (*pin)(void *vm, void *context, uint64_t bytes, struct spw_vm_pinned *ret_pinned);
     enum spw_err (*unpin)(void *vm, uint64_t memory);
     /* Tests, by doing it, whether the device can use such memory. */
     enum spw_err (*probe_pinned)(void *vm, uint64_t address, uint64_t bytes);

@@ -1,5 +1,6 @@
 #include "record/file.h"
 
+#include "common/create.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/process.h"
@@ -38,14 +39,19 @@ static bool is_earlier(int fd, uint64_t start_ticks, struct stat *ret_status)
            (spw_fd_read_at(fd, &magic, sizeof(magic), 0) && magic == SPW_RECORD_MAGIC);
 }
 
-static int make(const char *path)
+/* Gives the file `nameless` the name, or makes an empty file of that name when it is -1. Never in
+ * place of another file. Returns the descriptor. */
+static int make(const char *path, int nameless)
 {
+    if (nameless >= 0) {
+        return spw_create_link(nameless, path) == 0 ? nameless : -1;
+    }
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, MODE);
 }
 
 /* Makes a new file in place of a recording of an earlier run, which nobody writes any more: its
  * lock is held until the new file is there, so that only one process does this. */
-static int replace(const char *path, uint64_t start_ticks)
+static int replace(const char *path, int nameless, uint64_t start_ticks)
 {
     int old = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat opened, named;
@@ -54,7 +60,7 @@ static int replace(const char *path, uint64_t start_ticks)
     if (old >= 0 && flock(old, LOCK_EX | LOCK_NB) == 0 && is_earlier(old, start_ticks, &opened) &&
         lstat(path, &named) == 0 && named.st_ino == opened.st_ino &&
         named.st_dev == opened.st_dev && unlink(path) == 0) {
-        fd = make(path);
+        fd = make(path, nameless);
     }
     if (old >= 0) {
         (void)close(old);
@@ -63,85 +69,80 @@ static int replace(const char *path, uint64_t start_ticks)
 }
 
 /* Makes a new file at `path`; -1, with errno set, when something else is there. */
-static int make_or_replace(const char *path, uint64_t start_ticks)
+static int make_or_replace(const char *path, int nameless, uint64_t start_ticks)
 {
-    int fd = make(path);
+    int fd = make(path, nameless);
 
     if (fd < 0 && errno == EEXIST) {
-        fd = replace(path, start_ticks);
+        fd = replace(path, nameless, start_ticks);
         errno = fd < 0 ? EEXIST : errno;
     }
     return fd;
 }
 
-static int open_new(struct spw_record_file *file, const char *path, uint64_t start_ticks)
+/* The same at the file's path, or at PATH.PID, which is its path then. */
+static int make_somewhere(struct spw_record_file *file, int nameless, uint64_t start_ticks)
 {
-    int fd;
+    int fd = make_or_replace(file->path, nameless, start_ticks);
+    size_t used = strlen(file->path);
 
-    if (!spw_stats_path_expand(path, file->path, sizeof(file->path))) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    fd = make_or_replace(file->path, start_ticks);
     if (fd < 0 && errno == EEXIST) {
-        size_t used = strlen(file->path);
-
         snprintf(file->path + used, sizeof(file->path) - used, ".%d", (int)getpid());
-        fd = make_or_replace(file->path, start_ticks);
+        fd = make_or_replace(file->path, nameless, start_ticks);
+        file->path[fd < 0 ? used : strlen(file->path)] = '\0';
     }
     return fd;
 }
 
+/* ---- its beginning ---- */
+
 /* The most bytes that the file may have, in whole blocks. */
-static uint64_t choose_size(int fd, uint64_t limit, bool permille)
+static uint64_t choose_size(const char *path, uint64_t limit, bool permille)
 {
     uint64_t least = SPW_RECORD_HEADER + LEAST;
+    char folder[SPW_RECORD_PATH];
     struct statvfs room;
 
     if (permille) {
-        limit = fstatvfs(fd, &room) == 0 ? (uint64_t)room.f_bavail * room.f_frsize / 1000 * limit
-                                         : least;
+        snprintf(folder, sizeof(folder), "%.*s/", (int)(strrchr(path, '/') - path), path);
+        limit = statvfs(folder, &room) == 0 ? (uint64_t)room.f_bavail * room.f_frsize / 1000 * limit
+                                            : least;
     }
     limit = limit < least ? least : limit;
     return SPW_RECORD_HEADER + (limit - SPW_RECORD_HEADER) / SPW_RECORD_BLOCK * SPW_RECORD_BLOCK;
 }
 
-bool spw_record_file_create(struct spw_record_file *file, const char *path, uint64_t start_ticks,
-                            uint64_t limit, bool permille)
+/* Takes addresses for the whole file, and memory for its first bytes only. */
+static void *take_memory(size_t bytes, size_t first)
 {
-    int fd = open_new(file, path, start_ticks);
-    struct stat status;
-    void *map = MAP_FAILED;
+    void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    if (fd >= 0 && fstat(fd, &status) == 0) {
-        (void)flock(fd, LOCK_EX | LOCK_NB);
-        file->device = status.st_dev;
-        file->inode = status.st_ino;
-        file->map_bytes = choose_size(fd, limit, permille);
-        map =
-            mmap(NULL, file->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (memory != MAP_FAILED && mprotect(memory, first, PROT_READ | PROT_WRITE) != 0) {
+        (void)munmap(memory, bytes);
+        return MAP_FAILED;
     }
-    if (map == MAP_FAILED) {
-        spw_log_always("cannot make the recording %s: %s", file->path, strerror(errno));
-        if (fd >= 0) {
-            (void)close(fd);
-        }
-        file->fd = -1;
-        return false;
-    }
-    file->fd = spw_fd_park(fd);
-    file->map = map;
-    file->backed = 0;
-    return true;
+    return memory;
 }
 
-/* A program may close every descriptor it knows, and open files of its own under the number. */
-static bool is_ours(const struct spw_record_file *file)
+bool spw_record_file_begin(struct spw_record_file *file, const char *path, uint64_t limit,
+                           bool permille, size_t first)
 {
-    struct stat now;
+    void *memory = MAP_FAILED;
 
-    return file->fd >= 0 && fstat(file->fd, &now) == 0 && now.st_dev == file->device &&
-           now.st_ino == file->inode;
+    if (spw_stats_path_expand(path, file->path, sizeof(file->path))) {
+        file->map_bytes = choose_size(file->path, limit, permille);
+        memory = take_memory(file->map_bytes, first);
+    } else {
+        errno = ENAMETOOLONG;
+    }
+    if (memory == MAP_FAILED) {
+        spw_log_always("cannot make the recording %s: %s", file->path, strerror(errno));
+        return false;
+    }
+    file->fd = -1;
+    file->map = memory;
+    file->backed = first;
+    return true;
 }
 
 /* Beyond the limit on files the kernel would send a signal. */
@@ -150,6 +151,94 @@ static bool may_grow(size_t bytes)
     struct rlimit limit;
 
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
+}
+
+/* Writes the file's beginning, and makes room for what may be touched. Errors are negative errno
+ * codes. */
+static int fill(const struct spw_record_file *file, int fd, size_t used)
+{
+    ssize_t written;
+    int err;
+
+    if (!may_grow(file->backed)) {
+        return -EFBIG;
+    }
+    err = posix_fallocate(fd, 0, (off_t)file->backed);
+    if (err != 0) {
+        return -err;
+    }
+    do {
+        written = pwrite(fd, file->map, used, 0);
+    } while (written < 0 && errno == EINTR);
+    if (written != (ssize_t)used) {
+        return written < 0 ? -errno : -ENOSPC;
+    }
+    (void)flock(fd, LOCK_EX | LOCK_NB);
+    return 0;
+}
+
+/* Makes the file without a name, fills it, and gives it its name. Returns the descriptor; -1 where
+ * that is not possible. */
+static int publish_nameless(struct spw_record_file *file, uint64_t start_ticks, size_t used)
+{
+    int nameless = spw_create_nameless(file->path, MODE);
+    int fd = nameless >= 0 && fill(file, nameless, used) == 0
+                 ? make_somewhere(file, nameless, start_ticks)
+                 : -1;
+
+    if (nameless >= 0 && fd < 0) {
+        (void)close(nameless);
+    }
+    return fd;
+}
+
+/* Makes the file under its name, and fills it. Returns the descriptor, or a negative errno code. */
+static int publish_named(struct spw_record_file *file, uint64_t start_ticks, size_t used)
+{
+    int fd = make_somewhere(file, -1, start_ticks);
+    int err = fd < 0 ? -errno : fill(file, fd, used);
+
+    if (fd >= 0 && err != 0) {
+        (void)unlink(file->path);
+        (void)close(fd);
+    }
+    return err != 0 ? err : fd;
+}
+
+bool spw_record_file_publish(struct spw_record_file *file, uint64_t start_ticks, size_t used)
+{
+    int fd = publish_nameless(file, start_ticks, used);
+    struct stat status;
+
+    fd = fd >= 0 ? fd : publish_named(file, start_ticks, used);
+    if (fd >= 0 && fstat(fd, &status) == 0 &&
+        mmap(file->map, file->map_bytes, PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == file->map) {
+        file->device = status.st_dev;
+        file->inode = status.st_ino;
+        file->fd = spw_fd_park(fd);
+        return true;
+    }
+    spw_log_always("cannot make the recording %s: %s", file->path,
+                   fd == -ENOSPC || fd == -EFBIG ? "the file system has no room"
+                                                 : strerror(fd < 0 ? -fd : errno));
+    if (fd >= 0) {
+        (void)unlink(file->path);
+        (void)close(fd);
+    }
+    spw_record_file_forget(file);
+    return false;
+}
+
+/* ---- its growth and its end ---- */
+
+/* A program may close every descriptor it knows, and open files of its own under the number. */
+static bool is_ours(const struct spw_record_file *file)
+{
+    struct stat now;
+
+    return file->fd >= 0 && fstat(file->fd, &now) == 0 && now.st_dev == file->device &&
+           now.st_ino == file->inode;
 }
 
 bool spw_record_file_grow(struct spw_record_file *file, size_t bytes)

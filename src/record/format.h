@@ -17,6 +17,7 @@ enum {
     SPW_RECORD_GROUP = 1 << 20,          /* most bytes of blocks that are compressed together */
     SPW_RECORD_TEXT = 1024,              /* most bytes of a text */
     SPW_RECORD_UNIT_NS = 100,            /* nanoseconds in a unit of time */
+    SPW_RECORD_MARK_SHARE = 8,           /* marks and steps have at most this part of the file */
 };
 
 /* Why the recording is not complete. */
@@ -54,6 +55,7 @@ struct spw_record_header {
     _Atomic uint64_t events; /* written */
     struct spw_record_lost lost;
     _Atomic uint64_t live_peak[SPW_DEVICES_MAX]; /* with the lost events; bytes */
+    _Atomic uint64_t lost_marks; /* marks and steps beyond their share of the file; not in `lost` */
 };
 
 /* How the bytes of a block are stored. */

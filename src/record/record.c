@@ -16,6 +16,7 @@ enum {
     THREAD_NAME = 16,
     NAME_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
     USE_ROOM = SPW_RECORD_ROOM + SPW_RECORD_USED * 10,
+    MARK_BYTES = 32, /* most bytes of a step, or of a mark without its name */
 };
 
 _Atomic bool spw_record_on;
@@ -29,6 +30,13 @@ static struct {
 static uint32_t recording; /* the number of the recording in this process, from 1 */
 static uint32_t threads;   /* that were seen */
 static uint32_t steps;
+
+/* The marks and steps of the program, which may make any number of them. */
+static struct {
+    uint64_t bytes;     /* that they may have used, with the ends of the marks that are open */
+    uint64_t open;      /* marks that began, and whose end has its place */
+    uint64_t lost_open; /* marks whose beginning was lost */
+} marks;
 
 static _Thread_local struct {
     uint32_t recording; /* that the number is of */
@@ -257,14 +265,60 @@ void spw_record_use(int device, const uint64_t *addresses, size_t count, bool ke
     spw_unlock(&spw_locks.record);
 }
 
+/* Takes `bytes` of what marks and steps may have of the file; else counts one that is lost. */
+static bool take_share(uint64_t bytes)
+{
+    struct spw_record_header *header = spw_record_writer.header;
+
+    if (header == NULL) {
+        return false;
+    }
+    if (bytes > header->limit_bytes / SPW_RECORD_MARK_SHARE - marks.bytes) {
+        spw_counter_add(&header->lost_marks, 1);
+        return false;
+    }
+    marks.bytes += bytes;
+    return true;
+}
+
+/* True if a mark has a place in the file. A beginning takes the place of its end as well. The end
+ * of a mark whose beginning was lost is lost, too; marks that overlap without nesting may be
+ * mistaken for each other there. */
+static bool takes_mark(const char *name, bool begin)
+{
+    uint64_t bytes = strnlen(name, SPW_RECORD_TEXT) + MARK_BYTES;
+
+    if (begin) {
+        bool taken = take_share(2 * bytes);
+
+        marks.open += taken;
+        marks.lost_open += !taken;
+        return taken;
+    }
+    if (marks.lost_open > 0) {
+        marks.lost_open--;
+        return take_share(UINT64_MAX);
+    }
+    if (marks.open > 0) {
+        marks.open--;
+        return true;
+    }
+    return take_share(bytes);
+}
+
 void spw_record_step(void)
 {
     uint8_t *at;
 
     spw_lock(&spw_locks.record);
+    steps++;
+    if (!take_share(MARK_BYTES)) {
+        spw_unlock(&spw_locks.record);
+        return;
+    }
     at = spw_record_begin_plain(SPW_RECORD_STEP, spw_record_writer.last.device, SPW_RECORD_ROOM);
     if (at != NULL) {
-        spw_record_end(spw_record_put(at, ++steps));
+        spw_record_end(spw_record_put(at, steps));
     } else {
         lose(0, 0, false, false);
     }
@@ -274,7 +328,7 @@ void spw_record_step(void)
 void spw_record_mark(const char *name, bool begin)
 {
     spw_lock(&spw_locks.record);
-    if (!put_name(SPW_RECORD_NAMED_MARK, begin, name)) {
+    if (takes_mark(name, begin) && !put_name(SPW_RECORD_NAMED_MARK, begin, name)) {
         lose(0, 0, false, false);
     }
     spw_unlock(&spw_locks.record);
@@ -398,6 +452,7 @@ bool spw_record_start(const struct spw_record_start *start, char *ret_path, size
     spw_lock(&spw_locks.record);
     recording++;
     threads = steps = 0;
+    memset(&marks, 0, sizeof(marks));
     spw_record_sites_reset();
     opened = spw_record_writer_open(start->path, start->start_ticks, start->limit, start->permille,
                                     (uint32_t)start->devices, start->rank);

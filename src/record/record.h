@@ -76,6 +76,9 @@ void spw_record_free(int device, uint64_t stream, uint64_t address);
  * SPW_RECORD_USED; `kernel`: it launches one. To be called while spw_record_uses() is true. */
 void spw_record_use(int device, const uint64_t *addresses, size_t count, bool kernel);
 
+/* Steps and marks have at most a share of the file (SPW_RECORD_MARK_SHARE), as the program may make
+ * any number of them; what is beyond is counted. */
+
 /* The program marked the beginning of a step. */
 void spw_record_step(void);
 

@@ -1,6 +1,5 @@
 #include "record/writer.h"
 
-#include "common/log.h"
 #include "record/checksum.h"
 
 #include <string.h>
@@ -138,14 +137,8 @@ bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t lim
 
     *writer = (struct spw_record_writer){.file = {.fd = -1}};
     spw_record_checksum_init();
-    if (!spw_record_file_create(&writer->file, path, start_ticks, limit, permille)) {
-        return false;
-    }
-    if (!spw_record_file_grow(&writer->file, SPW_RECORD_HEADER)) {
-        spw_log_always("cannot make the recording %s: the file system has no room",
-                       writer->file.path);
-        (void)unlink(writer->file.path);
-        spw_record_file_forget(&writer->file);
+    if (!spw_record_file_begin(&writer->file, path, limit, permille,
+                               SPW_RECORD_HEADER + SPW_RECORD_BLOCK)) {
         return false;
     }
     header = writer->header = (struct spw_record_header *)(void *)writer->file.map;
@@ -163,7 +156,12 @@ bool spw_record_writer_open(const char *path, uint64_t start_ticks, uint64_t lim
     header->magic = SPW_RECORD_MAGIC;
     header->crc = spw_record_checksum(0, header, offsetof(struct spw_record_header, crc));
     writer->offset = SPW_RECORD_HEADER;
-    return open_block(writer);
+    if (open_block(writer) && spw_record_file_publish(&writer->file, start_ticks,
+                                                      SPW_RECORD_HEADER + sizeof(*writer->block))) {
+        return true;
+    }
+    spw_record_writer_forget();
+    return false;
 }
 
 void spw_record_writer_close(void)

@@ -263,12 +263,13 @@ static void record(const struct spw_arguments *use)
 
 void spw_track_arguments_note(const struct spw_arguments *use)
 {
-    /* The depth is 0 where nothing spills. */
-    if (spw_record_uses() && spw_migrate_barrier_depth <= 1) {
+    if (spw_migrate_barrier_depth != 1) {
+        return; /* a call inside another call is a part of the outer one, which was noted */
+    }
+    if (spw_record_uses()) {
         record(use);
     }
-    /* A call inside another call is a part of the outer one, which was recorded. */
-    for (int i = 0; spw_migrate_barrier_depth == 1 && i < spw_process.device_count; i++) {
+    for (int i = 0; i < spw_process.device_count; i++) {
         if (SPW_UNLIKELY(use->first)) {
             spw_track_spill_meet_kernel(&spw_process.devices[i]);
         }

@@ -117,8 +117,22 @@ struct closed {
     uint64_t epoch; /* calls from before it may use the pool; 0: their end cannot be observed */
 };
 
-/* The closed pools that a call was still using. Guarded by spw_locks.process. */
-static struct closed *in_use;
+/* The closed pools that a call was still using, and those that a thread is about to destroy or to
+ * enter there. The latter are in the thread's memory, and may still use contexts, which other
+ * threads destroy meanwhile. Guarded by spw_locks.process. */
+static struct closed *in_use, *ending;
+
+/* Takes a pool out of `ending`. Caller holds spw_locks.process. */
+static void end_ending(struct closed *closed)
+{
+    struct closed **link = &ending;
+
+    while (*link != closed) {
+        link = &(*link)->next;
+    }
+    *link = closed->next;
+    closed->next = NULL;
+}
 
 /* Takes the pool of a device out of sight; with `unless_used`, only if no context of the device is
  * known. A thread that learns of a context later finds no pool. False when there was no pool, or it
@@ -135,9 +149,20 @@ static bool take_out(struct spw_device *device, bool unless_used, struct closed 
     if (ret_closed->pool != NULL) {
         atomic_fetch_add(&device->closing, 1);
         spw_pool_shut(ret_closed->pool);
+        ret_closed->next = ending;
+        ending = ret_closed;
     }
     spw_unlock(&spw_locks.process);
     return ret_closed->pool != NULL;
+}
+
+/* Lets go of all contexts of a closed pool, with their events and memory. */
+static void forget_contexts(const struct closed *closed)
+{
+    spw_pool_forget_context(closed->pool, NULL);
+    spw_pool_lock(closed->pool);
+    spw_track_ops.forget_contexts(closed->vm);
+    spw_pool_unlock(closed->pool);
 }
 
 /* Destroys a closed pool. The device may have a new one, whose counters are the same: they change
@@ -146,6 +171,9 @@ static void destroy(const struct closed *closed, enum spw_closing closing)
 {
     struct spw_pool *newer = spw_track_device_opened(closed->device);
 
+    if (closing == SPW_CLOSING_CONTEXTS_GONE) {
+        spw_pool_forget_context(closed->pool, NULL);
+    }
     if (newer != NULL) {
         spw_pool_lock(newer);
     }
@@ -163,9 +191,7 @@ static void keep(const struct closed *closed)
 {
     struct closed *kept = malloc(sizeof(*kept));
 
-    spw_pool_lock(closed->pool);
-    spw_track_ops.forget_contexts(closed->vm);
-    spw_pool_unlock(closed->pool);
+    forget_contexts(closed);
     if (kept != NULL) {
         *kept = *closed;
         kept->next = in_use;
@@ -205,6 +231,7 @@ bool spw_track_device_close_unused(struct spw_device *device, enum spw_closing c
     ended =
         closed.epoch != 0 && spw_track_lease_await(closed.epoch, /* except_own */ true, AWAIT_NS);
     spw_lock(&spw_locks.process);
+    end_ending(&closed);
     if (ended) {
         destroy(&closed, closing);
     } else {
@@ -220,10 +247,11 @@ void spw_track_device_abandon(struct spw_device *device)
 
     if (take_out(device, /* unless_used */ false, &closed)) {
         spw_lock(&spw_locks.process);
+        end_ending(&closed);
         destroy(&closed, SPW_CLOSING_FORKED);
         spw_unlock(&spw_locks.process);
     }
-    in_use = NULL; /* what is there is a part of the parent */
+    in_use = ending = NULL; /* what is there is a part of the parent */
 }
 
 /* ---- streams and contexts ---- */
@@ -269,6 +297,12 @@ void spw_track_device_forget_context(CUcontext context)
             spw_track_ops.forget_context(spw_process.devices[i].vm, context);
             spw_pool_unlock(pool);
         }
+    }
+    for (struct closed *closed = ending; closed != NULL; closed = closed->next) {
+        spw_pool_forget_context(closed->pool, context);
+        spw_pool_lock(closed->pool);
+        spw_track_ops.forget_context(closed->vm, context);
+        spw_pool_unlock(closed->pool);
     }
     spw_unlock(&spw_locks.process);
 }

@@ -8,13 +8,13 @@
  *     forks contexts captures signals      these happen as well
  *     functions                            as do host functions that wait for a mutex, whose owner
  *                                          frees memory; holds: it allocates some, too
- *     faults                               calls of the driver are made to fail
- *     allow=CODE                           a CUresult that calls may answer
- *     leave=WAY                            at the end of main (return), from main while threads
- *                                          work (exit, quick), or by a signal at some time (kill,
- *                                          term); reset: it destroys the primary contexts before
- *     RESOURCE=N deny=CALL                 takes that from the process (confine.c), before CUDA is
- *     late:RESOURCE=N late:deny=CALL       initialised, or after its first use
+ *     storm                                in the end, threads allocate and free at the same
+ * instant faults                               calls of the driver are made to fail allow=CODE a
+ * CUresult that calls may answer leave=WAY                            at the end of main (return),
+ * from main while threads work (exit, quick), or by a signal at some time (kill, term); reset: it
+ * destroys the primary contexts before RESOURCE=N deny=CALL                 takes that from the
+ * process (confine.c), before CUDA is late:RESOURCE=N late:deny=CALL       initialised, or after
+ * its first use
  *
  * Exit status 0: every call succeeded or failed with an error that is allowed, and all content was
  * right. 3: it was not; stdout has a line for each finding. 2: the options are wrong. The last line
@@ -296,7 +296,7 @@ static bool read_option(const char *word)
     } switches[] = {{"forks", &options.forks},       {"contexts", &options.contexts},
                     {"captures", &options.captures}, {"functions", &options.functions},
                     {"holds", &options.holds},       {"signals", &options.signals},
-                    {"faults", &options.faults}};
+                    {"faults", &options.faults},     {"storm", &options.storm}};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (strncmp(word, numbers[i].name, strlen(numbers[i].name)) == 0) {
@@ -319,8 +319,9 @@ static bool read_option(const char *word)
     }
     if (strncmp(word, "late:", 5) == 0 && late_count < WORDS) {
         late_words[late_count++] = word + 5;
-        return true;
+        return options.confined = true;
     }
+    options.confined = true;
     return confine(word);
 }
 
@@ -387,7 +388,12 @@ static void finish(void)
         if (ok(cuDeviceGetDefaultMemPool(&pool, i), "cuDeviceGetDefaultMemPool")) {
             (void)ok(cuMemPoolTrimTo(pool, 0), "cuMemPoolTrimTo");
         }
-        if (strcmp(options.leave, "reset") == 0) {
+    }
+    if (!options.faults && !options.confined) {
+        check_books();
+    }
+    for (int i = 0; i < options.devices && strcmp(options.leave, "reset") == 0; i++) {
+        if (ok(cuCtxSetCurrent(program.contexts[i]), "cuCtxSetCurrent")) {
             (void)ok(i % 2 == 0 ? cuDevicePrimaryCtxReset(i) : cuDevicePrimaryCtxRelease(i),
                      "cuDevicePrimaryCtxReset");
         }
@@ -447,6 +453,9 @@ static int run(void)
     }
     for (int i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
+    }
+    if (options.storm) {
+        storm();
     }
     finish();
     return tell();

@@ -70,7 +70,8 @@ struct worker {
 extern struct options {
     unsigned int seed;
     int threads, steps, devices, size_log2, spread;
-    bool forks, contexts, captures, functions, holds, signals, faults;
+    bool forks, contexts, captures, functions, holds, signals, faults, storm;
+    bool confined; /* something was taken from the process */
     const char *leave, *self;
 } options;
 
@@ -138,6 +139,12 @@ void act_limit(struct worker *worker);
 void act_hint(struct worker *worker);
 void act_rest(struct worker *worker);
 void act_fork(struct worker *worker);
+
+/* storm.c: allocates and frees on several threads at the same instant, on the first device. */
+void storm(void);
+
+/* Compares spillway's figures with the fact that everything was freed. Nothing if some was not. */
+void check_books(void);
 
 /* confine.c: takes limits and denials of this process as words, such as "nofile=64" or
  * "deny=membarrier". False: the word is not one. */

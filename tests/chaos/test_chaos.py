@@ -33,10 +33,12 @@ SANITIZER = os.environ.get("BUILD_SANITIZED", "none")
 TIMEOUT = 300 if harness.SANITIZED else float(os.environ.get("CHAOS_TIMEOUT", 90))
 FINDINGS, USAGE = 3, 2
 # What a program says on stderr that must not be.
-BAD = re.compile(r"invariant|Sanitizer|runtime error|corrupt|smashing|not an option|double free|"
-                 r"SPILLWAY_\w+=.*expected|policy.*expected")
+BAD = re.compile(r"invariant|is broken|Sanitizer|runtime error|corrupt|smashing|not an option|"
+                 r"double free|SPILLWAY_\w+=.*expected|policy.*expected")
 # A complete file has such a name for a moment: until it gets its own, or the process ends.
 LEFT_WHILE_NAMED = re.compile(r"stats\.\d+\.[0-9a-f]+\.tmp")
+# The launcher refuses to start without it; a build of single targets may not have it.
+RUNTIME = harness.SIM / "libcudart.so.13"
 # Each sanitizer needs address space and /proc, and is not made for these denials.
 UNSANITIZED = {"resources", "denied", "folders"}
 
@@ -258,6 +260,9 @@ def main():
     parser.add_argument("--bare", action="store_true")
     options = parser.parse_args()
     options.without += UNSANITIZED if harness.SANITIZED else [] if can_mount() else ["folders"]
+    if not RUNTIME.exists():
+        print(f"without the launcher, which needs {RUNTIME.relative_to(harness.ROOT)}")
+        options.without.append("launcher")
     if options.seed is None:
         return run_many(options)
     if options.shrink:

@@ -1,8 +1,9 @@
 /* Uses one device on several threads while another thread creates and destroys contexts. Needs two
- * devices. Arguments: the kind of context ("own", "primary", "counted", "shared" or "peer") and the
- * time in milliseconds.
+ * devices. Arguments: the kind of context ("own", "owns", "primary", "counted", "shared" or "peer")
+ * and the time in milliseconds.
  *
  * own: creates and destroys a context of device 1.
+ * owns: two threads do that.
  * primary: retains the primary context of device 1, and releases or resets it.
  * counted: two threads retain and release it.
  * shared: creates and destroys a context of device 0.
@@ -140,7 +141,7 @@ int main(int argc, char **argv)
     MUST(cuDeviceGet(&test.devices[0], 0));
     MUST(cuDeviceGet(&test.devices[1], 1));
     MUST(cuDevicePrimaryCtxRetain(&test.first, test.devices[0]));
-    other_count = strcmp(test.kind, "counted") == 0 ? 2 : 1;
+    other_count = strcmp(test.kind, "counted") == 0 || strcmp(test.kind, "owns") == 0 ? 2 : 1;
     for (int i = 0; i < other_count; i++) {
         MUST(pthread_create(&others[i], NULL, come_and_go, NULL));
     }

@@ -1,11 +1,12 @@
 /* Allocates and frees at random, on a stream of each thread, for a recording to be made of.
  *
- *     recorded ROUNDS [THREADS [early | late | full | fuller]]
+ *     recorded ROUNDS [THREADS [early | late | full | fuller | named | marks]]
  *
  * ROUNDS 0: until it is killed. Writes "N" lines to stdout: so many allocations and frees were made
  * before. early: a child does the same first, before its parent uses CUDA; late: after some rounds,
- * a child is made and ends at once; full: the file system refuses a recording's
- * second MiB; fuller: and the first. */
+ * a child is made and ends at once; full: the file system refuses a recording's second MiB; fuller:
+ * and the first; named: a file needs a name from the start; marks: the program marks parts and
+ * steps in great number first. */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,22 +22,35 @@
 
 #include "check.h"
 
-enum { LIVE = 32, THREADS_MOST = 16, SAY_EVERY = 50 };
+enum { LIVE = 32, THREADS_MOST = 16, SAY_EVERY = 50, MARKS = 5000 };
 
 static unsigned long rounds;
 static int (*mark_step)(void);
 
-static bool disk_is_full;
+static bool disk_is_full, needs_names;
 static off_t room = 1 << 20; /* of a recording, then */
 
-/* Replaces the C library's function, by which the recording grows. */
+/* Replaces the C library's function, by which a file without a name gets one. */
+__attribute__((visibility("default"))) int linkat(int from, const char *name, int to,
+                                                  const char *new_name, int flags)
+{
+    if (needs_names) {
+        errno = ENOENT;
+        return -1;
+    }
+    return (int)syscall(SYS_linkat, from, name, to, new_name, flags);
+}
+
+/* Replaces the C library's function, by which the recording grows. The name of a file that had none
+ * is one of a deleted file, for ever. */
 __attribute__((visibility("default"))) int posix_fallocate(int fd, off_t offset, off_t length)
 {
     char link[64], name[256] = "";
 
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     if (disk_is_full && readlink(link, name, sizeof(name) - 1) > 0 &&
-        strstr(name, "recording") != NULL && offset >= room) {
+        (strstr(name, "recording") != NULL || strstr(name, "(deleted)") != NULL) &&
+        offset >= room) {
         return ENOSPC;
     }
     return syscall(SYS_fallocate, fd, 0, offset, length) == 0 ? 0 : errno;
@@ -46,6 +60,24 @@ static uint32_t draw(uint32_t *state)
 {
     *state = *state * 1664525 + 1013904223;
     return *state >> 8;
+}
+
+/* A part inside another, and a step, again and again. */
+static void mark_many(void)
+{
+    int (*begin)(const char *), (*end)(const char *);
+
+    *(void **)(void *)&begin = dlsym(RTLD_DEFAULT, "spillway_mark_begin");
+    *(void **)(void *)&end = dlsym(RTLD_DEFAULT, "spillway_mark_end");
+    HOLD(begin != NULL && end != NULL);
+    for (int i = 0; i < MARKS; i++) {
+        MUST(begin("outer"));
+        MUST(begin("inner"));
+        MUST(mark_step());
+        MUST(end("inner"));
+        MUST(end("outer"));
+    }
+    MUST(end("never begun"));
 }
 
 static void *churn(void *argument)
@@ -92,7 +124,11 @@ int main(int argc, char **argv)
     *(void **)(void *)&mark_step = dlsym(RTLD_DEFAULT, "spillway_mark_step");
     disk_is_full = argc > 3 && strncmp(argv[3], "full", 4) == 0;
     room = argc > 3 && strcmp(argv[3], "fuller") == 0 ? 0 : room;
-    if (argc > 3 && !disk_is_full) {
+    needs_names = argc > 3 && strcmp(argv[3], "named") == 0;
+    if (argc > 3 && strcmp(argv[3], "marks") == 0) {
+        MUST(cudaFree(NULL));
+        mark_many();
+    } else if (argc > 3 && !disk_is_full && !needs_names) {
         bool late = strcmp(argv[3], "late") == 0;
         pid_t child;
 

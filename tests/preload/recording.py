@@ -5,7 +5,7 @@ import ctypes
 import struct
 import zlib
 
-HEADER, BLOCK_HEAD = 4096, 40
+HEADER, BLOCK_HEAD, LOST_MARKS = 4096, 40, 648
 KINDS = ["end", "alloc", "free", "text", "site", "module", "step", "gauges", "move", "range", "oom",
          "name", "call", "use"]
 NAMED = ["rule", "call", "thread", "about", "option", "mark"]
@@ -134,6 +134,7 @@ class Recording:
         assert self.magic == 0x0a0d434552575053 and self.version == 1 and head == HEADER, path
         assert zlib.crc32(data[:64]) == crc, f"{path}: checksum of the header"
         self.lost = dict(zip(("events", "allocs", "alloc_bytes", "frees", "since", "until"), lost))
+        (self.lost_marks,) = struct.unpack_from("<Q", data, LOST_MARKS)
         self.blocks = []
         self.plain_bytes = 0
         self.split(data, HEADER)
@@ -180,7 +181,7 @@ class Writer:
     def __init__(self, pid=4711, rank=-1, devices=1):
         self.fields = [pid, rank, 1_700_000_000_000_000_000, 5_000_000_000, 256 << 20, devices, 100]
         self.blocks, self.events, self.complete, self.loss = [], 0, 1, 0
-        self.lost, self.peaks = [0] * 6, [0] * 64
+        self.lost, self.peaks, self.lost_marks = [0] * 6, [0] * 64, 0
         self.begin(0)
 
     def begin(self, time):
@@ -245,8 +246,8 @@ class Writer:
 
     def data(self):
         fixed = struct.pack("<QIIIiqQQQII", 0x0a0d434552575053, 1, HEADER, 1 << 16, *self.fields)
-        head = fixed + struct.pack("<IIIIQ6Q64Q", zlib.crc32(fixed), self.complete, self.loss, 0,
-                                   self.events, *self.lost, *self.peaks)
+        head = fixed + struct.pack("<IIIIQ6Q64QQ", zlib.crc32(fixed), self.complete, self.loss, 0,
+                                   self.events, *self.lost, *self.peaks, self.lost_marks)
         result = head + bytes(HEADER - len(head))
         for sequence, (time, body) in enumerate(self.blocks):
             values = [0x4b425753, sequence, BLOCK_HEAD + len(body), len(body), len(body), 0, 1,
@@ -302,4 +303,5 @@ def sample():
     writer.alloc(14000, 0x600000, 4096, 0, flags=2)
     writer.complete, writer.loss = 0, 1
     writer.lost, writer.peaks[1] = [5, 2, 3 * mib, 3, 15000, 16000], 7 * mib
+    writer.lost_marks = 4
     return writer

@@ -140,6 +140,9 @@ class Programs(harness.Case):
     def test_own_contexts_come_and_go(self):
         self.contexts_come_and_go("own")
 
+    def test_own_contexts_of_two_threads_come_and_go(self):
+        self.contexts_come_and_go("owns")
+
     def test_primary_contexts_come_and_go(self):
         self.contexts_come_and_go("primary")
 
@@ -150,16 +153,32 @@ class Programs(harness.Case):
         self.contexts_come_and_go("shared")
 
     def test_contexts_come_and_go_beside_page_locked_blocks(self):
-        """Page-locked memory goes with the context that it was allocated in."""
-        placed = 0
-        for _ in range(6):
-            result = self.run_program(PROGRAMS / "contexts", "shared", 400, timeout=60,
-                                      SIM_DEVICES=2, SIM_MEMORY="12MiB", SIM_HOST_NUMA="off",
-                                      allow=["cannot map host memory", "is full"])
+        """Page-locked memory goes with the context that it was allocated in: the primary one, or
+        where none is active, that of the block."""
+        for kind, ordinal in ("shared", 0), ("owns", 1):
+            placed = 0
+            for check in ("off", "on") * 3:
+                result = self.run_program(PROGRAMS / "contexts", kind, 400, timeout=60,
+                                          SIM_DEVICES=2, SIM_MEMORY="12MiB", SIM_HOST_NUMA="off",
+                                          CHECK=check,
+                                          allow=["cannot map host memory", "is full"])
+                self.assertEqual(result.stdout, "done\n")
+                self.assertEqual(result.device(ordinal)["live_bytes"], 0)
+                placed += result.device(ordinal)["placed_bytes"]
+            self.assertGreater(placed, 0)
+
+    def test_contexts_come_and_go_beside_a_rule(self):
+        """Each pool of a device finds out anew if the host can be used, and then uses it."""
+        policy = self.folder / "policy.json"
+        policy.write_text('{"version": 1, "rules": [{"name": "host", "match": {"device": 1}, '
+                          '"action": {"placement": "host"}}]}')
+        for numa in "on", "off":
+            result = self.run_program(PROGRAMS / "contexts", "own", 300, timeout=60, POLICY=policy,
+                                      SIM_DEVICES=2, SIM_HOST_NUMA=numa,
+                                      allow=["cannot map host memory"])
             self.assertEqual(result.stdout, "done\n")
-            self.assertEqual(result.device()["live_bytes"], 0)
-            placed += result.device()["placed_bytes"]
-        self.assertGreater(placed, 0)
+            self.assertEqual(result.device(1)["committed_peak_bytes"], 0)
+            self.assertGreater(result.device(1)["host_peak_bytes"], 6 * MIB)
 
     def test_contexts_with_peer_access_come_and_go(self):
         self.contexts_come_and_go("peer")

@@ -137,22 +137,43 @@ class Record(harness.Case):
                          allow=["cannot make the recording .*: the file system has no room"])
         self.assertFalse((self.folder / "recording").exists())
 
+    def test_file_that_needs_a_name(self):
+        """The program stands in for a system where a file without a name cannot get one."""
+        for _ in range(2):  # the second replaces the first
+            time.sleep(0.05)
+            result, recording = self.record(1000, 1, "named")
+            self.agree(result, recording)
+        self.assertEqual([path.name for path in self.folder.glob("recording*")], ["recording"])
+
+    def test_marks_without_end(self):
+        """They leave room for the rest, and what is lost of them is counted."""
+        result, recording = self.record(1000, 1, "marks", RECORD_SIZE="1MiB")
+        replay, _ = self.agree(result, recording)
+        marks = [event for event in replay.events
+                 if event["kind"] == "name" and event["of"] == "mark"]
+        begins = collections.Counter(event["text"] for event in marks if event["number"] == 1)
+        ends = collections.Counter(event["text"] for event in marks if event["number"] == 0)
+        self.assertEqual(begins, ends)
+        self.assertGreater(begins["inner"], 100)
+        self.assertEqual(len(marks) + replay.count("step") + recording.lost_marks,
+                         5 * 5000 + 1 + 10)
+        self.assertLess(sum(len(event["text"]) + 6 for event in marks), recording.limit // 8)
+
     def test_killed(self):
-        """Whenever the program dies, what it said it had done is in the file."""
+        """Whenever the program dies, what it said it had done is in the file, and the file is a
+        recording as soon as it is there."""
         draw = random.Random(19)
         for number in range(KILLS):
             path = self.folder / f"killed-{number}"
             env = harness.environment(RECORD=path, SUMMARY="off")
             with subprocess.Popen([PROGRAM, "0", "2"], env=env, stdout=subprocess.PIPE) as child:
                 while not path.exists() and child.poll() is None:
-                    time.sleep(0.001)
-                time.sleep(draw.uniform(0, 0.3))
+                    pass
+                time.sleep(draw.uniform(0, 0.3) if number % 2 else 0)
                 child.send_signal(signal.SIGKILL)
                 said = [line for line in child.stdout.read().split(b"\n")[:-1] if line]
             self.assertEqual(child.returncode, -signal.SIGKILL)
             with self.subTest(number=number):
-                if path.stat().st_size < 4096 and not said:
-                    continue  # killed before the header was there
                 recording = Recording(path)
                 replay = Replay(recording)
                 self.assertEqual((replay.wrong, recording.complete), ([], 0))
@@ -185,6 +206,19 @@ class Record(harness.Case):
             blocks = [event["address"] for event in replay.events
                       if event["kind"] == "alloc" and event["bytes"] > 3 << 20]
             self.assertEqual([counts[block] for block in blocks], expected)
+
+    @unittest.skipIf(harness.SANITIZED, "the program takes a function from the sanitizer")
+    def test_uses_of_a_call_inside_another(self):
+        """They are a part of the outer call's, with and without spilling."""
+        path = self.folder / "recording"
+        for spill in "auto", "off":
+            self.run_program(harness.PROGRAMS / "nested", RECORD=path, RECORD_USES="on",
+                             SPILL=spill)
+            replay = Replay(Recording(path))
+            inner, outer = (event["address"] for event in replay.events if event["kind"] == "alloc")
+            self.assertEqual([event["addresses"] for event in replay.events
+                              if event["kind"] == "use"], [[outer], [outer], [inner]])
+            time.sleep(0.05)
 
     def test_child_has_a_file_of_its_own(self):
         result, first = self.record(1000, 1, "early", path=self.folder / "r")

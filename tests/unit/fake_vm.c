@@ -442,15 +442,15 @@ static enum spw_err probe_pinned(struct fake_vm *vm, uint64_t address, uint64_t 
 }
 
 /* Pieces lie apart from each other; their handles encode size and number. */
-static enum spw_err pin(struct fake_vm *vm, uint64_t bytes, uint64_t *ret_address,
-                        uint64_t *ret_memory)
+static enum spw_err pin(struct fake_vm *vm, void *context, uint64_t bytes,
+                        struct spw_vm_pinned *ret_pinned)
 {
     if (fails(vm, FAKE_PIN)) {
         return SPW_E_NO_MEMORY;
     }
     vm->pinned_end += (vm->pinned_end == 0 ? FAKE_PINNED : FAKE_GRANULE);
-    *ret_address = vm->pinned_end;
-    *ret_memory = bytes;
+    *ret_pinned = (struct spw_vm_pinned){
+        .address = vm->pinned_end, .memory = bytes, .context = context, .lasting = !vm->pins_apart};
     vm->pinned_end += bytes;
     vm->pinned_bytes += bytes;
     vm->pinned_pieces++;
@@ -540,8 +540,8 @@ FAKE_LOCKED((void *cookie, void *awaited), wait_host, (vm, awaited))
 FAKE_LOCKED((void *cookie, void *awaited), wait_soon, (vm, awaited))
 FAKE_LOCKED((void *cookie, bool *ret_moves), probe_host, (vm, ret_moves))
 FAKE_LOCKED((void *cookie, uint64_t address, uint64_t bytes), probe_pinned, (vm, address, bytes))
-FAKE_LOCKED((void *cookie, uint64_t bytes, uint64_t *ret_address, uint64_t *ret_memory), pin,
-            (vm, bytes, ret_address, ret_memory))
+FAKE_LOCKED((void *cookie, void *context, uint64_t bytes, struct spw_vm_pinned *ret_pinned), pin,
+            (vm, context, bytes, ret_pinned))
 FAKE_LOCKED((void *cookie, uint64_t memory), unpin, (vm, memory))
 FAKE_LOCKED((void *cookie, enum spw_tier to, const struct spw_vm_copy *copies, size_t count,
              bool after_all, void **ret_fence),

@@ -58,6 +58,7 @@ struct fake_vm {
     bool no_host, no_moves, no_pinned; /* results of probing the host */
     uint64_t pinned_end, pinned_bytes; /* page-locked memory: the end of its addresses, its size */
     size_t pinned_pieces;
+    bool pins_apart; /* each context has page-locked memory of its own, which goes with it */
     size_t chunk_numbers;
     uint64_t clock, finished; /* fences recorded, and completed up to, on any stream */
     uint64_t stream_finished[FAKE_STREAMS]; /* likewise, for the stream of this id */

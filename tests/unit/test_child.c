@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +57,24 @@ static void test_ends(void **state)
     assert_int_equal(result.end, SPW_CHILD_NOT_STARTED);
 }
 
+/* The memory that the helper's stack was in can be anything afterwards. Only a build with
+ * AddressSanitizer could tell that it is not. */
+static void test_memory_afterwards(void **state)
+{
+    enum { PIECES = 32, BYTES = 64 << 10 };
+    char *pieces[PIECES];
+
+    assert_int_equal(shell("exit 0", long_ns).end, SPW_CHILD_EXITED);
+    for (int i = 0; i < PIECES; i++) {
+        pieces[i] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(pieces[i] != MAP_FAILED);
+        memset(pieces[i], 1, BYTES);
+    }
+    for (int i = 0; i < PIECES; i++) {
+        assert_int_equal(munmap(pieces[i], BYTES), 0);
+    }
+}
+
 /* The driver's settings arrive as they were, the user's preloaded libraries do not. */
 static void test_environment(void **state)
 {
@@ -96,9 +116,8 @@ int main(void)
 {
     const struct sigaction action = {.sa_handler = count_signal};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_program_does_not_notice),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_memory_afterwards),
+        cmocka_unit_test(test_environment),   cmocka_unit_test(test_program_does_not_notice),
         cmocka_unit_test(test_handlers_stay),
     };
 

@@ -280,6 +280,10 @@ static void put_gaps(struct spw_cli_report *report)
             }
         }
     }
+    if (get(&header->lost_marks) > 0) {
+        put(report, "lost: %" PRIu64 " marks of parts and steps, beyond 1/%d of the file\n",
+            get(&header->lost_marks), SPW_RECORD_MARK_SHARE);
+    }
     if (report->problem[0] != '\0') {
         put(report, "damaged: nothing was read beyond this: %s\n", report->problem);
     } else if (atomic_load(&header->complete) == 0) {
@@ -482,6 +486,7 @@ void spw_cli_report_json(struct spw_cli_report *report)
     spw_write_figure(out, "lost_allocs", get(&header->lost.allocs));
     spw_write_figure(out, "lost_alloc_bytes", get(&header->lost.alloc_bytes));
     spw_write_figure(out, "lost_frees", get(&header->lost.frees));
+    spw_write_figure(out, "lost_marks", get(&header->lost_marks));
     spw_write_figure(out, "unknown_frees", state->unknown_frees);
     json_marks(report);
     spw_write(out, ", \"devices\": [");
