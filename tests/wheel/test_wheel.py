@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""The wheel: what it holds, that another program judges its tag, and that it works when it is
+installed into a fresh environment, on this machine and in a root of Debian 11. Builds it first."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+HERE = SOURCE / "tests/wheel"
+sys.path.insert(0, str(SOURCE / "packing"))
+import contents  # noqa: E402
+import sysroot  # noqa: E402
+
+VERSION = os.environ["PROJECT_VERSION"]
+NATIVE = "spillway/native"
+SECONDS = 500
+
+
+class Wheel(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        done = subprocess.run([sys.executable, SOURCE / "packing/wheel.py", cls.folder],
+                              capture_output=True, text=True, timeout=SECONDS)
+        if done.returncode != 0:
+            raise AssertionError(done.stderr)
+        cls.wheel = pathlib.Path(done.stdout.strip())
+
+    def test_name_and_contents(self):
+        self.assertEqual(self.wheel.name,
+                         f"spillway-{VERSION}-py3-none-manylinux_2_31_x86_64.whl")
+        with zipfile.ZipFile(self.wheel) as wheel:
+            names = set(wheel.namelist())
+            metadata = wheel.read(f"spillway-{VERSION}.dist-info/METADATA").decode()
+            texts = {name: wheel.read(name) for name in names}
+        self.assertIn(f"\nVersion: {VERSION}\n", metadata)
+        for path in (*SOURCE.glob("python/spillway/*.py"), SOURCE / "python/spillway/py.typed"):
+            self.assertIn(f"spillway/{path.name}", names)
+        for path in SOURCE.glob("policies/*.json"):
+            self.assertIn(f"{NATIVE}/policies/{path.name}", names)
+        for name in (*contents.LIBRARIES, "liblzma.so.5"):
+            self.assertIn(b"icense", texts[f"{NATIVE}/lib/{name}.copyright"])
+        self.assertEqual([name for name, text in texts.items() if os.fsencode(SOURCE) in text], [])
+        self.assertEqual([name for name in names if "__pycache__" in name], [])
+
+    def test_auditwheel_confirms_the_tag(self):
+        done = subprocess.run([sys.executable, "-m", "auditwheel", "show", self.wheel],
+                              capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, "PYTHONPATH": str(sysroot.TOOLS)})
+        said = " ".join(done.stdout.split())
+        self.assertIn('consistent with the following platform tag: "manylinux_2_31_x86_64"', said,
+                      done.stderr)
+
+    def check_program(self, result, name, policy):
+        """What the object and the package did in a program under the wheel's command."""
+        found, native = result[name], pathlib.PurePath(result["native"])
+        self.assertIsNotNone(found, result["done"][name])
+        self.assertEqual(found["stats"]["devices"][0]["live_bytes"], 5 << 20)
+        self.assertEqual(found["package"], str(native.parent / "__init__.py"))
+        own = {str(native / name) for name in ("libspillway.so", "lib/libunwind.so.8")}
+        if policy:
+            own.add(str(native / "lib/libcjson.so.1"))
+        self.assertLessEqual(own, set(found["files"]))
+
+    def check_installed(self, result):
+        done = result["done"]
+        for name, status in {"install": 0, "version": 0, "module": 0, "check": 0, "check bad": 1,
+                             "sim": 0, "sites": 0, "run": 0, "needs": 0, "uninstall": 0}.items():
+            self.assertEqual(done[name]["status"], status, (name, done[name]))
+        for name in "version", "module":
+            self.assertEqual(done[name]["out"], f"spillway {VERSION}\n")
+        self.assertIn('"placemnt" is not a key of a rule', done["check bad"]["err"])
+        self.assertIn("verdict: fits in 1 GiB", done["sim"]["err"])
+        self.assertIn("program.py:8", done["sites"]["out"])
+        self.check_program(result, "sim", policy=True)
+        self.check_program(result, "run", policy=False)
+        self.assertEqual(done["needs"]["out"], f"{{'{result['native']}/lib/liblzma.so.5'}}\n")
+        self.assertEqual(result["page"].lower(), "<!doctype html>")
+        for name in ("bin/spillway", "share/man/man1/spillway.1",
+                     "share/bash-completion/completions/spillway",
+                     "share/zsh/site-functions/_spillway"):
+            self.assertIn(name, result["files"])
+        self.assertEqual(result["left"], [])
+
+    def installed(self, *command):
+        """What installed.py found, run by this command."""
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_installed_here(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.check_installed(self.installed(sys.executable, HERE / "installed.py", self.wheel,
+                                                os.path.realpath(folder)))
+
+    def test_installed_on_debian_11(self):
+        alone = ("unshare", "--map-root-user", "--mount", "--pid", "--fork")
+        if subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+            self.skipTest("this machine allows no namespaces of one's own")
+        with tempfile.TemporaryDirectory() as folder:
+            for path in self.wheel, HERE / "installed.py":
+                shutil.copy(path, folder)
+            result = self.installed(*alone, HERE / "enter.sh", sysroot.ROOT, folder,
+                                    "/usr/bin/python3", "/tmp/installed.py",
+                                    f"/tmp/{self.wheel.name}", "/tmp")
+        self.assertTrue(result["python"].startswith("3.9."), result["python"])
+        self.check_installed(result)
+
+
+if __name__ == "__main__":
+    if not sysroot.is_there() or not shutil.which("patchelf"):
+        print(f"skipped: {sysroot.why_not()}")
+        sys.exit(77)
+    unittest.main(verbosity=2)
