@@ -2,7 +2,10 @@
 """Installs a wheel into a fresh virtual environment without an index and uses it, as test_wheel.py
 wants it. Needs only the standard library of Python 3.8, and runs in other roots too.
 
-    installed.py WHEEL FOLDER    prints JSON: what each command did, and what the program found
+    installed.py WHEEL FOLDER LINKED    prints JSON: what each command did, and what the program
+                                        found
+
+LINKED is a folder with a program that registers memory, and its libraries.
 """
 import json
 import pathlib
@@ -81,7 +84,7 @@ class Installed:
 
 
 def main():
-    wheel, folder = map(pathlib.Path, sys.argv[1:])
+    wheel, folder, linked = map(pathlib.Path, sys.argv[1:])
     installed = Installed(wheel, folder)
     program = folder / "program.py"
     program.write_text(PROGRAM)
@@ -101,6 +104,8 @@ def main():
     installed.run_program("run", "python", "-m", "spillway", "run", "--", "python", program, "",
                           LD_LIBRARY_PATH=str(native / "sim"), SPILLWAY_SIM_MEMORY="1GiB")
     run("needs", "python", "-c", NEEDS, native / "lib/libunwind.so.8")
+    run("linked", linked / "registers_linked", LD_LIBRARY_PATH=str(linked),
+        LD_PRELOAD=str(native / "libspillway.so"))
     run("uninstall", "python", "-m", "pip", "uninstall", "--yes", "spillway")
     page = folder / "page.html"
     print(json.dumps({
