@@ -3,7 +3,8 @@
 
 Debian 11 in the folder .wheel/root, against whose glibc the wheel is built and in which it is
 tried: the headers and libraries that building needs, and an interpreter. Beside it, in
-.wheel/tools, the Python programs that pack and judge a wheel.
+.wheel/tools, the Python programs that pack and judge a wheel, and in .wheel/jupyter-3.N what runs a
+notebook with this Python.
 
 Without --fetch: says whether it is there; the exit code is 77 with the reason if it is not. With
 --fetch: gets what is missing. That it cannot be had is no error; the reason is kept, and the tests
@@ -21,6 +22,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = SOURCE / ".wheel"
 ROOT = FOLDER / "root"
 TOOLS = FOLDER / "tools"
+JUPYTER = FOLDER / f"jupyter-{sys.version_info.major}.{sys.version_info.minor}"
 REASON = FOLDER / "reason"  # why not all of it is there
 GLIBC = "2.31"              # that of Debian 11
 
@@ -31,11 +33,12 @@ HEADERS = ("libcjson-dev",)
 # Where the suites go when they leave the mirrors.
 RETIRED = {"bullseye": "http://archive.debian.org/debian",
            "bullseye-security": "http://archive.debian.org/debian-security"}
-REQUIREMENTS = ("wheel==0.45.1", "auditwheel==6.8.2")
+REQUIREMENTS = {TOOLS: ("wheel==0.45.1", "auditwheel==6.8.2"),
+                JUPYTER: ("nbclient==0.11.0", "ipykernel==7.4.0")}
 
 
 def is_there():
-    return ROOT.is_dir() and TOOLS.is_dir()
+    return ROOT.is_dir() and all(folder.is_dir() for folder in REQUIREMENTS)
 
 
 def why_not():
@@ -86,11 +89,13 @@ def fetch_root(root):
 def fetch_all():
     FOLDER.mkdir(exist_ok=True)
     if not is_there():
-        print("fetching Debian 11 into .wheel/")
+        print("fetching Debian 11, and what tries a wheel, into .wheel/")
     if not ROOT.is_dir():
         download.into(ROOT, fetch_root)
-    if not TOOLS.is_dir():
-        download.into(TOOLS, lambda folder: download.pip_into(folder, *REQUIREMENTS, needs=True))
+    for target, names in REQUIREMENTS.items():
+        if not target.is_dir():
+            download.into(target, lambda folder, names=names: download.pip_into(folder, *names,
+                                                                                needs=True))
 
 
 def main():

@@ -2,10 +2,11 @@
 """Installs a wheel into a fresh virtual environment without an index and uses it, as test_wheel.py
 wants it. Needs only the standard library of Python 3.8, and runs in other roots too.
 
-    installed.py WHEEL FOLDER LINKED    prints JSON: what each command did, and what the program
-                                        found
+    installed.py WHEEL FOLDER LINKED [JUPYTER NOTEBOOK]
+        prints JSON: what each command did, and what the program found
 
-LINKED is a folder with a program that registers memory, and its libraries.
+LINKED is a folder with a program that registers memory, and its libraries; NOTEBOOK a program that
+runs a notebook with the packages in JUPYTER.
 """
 import json
 import pathlib
@@ -84,7 +85,7 @@ class Installed:
 
 
 def main():
-    wheel, folder, linked = map(pathlib.Path, sys.argv[1:])
+    wheel, folder, linked, *notebook = map(pathlib.Path, sys.argv[1:])
     installed = Installed(wheel, folder)
     program = folder / "program.py"
     program.write_text(PROGRAM)
@@ -106,6 +107,10 @@ def main():
     run("needs", "python", "-c", NEEDS, native / "lib/libunwind.so.8")
     run("linked", linked / "registers_linked", LD_LIBRARY_PATH=str(linked),
         LD_PRELOAD=str(native / "libspillway.so"))
+    if notebook:
+        run("notebook", "spillway", "sim", "--memory", "1GiB", "--record", "n-%p.rec", "--",
+            "python", notebook[1], PYTHONPATH=str(notebook[0]))
+        run("marks", "spillway", "report", *folder.glob("n-*.rec"))
     run("uninstall", "python", "-m", "pip", "uninstall", "--yes", "spillway")
     page = folder / "page.html"
     print(json.dumps({

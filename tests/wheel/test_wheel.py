@@ -116,6 +116,14 @@ class Wheel(unittest.TestCase):
             self.assertIn(name, result["files"])
         self.assertEqual(result["left"], [])
 
+    def check_notebook(self, done):
+        """The cells of notebook.py, which ran under the wheel's command."""
+        *_, table, marked, report = json.loads(done["notebook"]["out"])
+        self.assertRegex(table["stdout"], r"live peak.*\n +0 +1\.00 GiB +5\.00 MiB +5\.00 MiB ")
+        self.assertEqual(marked["stdout"], "evaluated\n")
+        self.assertTrue(report["text/html"].startswith('<iframe srcdoc="&lt;!doctype html&gt;'))
+        self.assertRegex(done["marks"]["out"], r"(?m)^.*8 MiB.*evaluation")
+
     def installed(self, *command):
         """What installed.py found, run by this command."""
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
@@ -124,8 +132,11 @@ class Wheel(unittest.TestCase):
 
     def test_installed_here(self):
         with tempfile.TemporaryDirectory() as folder:
-            self.check_installed(self.installed(sys.executable, HERE / "installed.py", self.wheel,
-                                                os.path.realpath(folder), self.linked))
+            result = self.installed(sys.executable, HERE / "installed.py", self.wheel,
+                                    os.path.realpath(folder), self.linked, sysroot.JUPYTER,
+                                    HERE / "notebook.py")
+        self.check_installed(result)
+        self.check_notebook(result["done"])
 
     def test_installed_on_debian_11(self):
         alone = ("unshare", "--map-root-user", "--mount", "--pid", "--fork")
