@@ -55,22 +55,40 @@ void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *v
     return found;
 }
 
+/* Looks up a symbol in the loaded object at `path`, and in the libraries that it was linked
+ * with. */
+static void *symbol_of(const char *path, const char *name)
+{
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = NULL;
+
+    if (handle != NULL) {
+        found = spw_driver_dl_symbol(handle, name);
+        (void)dlclose(handle);
+    }
+    return found;
+}
+
+void *spw_driver_dl_symbol_next(const char *name)
+{
+    void *found = spw_driver_dl_symbol(RTLD_NEXT, name);
+    void *current = NULL;
+    Dl_info info;
+
+    if (found != NULL && dladdr(found, &info) != 0 && info.dli_fname != NULL) {
+        current = symbol_of(info.dli_fname, name);
+    }
+    return current != NULL ? current : found;
+}
+
 void *spw_driver_dl_symbol_for(const void *caller, const char *name)
 {
     struct link_map *map = NULL;
     Dl_info info;
-    void *handle;
-    void *found;
 
     /* The program itself has an empty name; its symbols are in the global scope. */
     if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map->l_name[0] == 0) {
         return NULL;
     }
-    handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle == NULL) {
-        return NULL;
-    }
-    found = spw_driver_dl_symbol(handle, name);
-    (void)dlclose(handle);
-    return found;
+    return symbol_of(map->l_name, name);
 }

@@ -9,6 +9,10 @@ void *spw_driver_dl_symbol(void *handle, const char *name);
 /* Calls the real dlvsym. It never finds our functions, since they have no versions. */
 void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *version);
 
+/* The function of the next object that has it, in its current version. dlsym with RTLD_NEXT returns
+ * the oldest version with glibc before 2.36 (its bug 14932; seen with 2.31). */
+void *spw_driver_dl_symbol_next(const char *name);
+
 /* The addresses of the real dlsym and dlvsym, for a jump that keeps the caller's return address. */
 void *spw_driver_dl_symbol_address(void);
 void *spw_driver_dl_symbol_version_address(void);

@@ -104,7 +104,7 @@ static bool may_be_listed(const char *name)
  * all libraries. NULL if there is none; then dlerror has the message. */
 static void *behind_us(const char *name, const void *caller)
 {
-    void *found = spw_driver_dl_symbol(RTLD_NEXT, name);
+    void *found = spw_driver_dl_symbol_next(name);
 
     if (found == NULL) {
         found = spw_driver_dl_symbol_for(caller, name);

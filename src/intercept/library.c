@@ -113,7 +113,7 @@ static void *look_up(enum spw_fn fn, const void *caller)
         found = theirs(spw_driver_dl_symbol_for(caller, name));
     }
     if (found == NULL) {
-        found = theirs(spw_driver_dl_symbol(RTLD_NEXT, name));
+        found = theirs(spw_driver_dl_symbol_next(name));
     }
     if (found == NULL) {
         found = theirs(spw_driver_dl_symbol_for(caller, name));

@@ -4,100 +4,23 @@
 Fetches NVIDIA's driver libraries from Debian and the CUDA runtimes from PyPI into .driver/. With
 --torch also a PyTorch wheel for CUDA 12.6 with all that it needs, into an environment of its own.
 
-Nothing is installed. apt-get gets its own lists and state below .driver/, so that the sources of
-the machine, which may lack the component non-free, stay as they are; Debian's signatures are
-checked. What is there is not fetched again. What cannot be fetched is told in one line, which the
-tests repeat when they skip, and the exit code is 0: a machine without network is no error.
+Nothing is installed. What is there is not fetched again. What cannot be fetched is told in one
+line, which the tests repeat when they skip, and the exit code is 0: a machine without network is no
+error.
 """
 import os
 import pathlib
-import platform
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import libraries
 
-KEYRING = pathlib.Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-SOURCES = pathlib.Path("/etc/apt")
-ARCHIVE = "http://deb.debian.org/debian"
-SECURITY = "http://deb.debian.org/debian-security"
-SECONDS = 1800
-
-
-class Missing(Exception):
-    """Why something cannot be fetched, in one line."""
-
-
-def run(*command, cwd=None):
-    """The output of a command; the last line of stderr is the reason if it fails."""
-    name = "pip" if "pip" in command else pathlib.Path(command[0]).name
-    try:
-        done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True,
-                              text=True, timeout=SECONDS, stdin=subprocess.DEVNULL)
-    except FileNotFoundError as error:
-        raise Missing(f"{name} is not there") from error
-    except subprocess.TimeoutExpired as error:
-        raise Missing(f"{name} took more than {SECONDS} s") from error
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise Missing(f"{name}: {last.removeprefix('E: ').removeprefix('ERROR: ')}")
-    return done.stdout
+sys.path.insert(0, str(libraries.SOURCE / "packing"))
+from download import Apt, Missing, into, need_debian, pip_into, run, source  # noqa: E402
 
 
 # ---- Debian's packages ----
-
-def mirror(kind, default):
-    """The address of the archive whose path ends with /`kind`, as the machine's own sources name
-    it."""
-    for path in (SOURCES / "sources.list", *sorted(SOURCES.glob("sources.list.d/*"))):
-        text = path.read_text(errors="replace") if path.is_file() else ""
-        for line in text.splitlines():
-            found = re.search(rf"https?://\S+/{kind}(?=/?(\s|$))", line)
-            if found and not line.lstrip().startswith("#"):
-                return found.group(0)
-    return default
-
-
-def write_sources(path, branches):
-    suites = sorted({suite for branch in branches for suite in branch.suites})
-    lines = []
-    for suite in suites:
-        archive = (mirror("debian-security", SECURITY) if suite.endswith("-security")
-                   else mirror("debian", ARCHIVE))
-        lines.append(f"deb [arch=amd64 signed-by={KEYRING}] {archive} {suite} non-free\n")
-    path.write_text("".join(lines))
-
-
-class Apt:
-    """apt-get and apt-cache with sources, lists and state of their own, in `folder`."""
-
-    def __init__(self, folder, branches):
-        for name in ("lists/partial", "cache/archives/partial", "log"):
-            (folder / name).mkdir(parents=True)
-        (folder / "status").touch()
-        write_sources(folder / "sources.list", branches)
-        settings = {
-            "Dir::Etc::sourcelist": folder / "sources.list", "Dir::Etc::sourceparts": "-",
-            "Dir::Etc::preferences": "-", "Dir::Etc::preferencesparts": "-",
-            "Dir::State": folder, "Dir::State::lists": folder / "lists",
-            "Dir::State::status": folder / "status", "Dir::Cache": folder / "cache",
-            "Dir::Log": folder / "log", "APT::Architecture": "amd64",
-            "APT::Sandbox::User": "", "Acquire::Retries": "1", "Acquire::http::Timeout": "30",
-            "Acquire::Languages": "none",
-        }
-        self.options = [f"-o{name}={value}" for name, value in settings.items()]
-
-    def get(self, *words, cwd=None):
-        return run("apt-get", "-q", *self.options, *words, cwd=cwd)
-
-    def versions(self, package):
-        """The versions that the suites hold, newest first."""
-        lines = run("apt-cache", *self.options, "madison", package).splitlines()
-        return [line.split("|")[1].strip() for line in lines if "|" in line]
-
 
 def unpack(package, folder):
     """Moves the shared libraries of a package into `folder`, with their links."""
@@ -128,13 +51,11 @@ def fetch_drivers(missing):
     """Gets these branches; yields the reasons of what failed."""
     if not missing:
         return
-    if platform.machine() != "x86_64":
-        raise Missing(f"this machine is {platform.machine()}, not x86_64")
-    if not KEYRING.exists():
-        raise Missing(f"{KEYRING} is not there: only Debian's packages hold them")
+    need_debian()
+    suites = sorted({suite for branch in missing for suite in branch.suites})
     with tempfile.TemporaryDirectory(dir=libraries.FOLDER, prefix="apt-") as name:
-        apt = Apt(pathlib.Path(name), missing)
-        apt.get("update", "--error-on=any")
+        apt = Apt(pathlib.Path(name), [source(suite, "non-free") for suite in suites])
+        apt.update()
         for branch in missing:
             try:
                 into(libraries.driver_folder(branch),
@@ -148,9 +69,7 @@ def fetch_drivers(missing):
 def fetch_runtime(requirement, folder):
     """Gets the libraries of a runtime's wheel into the new folder `folder`."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        run(sys.executable, "-m", "pip", "install", "--disable-pip-version-check",
-            "--root-user-action=ignore", "--retries", "1", "--only-binary", ":all:", "--no-deps",
-            "--no-compile", "--target", name, requirement)
+        pip_into(name, requirement)
         for path in pathlib.Path(name).rglob("nvidia/*/lib/lib*"):
             shutil.move(path, folder / path.name)
 
@@ -170,19 +89,6 @@ def fetch_torch(folder):
 
 
 # ---- both ----
-
-def into(target, fetch):
-    """Fills a new folder, and gives it its name when it is whole."""
-    partial = target.with_name(target.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    shutil.rmtree(target, ignore_errors=True)
-    partial.mkdir()
-    try:
-        fetch(partial)
-        partial.rename(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
 
 def fetch_all(torch):
     """Fetches what is not there; yields the reasons of failures."""

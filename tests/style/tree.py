@@ -17,7 +17,7 @@ def files():
              "--exclude-standard"], capture_output=True, check=True).stdout
         names = [name for name in listed.decode().split("\0") if name]
     except (OSError, subprocess.CalledProcessError):
-        ignored = ("build", "dist", ".git", ".cuda", ".venv", "__pycache__")
+        ignored = ("build", "dist", ".git", ".cuda", ".venv", ".wheel", "__pycache__")
         names = []
         for folder, folders, inside in os.walk(ROOT):
             folders[:] = [f for f in folders if not f.startswith(ignored)]

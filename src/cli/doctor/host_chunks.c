@@ -139,7 +139,7 @@ int spw_cli_host_chunks_child(int argc, char **argv)
         spw_cli_complain(argv[0], "only spillway itself uses this command");
         return SPW_CLI_EXIT_USAGE;
     }
-    (void)syscall(SYS_close_range, 3, UINT_MAX, 0); /* of the program that started it */
+    (void)syscall(__NR_close_range, 3, UINT_MAX, 0); /* of the program that started it */
     alarm(ORPHAN_SECONDS);
     if (!spw_cli_cuda_load_file(argv[1], &cuda, reason, sizeof(reason)) ||
         spw_cli_cuda_start(&cuda, reason, sizeof(reason)) != CUDA_SUCCESS) {

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""usage: sysroot.py [--fetch]
+
+Debian 11 in the folder .wheel/root, against whose glibc the wheel is built and in which it is
+tried: the headers and libraries that building needs, and an interpreter. Beside it, in
+.wheel/tools, the Python programs that pack and judge a wheel, and in .wheel/jupyter-3.N what runs a
+notebook with this Python.
+
+Without --fetch: says whether it is there; the exit code is 77 with the reason if it is not. With
+--fetch: gets what is missing. That it cannot be had is no error; the reason is kept, and the tests
+repeat it when they skip.
+"""
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import download
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+FOLDER = SOURCE / ".wheel"
+ROOT = FOLDER / "root"
+TOOLS = FOLDER / "tools"
+JUPYTER = FOLDER / f"jupyter-{sys.version_info.major}.{sys.version_info.minor}"
+REASON = FOLDER / "reason"  # why not all of it is there
+GLIBC = "2.31"              # that of Debian 11
+
+SUITES = ("bullseye", "bullseye-security")
+PACKAGES = ("libc6-dev", "libunwind-dev", "libcjson1", "python3-venv")
+# From the first suite: headers do not change with security updates, whose files mirrors may lack.
+HEADERS = ("libcjson-dev",)
+# Where the suites go when they leave the mirrors.
+RETIRED = {"bullseye": "http://archive.debian.org/debian",
+           "bullseye-security": "http://archive.debian.org/debian-security"}
+REQUIREMENTS = {TOOLS: ("wheel==0.45.1", "auditwheel==6.8.2"),
+                JUPYTER: ("nbclient==0.11.0", "ipykernel==7.4.0")}
+
+
+def is_there():
+    return ROOT.is_dir() and all(folder.is_dir() for folder in REQUIREMENTS)
+
+
+def why_not():
+    """A line that tells why it is not there."""
+    if REASON.exists():
+        return REASON.read_text().strip()
+    return "scripts/setup --wheel has not fetched Debian 11"
+
+
+def download_packages(folder):
+    """The files of the packages, from the mirrors or from where retired suites are kept."""
+    reasons = []
+    for number, addresses in enumerate(({}, RETIRED)):
+        apt = download.Apt(folder / str(number), [
+            download.source(suite, "main", addresses.get(suite)) for suite in SUITES])
+        if addresses:
+            apt.options.append("-oAcquire::Check-Valid-Until=false")
+        try:
+            apt.update()
+            apt.get("download", *(f"{name}/{SUITES[0]}" for name in HEADERS), cwd=apt.archives)
+            return apt.download_with_needs(*PACKAGES)
+        except download.Missing as reason:
+            reasons.append(str(reason))
+    raise download.Missing(reasons[0])
+
+
+def keep_links_inside(root):
+    """Makes absolute links relative: outside a changed root they would lead to this machine's own
+    libraries."""
+    for folder, folders, files in os.walk(root):
+        for path in (pathlib.Path(folder, name) for name in folders + files):
+            if path.is_symlink() and os.readlink(path).startswith("/"):
+                target = root / os.readlink(path).lstrip("/")
+                path.unlink()
+                path.symlink_to(os.path.relpath(target, path.parent))
+
+
+def fetch_root(root):
+    download.need_debian()
+    with tempfile.TemporaryDirectory(dir=FOLDER, prefix="apt-") as name:
+        for package in download_packages(pathlib.Path(name)):
+            download.run("dpkg-deb", "-x", package, root)
+    keep_links_inside(root)
+    for name in ("proc", "dev", "tmp"):
+        (root / name).mkdir(exist_ok=True)
+
+
+def fetch_all():
+    FOLDER.mkdir(exist_ok=True)
+    if not is_there():
+        print("fetching Debian 11, and what tries a wheel, into .wheel/")
+    if not ROOT.is_dir():
+        download.into(ROOT, fetch_root)
+    for target, names in REQUIREMENTS.items():
+        if not target.is_dir():
+            download.into(target, lambda folder, names=names: download.pip_into(folder, *names,
+                                                                                needs=True))
+
+
+def main():
+    if sys.argv[1:] == ["--fetch"]:
+        try:
+            fetch_all()
+            REASON.unlink(missing_ok=True)
+        except download.Missing as reason:
+            REASON.write_text(f"{reason}\n")
+            print(f"no Debian 11 to build a wheel for: {reason}", file=sys.stderr)
+        return 0
+    if sys.argv[1:]:
+        print(__doc__.partition("\n")[0], file=sys.stderr)
+        return 2
+    print(ROOT if is_there() else why_not())
+    return 0 if is_there() else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
