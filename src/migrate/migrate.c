@@ -260,6 +260,16 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_LIMIT || err == SPW_E_NO_MEMORY;
 }
 
+/* How often room is made for a request. Not all of it may be of use yet: it may lie on granules
+ * that other blocks share, or wait for pending work. A block that belongs on the device is worth
+ * more tries. */
+static int tries_for(const struct spw_request *request)
+{
+    bool must = request->placement != NULL && request->placement->on_device;
+
+    return must ? SPW_TUNE_EVICT_MUST_TRIES : SPW_TUNE_EVICT_TRIES;
+}
+
 enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_request *request,
                                enum spw_err refused, struct spw_result *ret_result)
 {
@@ -276,8 +286,7 @@ enum spw_err spw_migrate_alloc(struct spw_migrate *tier, const struct spw_reques
         while (is_short(err) && spw_migrate_prefetch_finish_one(&tier->prefetch)) {
             err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
-        /* Twice, because the freed room may lie on granules that other blocks share. */
-        for (int i = 0; i < 2 && is_short(err) && make_room(tier, request); i++) {
+        for (int i = tries_for(request); i > 0 && is_short(err) && make_room(tier, request); i--) {
             err = spw_pool_alloc(tier->config.pool, request, ret_result);
         }
     }

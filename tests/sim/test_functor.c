@@ -93,6 +93,29 @@ static void test_kept(void **state)
     assert_int_equal(sim_functor_apply(&fill, &number, NULL).i, -7);
 }
 
+/* PyTorch 2.15 chooses between elements as between numbers of their size, and casts in functions of
+ * both types. */
+static void test_types_of_templates(void **state)
+{
+    struct sim_functor cast = read("at::native::converting_copy_kernel_cuda<float, c10::Half>"
+                                   "(at::TensorIteratorBase&)::{lambda(float)#1}");
+    struct sim_functor where = read("at::native::(anonymous namespace)::where_kernel_impl"
+                                    "(at::TensorIterator&)::{lambda()#1}::operator()() const::"
+                                    "{lambda()#3}::operator()() const::"
+                                    "{lambda(bool, unsigned int, unsigned int)#1}");
+    struct sim_value number = single(0.1);
+
+    assert_int_equal(cast.result, SIM_TYPE_F16);
+    assert_true(sim_functor_apply(&cast, NULL, &number).f == sim_value_of(SIM_TYPE_F16, 0.1).f);
+    assert_int_equal(where.inputs[0], SIM_TYPE_BOOL);
+    assert_int_equal(sim_type_size(where.inputs[1]), 4);
+    assert_int_equal(sim_type_size(where.result), 4);
+    assert_false(is_read("at::native::converting_copy_kernel_cuda<float, c10::Float8_e4m3fn>"
+                         "(at::TensorIteratorBase&)::{lambda(float)#1}"));
+    assert_false(is_read("at::native::converting_copy_kernel_cuda<float>"
+                         "(at::TensorIteratorBase&)::{lambda(float)#1}"));
+}
+
 static void test_bound(void **state)
 {
     struct sim_functor less = read("at::native::AUnaryFunctor<long, long, bool, " EQUAL_TO "> ");
@@ -179,13 +202,10 @@ static void test_not_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_lambda_with_pointer),
-        cmocka_unit_test(test_integers_wrap),
-        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_kept),          cmocka_unit_test(test_types_of_templates),
+        cmocka_unit_test(test_bound),         cmocka_unit_test(test_lambda_with_pointer),
+        cmocka_unit_test(test_integers_wrap), cmocka_unit_test(test_halves),
         cmocka_unit_test(test_not_numbers),
     };
 

@@ -31,8 +31,9 @@ MOST_BYTES = 4096  # of a small result
 TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 1e-5, torch.float64: 1e-5}
 NOT_RUN = {"c10d", "_c10d_functional", "_c10d_functional_autograd"}  # they reach other processes
 ONE_SIDED = {"send", "recv_", "recv_any_source_"}  # the other side may wait for what comes later
-# The seed, which means nothing if nothing is dropped.
-UNWRITTEN = {"_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention"}
+# The seed, which means nothing if nothing is dropped, and of the flash form a part without use.
+UNWRITTEN = {"_scaled_dot_product_cudnn_attention", "_scaled_dot_product_efficient_attention",
+             "_scaled_dot_product_flash_attention"}
 EMPTY = {"empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided"}
 
 

@@ -194,7 +194,10 @@ class Compiled(Script):
                 self.assertEqual(first["requested"], later["requested"])
                 self.assertEqual(first["tensors"], later["tensors"])
             if not running.on_gpu:
-                more = steps[-1]["allocated_peak"] - self.plain[rank][-1]["allocated_peak"]
+                # Later runs may have workspaces that were not there beside the block.
+                self.assertGreater(steps[-1]["allocated_peak"],
+                                   self.plain[rank][-1]["allocated_peak"])
+                more = steps[0]["allocated_peak"] - steps[0]["allocated"]
                 self.assertGreater(more, L2_CACHE - COPIES)
                 self.assertLess(more, L2_CACHE + COPIES)
 

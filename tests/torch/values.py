@@ -62,6 +62,9 @@ CASES = {
     "bits": lambda d: ~mask(d, 20) & (mask(d, 20) | (torch.arange(20, device=d) > 9)) ^ mask(d, 20),
     "logical": lambda d: numbers(d).logical_and(numbers(d) > 0).logical_not(),
     "where": lambda d: torch.where(numbers(d) > 1, numbers(d), 0),
+    "where of other sizes": lambda d: doubles(*(
+        torch.where(numbers(d) > 1, numbers(d).abs().to(kind), numbers(d).abs().to(kind) + 1)
+        for kind in (torch.uint8, torch.int16, torch.bfloat16, torch.int64, torch.float64))),
     "masked_fill": lambda d: numbers(d).masked_fill(numbers(d) > 1, -1),
     "clamp": lambda d: torch.stack([numbers(d).clamp(0, 3), numbers(d).clamp(min=0),
                                     numbers(d).clamp(max=0)]),
@@ -79,6 +82,12 @@ CASES = {
     "max, min": lambda d: torch.stack([numbers(d).max(), numbers(d).min()]),
     "max of rows": lambda d: torch.cat([part.double() for part in numbers(d).max(-1)]),
     "min of columns": lambda d: torch.cat([part.double() for part in numbers(d).min(0)]),
+    "aminmax": lambda d: doubles(*(part for kind in (torch.float32, torch.float16, torch.int64)
+                                   for part in numbers(d, kind).aminmax())),
+    "aminmax of rows": lambda d: doubles(*numbers(d).aminmax(dim=-1), *numbers(d).aminmax(dim=0)),
+    "aminmax of a mask": lambda d: doubles(*mask(d, 20).view(4, 5).aminmax(dim=1)),
+    "aminmax of what is no number": lambda d: torch.isnan(
+        doubles(*numbers(d).log().aminmax(dim=0))),
     "argmax": lambda d: torch.cat([numbers(d).argmax(-1), numbers(d).argmin(0)]),
     "not a number": lambda d: torch.isnan(numbers(d).log()),
     "isfinite": lambda d: torch.isfinite(numbers(d) / numbers(d).clamp(min=0)),

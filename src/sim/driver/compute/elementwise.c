@@ -240,7 +240,8 @@ static enum sim_outcome_of_call run_strided(const struct sim_computation *comput
 static bool read_vectorized(const struct sim_cxx_entity *kernel,
                             struct sim_computation *computation)
 {
-    return kernel->arguments.count == 3 &&
+    /* PyTorch 2.15 has a fourth, which says how many elements a thread computes. */
+    return (kernel->arguments.count == 3 || kernel->arguments.count == 4) &&
            sim_functor_read(kernel->arguments.items[1], &computation->functor);
 }
 

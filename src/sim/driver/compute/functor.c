@@ -15,7 +15,7 @@ enum state {
     CHOICE_AND_LIMITS,
 };
 
-enum result { SAME, FIRST, BOOL, F16, BF16 };
+enum result { SAME, FIRST, SECOND_ARGUMENT, BOOL, F16, BF16 };
 
 static const struct known {
     enum sim_operation operation;
@@ -64,19 +64,37 @@ static void add_kept(struct sim_functor *functor, enum sim_type type)
     functor->align = size > functor->align ? size : functor->align;
 }
 
-/* The type of an input: of a lambda in its parameters, of a class its first argument. */
-static enum sim_type input_type(const struct sim_cxx_entity *entity, size_t input)
+/* The type of a choice between elements, which may be of any type of that size. */
+static enum sim_type chosen_type(struct sim_cxx_text name)
 {
-    const struct sim_cxx_list *list = entity->is_lambda ? &entity->parameters : &entity->arguments;
-    size_t item = entity->is_lambda ? input : 0;
+    return sim_cxx_is(name, "unsigned short")  ? SIM_TYPE_I16
+           : sim_cxx_is(name, "unsigned int")  ? SIM_TYPE_I32
+           : sim_cxx_is(name, "unsigned long") ? SIM_TYPE_I64
+                                               : sim_type_named(name);
+}
 
+static enum sim_type listed_type(const struct sim_cxx_list *list, size_t item)
+{
     return item < list->count ? sim_type_named(list->items[item]) : SIM_TYPE_NONE;
 }
 
+/* The type of an input: of a lambda in its parameters, of a class its first argument. */
+static enum sim_type input_type(const struct known *row, const struct sim_cxx_entity *entity,
+                                size_t input)
+{
+    if (row->operation == SIM_SELECT && input < entity->parameters.count) {
+        return chosen_type(entity->parameters.items[input]);
+    }
+    return entity->is_lambda ? listed_type(&entity->parameters, input)
+                             : listed_type(&entity->arguments, 0);
+}
+
 static enum sim_type result_type(const struct sim_functor *functor, enum result result,
-                                 enum sim_type own)
+                                 const struct sim_cxx_entity *entity, enum sim_type own)
 {
     switch (result) {
+    case SECOND_ARGUMENT:
+        return listed_type(&entity->arguments, 1);
     case BOOL:
         return SIM_TYPE_BOOL;
     case F16:
@@ -93,7 +111,7 @@ static enum sim_type result_type(const struct sim_functor *functor, enum result 
 static void add_operands(struct sim_functor *functor, const struct known *row,
                          const struct sim_cxx_entity *entity)
 {
-    enum sim_type own = input_type(entity, 0), compute = sim_type_to_compute(own);
+    enum sim_type own = input_type(row, entity, 0), compute = sim_type_to_compute(own);
 
     functor->has_choice = row->state >= CHOICE;
     functor->bytes = functor->has_choice ? sizeof(int) : 0;
@@ -102,7 +120,7 @@ static void add_operands(struct sim_functor *functor, const struct known *row,
         add_kept(functor, compute);
     }
     for (size_t i = 0; i < row->inputs; i++) {
-        add_input(functor, input_type(entity, i));
+        add_input(functor, input_type(row, entity, i));
     }
     if (row->state == VALUE || row->state == CHOICE_AND_VALUE) {
         add_kept(functor, own);
@@ -117,7 +135,7 @@ static void add_operands(struct sim_functor *functor, const struct known *row,
         row->state == VALUE_FIRST_AND_FACTOR) {
         add_kept(functor, compute);
     }
-    functor->result = result_type(functor, row->result, own);
+    functor->result = result_type(functor, row->result, entity, own);
     functor->bytes = functor->bytes == 0 ? 1 : round_up(functor->bytes, functor->align);
 }
 

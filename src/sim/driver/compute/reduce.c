@@ -9,16 +9,26 @@
  * outputs matter here. */
 enum { CONFIG_BYTES = 64, CONFIG_INPUTS = 1, CONFIG_OUTPUTS = 2 };
 
-/* How a kernel reduces: values with a functor, or to the place and value of an extreme one. */
-enum way { VALUES, MEAN, PLACE_OF_GREATEST, PLACE_OF_LEAST, GREATEST_AND_PLACE, LEAST_AND_PLACE };
+/* How a kernel reduces: values with a functor, to the place and value of an extreme one, or to both
+ * extreme ones. */
+enum way {
+    VALUES,
+    MEAN,
+    PLACE_OF_GREATEST,
+    PLACE_OF_LEAST,
+    GREATEST_AND_PLACE,
+    LEAST_AND_PLACE,
+    LEAST_AND_GREATEST
+};
 
 static const struct {
     const char *name;
     enum way way;
 } ways[] = {
-    {"func_wrapper_t", VALUES},       {"MeanOps", MEAN},
-    {"ArgMaxOps", PLACE_OF_GREATEST}, {"ArgMinOps", PLACE_OF_LEAST},
-    {"MaxOps", GREATEST_AND_PLACE},   {"MinOps", LEAST_AND_PLACE},
+    {"func_wrapper_t", VALUES},        {"MeanOps", MEAN},
+    {"ArgMaxOps", PLACE_OF_GREATEST},  {"ArgMinOps", PLACE_OF_LEAST},
+    {"MaxOps", GREATEST_AND_PLACE},    {"MinOps", LEAST_AND_PLACE},
+    {"MinMaxOps", LEAST_AND_GREATEST},
 };
 
 /* A ReduceOp: the operation, its neutral element, the configuration, two offset calculators, the
@@ -48,6 +58,9 @@ static size_t config_offset(const struct sim_computation *computation)
         break;
     case MEAN:
         end = 2 * size;
+        break;
+    case LEAST_AND_GREATEST: /* behind the operation, which is empty, a pair of values */
+        end = 3 * sim_type_size(computation->output);
         break;
     default: /* behind the operation a pair of the value and its place */
         return 3 * sizeof(int64_t);
@@ -82,9 +95,28 @@ static bool read_reduction(const struct sim_computation *computation, const stru
     return true;
 }
 
-static bool has_two_results(enum way way)
+/* Bytes of an element of the second result; 0 if there is none. */
+static size_t second_bytes(const struct sim_computation *computation)
 {
-    return way == GREATEST_AND_PLACE || way == LEAST_AND_PLACE;
+    switch ((enum way)computation->way) {
+    case GREATEST_AND_PLACE:
+    case LEAST_AND_PLACE:
+        return sizeof(int64_t);
+    case LEAST_AND_GREATEST:
+        return sim_type_size(computation->output);
+    default:
+        return 0;
+    }
+}
+
+/* Where the second result of an output is, by the offset of the first; NULL if there is none. */
+static unsigned char *second_at(const struct sim_computation *computation,
+                                const struct reduction *r, uint64_t offset)
+{
+    size_t second = second_bytes(computation);
+
+    return second == 0 ? NULL
+                       : r->windows[2].bytes + offset / sim_type_size(computation->output) * second;
 }
 
 static uint64_t source_bytes(const struct sim_computation *computation, const struct reduction *r)
@@ -96,12 +128,11 @@ static uint64_t source_bytes(const struct sim_computation *computation, const st
 static bool open_results(const struct sim_computation *computation, struct reduction *r, int device)
 {
     uint64_t last = sim_offsets_last(&r->output, r->outputs, 0);
-    size_t size = sim_type_size(computation->output);
+    size_t size = sim_type_size(computation->output), second = second_bytes(computation);
 
     return sim_window_open(&r->windows[1], r->results[0], last + size, device, true) &&
-           (!has_two_results((enum way)computation->way) ||
-            sim_window_open(&r->windows[2], r->results[1], (last / size + 1) * sizeof(int64_t),
-                            device, true));
+           (second == 0 || sim_window_open(&r->windows[2], r->results[1],
+                                           (last / size + 1) * second, device, true));
 }
 
 static struct sim_value element(const struct sim_computation *computation,
@@ -130,9 +161,8 @@ static struct sim_value reduce_values(const struct sim_computation *computation,
 
 /* The place of the first extreme value; what is not a number is one. */
 static uint64_t find_place(const struct sim_computation *computation, const struct reduction *r,
-                           uint64_t output, struct sim_value *ret_value)
+                           uint64_t output, bool greatest, struct sim_value *ret_value)
 {
-    bool greatest = computation->way == PLACE_OF_GREATEST || computation->way == GREATEST_AND_PLACE;
     uint64_t place = 0;
 
     *ret_value = element(computation, r, output, 0);
@@ -149,25 +179,48 @@ static uint64_t find_place(const struct sim_computation *computation, const stru
     return place;
 }
 
+static struct sim_value extreme(const struct sim_computation *computation,
+                                const struct reduction *r, uint64_t output, bool greatest)
+{
+    struct sim_value value;
+
+    (void)find_place(computation, r, output, greatest, &value);
+    return value;
+}
+
+/* The first result of an output; the second is stored at `second`, unless that is NULL. */
+static struct sim_value reduce_one(const struct sim_computation *computation,
+                                   const struct reduction *r, uint64_t output,
+                                   unsigned char *second)
+{
+    bool greatest = computation->way == PLACE_OF_GREATEST || computation->way == GREATEST_AND_PLACE;
+    struct sim_value value;
+    int64_t place;
+
+    switch ((enum way)computation->way) {
+    case VALUES:
+    case MEAN:
+        return reduce_values(computation, r, output);
+    case LEAST_AND_GREATEST:
+        value = extreme(computation, r, output, /* greatest */ true);
+        sim_value_store(second, sim_value_cast(value, computation->output));
+        return extreme(computation, r, output, /* greatest */ false);
+    default:
+        place = (int64_t)find_place(computation, r, output, greatest, &value);
+        if (second == NULL) {
+            return (struct sim_value){.type = SIM_TYPE_I64, .i = place};
+        }
+        memcpy(second, &place, sizeof(place));
+        return value;
+    }
+}
+
 static void reduce_output(const struct sim_computation *computation, struct reduction *r,
                           uint64_t output)
 {
     uint64_t offset = sim_offsets_get(&r->output, output, 0);
-    struct sim_value value;
-    int64_t place;
+    struct sim_value value = reduce_one(computation, r, output, second_at(computation, r, offset));
 
-    if (computation->way == VALUES || computation->way == MEAN) {
-        value = reduce_values(computation, r, output);
-    } else {
-        place = (int64_t)find_place(computation, r, output, &value);
-        if (has_two_results((enum way)computation->way)) {
-            memcpy(r->windows[2].bytes +
-                       offset / sim_type_size(computation->output) * sizeof(place),
-                   &place, sizeof(place));
-        } else {
-            value = (struct sim_value){.type = SIM_TYPE_I64, .i = place};
-        }
-    }
     sim_value_store(r->windows[1].bytes + offset, sim_value_cast(value, computation->output));
 }
 
@@ -175,11 +228,11 @@ static void clear_output(const struct sim_computation *computation, struct reduc
                          uint64_t output)
 {
     uint64_t offset = sim_offsets_get(&r->output, output, 0);
-    size_t size = sim_type_size(computation->output);
+    unsigned char *second = second_at(computation, r, offset);
 
-    memset(r->windows[1].bytes + offset, 0, size);
-    if (has_two_results((enum way)computation->way)) {
-        memset(r->windows[2].bytes + offset / size * sizeof(int64_t), 0, sizeof(int64_t));
+    memset(r->windows[1].bytes + offset, 0, sim_type_size(computation->output));
+    if (second != NULL) {
+        memset(second, 0, second_bytes(computation));
     }
 }
 
@@ -214,7 +267,7 @@ static enum sim_outcome_of_call run(const struct sim_computation *computation,
     }
     sim_window_note(&r.windows[1], r.outputs * sim_type_size(computation->output),
                     r.windows[0].is_known);
-    sim_window_note(&r.windows[2], r.outputs * sizeof(int64_t), r.windows[0].is_known);
+    sim_window_note(&r.windows[2], r.outputs * second_bytes(computation), r.windows[0].is_known);
     sim_windows_close(r.windows, sizeof(r.windows) / sizeof(r.windows[0]), opened);
     return !opened ? SIM_LEFT : computes ? SIM_COMPUTED : SIM_CLEARED;
 }
