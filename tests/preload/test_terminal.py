@@ -39,7 +39,8 @@ class Terminal(harness.Case):
                        if key not in ("TMUX", "NO_COLOR")}
         socket = f"spillway-{os.getpid()}-{self.server}"
         done = subprocess.run(["tmux", "-L", socket, "-f", "/dev/null", *map(str, arguments)],
-                              capture_output=True, text=True, timeout=30, env=environment, check=False)
+                              capture_output=True, text=True, timeout=30, env=environment,
+                              check=False)
         if check:
             self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
