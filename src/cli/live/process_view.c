@@ -108,7 +108,7 @@ static void put_sites(struct spw_cli_screen *screen, const struct spw_callsite_s
     if (share == NULL || (uint32_t)device >= share->devices) {
         return;
     }
-    spw_callsite_holding(&share->charges[device], &holding);
+    spw_callsite_holding(&share->charges[device], 0, &holding);
     spw_cli_screen_line(screen, SPW_CLI_STYLE_PLAIN, "  held by %" PRIu64 " call site%s%s",
                         holding.sites, holding.sites == 1 ? "" : "s",
                         holding.sites > SPW_CALLSITE_HOLDERS ? ", most by these" : "");
@@ -166,7 +166,7 @@ static void add_sites(cJSON *device, const struct spw_callsite_shm *share, int o
     if ((uint32_t)ordinal >= share->devices) {
         return;
     }
-    spw_callsite_holding(&share->charges[ordinal], &holding);
+    spw_callsite_holding(&share->charges[ordinal], 0, &holding);
     for (int i = 0; i < holding.count; i++) {
         cJSON *row = cJSON_CreateObject();
 
