@@ -359,7 +359,7 @@ class Hostile(harness.Case):
         path = self.folder / "s.json"
         path.write_text(json.dumps({"schema": 1, "devices": [{"live_peak_bytes": 5}],
                                     "sites": [site]}))
-        for arguments in (), ("--json",), ("--full",):
+        for arguments in (), ("--json",), ("--native",), ("--text",):
             with self.subTest(arguments=arguments):
                 done = subprocess.run([str(COMMAND), "sites", str(path), *arguments],
                                       capture_output=True, timeout=60, check=True)

@@ -25,7 +25,7 @@ static void print_help(void)
         "  check    validate policy files; each error goes to stderr as FILE:LINE:COLUMN: TEXT.\n"
         "           The exit code is 0 when there is none, else 1\n"
         "  explain  show which rule of FILE applies to an allocation of call site SITE, and why\n"
-        "           the rules before it do not; spillway sites --full prints call sites:\n"
+        "           the rules before it do not; spillway sites --text prints call sites:\n"
         "           'python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; "
         "size:12MiB'\n"
         "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
