@@ -99,6 +99,29 @@ class Report(harness.Case):
         self.assertEqual((status, policy), (1, None))
         self.assertRegex(stderr, r"did not run out of memory: say with --free SIZE[^\n]*\n$")
 
+    def test_what_rules_would_get(self):
+        """Bytes by rule, without a run; a condition on the size can only be possible."""
+        stats = self.fill("take").stats
+        rules = [{"name": "large", "match": {"size": {"min": "16MiB"},
+                                             "native": {"symbol": "fill"}},
+                  "action": {"placement": "host"}},
+                 {"name": "taken", "match": {"native": {"symbol": "take_exported"}},
+                  "action": {"placement": "host"}}]
+        policy, path = self.folder / "my.json", self.folder / "stats.json"
+        policy.write_text(json.dumps({"version": 1, "rules": rules}))
+        path.write_text(json.dumps(stats))
+        clean = harness.environment(False, False)
+        shown = self.run_command([COMMAND, "policy", "explain", policy, "--stats", path], clean)
+        self.assertEqual((shown.status, shown.stderr), (0, ""))
+        self.assertEqual(shown.stdout.splitlines()[2:], [
+            "         bytes    share   sites  rule",
+            '           0 B    0.0 %       0  1 "large", and up to 960 MiB by size or number',
+            '         3 MiB    0.3 %       1  2 "taken"',
+            "       965 MiB   99.6 %       2  no rule"])
+        for arguments in (["--stats", path, "--site", "thread:main"], ["--free", "1MiB"]):
+            done = self.run_command([COMMAND, "policy", "explain", policy, *arguments], clean)
+            self.assertEqual((done.status, done.stderr.count("\n")), (2, 1), done.stderr)
+
     def test_without_room_on_the_host(self):
         """The rule needs more of the host than there may be, and says how much."""
         result = self.fill(SPILL="auto", HOST_LIMIT="128MiB")

@@ -9,6 +9,7 @@
 #include "cli/reports/policy_decision.h"
 #include "cli/reports/policy_reference.h"
 #include "cli/reports/policy_suggestion.h"
+#include "cli/reports/policy_usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ static void print_help(void)
     fputs(
         "usage: spillway policy check FILE ...\n"
         "       spillway policy explain FILE --site SITE\n"
+        "       spillway policy explain FILE --stats STATS\n"
         "       spillway policy suggest STATS [--free SIZE] > my.json\n"
         "       spillway policy schema\n"
         "       spillway policy keys\n\n"
@@ -28,6 +30,7 @@ static void print_help(void)
         "           the rules before it do not; spillway sites --text prints call sites:\n"
         "           'python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; "
         "size:12MiB'\n"
+        "           With --stats: how much of the memory in a statistics file each rule gets\n"
         "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
         "           the smallest rule that is enough, of memory that is seldom used first. SIZE\n"
         "           is what the last out-of-memory report in the file says was missing\n"
@@ -144,6 +147,26 @@ static int suggest(int argc, char **argv, const char *size)
     return freed > 0 && freed >= bytes ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
 }
 
+/* `policy explain` with --stats. */
+static int explain_stats(int argc, char **argv, const char *stats)
+{
+    struct spw_cli_sites_file file;
+    struct spw_policy *policy;
+
+    if (argc != 1) {
+        return bad_usage("explain: expected FILE --stats STATS");
+    }
+    policy = spw_cli_policy_open(argv[0]);
+    if (policy == NULL || !spw_cli_sites_file_load("policy", stats, /* need_sites */ true, &file)) {
+        spw_policy_destroy(policy);
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    spw_cli_policy_print_usage(argv[0], policy, &file);
+    spw_cli_sites_file_free(&file);
+    spw_policy_destroy(policy);
+    return SPW_CLI_EXIT_OK;
+}
+
 static int schema(int argc, char **argv, const char *site)
 {
     if (argc != 0 || site != NULL) {
@@ -192,19 +215,46 @@ static int run_part(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_USAGE;
 }
 
+/* The values of the options; NULL: not given. */
+struct given {
+    const char *site, *size, *stats;
+};
+
+/* Runs a part with the options that are its own. */
+static int run_with(int count, char **operands, struct given given)
+{
+    bool suggests = strcmp(operands[0], "suggest") == 0;
+    bool explains = strcmp(operands[0], "explain") == 0;
+
+    if (given.size != NULL && !suggests) {
+        return bad_usage("--free is of suggest");
+    }
+    if (given.stats != NULL && (!explains || given.site != NULL)) {
+        return bad_usage("--stats is of explain, without --site");
+    }
+    if (given.site != NULL && suggests) {
+        return bad_usage("suggest: --site is not expected");
+    }
+    if (given.stats != NULL) {
+        return explain_stats(count - 1, operands + 1, given.stats);
+    }
+    return run_part(count, operands, suggests ? given.size : given.site);
+}
+
 int spw_cli_command_policy(int argc, char **argv)
 {
-    enum { SITE = 256, FREE };
+    enum { SITE = 256, FREE, STATS };
     static const struct option options[] = {
         {"site", required_argument, NULL, SITE},
         {"free", required_argument, NULL, FREE},
+        {"stats", required_argument, NULL, STATS},
         SPW_CLI_HELP_OPTION,
         {0},
     };
     struct spw_cli_arguments arguments = {
         .command = argv[0], .argc = argc, .argv = argv, .options = options};
     char **operands = calloc((size_t)argc, sizeof(*operands));
-    const char *site = NULL, *size = NULL;
+    const char *site = NULL, *size = NULL, *stats = NULL;
     int code = SPW_CLI_EXIT_USAGE;
     int count = 0;
     int found;
@@ -214,11 +264,13 @@ int spw_cli_command_policy(int argc, char **argv)
         return SPW_CLI_EXIT_FINDINGS;
     }
     while ((found = spw_cli_arguments_next(&arguments)) == SPW_CLI_ARGUMENT_OPERAND ||
-           found == SITE || found == FREE) {
+           found == SITE || found == FREE || found == STATS) {
         if (found == SITE) {
             site = arguments.value;
         } else if (found == FREE) {
             size = arguments.value;
+        } else if (found == STATS) {
+            stats = arguments.value;
         } else {
             operands[count++] = argv[arguments.next - 1];
         }
@@ -229,12 +281,7 @@ int spw_cli_command_policy(int argc, char **argv)
     } else if (found == SPW_CLI_ARGUMENT_END && count == 0) {
         code = bad_usage("expected check, explain, suggest, schema or keys");
     } else if (found == SPW_CLI_ARGUMENT_END) {
-        bool suggests = strcmp(operands[0], "suggest") == 0;
-
-        code =
-            (suggests ? site : size) != NULL
-                ? bad_usage(suggests ? "suggest: --site is not expected" : "--free is of suggest")
-                : run_part(count, operands, suggests ? size : site);
+        code = run_with(count, operands, (struct given){site, size, stats});
     }
     free(operands);
     return code;
