@@ -35,9 +35,22 @@ static const char *last_part(const char *path)
     return path == NULL ? "?" : slash != NULL ? slash + 1 : path;
 }
 
+/* True for code that a user types: a cell of IPython, the prompt, python -c. Its names begin with
+ * '<', as those of code that a program makes. */
+static bool is_typed(const struct spw_python_frame *frame)
+{
+    return strncmp(frame->file, "<ipython-input", strlen("<ipython-input")) == 0 ||
+           strcmp(frame->file, "<stdin>") == 0 ||
+           (strcmp(frame->file, "<string>") == 0 && frame->function != NULL &&
+            strcmp(frame->function, "<module>") == 0);
+}
+
 /* The user cannot change the code of installed packages. */
 static bool is_installed(const struct spw_python_frame *frame)
 {
+    if (frame->file != NULL && is_typed(frame)) {
+        return false;
+    }
     return frame->file == NULL || strstr(frame->file, "/site-packages/") != NULL ||
            strstr(frame->file, "/dist-packages/") != NULL ||
            strstr(frame->file, "/lib/python") != NULL || frame->file[0] == '<';
@@ -51,6 +64,32 @@ const struct spw_python_frame *spw_callsite_own_frame(const struct spw_callsite_
         }
     }
     return site->python_count > 0 ? &site->python[site->python_count - 1] : NULL;
+}
+
+/* The frame of a model's file: the innermost one of an installed package that is not PyTorch's own,
+ * of a file named for a model where there is one. NULL: there is none. */
+static const struct spw_python_frame *model_frame(const struct spw_callsite_facts *site)
+{
+    const struct spw_python_frame *found = NULL;
+
+    for (size_t i = 0; i < site->python_count; i++) {
+        const struct spw_python_frame *frame = &site->python[i];
+
+        if (!is_installed(frame)) {
+            break; /* the user's own */
+        }
+        if (frame->file == NULL || frame->file[0] == '<' ||
+            strstr(frame->file, "/torch/") != NULL) {
+            continue;
+        }
+        if (strncmp(last_part(frame->file), "modeling_", strlen("modeling_")) == 0) {
+            return frame;
+        }
+        if (found == NULL && strstr(frame->file, "-packages/") != NULL) {
+            found = frame;
+        }
+    }
+    return found;
 }
 
 static void append_frame(struct label *label, const struct spw_python_frame *frame)
@@ -92,7 +131,13 @@ void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, 
 
     ret_label[0] = '\0';
     if (own != NULL) {
+        const struct spw_python_frame *model = model_frame(site);
+
         append_frame(&label, own);
+        if (model != NULL && model != own && model != &site->python[0]) {
+            append(&label, " via ");
+            append_frame(&label, model);
+        }
         if (own != &site->python[0]) {
             append(&label, " via ");
             append_frame(&label, &site->python[0]);

@@ -16,7 +16,7 @@ const struct spw_python_frame *spw_callsite_own_frame(const struct spw_callsite_
  * innermost frame. NULL otherwise. */
 const struct spw_native_frame *spw_callsite_named_frame(const struct spw_callsite_facts *site);
 
-/* Writes the label, cut at `capacity`: the user's own line, the line of a library that it called,
- * the autograd node, and the thread unless it is the main one. Without Python frames and node, a
- * native function is named. "?" when nothing is known. */
+/* Writes the label, cut at `capacity`: the user's own line, the line of a model's file in a
+ * library, the innermost line, the autograd node, and the thread unless it is the main one. Without
+ * Python frames and node, a native function is named. "?" when nothing is known. */
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity);

@@ -1,14 +1,14 @@
 #include "callsite/top_sites.h"
 
-#include "common/write.h"
 #include "callsite/capture.h"
 #include "callsite/facts.h"
+#include "callsite/rule.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* Sites that are looked at for a rule. */
-enum { LOOKED_AT = 200, NAME_MOST = 256 };
+enum { LOOKED_AT = 200 };
 
 static const char unknown[] = "not known";
 
@@ -83,163 +83,53 @@ static void list(const struct spw_charges *charges, const struct heap *heap,
 
 /* ---- a rule ---- */
 
-/* The condition of a rule on a call site. Exactly one member is not NULL. */
-struct condition {
-    struct spw_python_frame python;
-    const char *node;
-    char symbol[NAME_MOST];
-    const char *library;
-    char words[SPW_CALLSITE_NODE]; /* the node; the other names stay */
-};
-
-static const char *last_part(const char *path)
+/* Groups the sites by the rule that would match them. Returns the number of groups. */
+static int group(const struct spw_charges *charges, const struct heap *heap,
+                 struct spw_callsite_group *ret_groups)
 {
-    const char *slash = strrchr(path, '/');
-
-    return slash == NULL ? path : slash + 1;
-}
-
-static bool is_equal(const char *one, const char *other)
-{
-    return one != NULL && other != NULL && strcmp(one, other) == 0;
-}
-
-/* A native function as patterns match it: without its parameters. False for names that are more
- * than a name. */
-static bool take_symbol(const char *readable, char ret_symbol[NAME_MOST])
-{
-    size_t length = readable == NULL ? 0 : strcspn(readable, "(");
-
-    if (length == 0 || length >= NAME_MOST || strcspn(readable, " <") < length) {
-        return false;
-    }
-    memcpy(ret_symbol, readable, length);
-    ret_symbol[length] = '\0';
-    return true;
-}
-
-/* Finds the condition that identifies a site best. Returns false when there is none. */
-static bool condition_of(const struct spw_callsite_facts *facts, struct condition *ret_condition)
-{
-    const struct spw_python_frame *own = spw_callsite_own_frame(facts);
-    const struct spw_native_frame *named = spw_callsite_named_frame(facts);
-
-    *ret_condition = (struct condition){.node = facts->node};
-    if (own != NULL && own->file != NULL && own->function != NULL) {
-        ret_condition->node = NULL;
-        ret_condition->python = *own;
-        ret_condition->python.file = last_part(own->file);
-        return true;
-    }
-    if (facts->node == NULL && named != NULL && take_symbol(named->symbol, ret_condition->symbol)) {
-        ret_condition->library = last_part(named->library);
-        return true;
-    }
-    return facts->node != NULL;
-}
-
-static bool is_met(const struct condition *condition, const struct spw_callsite_facts *facts)
-{
-    char symbol[NAME_MOST];
-
-    for (size_t i = 0; condition->python.file != NULL && i < facts->python_count; i++) {
-        const struct spw_python_frame *frame = &facts->python[i];
-
-        if (frame->line == condition->python.line && frame->file != NULL &&
-            strcmp(last_part(frame->file), condition->python.file) == 0 &&
-            is_equal(frame->function, condition->python.function)) {
-            return true;
-        }
-    }
-    for (size_t i = 0; condition->library != NULL && i < facts->native_count; i++) {
-        if (facts->native[i].library != NULL &&
-            strcmp(last_part(facts->native[i].library), condition->library) == 0 &&
-            take_symbol(facts->native[i].symbol, symbol) &&
-            strcmp(symbol, condition->symbol) == 0) {
-            return true;
-        }
-    }
-    return condition->node != NULL && is_equal(facts->node, condition->node);
-}
-
-/* A name as a pattern that matches nothing else. */
-static void put_pattern(struct spw_writer *writer, const char *key, const char *name)
-{
-    char pattern[2 * NAME_MOST];
-    size_t used = 0;
-
-    for (; *name != '\0' && used + 2 < sizeof(pattern); name++) {
-        if (strchr("\\*?[", *name) != NULL) {
-            pattern[used++] = '\\';
-        }
-        pattern[used++] = *name;
-    }
-    pattern[used] = '\0';
-    spw_write_string(writer, key);
-    spw_write(writer, ": ");
-    spw_write_string(writer, pattern);
-}
-
-/* The rule as JSON; "" when it is too long. */
-static void put_rule(const struct condition *condition, char ret_rule[SPW_CALLSITE_RULE])
-{
-    struct spw_writer writer = {.fd = -1}; /* a rule is far shorter than its buffer */
-
-    spw_write(&writer, "{\"name\": \"to-host\", \"match\": {");
-    if (condition->python.file != NULL) {
-        spw_write(&writer, "\"python\": {");
-        put_pattern(&writer, "file", condition->python.file);
-        spw_write(&writer, ", ");
-        put_pattern(&writer, "function", condition->python.function);
-        if (condition->python.line != 0) {
-            spw_write_key(&writer, "lines");
-            spw_write_number(&writer, condition->python.line);
-        }
-        spw_write(&writer, "}");
-    } else if (condition->node != NULL) {
-        put_pattern(&writer, "node", condition->node);
-    } else {
-        spw_write(&writer, "\"native\": {");
-        put_pattern(&writer, "symbol", condition->symbol);
-        spw_write(&writer, ", ");
-        put_pattern(&writer, "library", condition->library);
-        spw_write(&writer, "}");
-    }
-    spw_write(&writer, "}, \"action\": {\"placement\": \"host\"}}");
-    ret_rule[0] = '\0';
-    if (!writer.failed && writer.used < SPW_CALLSITE_RULE) {
-        memcpy(ret_rule, writer.buffer, writer.used);
-        ret_rule[writer.used] = '\0';
-    }
-}
-
-static bool find_condition(const struct heap *heap, struct condition *ret_condition)
-{
+    struct spw_callsite_condition condition;
     struct spw_callsite_words words;
+    int count = 0;
 
     for (int i = 0; i < heap->count; i++) {
-        if (describe(heap->sites[i], &words) && condition_of(&words.facts, ret_condition)) {
-            if (ret_condition->node != NULL) {
-                memcpy(ret_condition->words, words.node, sizeof(words.node));
-                ret_condition->node = ret_condition->words;
+        const struct spw_charge *charge = &charges->sites[heap->sites[i]];
+        bool known = describe(heap->sites[i], &words);
+
+        for (int inner = 0; known && inner <= spw_callsite_has_inner(&words.facts); inner++) {
+            if (spw_callsite_condition_of(&words.facts, inner != 0, &condition)) {
+                const struct spw_callsite_group site = {
+                    .hash = spw_callsite_condition_hash(&condition),
+                    .bytes = heap->bytes[i],
+                    .allocs = spw_counter_get(&charge->allocs),
+                    .frees = spw_counter_get(&charge->frees),
+                    .optimizer = spw_callsite_is_optimizer(&words.facts),
+                    .first = i,
+                    .inner = inner != 0,
+                };
+
+                count = spw_callsite_group_add(ret_groups, count, &site);
             }
-            return true;
         }
     }
-    return false;
+    return count;
 }
 
-static void propose(const struct heap *heap, struct spw_callsite_holding *holding)
+static void propose(const struct spw_charges *charges, const struct heap *heap,
+                    uint64_t missing_bytes, struct spw_callsite_holding *holding)
 {
-    struct condition condition;
+    struct spw_callsite_group groups[2 * LOOKED_AT];
+    int best = spw_callsite_group_choose(groups, group(charges, heap, groups), missing_bytes);
+    struct spw_callsite_condition condition;
     struct spw_callsite_words words;
 
-    if (!find_condition(heap, &condition)) {
+    if (best < 0 || !describe(heap->sites[groups[best].first], &words) ||
+        !spw_callsite_condition_of(&words.facts, groups[best].inner, &condition)) {
         return;
     }
-    put_rule(&condition, holding->rule);
+    spw_callsite_condition_put(&condition, holding->rule);
     for (int i = 0; i < heap->count; i++) {
-        if (describe(heap->sites[i], &words) && is_met(&condition, &words.facts)) {
+        if (describe(heap->sites[i], &words) &&
+            spw_callsite_condition_holds(&condition, &words.facts)) {
             holding->rule_bytes += heap->bytes[i];
         }
     }
@@ -247,7 +137,7 @@ static void propose(const struct heap *heap, struct spw_callsite_holding *holdin
 
 /* ---- whole ---- */
 
-void spw_callsite_holding(const struct spw_charges *charges,
+void spw_callsite_holding(const struct spw_charges *charges, uint64_t missing_bytes,
                           struct spw_callsite_holding *ret_holding)
 {
     struct heap heap = {.count = 0};
@@ -255,7 +145,7 @@ void spw_callsite_holding(const struct spw_charges *charges,
     memset(ret_holding, 0, sizeof(*ret_holding));
     choose_all(charges, &heap, ret_holding);
     list(charges, &heap, ret_holding);
-    propose(&heap, ret_holding);
+    propose(charges, &heap, missing_bytes, ret_holding);
 }
 
 void spw_callsite_label_of(uint32_t site, char *ret_label, size_t capacity)

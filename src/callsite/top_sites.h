@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 #include "callsite/label.h"
+#include "callsite/rule.h"
 #include "pool/accounts.h"
 
-enum { SPW_CALLSITE_HOLDERS = 10, SPW_CALLSITE_RULE = 768 };
+enum { SPW_CALLSITE_HOLDERS = 10 };
 
 struct spw_callsite_holder {
     uint32_t site; /* 0: not known */
@@ -25,13 +26,14 @@ struct spw_callsite_holding {
     uint64_t bytes; /* of all of them */
     int count;
     struct spw_callsite_holder holders[SPW_CALLSITE_HOLDERS]; /* the largest first */
-    char rule[SPW_CALLSITE_RULE]; /* a rule of a policy file, as JSON, that places the largest site
-                                 that a rule can name on the host; "": none */
+    char rule[SPW_CALLSITE_RULE]; /* a rule of a policy file, as JSON, that places memory on the
+                                 host: spw_callsite_group_choose() says which; "": none */
     uint64_t rule_bytes;          /* lower bound of the memory that the rule matches */
 };
 
-/* Fills *ret_holding, a large struct, from the charges of one device. */
-void spw_callsite_holding(const struct spw_charges *charges,
+/* Fills *ret_holding, a large struct, from the charges of one device. `missing_bytes` is what the
+ * rule should free; 0: not known. */
+void spw_callsite_holding(const struct spw_charges *charges, uint64_t missing_bytes,
                           struct spw_callsite_holding *ret_holding);
 
 /* Writes the label of one site, cut at `capacity`; "not known" for 0. Native functions are looked

@@ -101,7 +101,9 @@ static void ask_sites(const struct spw_device *device, struct spw_stats_oom *rep
     struct spw_callsite_holding holding = {0};
 
     if (device->charges != NULL) {
-        spw_callsite_holding(device->charges, &holding);
+        spw_callsite_holding(device->charges,
+                             report->missing_bytes > 0 ? report->missing_bytes : report->bytes,
+                             &holding);
     }
     report->holding_sites = holding.sites;
     report->holder_count = holding.count;

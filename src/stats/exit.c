@@ -41,6 +41,7 @@ void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why,
     snprintf(stats->mode, sizeof(stats->mode), "%s", mode);
     snprintf(stats->why, sizeof(stats->why), "%s", why);
     spw_stats_process_name(stats->process, sizeof(stats->process));
+    stats->rank = spw_stats_rank();
     stats->device_count = device_count < SPW_DEVICES_MAX ? device_count : SPW_DEVICES_MAX;
     stats->summary = summary;
     stats->path[0] = '\0';

@@ -204,6 +204,9 @@ static void put_stats(struct spw_writer *writer, struct spw_stats *stats)
     spw_write_text(writer, "mode", stats->mode);
     spw_write_text(writer, "why", stats->why);
     spw_write_text(writer, "process", stats->process);
+    if (stats->rank >= 0) {
+        spw_write_figure(writer, "rank", (uint64_t)stats->rank);
+    }
     spw_write(writer, ", \"devices\": [");
     for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         spw_write(writer, i == 0 ? "\n  " : ",\n  ");

@@ -208,6 +208,9 @@ static void distrust(struct spw_stats *stats)
         TERMINATE(stats->devices[i].refusal.api);
         TERMINATE(stats->devices[i].refusal.thread);
     }
+    if (stats->rank < 0 || stats->rank > INT32_MAX) {
+        stats->rank = -1;
+    }
     if (stats->device_count < 0 || stats->device_count > SPW_DEVICES_MAX) {
         stats->device_count = 0;
     }

@@ -16,7 +16,7 @@
 #include "common/bounds.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 6 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 7 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -98,6 +98,7 @@ struct spw_stats {
     char policy[SPW_STATS_PATH];  /* the file of the policy in force; "" when there is none */
     char rule_names[SPW_ACCOUNTS][SPW_STATS_RULE];    /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
+    int64_t rank;                                     /* in a distributed job; -1: none */
     struct spw_stats_oom oom;
     struct spw_stats_device devices[SPW_DEVICES_MAX];
 };

@@ -98,7 +98,7 @@ static void show(const struct spw_callsite_shm *share)
         FUZZ_REQUIRE(strnlen(text, sizeof(text)) < sizeof(text));
     }
     for (uint32_t i = 0; i < share->devices; i++) {
-        spw_callsite_holding(&share->charges[i], &holding);
+        spw_callsite_holding(&share->charges[i], /* missing_bytes */ 1 << 20, &holding);
         FUZZ_REQUIRE(holding.count >= 0 && holding.count <= SPW_CALLSITE_HOLDERS);
     }
 }

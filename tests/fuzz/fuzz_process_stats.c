@@ -49,6 +49,7 @@ static void change(int fd, const uint8_t *data, size_t size)
 static void require_bounds(const struct spw_stats *stats)
 {
     FUZZ_REQUIRE(stats->device_count >= 0 && stats->device_count <= SPW_DEVICES_MAX);
+    FUZZ_REQUIRE(stats->rank >= -1 && stats->rank <= INT32_MAX);
     REQUIRE_END(stats->path);
     REQUIRE_END(stats->sites);
     REQUIRE_END(stats->policy);

@@ -202,6 +202,13 @@ class Check(Case):
         code, out, err = spillway("check", self.folder / "none", "--max-peak", 1)
         self.assertEqual((code, out, "No such file" in err), (1, "", True), err)
 
+    def test_neither_one_nor_the_other(self):
+        path = self.folder / "notes.txt"
+        path.write_text("x")
+        code, out, err = spillway("check", path, "--max-peak", "1GiB")
+        self.assertEqual((code, out, err.count("\n")), (1, "", 1), err)
+        self.assertIn("notes.txt: neither a recording nor a statistics file: it is not valid", err)
+
 
 class Diff(Case):
     def diff(self, before, after, *arguments):

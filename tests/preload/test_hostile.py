@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import threading
@@ -152,6 +153,54 @@ class Hostile(harness.Case):
         self.assertIn(b"renamed (pid", self.top().stdout)
         self.set_path(self.folder / "no-library")
         self.assertNotIn("take_exported in no-library", self.labels())
+
+    def listed(self, *arguments):
+        """Output of the list of all processes, which this one is in."""
+        done = subprocess.run([str(COMMAND), "top", "--once", *arguments], capture_output=True,
+                              timeout=60, check=False, env=harness.environment(False, False))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        controls = {char for char in done.stdout.decode() if ord(char) < 32 or
+                    127 <= ord(char) < 160}
+        self.assertLessEqual(controls, {"\n"})
+        return done.stdout.decode()
+
+    def rows(self):
+        return [row for row in json.loads(self.listed("--json"))["processes"]
+                if row["pid"] == os.getpid()]
+
+    def test_in_the_list(self):
+        self.stats.put(PROCESS, ESCAPE + b'"} 1\\\0')
+        self.assertEqual(len(self.rows()), 1)
+        self.assertIn("?]0;owned?", self.listed())
+        path = self.folder / "all.prom"
+        self.assertEqual(self.listed("--prometheus", str(path)), "")
+        for line in path.read_text().splitlines():
+            self.assertFalse(any(ord(char) < 32 or 127 <= ord(char) < 160 for char in line), line)
+            if f'pid="{os.getpid()}"' in line:
+                self.assertTrue(re.search(r'process="\?\]0;owned\?\?31m\?31m\\"} 1\\\\"} \d',
+                                          line), line)
+        self.stats.put(PID, "i", self.real_pid)
+        self.assertEqual(self.rows(), [])
+        self.stats.put(PID, "i", os.getpid())
+        os.ftruncate(self.stats.fd, 5000)
+        self.assertEqual(self.rows(), [])
+
+    def test_in_the_list_by_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        os.fchown(self.stats.fd, 12345, 12345)
+        self.assertEqual(self.rows(), [])
+
+    def test_wild_figures_in_the_list(self):
+        """All counters and texts at their ends, in turn."""
+        for byte in b"\xff", b"\x7f", b"\x80":
+            self.stats.put(MODE, byte * (self.real[0][0] - MODE))
+            self.stats.put(DEVICES, "i", 64)
+            row, = self.rows()
+            self.assertIsNone(row["rank"])
+            self.assertEqual(len(row["devices"]), 64)
+            self.listed()
+            self.listed("--prometheus", str(self.folder / "all.prom"))
 
     def test_another_process(self):
         self.stats.put(PID, "i", self.real_pid)
@@ -310,7 +359,7 @@ class Hostile(harness.Case):
         path = self.folder / "s.json"
         path.write_text(json.dumps({"schema": 1, "devices": [{"live_peak_bytes": 5}],
                                     "sites": [site]}))
-        for arguments in (), ("--json",), ("--full",):
+        for arguments in (), ("--json",), ("--native",), ("--text",):
             with self.subTest(arguments=arguments):
                 done = subprocess.run([str(COMMAND), "sites", str(path), *arguments],
                                       capture_output=True, timeout=60, check=True)

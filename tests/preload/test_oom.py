@@ -68,6 +68,60 @@ class Report(harness.Case):
         self.assertEqual(oom["site"], oom["sites"][0]["id"])
         self.check_rule(oom["rule"], result.stats)
 
+    def suggest(self, stats, *arguments):
+        """Exit code, policy and line of `policy suggest`."""
+        path = self.folder / "stats.json"
+        path.write_text(json.dumps(stats))
+        done = self.run_command([COMMAND, "policy", "suggest", path, *arguments],
+                                harness.environment(False, False))
+        policy = json.loads(done.stdout) if done.stdout else None
+        return done.status, policy, done.stderr
+
+    def test_suggestion_as_a_file(self):
+        """It passes the check, frees what was missing, and no more than it must."""
+        stats = self.fill("take").stats
+        for arguments, count in ((), 1), (("--free", "4MiB"), 1), (("--free", "963MiB"), 2):
+            status, policy, stderr = self.suggest(stats, *arguments)
+            self.assertEqual((status, stderr), (0, ""))
+            self.assertEqual(len(policy["rules"]), count)
+            path = self.folder / "my.json"
+            path.write_text(json.dumps(policy))
+            checked = self.run_command([COMMAND, "policy", "check", path],
+                                       harness.environment(False, False))
+            self.assertEqual((checked.status, checked.stderr), (0, ""))
+        self.assertEqual(self.suggest(stats)[1]["rules"][0]["match"], stats["oom"]["rule"]["match"])
+        status, policy, stderr = self.suggest(stats, "--free", "2GiB")
+        self.assertEqual(status, 1)
+        self.assertRegex(stderr, r"^spillway: policy: suggest: all rules together free [^\n]*\n$")
+        self.assertIn("expected a size", self.suggest(stats, "--free", "10%")[2])
+        stats["oom"] = None
+        status, policy, stderr = self.suggest(stats)
+        self.assertEqual((status, policy), (1, None))
+        self.assertRegex(stderr, r"did not run out of memory: say with --free SIZE[^\n]*\n$")
+
+    def test_what_rules_would_get(self):
+        """Bytes by rule, without a run; a condition on the size can only be possible."""
+        stats = self.fill("take").stats
+        rules = [{"name": "large", "match": {"size": {"min": "16MiB"},
+                                             "native": {"symbol": "fill"}},
+                  "action": {"placement": "host"}},
+                 {"name": "taken", "match": {"native": {"symbol": "take_exported"}},
+                  "action": {"placement": "host"}}]
+        policy, path = self.folder / "my.json", self.folder / "stats.json"
+        policy.write_text(json.dumps({"version": 1, "rules": rules}))
+        path.write_text(json.dumps(stats))
+        clean = harness.environment(False, False)
+        shown = self.run_command([COMMAND, "policy", "explain", policy, "--stats", path], clean)
+        self.assertEqual((shown.status, shown.stderr), (0, ""))
+        self.assertEqual(shown.stdout.splitlines()[2:], [
+            "         bytes    share   sites  rule",
+            '           0 B    0.0 %       0  1 "large", and up to 960 MiB by size or number',
+            '         3 MiB    0.3 %       1  2 "taken"',
+            "       965 MiB   99.6 %       2  no rule"])
+        for arguments in (["--stats", path, "--site", "thread:main"], ["--free", "1MiB"]):
+            done = self.run_command([COMMAND, "policy", "explain", policy, *arguments], clean)
+            self.assertEqual((done.status, done.stderr.count("\n")), (2, 1), done.stderr)
+
     def test_without_room_on_the_host(self):
         """The rule needs more of the host than there may be, and says how much."""
         result = self.fill(SPILL="auto", HOST_LIMIT="128MiB")

@@ -23,7 +23,8 @@ import harness
 import recording
 
 GOLDEN = pathlib.Path(__file__).resolve().parent / "data"
-FORMS = {"summary": "txt", "json": "json", "folded": "folded", "speedscope": "json",
+FORMS = {"summary": "txt", "json": "json", "table": "txt", "tree": "txt",
+         "folded": "folded", "speedscope": "json",
          "perfetto": "json", "rmm-csv": "csv", "memory-viz-json": "json"}
 PROGRAM = harness.PROGRAMS / "recorded"
 
@@ -155,6 +156,23 @@ class Forms(harness.Case):
             self.assertRegex(line, r"^[^;]+(;[^;]+)* \d+$")
         self.assertTrue(any("train.py:39 forward;functional.py:2159 soft,max" in line
                             for line in lines))
+
+    def test_tree_adds_up(self):
+        """A branch holds what its stacks hold, the largest first."""
+        writer = recording.Writer()
+        for number, text in {8: "main", 16: "/home/me/a.py", 24: "run"}.items():
+            writer.text(number, text)
+        for number, line in {5: 30, 7: 20, 9: 10}.items():
+            writer.site(number, "cudaMallocAsync", 8, [(16, 24, line), (16, 24, 1)])
+        for count, (site, size) in enumerate(((5, 3), (7, 5), (9, 1))):
+            writer.alloc(1000 + count, 0x7f0000000000 + (count << 34), size << 30, site, stream=1)
+        self.path.write_bytes(writer.data())
+        rows = [re.fullmatch(r"  +(\S+ \S+) +(\d+\.\d) %  ( *)(.*)", line).groups()
+                for line in self.form("tree").decode().splitlines()[1:]]
+        self.assertEqual(rows, [("9 GiB", "100.0", "", "a.py:1 run"),
+                                ("5 GiB", "55.5", "", "a.py:20 run"),
+                                ("3 GiB", "33.3", "", "a.py:30 run"),
+                                ("1 GiB", "11.1", "", "a.py:10 run")])
 
     def test_output(self):
         out = self.folder / "out"

@@ -117,7 +117,12 @@ class Sites(harness.Case):
         row = next(line for line in lines if "take_in_order" in line)
         self.assertRegex(row, r"^ +64 MiB +88\.8 % +8  take_in_order in sites$")
         self.assertIn("in 1 more (--top 3 shows them)", "\n".join(lines))
-        self.assertIn("; api:cuMemAllocAsync", self.sites("--full").stdout)
+        self.assertIn("; api:cuMemAllocAsync", self.sites("--text").stdout)
+        frames = self.sites("--native").stdout
+        self.assertRegex(frames, r"(?m)^ {39}take_exported in .*/sites$")
+        self.assertRegex(frames, r"(?m)^ {39}by cuMemAllocAsync on thread \S+$")
+        self.assertNotIn("native:", frames)
+        self.assertNotRegex(self.sites("--full").stdout, r"(?m)^ {39}take_exported")
 
     def test_bad_usage(self):
         for arguments, status, said in (

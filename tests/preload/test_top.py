@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """spillway top shows a running program from outside."""
+import datetime
 import fcntl
 import json
 import os
@@ -19,7 +20,7 @@ PROGRAM = PROGRAMS / "sites"
 
 
 class Top(harness.Case):
-    def start(self, *words, launcher=True):
+    def start(self, *words, launcher=True, **variables):
         """The program, waiting, and its pid."""
         command = [PROGRAM, *words, "wait"]
         if launcher:
@@ -27,7 +28,7 @@ class Top(harness.Case):
         process = subprocess.Popen(
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True,
-            env=harness.environment(not launcher, not launcher, SUMMARY="off"))
+            env={**harness.environment(not launcher, not launcher, SUMMARY="off"), **variables})
         self.addCleanup(process.communicate)
         self.assertEqual(process.stdout.readline(), "waiting\n")
         children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -62,9 +63,10 @@ class Top(harness.Case):
             with self.subTest(ending=ending):
                 process, pid = self.start("take")
                 inner, outer = pty.openpty()
+                environment = {**os.environ, "TERM": "xterm"}
                 before = termios.tcgetattr(outer)
                 top = subprocess.Popen([str(COMMAND), "top", str(pid)], stdin=outer, stdout=outer,
-                                       stderr=outer, start_new_session=True,
+                                       stderr=outer, start_new_session=True, env=environment,
                                        preexec_fn=self.own_terminal)
                 frames = self.read(inner, 2.5)
                 self.assertGreaterEqual(frames.count("sites take (pid"), 2)
@@ -103,11 +105,147 @@ class Top(harness.Case):
             pathlib.Path("/proc/1/maps").read_bytes()
         except PermissionError:
             self.assertIn("process 1 may not be read", self.top(1, status=1).stderr)
-        for arguments, said in (((), "expected the number"), (("x",), "expected the number"),
+        self.assertTrue(re.match("usage: spillway top ", self.top("--help").stdout))
+
+    def test_usage(self):
+        for arguments, said in ((("x",), "expected the number"),
                                 (("--what",), "--what is not an option"),
-                                (("1", "2"), "2: unexpected argument")):
-            self.assertIn(said, self.top(*arguments, status=2).stderr)
-        self.assertTrue(re.match("usage: spillway top PID", self.top("--help").stdout))
+                                (("1", "2"), "2: unexpected argument"),
+                                (("--interval", "0"), "expected seconds, from 0.1 to 86400"),
+                                (("--interval", "nan"), "expected seconds"),
+                                (("--interval", "1e99"), "expected seconds"),
+                                (("--interval", "1s"), "--interval 1s: expected seconds"),
+                                (("--sort", "size"), "expected live, host, rate, rank or pid"),
+                                (("--prometheus", "x.txt"), "must end in .prom"),
+                                (("--prometheus", "x.prom", "--json"), "exclude each other")):
+            stderr = self.top(*arguments, status=2).stderr
+            self.assertIn(said, stderr)
+            self.assertEqual(stderr.count("\n"), 1, stderr)
+
+    def start_ranks(self):
+        """Two ranks of a job: the second one holds more."""
+        return [self.start(*words, RANK=str(rank))[1]
+                for rank, words in enumerate((("take",), ("take", "peak")))]
+
+    def listed(self, pids, *arguments):
+        """The rows of these processes in the list; other programs may run at the same time."""
+        rows = [line.split() for line in self.top("--once", *arguments).stdout.splitlines()[2:]]
+        return [row for row in rows if int(row[0]) in pids]
+
+    def test_list(self):
+        pids = self.start_ranks()
+        lines = self.top().stdout.splitlines()
+        self.assertRegex(lines[0], r"^\d+ processes under spillway, by live$")
+        self.assertEqual(lines[1].split(), ["PID", "RANK", "MODE", "GPU", "LIVE", "PEAK", "FULL",
+                                            "HOST", "ALLOC/S", "MOVED/S", "PROCESS"])
+        rows = self.listed(pids)
+        self.assertEqual([row[:8] for row in sorted(rows, key=lambda row: row[1])],
+                         [[str(pids[0]), "0", "auto", "0", "8", "MiB", "8", "MiB"],
+                          [str(pids[1]), "1", "auto", "0", "8", "MiB", "72", "MiB"]])
+        self.assertEqual({" ".join(row[-2:]) for row in rows}, {"sites take"})
+        for sort, order in (("rank", pids), ("pid", sorted(pids))):
+            self.assertEqual([int(row[0]) for row in self.listed(pids, "--sort", sort)], order)
+
+    def test_list_as_json(self):
+        """Frames come at the interval, and say when."""
+        pids = self.start_ranks()
+        top = subprocess.Popen([str(COMMAND), "top", "--json", "--interval", "0.5"], text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               env=harness.environment(False, False))
+        frames = [json.loads(top.stdout.readline()) for _ in range(4)]
+        top.send_signal(signal.SIGTERM)
+        self.assertEqual(top.communicate(timeout=10)[0], "")
+        self.assertEqual(top.returncode, 0)
+        times = [datetime.datetime.fromisoformat(frame["time"].replace("Z", "+00:00")).timestamp()
+                 for frame in frames]
+        self.assertLess(abs(times[-1] - time.time()), 10)
+        for first, second in zip(times, times[1:]):
+            self.assertTrue(0.4 < second - first < 3, times)
+        for frame in frames:
+            mine = {row["pid"]: row for row in frame["processes"] if row["pid"] in pids}
+            self.assertEqual([mine[pid]["rank"] for pid in pids], [0, 1])
+            self.assertEqual(mine[pids[1]]["devices"][0]["live_peak_bytes"], 72 * MIB)
+            self.assertGreater(mine[pids[1]]["seconds"], 0.4)
+
+    def test_rank_of_one(self):
+        for variables, rank in ({"RANK": "7"}, 7), ({}, None), ({"RANK": "x"}, None):
+            path = self.folder / f"{rank}-{len(variables)}.json"
+            process, pid = self.start("take", SPILLWAY_STATS=str(path), **variables)
+            shown = json.loads(self.top(pid, "--once", "--json").stdout)
+            self.assertEqual(shown["rank"], rank)
+            self.assertEqual(", rank" in self.top(pid).stdout, rank is not None)
+            process.communicate("\n")
+            self.assertEqual(json.loads(path.read_text()).get("rank"), rank)
+
+    METRIC = re.compile(r'([a-z_:]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)*)\})? (\S+)')
+
+    def metrics(self, path):
+        """(values by name and pid, types) of a file in Prometheus' text format: each metric has
+        one HELP and TYPE, before its values, which stand together."""
+        values, types, text = {}, {}, path.read_text()
+        self.assertTrue(text.endswith("\n"))
+        current = None
+        for line in text.splitlines():
+            if line.startswith("# "):
+                _, kind, name, rest = line.split(" ", 3)
+                if kind == "TYPE":
+                    self.assertEqual(current, name)
+                    self.assertNotIn(name, types)
+                    types[name] = rest
+                current = name
+                continue
+            name, labels, value = self.METRIC.fullmatch(line).groups()
+            self.assertEqual(name, current)
+            labels = dict(re.findall(r'([a-z]+)="((?:[^"\\]|\\.)*)"', labels or ""))
+            self.assertNotIn((name, labels.get("pid")), values)
+            values[name, labels.get("pid")] = float(value), labels
+        return values, types
+
+    def test_prometheus(self):
+        pids = self.start_ranks()
+        path = self.folder / "spillway.prom"
+        self.assertEqual(self.top("--once", "--prometheus", path).stdout, "")
+        values, types = self.metrics(path)
+        self.assertEqual(os.listdir(self.folder), ["spillway.prom"])
+        self.assertGreaterEqual(values["spillway_processes", None][0], 2)
+        value, labels = values["spillway_live_peak_bytes", str(pids[1])]
+        self.assertEqual(value, 72 * MIB)
+        self.assertEqual(labels, {"device": "0", "pid": str(pids[1]), "rank": "1", "mode": "auto",
+                                  "process": "sites take"})
+        self.assertEqual(values["spillway_allocs_total", str(pids[0])][0], 2)
+        self.assertEqual((types["spillway_live_bytes"], types["spillway_allocs_total"],
+                          types["spillway_stall_seconds_total"]), ("gauge", "counter", "counter"))
+        self.assertIn("stall_seconds_total seconds that the program waited", path.read_text())
+        self.assertEqual(path.stat().st_mode & 0o777, 0o666 & ~self.umask())
+
+    @staticmethod
+    def umask():
+        mask = os.umask(0)
+        os.umask(mask)
+        return mask
+
+    def test_prometheus_again_and_again(self):
+        """The file is always whole, also for a reader at the moment of a change; it is of one
+        process where one is named."""
+        _, pid = self.start("take")
+        path = self.folder / "one.prom"
+        top = subprocess.Popen([str(COMMAND), "top", str(pid), "--interval", "0.1", "--prometheus",
+                                str(path)], env=harness.environment(False, False),
+                               stdin=subprocess.DEVNULL)
+        inodes, end = set(), time.monotonic() + 60
+        while len(inodes) < 4 and time.monotonic() < end:
+            if path.exists():
+                values, _ = self.metrics(path)
+                self.assertEqual(values["spillway_processes", None][0], 1)
+                self.assertIn(("spillway_moves_total", str(pid)), values)
+                inodes.add(path.stat().st_ino)
+        top.send_signal(signal.SIGTERM)
+        self.assertEqual(top.wait(timeout=10), 0)
+        self.assertGreaterEqual(len(inodes), 2)
+        self.assertEqual(os.listdir(self.folder), ["one.prom"])
+        (self.folder / "file").write_text("")
+        result = self.top(pid, "--once", "--prometheus", self.folder / "file/x.prom", status=1)
+        self.assertRegex(result.stderr, r"^spillway: top: .*/file/x.prom: Not a directory\n$")
 
 
 if __name__ == "__main__":

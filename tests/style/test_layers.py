@@ -29,7 +29,7 @@ BELOW = {
     "sim": "common gpu",
 }
 # Folders inside a layer, lowest first: each may include those before it, and every file is in one.
-GROUPS = {"cli": ["console", "inspect", "recording", "launch", "reports", "fit", "advise",
+GROUPS = {"cli": ["console", "inspect", "live", "recording", "launch", "reports", "fit", "advise",
                   "doctor",
                   "commands"]}
 # The launcher reads what the simulated driver has written down in mapped files: the layout of each,

@@ -2,11 +2,14 @@
 
 #include "common/nearest.h"
 #include "common/options.h"
+#include "common/size.h"
 #include "cli/console/arguments.h"
 #include "cli/console/messages.h"
 #include "cli/launch/policy_file.h"
 #include "cli/reports/policy_decision.h"
 #include "cli/reports/policy_reference.h"
+#include "cli/reports/policy_suggestion.h"
+#include "cli/reports/policy_usage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,21 +17,28 @@
 
 static void print_help(void)
 {
-    fputs("usage: spillway policy check FILE ...\n"
-          "       spillway policy explain FILE --site SITE\n"
-          "       spillway policy schema\n"
-          "       spillway policy keys\n\n"
-          "  check    validate policy files; each error goes to stderr as FILE:LINE:COLUMN: TEXT.\n"
-          "           The exit code is 0 when there is none, else 1\n"
-          "  explain  show which rule of FILE applies to an allocation of call site SITE, and why\n"
-          "           the rules before it do not; spillway sites --full prints call sites:\n"
-          "           'python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; "
-          "size:12MiB'\n"
-          "  schema   print the JSON Schema of policy files\n"
-          "  keys     print the keys of policy files as Markdown tables\n\n"
-          "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
-          "policies/README.md describes the language.\n",
-          stdout);
+    fputs(
+        "usage: spillway policy check FILE ...\n"
+        "       spillway policy explain FILE --site SITE\n"
+        "       spillway policy explain FILE --stats STATS\n"
+        "       spillway policy suggest STATS [--free SIZE] > my.json\n"
+        "       spillway policy schema\n"
+        "       spillway policy keys\n\n"
+        "  check    validate policy files; each error goes to stderr as FILE:LINE:COLUMN: TEXT.\n"
+        "           The exit code is 0 when there is none, else 1\n"
+        "  explain  show which rule of FILE applies to an allocation of call site SITE, and why\n"
+        "           the rules before it do not; spillway sites --text prints call sites:\n"
+        "           'python:train.py:forward:42; native:libtorch_cuda.so:at::native::gelu; "
+        "size:12MiB'\n"
+        "           With --stats: how much of the memory in a statistics file each rule gets\n"
+        "  suggest  print a policy that frees device memory on the host, from a statistics file:\n"
+        "           the smallest rule that is enough, of memory that is seldom used first. SIZE\n"
+        "           is what the last out-of-memory report in the file says was missing\n"
+        "  schema   print the JSON Schema of policy files\n"
+        "  keys     print the keys of policy files as Markdown tables\n\n"
+        "FILE is a path, or the name of a policy that is installed with spillway. The file\n"
+        "policies/README.md describes the language.\n",
+        stdout);
 }
 
 static int bad_usage(const char *text)
@@ -80,6 +90,83 @@ static int explain(int argc, char **argv, const char *text)
     return code;
 }
 
+/* The bytes to free, and the device: --free, or what the last out-of-memory report of the file
+ * says. False, with a line on stderr, when neither is there. */
+static bool find_need(const struct spw_cli_sites_file *file, const char *path, const char *size,
+                      int *ret_device, uint64_t *ret_bytes)
+{
+    const cJSON *oom = cJSON_GetObjectItemCaseSensitive(file->json, "oom");
+    uint64_t missing = spw_cli_json_number(oom, "missing_bytes");
+    bool percent = false;
+
+    *ret_device = (int)spw_cli_json_number(oom, "device");
+    *ret_bytes = missing > 0 ? missing : spw_cli_json_number(oom, "bytes");
+    if (size != NULL &&
+        (!spw_size_parse(size, ret_bytes, &percent) || percent || *ret_bytes == 0)) {
+        spw_cli_complain("policy", "suggest: --free %s: expected a size, such as 2GiB", size);
+        return false;
+    }
+    if (*ret_bytes == 0) {
+        spw_cli_complain("policy",
+                         "suggest: %s: the program did not run out of memory: say with --free SIZE "
+                         "how much to free",
+                         path);
+        return false;
+    }
+    return true;
+}
+
+static int suggest(int argc, char **argv, const char *size)
+{
+    struct spw_cli_sites_file file;
+    char wanted[SPW_SIZE_TEXT], found[SPW_SIZE_TEXT];
+    uint64_t bytes, freed = 0;
+    cJSON *policy = NULL;
+    int device;
+
+    if (argc != 1) {
+        return bad_usage("suggest: expected one statistics file");
+    }
+    if (!spw_cli_sites_file_load("policy", argv[0], /* need_sites */ true, &file)) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    if (find_need(&file, argv[0], size, &device, &bytes)) {
+        policy = spw_cli_policy_suggest(&file, device, bytes, &freed);
+        if (policy == NULL) {
+            spw_cli_complain("policy", "suggest: %s: no rule can name what device %d held", argv[0],
+                             device);
+        } else if (freed < bytes) {
+            spw_cli_complain("policy", "suggest: all rules together free %s of %s",
+                             spw_size_text(freed, found), spw_size_text(bytes, wanted));
+        }
+    }
+    if (policy != NULL) {
+        spw_cli_json_print(policy, /* one_line */ false);
+    }
+    spw_cli_sites_file_free(&file);
+    return freed > 0 && freed >= bytes ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}
+
+/* `policy explain` with --stats. */
+static int explain_stats(int argc, char **argv, const char *stats)
+{
+    struct spw_cli_sites_file file;
+    struct spw_policy *policy;
+
+    if (argc != 1) {
+        return bad_usage("explain: expected FILE --stats STATS");
+    }
+    policy = spw_cli_policy_open(argv[0]);
+    if (policy == NULL || !spw_cli_sites_file_load("policy", stats, /* need_sites */ true, &file)) {
+        spw_policy_destroy(policy);
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    spw_cli_policy_print_usage(argv[0], policy, &file);
+    spw_cli_sites_file_free(&file);
+    spw_policy_destroy(policy);
+    return SPW_CLI_EXIT_OK;
+}
+
 static int schema(int argc, char **argv, const char *site)
 {
     if (argc != 0 || site != NULL) {
@@ -98,11 +185,15 @@ static int keys(int argc, char **argv, const char *site)
     return SPW_CLI_EXIT_OK;
 }
 
-/* Each gets the arguments behind its name, and the value of --site or NULL. */
+/* Each gets the arguments behind its name, and the value of --site (suggest: --free) or NULL. */
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv, const char *site);
-} parts[] = {{"check", check}, {"explain", explain}, {"schema", schema}, {"keys", keys}};
+} parts[] = {{"check", check},
+             {"explain", explain},
+             {"suggest", suggest},
+             {"schema", schema},
+             {"keys", keys}};
 
 enum { PART_COUNT = sizeof(parts) / sizeof(*parts) };
 
@@ -118,24 +209,52 @@ static int run_part(int argc, char **argv, const char *site)
         }
     }
     nearest = spw_nearest(argv[0], /* prefix_length */ 0, names, PART_COUNT);
-    spw_cli_complain("policy", "%s is not one of check, explain, schema, keys%s%s%s", argv[0],
-                     nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
-                     nearest != NULL ? "?)" : "");
+    spw_cli_complain("policy", "%s is not one of check, explain, suggest, schema, keys%s%s%s",
+                     argv[0], nearest != NULL ? " (did you mean " : "",
+                     nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
     return SPW_CLI_EXIT_USAGE;
+}
+
+/* The values of the options; NULL: not given. */
+struct given {
+    const char *site, *size, *stats;
+};
+
+/* Runs a part with the options that are its own. */
+static int run_with(int count, char **operands, struct given given)
+{
+    bool suggests = strcmp(operands[0], "suggest") == 0;
+    bool explains = strcmp(operands[0], "explain") == 0;
+
+    if (given.size != NULL && !suggests) {
+        return bad_usage("--free is of suggest");
+    }
+    if (given.stats != NULL && (!explains || given.site != NULL)) {
+        return bad_usage("--stats is of explain, without --site");
+    }
+    if (given.site != NULL && suggests) {
+        return bad_usage("suggest: --site is not expected");
+    }
+    if (given.stats != NULL) {
+        return explain_stats(count - 1, operands + 1, given.stats);
+    }
+    return run_part(count, operands, suggests ? given.size : given.site);
 }
 
 int spw_cli_command_policy(int argc, char **argv)
 {
-    enum { SITE = 256 };
+    enum { SITE = 256, FREE, STATS };
     static const struct option options[] = {
         {"site", required_argument, NULL, SITE},
+        {"free", required_argument, NULL, FREE},
+        {"stats", required_argument, NULL, STATS},
         SPW_CLI_HELP_OPTION,
         {0},
     };
     struct spw_cli_arguments arguments = {
         .command = argv[0], .argc = argc, .argv = argv, .options = options};
     char **operands = calloc((size_t)argc, sizeof(*operands));
-    const char *site = NULL;
+    const char *site = NULL, *size = NULL, *stats = NULL;
     int code = SPW_CLI_EXIT_USAGE;
     int count = 0;
     int found;
@@ -145,9 +264,13 @@ int spw_cli_command_policy(int argc, char **argv)
         return SPW_CLI_EXIT_FINDINGS;
     }
     while ((found = spw_cli_arguments_next(&arguments)) == SPW_CLI_ARGUMENT_OPERAND ||
-           found == SITE) {
+           found == SITE || found == FREE || found == STATS) {
         if (found == SITE) {
             site = arguments.value;
+        } else if (found == FREE) {
+            size = arguments.value;
+        } else if (found == STATS) {
+            stats = arguments.value;
         } else {
             operands[count++] = argv[arguments.next - 1];
         }
@@ -156,9 +279,9 @@ int spw_cli_command_policy(int argc, char **argv)
         print_help();
         code = SPW_CLI_EXIT_OK;
     } else if (found == SPW_CLI_ARGUMENT_END && count == 0) {
-        code = bad_usage("expected check, explain, schema or keys");
+        code = bad_usage("expected check, explain, suggest, schema or keys");
     } else if (found == SPW_CLI_ARGUMENT_END) {
-        code = run_part(count, operands, site);
+        code = run_with(count, operands, (struct given){site, size, stats});
     }
     free(operands);
     return code;

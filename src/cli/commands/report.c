@@ -14,7 +14,20 @@
 
 enum { TOP = 10, TOP_MOST = 1000000, EVENTS = 100000 };
 
-enum form { SUMMARY = 256, JSON, FOLDED, HTML, SPEEDSCOPE, PERFETTO, RMM, VIZ, VIZ_JSON, FORMS };
+enum form {
+    SUMMARY = 256,
+    JSON,
+    TABLE,
+    TREE,
+    FOLDED,
+    HTML,
+    SPEEDSCOPE,
+    PERFETTO,
+    RMM,
+    VIZ,
+    VIZ_JSON,
+    FORMS
+};
 enum { TOP_OPTION = FORMS, EVENTS_OPTION, STREAMS_OPTION, OUTPUT_OPTION };
 
 struct settings {
@@ -28,6 +41,8 @@ struct settings {
 static const struct option options[] = {
     {"summary", no_argument, NULL, SUMMARY},
     {"json", no_argument, NULL, JSON},
+    {"table", no_argument, NULL, TABLE},
+    {"tree", no_argument, NULL, TREE},
     {"folded", no_argument, NULL, FOLDED},
     {"html", no_argument, NULL, HTML},
     {"speedscope", no_argument, NULL, SPEEDSCOPE},
@@ -52,6 +67,8 @@ static void print_help(void)
         "Forms:\n"
         "  --summary          for people [the default]\n"
         "  --json             sums of each device and call site, with all frames\n"
+        "  --table            all call sites: bytes at the peak, at the end and in all\n"
+        "  --tree             stacks with their bytes at the peak, the outermost frame first\n"
         "  --folded           stacks with their bytes at the peak, for flamegraph.pl and the like\n"
         "  --html             one page: memory over time by call site, and who held it when\n"
         "  --speedscope       stacks at the peak, at the end and in all, for speedscope.app\n"
@@ -126,6 +143,12 @@ static void write_form(struct spw_cli_report *report, int form)
     switch (form) {
     case JSON:
         spw_cli_report_json(report);
+        break;
+    case TABLE:
+        spw_cli_report_site_table(report);
+        break;
+    case TREE:
+        spw_cli_report_tree(report);
         break;
     case FOLDED:
         spw_cli_report_folded(report);

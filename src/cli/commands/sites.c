@@ -9,17 +9,20 @@
 #include "cli/reports/sites_file.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SITE_TEXT = 64 * 1024, TOP = 20, TOP_MOST = 1000000 };
-enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION };
+enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION, NATIVE_OPTION, TEXT_OPTION };
 
 struct settings {
     const char *path;
     bool json;
-    bool full; /* the text of each site as well */
+    bool full;   /* the frames of each site as well */
+    bool native; /* native ones too */
+    bool text;   /* its text, on one line */
     bool help;
     size_t top;
 };
@@ -104,6 +107,45 @@ static void site_text(const struct spw_cli_sites_entry *entry, char *ret_text)
     (void)spw_callsite_print(&entry->facts, &request, ret_text, SITE_TEXT);
 }
 
+/* Prints a line below a row of the table. */
+static void print_below(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void print_below(const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    spw_utf8_plain(line, /* keep */ "");
+    printf("%39s%s\n", "", line);
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text != NULL ? text : "?";
+}
+
+/* One frame a line, the innermost first. */
+static void print_frames(const struct spw_cli_sites_entry *entry, bool native)
+{
+    const struct spw_callsite_facts *facts = &entry->facts;
+
+    for (size_t i = 0; i < facts->python_count; i++) {
+        print_below("%s:%" PRIu32 " %s", or_unknown(facts->python[i].file), facts->python[i].line,
+                    or_unknown(facts->python[i].function));
+    }
+    for (size_t i = 0; native && i < facts->native_count; i++) {
+        print_below("%s in %s", or_unknown(facts->native[i].symbol),
+                    or_unknown(facts->native[i].library));
+    }
+    if (facts->node != NULL) {
+        print_below("in the backward pass: %s", facts->node);
+    }
+    print_below("by %s on thread %s", or_unknown(entry->api), or_unknown(facts->thread));
+}
+
 static void print_row(const struct spw_cli_sites_entry *entry, uint64_t bytes, uint64_t total,
                       const struct settings *settings)
 {
@@ -115,6 +157,9 @@ static void print_row(const struct spw_cli_sites_entry *entry, uint64_t bytes, u
     printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
            permille / 10, permille % 10, entry->allocs, label);
     if (settings->full && entry->id != 0) {
+        print_frames(entry, settings->native);
+    }
+    if (settings->text && entry->id != 0) {
         site_text(entry, text);
         printf("%39s%s\n", "", text);
     }
@@ -249,12 +294,14 @@ static void show(const struct spw_cli_sites_file *file, const struct settings *s
 
 static void print_help(void)
 {
-    fputs("usage: spillway sites STATS [--json] [--top N] [--full]\n\n"
+    fputs("usage: spillway sites STATS [--json] [--top N] [--full] [--native] [--text]\n\n"
           "Shows which call sites held device memory, at the peak and at exit. STATS is a\n"
           "statistics file, which spillway run --stats FILE writes (and spillway sim).\n\n"
           "  --top N  show N sites per table [20]\n"
-          "  --full   show the full text of each site too, as spillway policy explain --site\n"
-          "           takes it\n"
+          "  --full   show the Python frames of each site too, one a line, the innermost first\n"
+          "  --native show the native frames as well\n"
+          "  --text   show each site as one line of text, which spillway policy explain --site "
+          "takes\n"
           "  --json   print one JSON object, with the full text of every site\n",
           stdout);
 }
@@ -289,7 +336,9 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
         settings->path = from->value;
     }
     settings->json |= found == JSON_OPTION;
-    settings->full |= found == FULL_OPTION;
+    settings->full |= found == FULL_OPTION || found == NATIVE_OPTION;
+    settings->native |= found == NATIVE_OPTION;
+    settings->text |= found == TEXT_OPTION;
     settings->help |= found == SPW_CLI_ARGUMENT_HELP;
     return true;
 }
@@ -300,6 +349,8 @@ static bool parse(int argc, char **argv, struct settings *ret_settings)
         {"json", no_argument, NULL, JSON_OPTION},
         {"top", required_argument, NULL, TOP_OPTION},
         {"full", no_argument, NULL, FULL_OPTION},
+        {"native", no_argument, NULL, NATIVE_OPTION},
+        {"text", no_argument, NULL, TEXT_OPTION},
         SPW_CLI_HELP_OPTION,
         {0},
     };

@@ -3,291 +3,88 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 
-#include "common/process.h"
-#include "common/size.h"
-#include "common/utf8.h"
-#include "cli/inspect/process.h"
 #include "cli/inspect/call_sites.h"
-#include "callsite/top_sites.h"
-#include "stats/stats.h"
+#include "cli/inspect/running.h"
+#include "cli/live/list_view.h"
+#include "cli/live/process_view.h"
+#include "cli/live/prometheus.h"
+#include "cli/live/screen.h"
+#include "cli/live/terminal.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <termios.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { MILLISECONDS = 1000, SHORT_WAIT = 250, LINE = 512, NARROWEST = 40 };
-enum { ONCE_OPTION = 256, JSON_OPTION };
+enum { MILLISECONDS = 1000, SHORT_WAIT_MS = 250, INTERVAL_LEAST_MS = 100 };
+enum { INTERVAL_MOST_S = 86400 };
+enum { ONCE_OPTION = 256, JSON_OPTION, INTERVAL_OPTION, SORT_OPTION, PROMETHEUS_OPTION };
+
+/* The exit code of the process that shows one process of the list, when the list is to come back.
+ */
+enum { BACK_TO_LIST = 64 };
 
 struct settings {
-    int pid;
+    int pid; /* 0: all processes */
     bool once;
     bool json;
     bool help;
-};
-
-/* The counters of all devices at one time. */
-struct look {
-    uint64_t time_ms;
-    struct spw_counters counters[SPW_DEVICES_MAX];
+    int interval_ms;
+    enum spw_cli_sort sort;
+    const char *prometheus; /* a file; NULL: none */
 };
 
 struct view {
-    const struct settings *settings;
-    uint64_t start;         /* of the process, in ticks; another one got the pid if it differs */
-    int stats_file;         /* the process may change it at any time, as sites_file */
-    int sites_file;         /* -1: there is none */
-    struct spw_stats stats; /* a copy */
-    struct look before, now;
+    struct settings settings;
+    bool from_list;
+    struct spw_cli_watched process; /* with a pid */
+    int sites_file;                 /* of that process; -1: there is none */
+    struct spw_cli_running running; /* without one */
+    int chosen;                     /* process of the list; 0: none yet */
+    struct spw_cli_screen screen;
 };
 
-static volatile sig_atomic_t ended; /* the number of the signal; 0: none came */
-
-/* ---- the counters ---- */
-
-static uint64_t milliseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * MILLISECONDS + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static void take(const struct spw_stats *stats, struct look *ret_look)
-{
-    ret_look->time_ms = milliseconds();
-    for (int i = 0; i < SPW_DEVICES_MAX && i < stats->device_count; i++) {
-        const struct spw_counters *from = &stats->devices[i].counters;
-        struct spw_counters *to = &ret_look->counters[i];
-
-#define SPW_COUNTER(name, kind, help) spw_counter_set(&to->name, spw_counter_get(&from->name));
-#include "common/counters.def"
-#undef SPW_COUNTER
-    }
-}
-
-/* False when the process has ended, even if another one got its pid. */
-static bool is_alive(const struct view *view)
-{
-    uint64_t start;
-    char state;
-
-    return spw_process_start(view->settings->pid, &start, &state) && start == view->start &&
-           state != 'Z' && state != 'X';
-}
-
-static uint64_t rate(const struct view *view, const _Atomic uint64_t *now,
-                     const _Atomic uint64_t *before)
-{
-    uint64_t time = view->now.time_ms - view->before.time_ms;
-    uint64_t more = spw_counter_get(now) - spw_counter_get(before);
-
-    return time > 0 && spw_counter_get(now) >= spw_counter_get(before) ? more * MILLISECONDS / time
-                                                                       : 0;
-}
-
-#define RATE(view, device, name)                                                                   \
-    rate((view), &(view)->now.counters[device].name, &(view)->before.counters[device].name)
-
-static bool is_used(const struct spw_counters *counters)
-{
-    return spw_counter_get(&counters->live_peak_bytes) > 0 ||
-           spw_counter_get(&counters->passed_allocs) > 0 || spw_counter_get(&counters->ooms) > 0;
-}
-
-/* ---- text ---- */
-
-/* Columns of the terminal, where lines are cut so that they do not wrap; 0: no limit. */
-static int width;
-
-static void put(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void put(const char *format, ...)
-{
-    char line[LINE];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    if (width > 0 && strlen(line) > (size_t)width) {
-        line[width] = '\0';
-    }
-    spw_utf8_plain(line, /* keep */ "");
-    puts(line);
-}
-
-/* Prints a current value and its peak. */
-static void put_pair(const char *name, const _Atomic uint64_t *now, const _Atomic uint64_t *peak,
-                     const char *more)
-{
-    char here[SPW_SIZE_TEXT], top[SPW_SIZE_TEXT];
-
-    put("  %-10s %12s   peak %12s%s", name, spw_size_text(spw_counter_get(now), here),
-        spw_size_text(spw_counter_get(peak), top), more);
-}
-
-static void put_figures(const struct view *view, int device)
-{
-    const struct spw_counters *counters = &view->now.counters[device];
-    char limit[SPW_SIZE_TEXT], other[SPW_SIZE_TEXT], more[64];
-
-    put("device %d, limit %s", device,
-        spw_size_text(spw_counter_get(&counters->limit_bytes), limit));
-    put_pair("live", &counters->live_bytes, &counters->live_peak_bytes, "");
-    put_pair("committed", &counters->committed_bytes, &counters->committed_peak_bytes, "");
-    snprintf(more, sizeof(more), "   limit %12s",
-             spw_size_text(spw_counter_get(&counters->host_limit_bytes), limit));
-    put_pair("host", &counters->host_bytes, &counters->host_peak_bytes, more);
-    put("  %-10s %12s   locked by the program, %s passed to the driver", "pinned",
-        spw_size_text(spw_counter_get(&counters->pinned_bytes), limit),
-        spw_size_text(spw_counter_get(&counters->passed_bytes), other));
-    put("  %-10s %12" PRIu64 " allocations, %" PRIu64 " frees, %s to the host, %s back",
-        "per second", RATE(view, device, allocs), RATE(view, device, frees),
-        spw_size_text(RATE(view, device, spilled_bytes), limit),
-        spw_size_text(RATE(view, device, promoted_bytes), other));
-    put("  %-10s %12" PRIu64 " allocations, %" PRIu64 " steals, %" PRIu64 " moves, %" PRIu64
-        " out of memory",
-        "so far", spw_counter_get(&counters->allocs), spw_counter_get(&counters->steals),
-        spw_counter_get(&counters->moves), spw_counter_get(&counters->ooms));
-}
-
-static void put_sites(const struct spw_callsite_shm *share, int device)
-{
-    struct spw_callsite_holding holding;
-    char size[SPW_SIZE_TEXT];
-
-    if (share == NULL || (uint32_t)device >= share->devices) {
-        return;
-    }
-    spw_callsite_holding(&share->charges[device], &holding);
-    put("  held by %" PRIu64 " call site%s%s", holding.sites, holding.sites == 1 ? "" : "s",
-        holding.sites > SPW_CALLSITE_HOLDERS ? ", most by these" : "");
-    for (int i = 0; i < holding.count; i++) {
-        const struct spw_callsite_holder *holder = &holding.holders[i];
-        uint64_t permille = holding.bytes > 0 ? holder->bytes * 1000 / holding.bytes : 0;
-
-        put("  %12s %3" PRIu64 ".%" PRIu64 " %%  %7" PRIu64 " block%s  %s",
-            spw_size_text(holder->bytes, size), permille / 10, permille % 10, holder->blocks,
-            holder->blocks == 1 ? " " : "s", holder->label);
-    }
-}
-
-static void show(const struct view *view, const struct spw_callsite_shm *share)
-{
-    const struct spw_stats *stats = &view->stats;
-    bool any = false;
-
-    put("%s (pid %d), mode %s%s%s", stats->process, view->settings->pid, stats->mode,
-        stats->policy[0] != '\0' ? ", policy " : "", stats->policy);
-    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
-        if (is_used(&view->now.counters[i])) {
-            put("%s", "");
-            put_figures(view, i);
-            put_sites(share, i);
-            any = true;
-        }
-    }
-    if (!any) {
-        put("%s", "no device memory is used yet");
-    }
-}
-
-/* ---- JSON ---- */
-
-static void add_sites(cJSON *device, const struct spw_callsite_shm *share, int ordinal)
-{
-    cJSON *rows = cJSON_AddArrayToObject(device, "sites");
-    struct spw_callsite_holding holding;
-
-    if (share == NULL || (uint32_t)ordinal >= share->devices) {
-        return;
-    }
-    spw_callsite_holding(&share->charges[ordinal], &holding);
-    for (int i = 0; i < holding.count; i++) {
-        cJSON *row = cJSON_CreateObject();
-
-        cJSON_AddNumberToObject(row, "id", holding.holders[i].site);
-        cJSON_AddNumberToObject(row, "bytes", (double)holding.holders[i].bytes);
-        cJSON_AddNumberToObject(row, "blocks", (double)holding.holders[i].blocks);
-        cJSON_AddStringToObject(row, "label", holding.holders[i].label);
-        cJSON_AddItemToArray(rows, row);
-    }
-}
-
-static void add_device(cJSON *devices, const struct view *view,
-                       const struct spw_callsite_shm *share, int ordinal)
-{
-    const struct spw_counters *counters = &view->now.counters[ordinal];
-    cJSON *device = cJSON_CreateObject();
-    cJSON *rates;
-
-    cJSON_AddNumberToObject(device, "ordinal", ordinal);
-#define SPW_COUNTER(name, kind, help)                                                              \
-    cJSON_AddNumberToObject(device, #name, (double)spw_counter_get(&counters->name));
-#include "common/counters.def"
-#undef SPW_COUNTER
-    rates = cJSON_AddObjectToObject(device, "per_second");
-    cJSON_AddNumberToObject(rates, "allocs", (double)RATE(view, ordinal, allocs));
-    cJSON_AddNumberToObject(rates, "frees", (double)RATE(view, ordinal, frees));
-    cJSON_AddNumberToObject(rates, "spilled_bytes", (double)RATE(view, ordinal, spilled_bytes));
-    cJSON_AddNumberToObject(rates, "promoted_bytes", (double)RATE(view, ordinal, promoted_bytes));
-    add_sites(device, share, ordinal);
-    cJSON_AddItemToArray(devices, device);
-}
-
-/* Prints a frame as one line of JSON. */
-static void show_json(const struct view *view, const struct spw_callsite_shm *share)
-{
-    const struct spw_stats *stats = &view->stats;
-    cJSON *root = cJSON_CreateObject();
-    cJSON *devices;
-
-    cJSON_AddNumberToObject(root, "pid", view->settings->pid);
-    cJSON_AddStringToObject(root, "process", stats->process);
-    cJSON_AddStringToObject(root, "mode", stats->mode);
-    cJSON_AddStringToObject(root, "policy", stats->policy);
-    devices = cJSON_AddArrayToObject(root, "devices");
-    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
-        add_device(devices, view, share, i);
-    }
-    spw_cli_json_print(root, /* one_line */ true);
-}
-
-/* ---- limits, because the process may be hostile ---- */
+/* ---- limits, because a process may be hostile ---- */
 
 enum { FRAME_LIMIT_S = 30, MEMORY_MIB = 1024, FRAME_BYTES = 1 << 20 };
 
-/* The terminal's settings, which are restored at the end. */
-static struct {
-    bool is_terminal;
-    struct termios before;
-} terminal;
-
-static void restore_terminal(void)
+/* Appends the digits of a positive number; for a signal handler. */
+static size_t append_number(char *text, size_t used, int number)
 {
-    if (terminal.is_terminal) {
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &terminal.before);
+    char digits[16];
+    size_t count = 0;
+
+    for (; number > 0; number /= 10) {
+        digits[count++] = (char)('0' + number % 10);
     }
+    while (count > 0) {
+        text[used++] = digits[--count];
+    }
+    return used;
 }
 
 static void give_up(int number)
 {
-    static const char text[] =
-        "spillway: top: the memory of the process takes too long to read: it may be damaged\n";
+    static const char begin[] = "spillway: top: the memory of ";
+    static const char end[] = " takes too long to read: it may be damaged\n";
+    char text[128];
+    size_t used = sizeof(begin) - 1;
+    int pid = spw_cli_running_now();
 
     (void)number;
-    restore_terminal();
-    (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+    memcpy(text, begin, used);
+    memcpy(text + used, pid > 0 ? "process " : "the process", pid > 0 ? 8 : 11);
+    used += pid > 0 ? 8 : 11;
+    used = append_number(text, used, pid);
+    memcpy(text + used, end, sizeof(end) - 1);
+    spw_cli_terminal_leave();
+    (void)!write(STDERR_FILENO, text, used + sizeof(end) - 1);
     _exit(SPW_CLI_EXIT_FINDINGS);
 }
 
@@ -318,160 +115,407 @@ static void guard(void)
 
 /* ---- frames ---- */
 
-/* Shows one frame. False, with one line on stderr, when the statistics cannot be read any more. */
-static bool frame(struct view *view)
+/* Takes the next look at what is shown. False, with one line on stderr, when it cannot be read any
+ * more. */
+static bool read_all(struct view *view)
+{
+    bool read = true;
+
+    (void)alarm(FRAME_LIMIT_S);
+    if (view->settings.pid == 0) {
+        spw_cli_running_read(&view->running);
+        spw_cli_list_sort(&view->running, view->settings.sort);
+    } else {
+        read = spw_cli_watched_read(&view->process);
+    }
+    (void)alarm(0);
+    if (!read) {
+        spw_cli_terminal_leave();
+        spw_cli_complain("top", "process %d: its statistics are damaged", view->settings.pid);
+    }
+    return read;
+}
+
+/* The marked process must be one of the list. */
+static void keep_chosen(struct view *view)
+{
+    for (int i = 0; i < view->running.count; i++) {
+        if (view->running.list[i]->pid == view->chosen) {
+            return;
+        }
+    }
+    view->chosen = view->running.count > 0 ? view->running.list[0]->pid : 0;
+}
+
+static void print_json(struct view *view, const struct spw_callsite_shm *share)
+{
+    cJSON *root = cJSON_CreateObject();
+
+    spw_cli_time_json(root);
+    if (view->settings.pid == 0) {
+        spw_cli_list_json(root, &view->running);
+    } else {
+        spw_cli_process_json(root, &view->process, share);
+    }
+    spw_cli_json_print(root, /* one_line */ true);
+}
+
+/* Makes the lines of a frame, or prints it as JSON. */
+static void make(struct view *view, bool marks)
 {
     struct spw_callsite_shm *share = NULL;
 
     (void)alarm(FRAME_LIMIT_S);
-    view->before = view->now;
-    if (!spw_stats_read(view->stats_file, &view->stats)) {
-        (void)alarm(0);
-        spw_cli_complain("top", "process %d: its statistics are damaged", view->settings->pid);
-        return false;
-    }
-    take(&view->stats, &view->now);
-    if (view->sites_file >= 0) {
+    if (view->settings.pid != 0 && view->sites_file >= 0) {
         share = spw_cli_call_sites_read(view->sites_file);
     }
-    if (view->settings->json) {
-        show_json(view, share);
+    spw_cli_screen_clear(&view->screen);
+    if (view->settings.json) {
+        print_json(view, share);
+    } else if (view->settings.pid == 0) {
+        int line;
+
+        keep_chosen(view);
+        line = spw_cli_list_view(&view->screen, &view->running, view->settings.sort,
+                                 marks ? view->chosen : 0);
+        if (line >= 0) {
+            spw_cli_screen_reveal(&view->screen, line);
+        }
     } else {
-        show(view, share);
+        spw_cli_process_view(&view->screen, &view->process, share);
     }
     (void)alarm(0);
-    fflush(stdout);
     spw_cli_call_sites_close(share);
+}
+
+static bool has_ended(const struct view *view)
+{
+    return view->settings.pid != 0 && !spw_cli_watched_lives(&view->process);
+}
+
+static bool print_once(struct view *view)
+{
+    (void)poll(NULL, 0, SHORT_WAIT_MS);
+    if (!read_all(view)) {
+        return false;
+    }
+    make(view, /* marks */ false);
+    spw_cli_screen_print(&view->screen);
+    fflush(stdout);
     return true;
 }
 
-static void end(int number)
+/* ---- keys ---- */
+
+static void draw(struct view *view)
 {
-    ended = number;
+    const char *keys = view->settings.pid == 0 ? "arrows choose  enter: show  s: sort  q: quit"
+                       : view->from_list       ? "arrows scroll  escape: list  q: quit"
+                                               : "arrows scroll  q: quit";
+
+    if (!view->settings.json) {
+        spw_cli_screen_draw(&view->screen, keys);
+    }
+    fflush(stdout);
 }
 
-/* Waits for the next frame. False when the user ends the command. */
-static bool wait_for(int timeout_ms)
+/* Moves the mark by so many processes. */
+static void move_mark(struct view *view, int by)
 {
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    char key = '\0';
+    const struct spw_cli_running *running = &view->running;
 
-    if (poll(&input, isatty(STDIN_FILENO) != 0 ? 1 : 0, timeout_ms) > 0 &&
-        read(STDIN_FILENO, &key, 1) <= 0) {
+    for (int i = 0; i < running->count; i++) {
+        if (running->list[i]->pid == view->chosen) {
+            int to = i + by < 0 ? 0 : i + by >= running->count ? running->count - 1 : i + by;
+
+            view->chosen = running->list[to]->pid;
+            return;
+        }
+    }
+}
+
+/* Moves the mark, or what of a process is in the window. */
+static void move(struct view *view, int by)
+{
+    if (view->settings.pid == 0) {
+        move_mark(view, by);
+        make(view, /* marks */ true);
+    } else {
+        view->screen.scroll += by;
+    }
+    draw(view);
+}
+
+static int show_process(const struct view *list);
+
+/* Shows the marked process until the list is to come back. False when the command is to end. */
+static bool enter(struct view *view)
+{
+    int code;
+
+    if (view->settings.pid != 0 || view->chosen == 0) {
+        return true;
+    }
+    spw_cli_terminal_leave();
+    code = show_process(view);
+    if (code != BACK_TO_LIST) {
         return false;
     }
-    return ended == 0 && key != 'q' && key != 'Q';
+    spw_cli_terminal_enter(/* draws */ true);
+    return true;
 }
 
-/* Shows a frame each second. With text output, a frame replaces the one before. False on an error.
- */
-static bool watch(struct view *view)
+/* Does what a key asks for. False when the command is to end. */
+static bool obey(struct view *view, int key)
 {
-    const struct sigaction action = {.sa_handler = end};
-    bool foreground = isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    struct termios plain;
-    struct winsize size;
-    bool shown;
+    switch (key) {
+    case 'q':
+    case 'Q':
+    case SPW_CLI_KEY_QUIT:
+        return false;
+    case SPW_CLI_KEY_UP:
+    case 'k':
+        move(view, -1);
+        break;
+    case SPW_CLI_KEY_DOWN:
+    case 'j':
+        move(view, 1);
+        break;
+    case SPW_CLI_KEY_PAGE_UP:
+        move(view, -spw_cli_screen_window(&view->screen));
+        break;
+    case SPW_CLI_KEY_PAGE_DOWN:
+    case ' ':
+        move(view, spw_cli_screen_window(&view->screen));
+        break;
+    case SPW_CLI_KEY_HOME:
+        move(view, -SPW_CLI_SCREEN_LINES);
+        break;
+    case SPW_CLI_KEY_END:
+        move(view, SPW_CLI_SCREEN_LINES);
+        break;
+    case SPW_CLI_KEY_ENTER:
+        if (!enter(view)) {
+            return false;
+        }
+        make(view, /* marks */ true);
+        draw(view);
+        break;
+    case SPW_CLI_KEY_REDRAW:
+        make(view, /* marks */ true);
+        draw(view);
+        break;
+    case 's':
+        view->settings.sort = (view->settings.sort + 1) % SPW_CLI_SORT_COUNT;
+        spw_cli_list_sort(&view->running, view->settings.sort);
+        move(view, 0);
+        break;
+    default:
+        break;
+    }
+    return true;
+}
 
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    terminal.is_terminal = foreground && tcgetattr(STDIN_FILENO, &terminal.before) == 0;
-    if (terminal.is_terminal) {
-        plain = terminal.before;
-        plain.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-        (void)tcsetattr(STDIN_FILENO, TCSANOW, &plain);
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * MILLISECONDS + now.tv_nsec / 1000000;
+}
+
+/* Obeys keys until the next frame is due. False when the command is to end; then *ret_back says
+ * whether to the list. */
+static bool wait_until(struct view *view, int64_t due, bool *ret_back)
+{
+    for (int64_t left = due - milliseconds(); left > 0; left = due - milliseconds()) {
+        int key = spw_cli_terminal_key((int)left);
+
+        if (key == SPW_CLI_KEY_BACK && view->from_list) {
+            *ret_back = true;
+            return false;
+        }
+        if (view->settings.json && key != SPW_CLI_KEY_QUIT && key != 'q') {
+            continue;
+        }
+        if (!obey(view, key)) {
+            return false;
+        }
+    }
+    return spw_cli_terminal_key(0) != SPW_CLI_KEY_QUIT;
+}
+
+/* Shows a frame each interval. Returns an exit code. */
+static int watch(struct view *view)
+{
+    int64_t due = milliseconds() + view->settings.interval_ms;
+    bool back = false;
+
+    spw_cli_terminal_enter(/* draws */ !view->settings.json);
+    if (view->settings.json && !wait_until(view, due, &back)) { /* for the rates */
+        return SPW_CLI_EXIT_OK;
     }
     do {
-        if (!view->settings->json) {
-            width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= NARROWEST
-                        ? size.ws_col
-                        : 0;
-            fputs("\033[H\033[J", stdout);
+        int64_t now = milliseconds();
+
+        due = due + view->settings.interval_ms > now ? due + view->settings.interval_ms
+                                                     : now + view->settings.interval_ms;
+        if (!read_all(view)) {
+            return view->from_list ? BACK_TO_LIST : SPW_CLI_EXIT_FINDINGS;
         }
-        shown = frame(view);
-    } while (shown && is_alive(view) && wait_for(MILLISECONDS));
-    restore_terminal();
-    if (shown && !is_alive(view)) {
-        fprintf(stderr, "spillway: top: process %d has ended\n", view->settings->pid);
+        make(view, /* marks */ true);
+        draw(view);
+    } while (!has_ended(view) && wait_until(view, due, &back));
+    spw_cli_terminal_leave();
+    if (back || (view->from_list && has_ended(view))) {
+        return BACK_TO_LIST;
     }
-    return shown;
+    if (has_ended(view)) {
+        if (!view->settings.json) {
+            spw_cli_screen_print(&view->screen);
+            fflush(stdout);
+        }
+        fprintf(stderr, "spillway: top: process %d has ended\n", view->settings.pid);
+    }
+    return SPW_CLI_EXIT_OK;
+}
+
+/* ---- the text file ---- */
+
+/* Writes the file each interval, or once. Returns an exit code. */
+static int export(struct view *view)
+{
+    struct spw_cli_watched *one[] = {&view->process};
+    bool all = view->settings.pid == 0, back = false;
+    int64_t due = milliseconds();
+
+    spw_cli_terminal_enter(/* draws */ false);
+    do {
+        if (!read_all(view)) {
+            return SPW_CLI_EXIT_FINDINGS;
+        }
+        if (!spw_cli_prometheus_write(view->settings.prometheus, all ? view->running.list : one,
+                                      all ? view->running.count : 1)) {
+            spw_cli_complain("top", "%s: %s", view->settings.prometheus, strerror(errno));
+            return SPW_CLI_EXIT_FINDINGS;
+        }
+        due += view->settings.interval_ms;
+    } while (!view->settings.once && !has_ended(view) && wait_until(view, due, &back));
+    return SPW_CLI_EXIT_OK;
 }
 
 /* ---- the command ---- */
 
-/* Finds the files of the process. False, with one line on stderr, when there are none. */
-static bool find(int pid, char ret_stats[SPW_CLI_PROCESS_PATH],
-                 char ret_sites[SPW_CLI_PROCESS_PATH])
+static void complain(int pid, enum spw_cli_watch problem)
 {
+    static const char *const texts[] = {
+        [SPW_CLI_WATCH_PRIVATE] = "only its user and root may look",
+        [SPW_CLI_WATCH_FOREIGN] = "the file of its statistics belongs to another user",
+        [SPW_CLI_WATCH_CLOSED] = "its statistics cannot be opened",
+        [SPW_CLI_WATCH_VERSION] = "it runs another version of spillway",
+        [SPW_CLI_WATCH_OTHER] = "its statistics belong to another process",
+    };
     char descendants[256];
 
-    switch (spw_cli_process_find(pid, ret_stats, ret_sites)) {
-    case SPW_CLI_FOUND_NO_PROCESS:
+    switch (problem) {
+    case SPW_CLI_WATCH_NO_PROCESS:
         spw_cli_complain("top", "there is no process %d", pid);
-        return false;
-    case SPW_CLI_FOUND_DENIED:
+        return;
+    case SPW_CLI_WATCH_DENIED:
         spw_cli_complain(
             "top",
             "process %d may not be read: only its user and root may, and not from inside "
             "another container",
             pid);
-        return false;
-    case SPW_CLI_FOUND_NOTHING:
+        return;
+    case SPW_CLI_WATCH_NOTHING:
         spw_cli_process_descendants(pid, descendants, sizeof(descendants));
         spw_cli_complain("top",
                          "process %d does not run under spillway, or does not use CUDA yet%s%s%s",
                          pid, descendants[0] != '\0' ? " (descendants that do: " : "", descendants,
                          descendants[0] != '\0' ? ")" : "");
-        return false;
+        return;
     default:
-        return true;
+        spw_cli_complain("top", "process %d: %s", pid, texts[problem]);
+        return;
     }
 }
 
+/* Opens what is shown. False, with one line on stderr, when it cannot be. */
 static bool open_view(struct view *view)
 {
-    char stats[SPW_CLI_PROCESS_PATH], sites[SPW_CLI_PROCESS_PATH], state;
-    int pid = view->settings->pid;
+    enum spw_cli_watch result;
 
-    if (!find(pid, stats, sites)) {
-        return false;
-    }
     view->sites_file = -1;
-    view->stats_file = spw_cli_process_open(pid, stats);
-    if (view->stats_file < 0) {
-        spw_cli_complain("top", "process %d: %s", pid,
-                         errno == EACCES  ? "only its user and root may look"
-                         : errno == EPERM ? "the file of its statistics belongs to another user"
-                                          : "its statistics cannot be opened");
+    if (view->settings.pid == 0) {
+        (void)alarm(FRAME_LIMIT_S);
+        spw_cli_running_read(&view->running);
+        (void)alarm(0);
+        return true;
+    }
+    (void)alarm(FRAME_LIMIT_S);
+    result = spw_cli_watched_open(view->settings.pid, &view->process);
+    (void)alarm(0);
+    if (result != SPW_CLI_WATCH_OPENED) {
+        complain(view->settings.pid, result);
         return false;
     }
-    if (!spw_process_start(pid, &view->start, &state) ||
-        !spw_stats_read(view->stats_file, &view->stats)) {
-        spw_cli_complain("top", "process %d: it runs another version of spillway", pid);
-        return false;
-    }
-    if (view->stats.pid != spw_cli_process_own_pid(pid)) {
-        spw_cli_complain("top", "process %d: its statistics belong to another process", pid);
-        return false;
-    }
-    if (sites[0] == '\0') {
-        snprintf(sites, sizeof(sites), "%s", view->stats.sites);
-    }
-    if (sites[0] != '\0') {
-        view->sites_file = spw_cli_process_open(pid, sites);
+    if (view->process.sites[0] != '\0') {
+        view->sites_file = spw_cli_process_open(view->settings.pid, view->process.sites);
     }
     return true;
 }
 
+/* Shows the marked process of a list in a process of its own: what reading its call sites leaves
+ * behind, and the limits of that, end with it. Returns its exit code. */
+static int show_process(const struct view *list)
+{
+    static struct view view;
+    int status = 0;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        view.settings = list->settings;
+        view.settings.pid = list->chosen;
+        view.from_list = true;
+        _exit(open_view(&view) ? watch(&view) : BACK_TO_LIST);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        if (spw_cli_terminal_key(0) == SPW_CLI_KEY_QUIT) {
+            (void)kill(child, SIGTERM);
+        }
+    }
+    if (child < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == SPW_CLI_EXIT_FINDINGS)) {
+        return BACK_TO_LIST;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : SPW_CLI_EXIT_OK;
+}
+
 static void print_help(void)
 {
-    fputs("usage: spillway top PID [--once] [--json]\n\n"
-          "Shows the memory of a running process under spillway: each device, and the call sites\n"
-          "that hold most. Updates each second until q or Ctrl-C. The process is not disturbed.\n\n"
-          "  --once  show one frame and end; rates are measured over a quarter of a second.\n"
-          "          This is the default when stdout is not a terminal\n"
-          "  --json  print each frame as one line of JSON\n",
-          stdout);
+    fputs(
+        "usage: spillway top [PID] [--once] [--json] [--interval SECONDS] [--sort WORD]\n"
+        "                    [--prometheus FILE]\n\n"
+        "Shows the memory of running processes under spillway: all that this user may look at, or\n"
+        "one with its devices and the call sites that hold most. Updates each second until q or\n"
+        "Ctrl-C. The processes are not disturbed. A bar shows memory in use (#) and memory that\n"
+        "is held beside it (=), of the limit. NO_COLOR switches colours off.\n\n"
+        "keys: arrows or j and k choose a process or scroll, enter shows the process, escape goes\n"
+        "back to the list, s changes its order, q quits\n\n"
+        "  --once              show one frame and end; rates are measured over a quarter of a\n"
+        "                      second. This is the default when stdout is not a terminal\n"
+        "  --json              print each frame as one line of JSON, with its time\n"
+        "  --interval SECONDS  time between two frames: 0.1 to 86400 (1)\n"
+        "  --sort WORD         order of the list: live, host, rate (of moves), rank or pid (live)\n"
+        "  --prometheus FILE   write all counters to a text file for the textfile collector of\n"
+        "                      Prometheus' node exporter, each interval, and show nothing; the\n"
+        "                      name must end in .prom\n\n"
+        "examples: spillway top --sort rank\n"
+        "          spillway top --json --interval 10 >> memory.jsonl\n"
+        "          spillway top --interval 15 --prometheus /var/lib/node_exporter/spillway.prom\n",
+        stdout);
 }
 
 static bool parse_pid(const char *text, int *ret_pid)
@@ -483,23 +527,77 @@ static bool parse_pid(const char *text, int *ret_pid)
     return *rest == '\0' && pid > 0 && pid <= INT_MAX;
 }
 
+static bool parse_interval(const struct spw_cli_arguments *from, struct settings *settings)
+{
+    char *rest;
+    double seconds = strtod(from->value, &rest);
+
+    if (rest == from->value || *rest != '\0' ||
+        !(seconds * MILLISECONDS >= INTERVAL_LEAST_MS && seconds <= INTERVAL_MOST_S)) {
+        spw_cli_complain(from->command, "--interval %s: expected seconds, from 0.1 to %d",
+                         from->value, INTERVAL_MOST_S);
+        return false;
+    }
+    settings->interval_ms = (int)(seconds * MILLISECONDS + 0.5);
+    return true;
+}
+
+static bool parse_sort(const struct spw_cli_arguments *from, struct settings *settings)
+{
+    for (int i = 0; i < SPW_CLI_SORT_COUNT; i++) {
+        if (strcmp(from->value, spw_cli_sort_name((enum spw_cli_sort)i)) == 0) {
+            settings->sort = (enum spw_cli_sort)i;
+            return true;
+        }
+    }
+    spw_cli_complain(from->command, "--sort %s: expected live, host, rate, rank or pid",
+                     from->value);
+    return false;
+}
+
+static bool parse_prometheus(const struct spw_cli_arguments *from, struct settings *settings)
+{
+    size_t length = strlen(from->value);
+
+    if (length < strlen(".prom") || strcmp(from->value + length - 5, ".prom") != 0) {
+        spw_cli_complain(from->command,
+                         "--prometheus %s: the name must end in .prom, or the node exporter does "
+                         "not read it",
+                         from->value);
+        return false;
+    }
+    settings->prometheus = from->value;
+    return true;
+}
+
 /* Takes one argument. False, with one line on stderr, when it is not usable. */
 static bool take_argument(const struct spw_cli_arguments *from, int found, void *to)
 {
     struct settings *settings = to;
 
-    if (found == SPW_CLI_ARGUMENT_OPERAND && settings->pid != 0) {
-        spw_cli_arguments_unexpected(from);
-        return false;
+    switch (found) {
+    case SPW_CLI_ARGUMENT_OPERAND:
+        if (settings->pid != 0) {
+            spw_cli_arguments_unexpected(from);
+            return false;
+        }
+        if (!parse_pid(from->value, &settings->pid)) {
+            spw_cli_complain(from->command, "%s: expected the number of a process", from->value);
+            return false;
+        }
+        return true;
+    case INTERVAL_OPTION:
+        return parse_interval(from, settings);
+    case SORT_OPTION:
+        return parse_sort(from, settings);
+    case PROMETHEUS_OPTION:
+        return parse_prometheus(from, settings);
+    default:
+        settings->once |= found == ONCE_OPTION;
+        settings->json |= found == JSON_OPTION;
+        settings->help |= found == SPW_CLI_ARGUMENT_HELP;
+        return true;
     }
-    if (found == SPW_CLI_ARGUMENT_OPERAND && !parse_pid(from->value, &settings->pid)) {
-        spw_cli_complain(from->command, "%s: expected the number of a process", from->value);
-        return false;
-    }
-    settings->once |= found == ONCE_OPTION;
-    settings->json |= found == JSON_OPTION;
-    settings->help |= found == SPW_CLI_ARGUMENT_HELP;
-    return true;
 }
 
 static bool parse(int argc, char **argv, struct settings *ret_settings)
@@ -507,16 +605,19 @@ static bool parse(int argc, char **argv, struct settings *ret_settings)
     static const struct option options[] = {
         {"once", no_argument, NULL, ONCE_OPTION},
         {"json", no_argument, NULL, JSON_OPTION},
+        {"interval", required_argument, NULL, INTERVAL_OPTION},
+        {"sort", required_argument, NULL, SORT_OPTION},
+        {"prometheus", required_argument, NULL, PROMETHEUS_OPTION},
         SPW_CLI_HELP_OPTION,
         {0},
     };
 
-    *ret_settings = (struct settings){.pid = 0};
+    *ret_settings = (struct settings){.interval_ms = MILLISECONDS};
     if (!spw_cli_arguments_each(argc, argv, options, take_argument, ret_settings)) {
         return false;
     }
-    if (ret_settings->pid == 0 && !ret_settings->help) {
-        spw_cli_complain(argv[0], "expected the number of a process (see spillway top --help)");
+    if (ret_settings->json && ret_settings->prometheus != NULL) {
+        spw_cli_complain(argv[0], "--json and --prometheus exclude each other");
         return false;
     }
     return true;
@@ -525,30 +626,27 @@ static bool parse(int argc, char **argv, struct settings *ret_settings)
 int spw_cli_command_top(int argc, char **argv)
 {
     static struct view view;
-    struct settings settings;
-    bool opened, shown;
+    int code;
 
-    if (!parse(argc, argv, &settings)) {
+    if (!parse(argc, argv, &view.settings)) {
         return SPW_CLI_EXIT_USAGE;
     }
-    if (settings.help) {
+    if (view.settings.help) {
         print_help();
         return SPW_CLI_EXIT_OK;
     }
-    view.settings = &settings;
     guard();
-    (void)alarm(FRAME_LIMIT_S);
-    opened = open_view(&view);
-    (void)alarm(0);
-    if (!opened) {
+    if (!open_view(&view)) {
         return SPW_CLI_EXIT_FINDINGS;
     }
-    take(&view.stats, &view.now);
-    if (settings.once || (!settings.json && isatty(STDOUT_FILENO) == 0)) {
-        (void)poll(NULL, 0, SHORT_WAIT);
-        shown = frame(&view);
+    if (view.settings.prometheus != NULL) {
+        code = export(&view);
+    } else if (view.settings.once || (!view.settings.json && !spw_cli_terminal_can_draw())) {
+        code = print_once(&view) ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
     } else {
-        shown = watch(&view);
+        code = watch(&view);
     }
-    return shown ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+    spw_cli_running_close(&view.running);
+    spw_cli_screen_free(&view.screen);
+    return code;
 }

@@ -1,6 +1,11 @@
-/* Stacks with bytes: collapsed stacks as flamegraph.pl reads them, and speedscope's files. */
+/* Stacks with bytes: collapsed stacks as flamegraph.pl reads them, speedscope's files, and a tree
+ * for people. */
 #include "cli/reports/recording.h"
 
+#include "common/size.h"
+#include "common/utf8.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +82,161 @@ void spw_cli_report_folded(struct spw_cli_report *report)
         }
         free(lines);
         free(ranked);
+    }
+}
+
+/* ---- tree ---- */
+
+enum { TREE_LEAST_SHARE = 100, INDENT_MOST = 40 }; /* a branch has at least 1/100 of the memory */
+
+/* The stack of a site, outermost frame first. */
+struct stack {
+    char **words;
+    unsigned count;
+    uint64_t bytes;
+};
+
+/* Stacks that have the same frame at some depth. */
+struct branch {
+    size_t begin, end;
+    uint64_t bytes;
+};
+
+static bool load_stack(uint32_t site, uint64_t bytes, struct stack *ret_stack)
+{
+    unsigned count = spw_cli_recorded_sites_frames(site, frames);
+    char text[sizeof(frames[0].name) + sizeof(frames[0].file) + 16];
+
+    *ret_stack = (struct stack){calloc(count + 1, sizeof(char *)), 0, bytes};
+    for (unsigned i = count; ret_stack->words != NULL && i-- > 0;) {
+        frame_text(&frames[i], text, sizeof(text));
+        spw_utf8_plain(text, /* keep */ "");
+        ret_stack->words[ret_stack->count] = strdup(text);
+        if (ret_stack->words[ret_stack->count] == NULL) {
+            break;
+        }
+        ret_stack->count++;
+    }
+    return ret_stack->words != NULL;
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+    const struct stack *one = left, *other = right;
+
+    for (unsigned i = 0; i < one->count && i < other->count; i++) {
+        int order = strcmp(one->words[i], other->words[i]);
+
+        if (order != 0) {
+            return order;
+        }
+    }
+    return (one->count > other->count) - (one->count < other->count);
+}
+
+static int compare_branches(const void *left, const void *right)
+{
+    const struct branch *one = left, *other = right;
+
+    return (one->bytes < other->bytes) - (one->bytes > other->bytes);
+}
+
+/* Splits stacks from `begin` to `end` by their frame at a depth; those that end before it have
+ * none. Returns the number of branches. */
+static size_t split(const struct stack *stacks, size_t begin, size_t end, unsigned depth,
+                    struct branch *ret_branches)
+{
+    size_t count = 0;
+
+    for (size_t i = begin; i < end; i++) {
+        if (stacks[i].count <= depth) {
+            continue;
+        }
+        if (count == 0 || ret_branches[count - 1].end != i ||
+            strcmp(stacks[i - 1].words[depth], stacks[i].words[depth]) != 0) {
+            ret_branches[count++] = (struct branch){i, i, 0};
+        }
+        ret_branches[count - 1].end = i + 1;
+        ret_branches[count - 1].bytes += stacks[i].bytes;
+    }
+    qsort(ret_branches, count, sizeof(*ret_branches), compare_branches);
+    return count;
+}
+
+static void put_branch(struct spw_writer *out, uint64_t bytes, uint64_t total, unsigned indent,
+                       const char *text)
+{
+    uint64_t permille = (uint64_t)((double)bytes * 1000 / (double)total);
+    char size[SPW_SIZE_TEXT], line[64 + INDENT_MOST];
+
+    snprintf(line, sizeof(line), "  %12s  %3" PRIu64 ".%" PRIu64 " %%  %*s",
+             spw_size_text(bytes, size), permille / 10, permille % 10,
+             (int)(indent < INDENT_MOST ? indent : INDENT_MOST), "");
+    spw_write(out, line);
+    spw_write(out, text);
+    spw_write(out, "\n");
+}
+
+/* Writes the branches below a frame. Only where there are several, they are indented. */
+static void put_branches(struct spw_writer *out, const struct stack *stacks, struct branch whole,
+                         unsigned depth, unsigned indent, uint64_t total)
+{
+    struct branch *branches = calloc(whole.end - whole.begin + 1, sizeof(*branches));
+    size_t count = branches != NULL ? split(stacks, whole.begin, whole.end, depth, branches) : 0;
+    uint64_t rest = 0;
+    size_t omitted = 0;
+    char text[64];
+
+    for (size_t i = 0; i < count; i++) {
+        if (branches[i].bytes < total / TREE_LEAST_SHARE) {
+            rest += branches[i].bytes;
+            omitted++;
+            continue;
+        }
+        put_branch(out, branches[i].bytes, total, indent, stacks[branches[i].begin].words[depth]);
+        put_branches(out, stacks, branches[i], depth + 1, indent + (count > 1 ? 2 : 0), total);
+    }
+    if (omitted > 0) {
+        snprintf(text, sizeof(text), "%zu more below 1 %%", omitted);
+        put_branch(out, rest, total, indent, text);
+    }
+    free(branches);
+}
+
+static void put_tree(struct spw_cli_report *report, int device)
+{
+    size_t count, made = 0;
+    struct spw_cli_ranked *ranked =
+        spw_cli_report_rank(&report->state.devices[device], spw_cli_state_at_peak, &count);
+    struct stack *stacks = calloc(count + 1, sizeof(*stacks));
+    uint64_t total = 0;
+    char line[64], size[SPW_SIZE_TEXT];
+
+    for (size_t i = 0; ranked != NULL && stacks != NULL && i < count; i++) {
+        total += ranked[i].bytes;
+        made += load_stack(ranked[i].site, ranked[i].bytes, &stacks[made]);
+    }
+    if (made > 0 && total > 0) {
+        snprintf(line, sizeof(line), "device %d at the peak: %s\n", device,
+                 spw_size_text(total, size));
+        spw_write(&report->out, line);
+        qsort(stacks, made, sizeof(*stacks), compare_stacks);
+        put_branches(&report->out, stacks, (struct branch){0, made, total}, 0, 0, total);
+    }
+    for (size_t i = 0; i < made; i++) {
+        for (unsigned j = 0; j < stacks[i].count; j++) {
+            free(stacks[i].words[j]);
+        }
+        free(stacks[i].words);
+    }
+    free(stacks);
+    free(ranked);
+}
+
+void spw_cli_report_tree(struct spw_cli_report *report)
+{
+    for (int i = 0; i < spw_cli_state_devices(&report->state); i++) {
+        put_tree(report, i);
     }
 }
 

@@ -27,7 +27,8 @@ static const char *error_of(const cJSON *json)
                                                     : NULL;
 }
 
-static cJSON *read_json(const char *command, const char *path)
+/* `alone`: the command takes statistics files only, and no recordings. */
+static cJSON *read_json(const char *command, const char *path, bool alone)
 {
     const char *wrong;
     cJSON *json;
@@ -40,8 +41,10 @@ static cJSON *read_json(const char *command, const char *path)
     if (wrong != NULL) {
         cJSON_Delete(json);
         spw_cli_complain(command,
-                         "%s: not a statistics file: %s (spillway run --stats FILE writes "
-                         "one)",
+                         alone ? "%s: not a statistics file: %s (spillway run --stats FILE writes "
+                                 "one)"
+                               : "%s: neither a recording nor a statistics file: %s (spillway run "
+                                 "--record FILE or --stats FILE writes one)",
                          path, wrong);
         return NULL;
     }
@@ -160,7 +163,7 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
 bool spw_cli_sites_file_load(const char *command, const char *path, bool need_sites,
                              struct spw_cli_sites_file *ret_file)
 {
-    struct spw_cli_sites_file file = {.json = read_json(command, path)};
+    struct spw_cli_sites_file file = {.json = read_json(command, path, need_sites)};
     const cJSON *sites = spw_cli_json_list(file.json, "sites"), *json;
     struct spw_cli_symbols names = {0};
 

@@ -1,0 +1,63 @@
+/* A running process under spillway whose statistics are read again and again. Nothing in them is
+ * trusted. One thread. */
+#pragma once
+
+#include "cli/inspect/process.h"
+#include "common/counters.h"
+#include "stats/stats.h"
+
+/* The counters of all devices at one time. */
+struct spw_cli_look {
+    uint64_t time_ms; /* CLOCK_MONOTONIC */
+    struct spw_counters counters[SPW_DEVICES_MAX];
+};
+
+struct spw_cli_watched {
+    int pid;
+    uint64_t start; /* of the process, in ticks; another one got the pid if it differs */
+    int stats_file; /* the process may change it at any time */
+    int64_t rank;   /* in a distributed job; -1: none */
+    int device_count;
+    char mode[SPW_STATS_NAME];
+    char process[SPW_STATS_PATH];
+    char policy[SPW_STATS_PATH];
+    char sites[SPW_CLI_PROCESS_PATH]; /* of spw_cli_call_sites_read(); "": there are none */
+    struct spw_cli_look before, now;
+};
+
+enum spw_cli_watch {
+    SPW_CLI_WATCH_OPENED,
+    SPW_CLI_WATCH_NO_PROCESS, /* there is no such process */
+    SPW_CLI_WATCH_DENIED,     /* this user may not read it */
+    SPW_CLI_WATCH_NOTHING,    /* it does not run under spillway, or does not use CUDA yet */
+    SPW_CLI_WATCH_PRIVATE,    /* only its user and root may open its statistics */
+    SPW_CLI_WATCH_FOREIGN,    /* the file of its statistics belongs to another user */
+    SPW_CLI_WATCH_CLOSED,     /* the file cannot be opened */
+    SPW_CLI_WATCH_VERSION,    /* it runs another version of spillway, or the file is damaged */
+    SPW_CLI_WATCH_OTHER,      /* the statistics belong to another process */
+};
+
+/* Finds and reads the statistics of a process, for the first look. The caller closes what was
+ * opened. */
+enum spw_cli_watch spw_cli_watched_open(int pid, struct spw_cli_watched *ret_watched);
+
+/* Closes the file. */
+void spw_cli_watched_close(struct spw_cli_watched *watched);
+
+/* Takes the next look. False when the statistics cannot be read any more. */
+bool spw_cli_watched_read(struct spw_cli_watched *watched);
+
+/* False when the process has ended, even if another one got its pid. */
+bool spw_cli_watched_lives(const struct spw_cli_watched *watched);
+
+/* How much a counter has risen per second between the two looks; 0 when it fell. */
+uint64_t spw_cli_watched_rate(const struct spw_cli_watched *watched, const _Atomic uint64_t *now,
+                              const _Atomic uint64_t *before);
+
+/* Likewise for the counter `name` of one device. */
+#define SPW_CLI_RATE(watched, device, name)                                                        \
+    spw_cli_watched_rate((watched), &(watched)->now.counters[device].name,                         \
+                         &(watched)->before.counters[device].name)
+
+/* True when the process has used memory of the device, or tried to. */
+bool spw_cli_watched_uses(const struct spw_cli_watched *watched, int device);

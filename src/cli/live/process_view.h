@@ -1,0 +1,18 @@
+/* The view of one process: its devices, and the call sites that hold most. One thread. */
+#pragma once
+
+#include "cli/console/json.h"
+#include "cli/inspect/watched.h"
+#include "cli/live/screen.h"
+#include "callsite/shm.h"
+
+/* Adds the lines of a process. `share` holds its call sites; NULL: there are none. */
+void spw_cli_process_view(struct spw_cli_screen *screen, const struct spw_cli_watched *watched,
+                          const struct spw_callsite_shm *share);
+
+/* Adds to an object of JSON what the view says, with all counters. */
+void spw_cli_process_json(cJSON *object, const struct spw_cli_watched *watched,
+                          const struct spw_callsite_shm *share);
+
+/* Adds the time of day, as "time" (RFC 3339). */
+void spw_cli_time_json(cJSON *object);

@@ -1,0 +1,247 @@
+#include "cli/live/screen.h"
+
+#include "common/utf8.h"
+#include "cli/live/terminal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 2048 };
+
+static const char *const codes[] = {
+    [SPW_CLI_STYLE_PLAIN] = "",          [SPW_CLI_STYLE_TITLE] = "\033[1m",
+    [SPW_CLI_STYLE_HEADING] = "\033[7m", [SPW_CLI_STYLE_DIM] = "\033[2m",
+    [SPW_CLI_STYLE_GOOD] = "\033[32m",   [SPW_CLI_STYLE_WARNING] = "\033[33m",
+    [SPW_CLI_STYLE_BAD] = "\033[31m",    [SPW_CLI_STYLE_CHOSEN] = "\033[7m",
+};
+
+void spw_cli_screen_clear(struct spw_cli_screen *screen)
+{
+    spw_cli_terminal_size(&screen->columns, &screen->rows);
+    screen->colour = spw_cli_terminal_has_colour();
+    screen->used = 0;
+    screen->count = 0;
+    screen->fixed = 0;
+    screen->column = 0;
+    screen->open = screen->chosen = false;
+}
+
+/* Appends bytes, with a terminator behind them that is not counted. Without memory, they are lost.
+ */
+static void append(struct spw_cli_screen *screen, const char *bytes, size_t length)
+{
+    if (screen->used + length + 1 > screen->capacity) {
+        size_t capacity = (screen->used + length + 1) * 2;
+        char *larger = realloc(screen->text, capacity);
+
+        if (larger == NULL) {
+            return;
+        }
+        screen->text = larger;
+        screen->capacity = capacity;
+    }
+    memcpy(screen->text + screen->used, bytes, length);
+    screen->used += length;
+    screen->text[screen->used] = '\0';
+}
+
+static void open_line(struct spw_cli_screen *screen)
+{
+    if (!screen->open) {
+        screen->lines[screen->count] = screen->used;
+        append(screen, "", 0);
+        screen->open = true;
+        screen->column = 0;
+    }
+}
+
+/* The bytes of a text that fit into the rest of the line; its characters are counted as one column
+ * each, and lines do not wrap where some are wider. */
+static size_t fitting(struct spw_cli_screen *screen, const char *text)
+{
+    size_t bytes = 0;
+
+    while (text[bytes] != '\0' && (screen->columns == 0 || screen->column < screen->columns)) {
+        bytes += spw_utf8_length(text + bytes);
+        screen->column++;
+    }
+    return bytes;
+}
+
+static void add(struct spw_cli_screen *screen, enum spw_cli_style style, const char *format,
+                va_list arguments)
+{
+    char piece[PIECE];
+    bool coloured;
+
+    if (screen->count >= SPW_CLI_SCREEN_LINES) {
+        return;
+    }
+    vsnprintf(piece, sizeof(piece), format, arguments);
+    spw_utf8_plain(piece, /* keep */ "");
+    open_line(screen);
+    coloured = screen->colour && codes[style][0] != '\0' && !screen->chosen;
+    if (coloured) {
+        append(screen, codes[style], strlen(codes[style]));
+    }
+    append(screen, piece, fitting(screen, piece));
+    screen->chosen |= style == SPW_CLI_STYLE_CHOSEN;
+    if (coloured && !screen->chosen) {
+        append(screen, "\033[0m", 4);
+    }
+}
+
+void spw_cli_screen_add(struct spw_cli_screen *screen, enum spw_cli_style style, const char *format,
+                        ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    add(screen, style, format, arguments);
+    va_end(arguments);
+}
+
+void spw_cli_screen_end(struct spw_cli_screen *screen)
+{
+    if (screen->count >= SPW_CLI_SCREEN_LINES) {
+        return;
+    }
+    open_line(screen);
+    if (screen->chosen && screen->colour) {
+        append(screen, "\033[0m", 4);
+    }
+    append(screen, "", 1);
+    screen->count++;
+    screen->open = screen->chosen = false;
+}
+
+void spw_cli_screen_line(struct spw_cli_screen *screen, enum spw_cli_style style,
+                         const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    add(screen, style, format, arguments);
+    va_end(arguments);
+    spw_cli_screen_end(screen);
+}
+
+/* The part of `cells` that a share takes: at least one for anything, never more than there are. */
+static int cells_of(double part, double all, int cells)
+{
+    double exact = all > 0 && part > 0 ? part / all * cells : 0;
+
+    return exact <= 0 ? 0 : exact < 1 ? 1 : exact < cells ? (int)exact : cells;
+}
+
+void spw_cli_screen_bar(struct spw_cli_screen *screen, int width, double full, double half,
+                        double all)
+{
+    int cells = width > 2 ? width - 2 : 0;
+    int first = cells_of(full, all, cells);
+    int both = cells_of(full + half, all, cells);
+    double share = all > 0 ? (full + half) / all : 0;
+    char bar[256];
+
+    cells = cells < (int)sizeof(bar) - 1 ? cells : (int)sizeof(bar) - 1;
+    for (int i = 0; i < cells; i++) {
+        bar[i] = '.';
+        if (i < both) {
+            bar[i] = i < first ? '#' : '=';
+        }
+    }
+    bar[cells] = '\0';
+    spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, "[");
+    spw_cli_screen_add(screen,
+                       share >= 0.95   ? SPW_CLI_STYLE_BAD
+                       : share >= 0.80 ? SPW_CLI_STYLE_WARNING
+                                       : SPW_CLI_STYLE_GOOD,
+                       "%s", bar);
+    spw_cli_screen_add(screen, SPW_CLI_STYLE_PLAIN, "]");
+}
+
+void spw_cli_screen_print(const struct spw_cli_screen *screen)
+{
+    for (int i = 0; i < screen->count; i++) {
+        puts(screen->text + screen->lines[i]);
+    }
+}
+
+int spw_cli_screen_window(const struct spw_cli_screen *screen)
+{
+    int rows = screen->rows > 0 ? screen->rows - 1 : screen->count; /* the keys take one */
+
+    return rows > screen->fixed ? rows - screen->fixed : 1;
+}
+
+static void clamp(struct spw_cli_screen *screen)
+{
+    int most = screen->count - screen->fixed - spw_cli_screen_window(screen);
+
+    screen->scroll = screen->scroll > most ? most : screen->scroll;
+    screen->scroll = screen->scroll < 0 ? 0 : screen->scroll;
+}
+
+void spw_cli_screen_reveal(struct spw_cli_screen *screen, int line)
+{
+    int window = spw_cli_screen_window(screen);
+    int at = line - screen->fixed;
+
+    if (at < screen->scroll) {
+        screen->scroll = at;
+    } else if (at >= screen->scroll + window) {
+        screen->scroll = at - window + 1;
+    }
+    clamp(screen);
+}
+
+static void draw_line(const char *text)
+{
+    fputs(text, stdout);
+    fputs("\033[0m\033[K\r\n", stdout);
+}
+
+void spw_cli_screen_draw(struct spw_cli_screen *screen, const char *keys)
+{
+    int window = spw_cli_screen_window(screen), left, shown = 0;
+    char more[64] = "";
+
+    clamp(screen);
+    left = screen->count - screen->fixed - screen->scroll - window;
+    fputs("\033[H", stdout);
+    for (int i = 0; i < screen->count; i++) {
+        bool inside = i < screen->fixed || (i - screen->fixed >= screen->scroll &&
+                                            i - screen->fixed < screen->scroll + window);
+
+        if (inside && (screen->rows == 0 || shown < screen->rows - 1)) {
+            draw_line(screen->text + screen->lines[i]);
+            shown++;
+        }
+    }
+    fputs("\033[J", stdout);
+    if (left > 0) {
+        snprintf(more, sizeof(more), "%d more below  ", left);
+    }
+    if (screen->rows != 1) {
+        char line[256];
+
+        snprintf(line, sizeof(line), "%s%s", more, keys);
+        if (screen->columns > 0 && screen->columns < (int)sizeof(line)) {
+            line[screen->columns] = '\0';
+        }
+        if (screen->rows > 0) {
+            printf("\033[%d;1H", screen->rows);
+        }
+        printf("%s%s%s\033[K", screen->colour ? "\033[2m" : "", line,
+               screen->colour ? "\033[0m" : "");
+    }
+}
+
+void spw_cli_screen_free(struct spw_cli_screen *screen)
+{
+    free(screen->text);
+    screen->text = NULL;
+    screen->used = screen->capacity = 0;
+}

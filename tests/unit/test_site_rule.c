@@ -1,0 +1,103 @@
+#include "callsite/label.h"
+#include "callsite/rule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MIB = 1 << 20 };
+
+static void test_smallest_of_the_cheapest(void **state)
+{
+    const struct spw_callsite_group groups[] = {
+        {.bytes = 8000 * (uint64_t)MIB, .allocs = 900, .frees = 880}, /* activations */
+        {.bytes = 700 * MIB, .allocs = 100, .frees = 90},             /* some of them */
+        {.bytes = 949 * MIB, .allocs = 50, .optimizer = true},        /* state of an optimizer */
+        {.bytes = 1200 * MIB, .allocs = 50, .optimizer = true},
+        {.bytes = 660 * MIB, .allocs = 50}, /* weights */
+    };
+
+    assert_int_equal(spw_callsite_group_choose(groups, 5, 644 * MIB), 2);
+    assert_int_equal(spw_callsite_group_choose(groups, 5, 1000 * MIB), 3);
+    assert_int_equal(spw_callsite_group_choose(groups, 5, 2000 * (uint64_t)MIB), 0);
+    assert_int_equal(spw_callsite_group_choose(groups, 2, 644 * MIB), 1);
+    assert_int_equal(spw_callsite_group_choose(groups, 5, 0), 0);
+    assert_int_equal(spw_callsite_group_choose(groups, 5, 9000 * (uint64_t)MIB), 0);
+    assert_int_equal(spw_callsite_group_choose(groups, 0, 1), -1);
+}
+
+static void test_groups_by_condition(void **state)
+{
+    struct spw_callsite_group groups[3];
+    int count = spw_callsite_group_add(
+        groups, 0, &(struct spw_callsite_group){.hash = 7, .bytes = 1, .optimizer = true});
+
+    count =
+        spw_callsite_group_add(groups, count, &(struct spw_callsite_group){.hash = 8, .bytes = 2});
+    count =
+        spw_callsite_group_add(groups, count, &(struct spw_callsite_group){.hash = 7, .bytes = 4});
+    assert_int_equal(count, 2);
+    assert_int_equal(groups[0].bytes, 5);
+    assert_false(groups[0].optimizer);
+}
+
+static const struct spw_python_frame model[] = {
+    {"/v/lib/python3.11/site-packages/torch/nn/functional.py", "linear", 1},
+    {"/v/lib/python3.11/site-packages/transformers/pytorch_utils.py", "forward", 119},
+    {"/v/lib/python3.11/site-packages/transformers/models/gpt2/modeling_gpt2.py", "forward", 240},
+    {"/home/u/train.py", "main", 30},
+};
+static const struct spw_python_frame cell[] = {
+    {"/v/lib/python3.11/site-packages/torch/nn/functional.py", "linear", 1},
+    {"<ipython-input-3-ab12>", "<module>", 2},
+    {"/v/lib/python3.11/site-packages/IPython/core/interactiveshell.py", "run_code", 3823},
+};
+
+static void test_labels(void **state)
+{
+    char label[SPW_CALLSITE_LABEL];
+
+    spw_callsite_label(&(struct spw_callsite_facts){.python = model, .python_count = 4}, label,
+                       sizeof(label));
+    assert_string_equal(label, "train.py:30 main via modeling_gpt2.py:240 forward via "
+                               "functional.py:1 linear");
+    spw_callsite_label(&(struct spw_callsite_facts){.python = cell, .python_count = 3}, label,
+                       sizeof(label));
+    assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear");
+}
+
+static void test_conditions(void **state)
+{
+    const struct spw_callsite_facts facts = {.python = model, .python_count = 4};
+    const struct spw_callsite_facts other = {.python = cell, .python_count = 3};
+    struct spw_callsite_condition own, inner;
+    char rule[SPW_CALLSITE_RULE];
+
+    assert_true(spw_callsite_condition_of(&facts, false, &own));
+    assert_true(spw_callsite_has_inner(&facts));
+    assert_true(spw_callsite_condition_of(&facts, true, &inner));
+    assert_true(spw_callsite_condition_holds(&own, &facts));
+    assert_false(spw_callsite_condition_holds(&own, &other));
+    assert_true(spw_callsite_condition_holds(&inner, &other));
+    assert_true(spw_callsite_condition_hash(&own) != spw_callsite_condition_hash(&inner));
+    spw_callsite_condition_put(&inner, rule);
+    assert_string_equal(rule, "{\"name\": \"to-host\", \"match\": {\"python\": {\"file\": "
+                              "\"functional.py\", \"function\": \"linear\", \"lines\": 1}}, "
+                              "\"action\": {\"placement\": \"host\"}}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_smallest_of_the_cheapest),
+        cmocka_unit_test(test_groups_by_condition),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_conditions),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
