@@ -72,12 +72,14 @@ def pack(build, folder, root="/"):
     (folder / "sim").mkdir()
     for file in sorted((build / "sim").glob("lib*.so.*")):
         shutil.copy(file, folder / "sim" / file.name)
+    strip(folder / "spillway", folder / "libspillway.so", *(folder / "sim").iterdir())
+    shutil.copytree(build / "sim/single_rank", folder / "sim/single_rank",
+                    ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "policies").mkdir()
     for file in (*sorted((SOURCE / "policies").glob("*.json")), SOURCE / "policies/README.md"):
         shutil.copy(file, folder / "policies" / file.name)
     copy_libraries(folder / "lib", root)
     output("patchelf", "--set-rpath", "$ORIGIN/lib", folder / "spillway")
-    strip(folder / "spillway", folder / "libspillway.so", *(folder / "sim").iterdir())
 
 
 def newer_symbols(file, glibc):

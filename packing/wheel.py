@@ -84,7 +84,8 @@ def build():
     if not known or not (BUILD / "build.ninja").exists():
         shutil.rmtree(BUILD, ignore_errors=True)
         write(machine, MACHINE)
-        run("meson", "setup", BUILD, "--native-file", machine, "-Dtests=false", "-Dbench=false")
+        run("meson", "setup", BUILD, SOURCE, "--native-file", machine, "-Dtests=false",
+            "-Dbench=false")
     run("ninja", "-C", BUILD, "--quiet")
 
 

@@ -102,6 +102,8 @@ def main():
                           "--policy", "optimizer-to-host", "--stats", "s.json",
                           "--record", "r.rec", "--", "python", program, "page.html")
     run("sites", "spillway", "sites", "s.json")
+    run("world", "spillway", "sim", "--world", "4", "--rank", "3", "--", "python", "-c",
+        "import os, sitecustomize; print(os.environ['RANK'], sitecustomize.MODULE)")
     installed.run_program("run", "python", "-m", "spillway", "run", "--", "python", program, "",
                           LD_LIBRARY_PATH=str(native / "sim"), SPILLWAY_SIM_MEMORY="1GiB")
     run("needs", "python", "-c", NEEDS, native / "lib/libunwind.so.8")

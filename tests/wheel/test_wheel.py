@@ -104,6 +104,7 @@ class Wheel(unittest.TestCase):
         self.assertIn('"placemnt" is not a key of a rule', done["check bad"]["err"])
         self.assertIn("verdict: fits in 1 GiB", done["sim"]["err"])
         self.assertIn("program.py:8", done["sites"]["out"])
+        self.assertEqual(done["world"]["out"], "3 torch.distributed.distributed_c10d\n")
         self.check_program(result, "sim", policy=True)
         self.check_program(result, "run", policy=False)
         self.assertEqual(done["needs"]["out"], f"{{'{result['native']}/lib/liblzma.so.5'}}\n")
