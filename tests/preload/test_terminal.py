@@ -52,6 +52,7 @@ class Terminal(harness.Case):
         self.server = next(self.numbers)
         self.addCleanup(self.tmux, "kill-server", check=False)
         self.tmux("new-session", "-d", "-x", columns, "-y", rows, "-s", "s", "env PS1='$ ' sh")
+        self.wait_for(lambda lines: "$" in lines)  # what is typed before is echoed at another place
         words = " ".join(map(str, (COMMAND, "top", *arguments)))
         self.send(f"{before} {words}; echo ended $?", "Enter")
 
