@@ -82,9 +82,10 @@ class World(harness.Case):
                  "--compare takes one rank (expected --rank 0)")):
             done = self.run_sim("sim", *flags, "--", "true")
             self.assertEqual((done.returncode, done.stderr), (2, f"spillway: sim: {message}\n"))
-        done = self.run_sim("sim", "--world", "4", "--", "torchrun", "train.py")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("torchrun starts ranks itself", done.stderr)
+        for words in (["torchrun", "train.py"], ["python", "-m", "torch.distributed.run", "t.py"]):
+            done = self.run_sim("sim", "--world", "4", "--", *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, r"torch\S+ starts ranks itself")
         done = self.run_sim("fit", "--world", "4", "--rank", "0,1", "--", "true")
         self.assertEqual((done.returncode, done.stderr),
                          (2, "spillway: fit: --rank: one rank at a time (expected --rank 0)\n"))

@@ -55,6 +55,26 @@ static void test_gather(void **state)
     }
 }
 
+/* No more is copied than SIM_NCCL_ABSENT_BYTES for all ranks together. */
+static void test_much(void **state)
+{
+    size_t words = SIM_NCCL_ABSENT_BYTES / sizeof(int) / RANKS; /* of a piece */
+    CUdeviceptr own, all;
+    int found;
+
+    OK(cuMemAlloc(&own, SIM_NCCL_ABSENT_BYTES));
+    OK(cuMemAlloc(&all, 2 * SIM_NCCL_ABSENT_BYTES));
+    OK(cuMemsetD32(own, 100, SIM_NCCL_ABSENT_BYTES / sizeof(int)));
+    for (size_t more = 0; more < 2; more++) {
+        OK(cuMemsetD32(all, 7, 2 * SIM_NCCL_ABSENT_BYTES / sizeof(int)));
+        GOOD(ncclAllGather((void *)own, (void *)all, words + more, ncclInt, comm, NULL));
+        OK(cuMemcpyDtoH(&found, all, sizeof(found)));
+        assert_int_equal(found, more == 0 ? 100 : 7);
+    }
+    OK(cuMemFree(own));
+    OK(cuMemFree(all));
+}
+
 static void test_reductions(void **state)
 {
     GOOD(ncclReduceScatter((void *)from, (void *)to, WORDS, ncclInt, ncclSum, comm, NULL));
@@ -118,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_gather, join, leave),
+        cmocka_unit_test_setup_teardown(test_much, join, leave),
         cmocka_unit_test_setup_teardown(test_reductions, join, leave),
         cmocka_unit_test_setup_teardown(test_broadcast, join, leave),
         cmocka_unit_test_setup_teardown(test_messages, join, leave),

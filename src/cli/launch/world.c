@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static bool take_number(const char **text, unsigned *ret_number)
     }
     value = strtoul(*text, &end, 10);
     *text = end;
-    *ret_number = value < SPW_CLI_WORLD_MOST ? (unsigned)value : SPW_CLI_WORLD_MOST;
+    *ret_number = value < UINT_MAX ? (unsigned)value : UINT_MAX;
     return true;
 }
 
@@ -87,7 +88,9 @@ static bool read_ranks(const char *command, const char *text, struct spw_cli_wor
 
 static bool is_starter(const char *path)
 {
-    static const char *const starters[] = {"torchrun", "mpirun", "mpiexec", "srun"};
+    static const char *const starters[] = {
+        "torchrun", "torch.distributed.run", "accelerate", "deepspeed", "mpirun", "mpiexec",
+        "srun"};
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
 
@@ -112,7 +115,8 @@ bool spw_cli_world_read(const char *command, char *const *arguments,
         }
         return !ranks.set;
     }
-    for (char *const *argument = arguments; *argument != NULL && argument < arguments + 2;
+    /* As in python -m torch.distributed.run. */
+    for (char *const *argument = arguments; argument < arguments + 3 && *argument != NULL;
          argument++) {
         if (is_starter(*argument)) {
             spw_cli_complain(command,

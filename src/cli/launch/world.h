@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Ranks that one call may run; ranks of a job. */
-enum { SPW_CLI_WORLD_RANKS = 64, SPW_CLI_WORLD_MOST = 1 << 20 };
+enum { SPW_CLI_WORLD_RANKS = 64 }; /* that one call may run */
 
 struct spw_cli_world {
     unsigned size; /* ranks of the job; 0: --world is not given */

@@ -94,16 +94,21 @@ static CUresult copy_message(const struct transfer *t, size_t element_bytes)
                                                 t->stream);
 }
 
+static bool is_short(const struct transfer *t, size_t element_bytes)
+{
+    size_t longest = t->longest > t->piece ? t->longest : t->piece;
+
+    return sim_nccl_others_are_absent() ? t->written_count * element_bytes <= SIM_NCCL_ABSENT_BYTES
+                                        : longest * element_bytes <= SIM_NCCL_BOARD_BOX_BYTES;
+}
+
 /* Exchanges short data. Longer data is not moved: it would take host memory and has no use. */
 static CUresult carry(const struct transfer *t, size_t element_bytes)
 {
-    size_t longest = t->longest > t->piece ? t->longest : t->piece;
-    size_t most = sim_nccl_others_are_absent() ? SIM_NCCL_ABSENT_BYTES : SIM_NCCL_BOARD_BOX_BYTES;
-
     if (t->kind == MESSAGE) {
         return copy_message(t, element_bytes);
     }
-    if (longest * element_bytes > most) {
+    if (!is_short(t, element_bytes)) {
         return CUDA_SUCCESS;
     }
     if (t->longest > 0 && t->comm->ranks > 1 && sim_nccl_exchange_is_possible(t->comm, t->stream)) {
