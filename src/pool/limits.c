@@ -32,7 +32,7 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     return released * pool->config.granule_bytes;
 }
 
-enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site)
+enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond)
 {
     struct spw_counters *counters = pool->counters;
     uint64_t wanted;
@@ -47,7 +47,7 @@ enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t sit
             pool, (size_t)((excess + pool->config.granule_bytes - 1) / pool->config.granule_bytes));
         wanted = spw_counter_get(&counters->committed_bytes) + bytes;
     }
-    if (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes) {
+    if (!beyond && (bytes > pool->config.limit_bytes || wanted > pool->config.limit_bytes)) {
         err = SPW_E_LIMIT;
     } else {
         spw_counter_shift(&counters->vmm_bytes, (int64_t)bytes);

@@ -200,8 +200,9 @@ void spw_pool_map_ahead(struct spw_pool *pool, size_t granules);
 /* ---- foreign memory ---- */
 
 /* Charges device memory that the program created itself (cuMemCreate) to the limit and to `site`
- * (0: none). SPW_E_LIMIT when it does not fit even after trimming. Discharge undoes it. */
-enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site);
+ * (0: none). SPW_E_LIMIT when it does not fit even after trimming; with `beyond` it is charged
+ * whatever the limit. Discharge undoes it. */
+enum spw_err spw_pool_charge(struct spw_pool *pool, uint64_t bytes, uint32_t site, bool beyond);
 void spw_pool_discharge(struct spw_pool *pool, uint64_t bytes, uint32_t site);
 
 /* Likewise for such memory on the host, against the host's limit. */

@@ -77,7 +77,7 @@ static void undo_free(CUdeviceptr address, const struct spw_ledger_entry *entry)
     struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[entry->ordinal]);
 
     if (entry->kind == SPW_LEDGER_CHARGED && pool != NULL) {
-        (void)spw_pool_charge(pool, entry->bytes, entry->site);
+        (void)spw_pool_charge(pool, entry->bytes, entry->site, /* beyond */ true);
     }
     move(entry, true);
     record(address, entry);

@@ -188,6 +188,10 @@ static CUresult record_result(const struct spw_track_request *request, CUresult 
             });
     } else if (request->kind == SPW_LEDGER_CHARGED && pool != NULL) {
         spw_pool_discharge(pool, bytes, request->asked.site);
+        if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+            (void)spw_serve_account_oom(request->device, pool, request->asked.api, bytes,
+                                        request->asked.site, SPW_E_NO_MEMORY);
+        }
     }
     return result;
 }

@@ -128,14 +128,25 @@ static bool is_possible(const struct spw_counters *counters, uint64_t bytes)
     return fixed <= limit && bytes <= limit - fixed;
 }
 
+/* True when the device alone decides whether the caller gets `bytes`: libraries that share memory
+ * have no use for the host, and the default limit leaves memory for them. */
+static bool may_exceed(const struct spw_counters *counters, uint64_t bytes)
+{
+    return bytes <= spw_counter_get(&counters->limit_bytes) &&
+           spw_track_caller() == SPW_CALLER_SHARES;
+}
+
 enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
                                     uint64_t bytes, uint32_t site)
 {
-    enum spw_err err = spw_pool_charge(pool, bytes, site);
+    enum spw_err err = spw_pool_charge(pool, bytes, site, /* beyond */ false);
 
     while (SPW_UNLIKELY(err == SPW_E_LIMIT) && is_possible(device->counters, bytes) &&
            spw_track_spill_away(device)) {
-        err = spw_pool_charge(pool, bytes, site);
+        err = spw_pool_charge(pool, bytes, site, /* beyond */ false);
+    }
+    if (SPW_UNLIKELY(err == SPW_E_LIMIT) && may_exceed(device->counters, bytes)) {
+        err = spw_pool_charge(pool, bytes, site, /* beyond */ true);
     }
     return err;
 }

@@ -28,7 +28,8 @@ bool spw_track_spill_asks_again(const struct spw_device *device, uint64_t bytes)
 bool spw_track_spill_away(struct spw_device *device);
 
 /* Charges `bytes` that the real driver allocates to the limit. Moves blocks to the host while there
- * is no room. SPW_E_LIMIT when there is still none. */
+ * is no room. When there is still none, a library that shares its memory may exceed the limit, as
+ * far as the device has memory; to others it is SPW_E_LIMIT. */
 enum spw_err spw_track_spill_charge(struct spw_device *device, struct spw_pool *pool,
                                     uint64_t bytes, uint32_t site);
 

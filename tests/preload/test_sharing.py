@@ -116,6 +116,16 @@ class Sharing(harness.Case):
                 device = result.device()
                 self.assertEqual(device["spilled_bytes"], device["placed_bytes"])
 
+    def test_beyond_the_limit(self):
+        """Where no block can make room, the device decides, as without spillway."""
+        for way in ("runtime", "driver", "handle"):
+            with self.subTest(way):
+                result = self.share(NCCL, way, "full", SPILL="off", LIMIT="64MiB", CHECK="on")
+                self.assertEqual(result.stdout, "shared: 0\nfreed: 0\n")
+                device = result.device()
+                self.assertGreater(device["committed_peak_bytes"], 64 * MIB)
+                self.assertEqual(device["ooms"], 0)
+
     def test_full_device_without_spilling(self):
         """Out of memory, as without spillway."""
         for way in ("runtime", "driver", "handle"):

@@ -248,7 +248,7 @@ static void charge(struct program *program)
     if (program->charged > 0 && draw(program, 2) == 0) {
         spw_pool_discharge(program->pool, program->charged, /* site */ 0);
         program->charged = 0;
-    } else if (spw_pool_charge(program->pool, bytes, /* site */ 0) == SPW_OK) {
+    } else if (spw_pool_charge(program->pool, bytes, /* site */ 0, false) == SPW_OK) {
         program->charged += bytes;
     }
 }

@@ -17,6 +17,8 @@ SHARE = 0.6
 # For code and graphs, which are not the pool's. On a real device the default limit leaves it; what
 # PyTorch allocates chunk by chunk itself can be placed on the host, but not moved out of the way.
 ROOM = 64 << 20
+# What NCCL's communicators may take beyond the limit where nothing on the device can move.
+NCCL = 8 << 20
 MODES = {
     "tensor": (["--mode", "tensor"], {}),
     "segment": (["--mode", "segment"], {}),
@@ -73,7 +75,8 @@ class Pressure(unittest.TestCase):
                   f"{device['moves']} moves, {device['abandoned_moves']} abandoned", flush=True)
             if mode == "tensor": # elsewhere PyTorch may do with less of a cache
                 self.assertGreater(device["host_peak_bytes"], 0)
-            self.assertLessEqual(device["committed_peak_bytes"], device["limit_bytes"])
+            beyond = NCCL if SCRIPTS[name].processes > 1 and mode == "expandable" else 0
+            self.assertLessEqual(device["committed_peak_bytes"], device["limit_bytes"] + beyond)
             # With a process group threads let go of their tensors at any time.
             if SCRIPTS[name].processes == 1:
                 self.assertEqual(len(run.steps[rank]), len(plenty.steps[rank]))

@@ -469,19 +469,27 @@ static void test_charges(void **state)
 
     pool_open_small(&f, 64, 10, 100);
     address = pool_alloc(&f, 6 * GRANULE, &stream_a);
-    assert_int_equal(spw_pool_charge(f.pool, 4 * GRANULE, /* site */ 0), SPW_OK);
+    assert_int_equal(spw_pool_charge(f.pool, 4 * GRANULE, /* site */ 0, false), SPW_OK);
     pool_check(&f);
     spw_pool_usage(f.pool, &usage);
     assert_int_equal(usage.live, 10 * GRANULE);
     assert_int_equal(usage.committed, 10 * GRANULE);
     assert_int_equal(usage.spare, 0);
     assert_int_equal(spw_counter_get(&f.counters.vmm_bytes), 4 * GRANULE);
-    assert_int_equal(spw_pool_charge(f.pool, 1, /* site */ 0), SPW_E_LIMIT);
-    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX - GRANULE, /* site */ 0), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, 1, /* site */ 0, false), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX - GRANULE, /* site */ 0, false),
+                     SPW_E_LIMIT);
     pool_refuse(&f, 1, &stream_a, SPW_E_LIMIT);
     spw_pool_discharge(f.pool, 4 * GRANULE, /* site */ 0);
     pool_check(&f);
     assert_int_equal(spw_counter_get(&f.counters.vmm_bytes), 0);
+    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE, /* site */ 0, /* beyond */ true), SPW_OK);
+    pool_check(&f);
+    assert_int_equal(spw_counter_get(&f.counters.committed_bytes), 12 * GRANULE);
+    assert_int_equal(spw_pool_room(f.pool), -2 * (int64_t)GRANULE);
+    pool_refuse(&f, 1, &stream_a, SPW_E_LIMIT);
+    spw_pool_discharge(f.pool, 6 * GRANULE, /* site */ 0);
+    pool_check(&f);
     pool_free(&f, address, &stream_a);
     pool_close(&f);
 }
@@ -494,9 +502,10 @@ static void test_charge_makes_room(void **state)
     pool_open_small(&f, 64, 10, 100);
     address = pool_alloc(&f, 8 * GRANULE, &stream_a);
     pool_free(&f, address, &stream_a);
-    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE, /* site */ 0), SPW_E_LIMIT); /* pending */
+    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE, /* site */ 0, false),
+                     SPW_E_LIMIT); /* pending */
     fake_vm_complete(&f.vm);
-    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE, /* site */ 0), SPW_OK);
+    assert_int_equal(spw_pool_charge(f.pool, 6 * GRANULE, /* site */ 0, false), SPW_OK);
     pool_check(&f);
     assert_int_equal(f.vm.chunks, 4); /* no more than needed */
     spw_pool_discharge(f.pool, 6 * GRANULE, /* site */ 0);

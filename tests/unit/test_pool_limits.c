@@ -87,11 +87,12 @@ static void test_host_and_blocks(void **state)
 static void test_device(void **state)
 {
     pool_open_small(&f, 64, DEVICE, 0);
-    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)DEVICE * GRANULE + 1, 0), SPW_E_LIMIT);
-    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)DEVICE * GRANULE, 0), SPW_OK);
+    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)DEVICE * GRANULE + 1, 0, false),
+                     SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)DEVICE * GRANULE, 0, false), SPW_OK);
     pool_check(&f);
-    assert_int_equal(spw_pool_charge(f.pool, 1, 0), SPW_E_LIMIT);
-    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX, 0), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, 1, 0, false), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX, 0, false), SPW_E_LIMIT);
     assert_int_equal(granules(&f.counters.vmm_bytes), DEVICE);
     assert_int_equal(granules(&f.counters.committed_bytes), DEVICE);
     assert_int_equal(granules(&f.counters.live_bytes), DEVICE);
@@ -112,13 +113,14 @@ static void test_device_and_spare_chunks(void **state)
     pool_open_small(&f, 64, DEVICE, 0);
     pool_free(&f, pool_alloc(&f, 6 * GRANULE, &stream_a), &stream_a);
     f.vm.immediate = true;
-    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX - GRANULE, 0), SPW_E_LIMIT);
-    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)(DEVICE + 1) * GRANULE, 0), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, UINT64_MAX - GRANULE, 0, false), SPW_E_LIMIT);
+    assert_int_equal(spw_pool_charge(f.pool, (uint64_t)(DEVICE + 1) * GRANULE, 0, false),
+                     SPW_E_LIMIT);
     assert_int_equal(f.vm.chunks, 6);
     assert_int_equal(granules(&f.counters.committed_bytes), 6);
-    assert_int_equal(spw_pool_charge(f.pool, 2 * GRANULE, 0), SPW_OK);
+    assert_int_equal(spw_pool_charge(f.pool, 2 * GRANULE, 0, false), SPW_OK);
     assert_int_equal(f.vm.chunks, 6);
-    assert_int_equal(spw_pool_charge(f.pool, GRANULE / 2, 0), SPW_OK);
+    assert_int_equal(spw_pool_charge(f.pool, GRANULE / 2, 0, false), SPW_OK);
     assert_int_equal(f.vm.chunks, 5);
     spw_pool_discharge(f.pool, 2 * GRANULE + GRANULE / 2, 0);
     pool_close(&f);

@@ -104,7 +104,7 @@ static void *bystander(void *argument)
         if (i % 64 == 0) {
             hammer->twice += spw_pool_check(pool) != NULL;
         }
-        if (i % 32 == 0 && spw_pool_charge(pool, GRANULE, /* site */ 0) == SPW_OK) {
+        if (i % 32 == 0 && spw_pool_charge(pool, GRANULE, /* site */ 0, false) == SPW_OK) {
             spw_pool_discharge(pool, GRANULE, /* site */ 0);
         }
     }
