@@ -12,6 +12,8 @@ from harness import COMMAND
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR",
          "SPILLWAY_SIM_DEVICES")
+PYTHON_IS_PLAIN = unittest.skipIf(harness.SANITIZED,
+                                  "the interpreter is not built with the sanitizer")
 
 
 class World(harness.Case):
@@ -33,6 +35,7 @@ class World(harness.Case):
         return [dict(zip(NAMES, line.split())) for line in self.python(
             f"import os; print(*(os.environ.get(name, '-') for name in {NAMES}))", *flags)]
 
+    @PYTHON_IS_PLAIN
     def test_environment(self):
         first, second = self.ranks("--world", "1024", "--rank", "0,1021")
         self.assertEqual(first["RANK"], "0")
@@ -40,20 +43,24 @@ class World(harness.Case):
                                   "LOCAL_WORLD_SIZE": "8", "GROUP_RANK": "127",
                                   "MASTER_ADDR": "127.0.0.1", "SPILLWAY_SIM_DEVICES": "8"})
 
+    @PYTHON_IS_PLAIN
     def test_ranges_and_devices(self):
         found = self.ranks("--world", "6", "--rank", "1..2,5", "--devices", "2")
         self.assertEqual([(row["RANK"], row["LOCAL_RANK"]) for row in found],
                          [("1", "1"), ("2", "0"), ("5", "1")])
 
+    @PYTHON_IS_PLAIN
     def test_without_world_nothing_is_set(self):
         self.assertEqual(self.ranks()[0]["RANK"], "-")
 
+    @PYTHON_IS_PLAIN
     def test_other_sitecustomize_runs(self):
         pathlib.Path(self.folder, "sitecustomize.py").write_text("mark = 'of the user'\n"
                                                                  "print('user')\n")
         self.assertEqual(self.python("print('program')", "--world", "2", path=self.folder),
                          ["user", "program"])
 
+    @PYTHON_IS_PLAIN
     def test_json_has_each_rank(self):
         path = pathlib.Path(self.folder, "out.json")
         self.python("pass", "--world", "3", "--rank", "0..2", "--json", str(path))
@@ -62,6 +69,7 @@ class World(harness.Case):
         self.assertEqual([row["rank"] for row in found["ranks"]], [0, 1, 2])
         self.assertEqual({row["verdict"] for row in found["ranks"]}, {"unused"})
 
+    @PYTHON_IS_PLAIN
     def test_first_failure_is_the_exit_code(self):
         done = self.run_sim("sim", "--world", "3", "--rank", "0..2", "--", sys.executable, "-c",
                             "import os, sys; sys.exit(3 * int(os.environ['RANK']))")
