@@ -396,7 +396,8 @@ static void start(struct spw_process *process)
     }
     name_rules();
     spw_stats_start(stats, text.name, why, spw_option_get(SPW_OPT_SPILLWAY_STATS, NULL, 0).text,
-                    spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).on, process->device_count);
+                    (enum spw_summary)spw_option_get(SPW_OPT_SPILLWAY_SUMMARY, NULL, 0).word,
+                    process->device_count);
     start_record(driver, text.name);
     spw_log(SPW_LOG_INFO, "%s with %d device%s, mode %s",
             driver->simulated != NULL ? "simulated GPU" : "NVIDIA driver", process->device_count,

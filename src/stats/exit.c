@@ -19,9 +19,7 @@ void spw_stats_finish(struct spw_stats *stats)
     if (!atomic_compare_exchange_strong(&stats->state, &running, SPW_STATS_WRITTEN)) {
         return;
     }
-    if (stats->summary) {
-        spw_stats_summary(stats, STDERR_FILENO);
-    }
+    spw_stats_summary(stats, (enum spw_summary)stats->summary, STDERR_FILENO);
     spw_stats_write(stats);
 }
 
@@ -36,14 +34,14 @@ static void at_exit(void)
 }
 
 void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
-                     bool summary, int device_count)
+                     enum spw_summary summary, int device_count)
 {
     snprintf(stats->mode, sizeof(stats->mode), "%s", mode);
     snprintf(stats->why, sizeof(stats->why), "%s", why);
     spw_stats_process_name(stats->process, sizeof(stats->process));
     stats->rank = spw_stats_rank();
     stats->device_count = device_count < SPW_DEVICES_MAX ? device_count : SPW_DEVICES_MAX;
-    stats->summary = summary;
+    stats->summary = (uint8_t)summary;
     stats->path[0] = '\0';
     if (path != NULL && *path != '\0') {
         if (spw_stats_path_expand(path, stats->path, sizeof(stats->path))) {

@@ -11,7 +11,7 @@
  * spw_stats_write), and registers the exit handler. `path` may be NULL: no file. The caller has
  * filled in `call_names` before. Once per mapping; the caller serialises. */
 void spw_stats_start(struct spw_stats *stats, const char *mode, const char *why, const char *path,
-                     bool summary, int device_count);
+                     enum spw_summary summary, int device_count);
 
 /* Writes the summary, if it is switched on, and the file; only the first call does so. The exit
  * handler's work: no lock, no allocation. */

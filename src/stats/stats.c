@@ -187,7 +187,7 @@ static void distrust_oom(struct spw_stats_oom *oom)
  * thread was killed at. */
 static void distrust(struct spw_stats *stats)
 {
-    make_bool(&stats->summary);
+    stats->summary = stats->summary <= SPW_SUMMARY_ON ? stats->summary : SPW_SUMMARY_OFF;
     atomic_flag_clear(&stats->oom.busy);
     TERMINATE(stats->mode);
     TERMINATE(stats->why);

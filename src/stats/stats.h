@@ -14,6 +14,7 @@
 
 #include "common/counters.h"
 #include "common/bounds.h"
+#include "common/options.h"
 #include "pool/accounts.h"
 
 enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 7 };
@@ -87,7 +88,7 @@ struct spw_stats {
     int pid;
     int device_count; /* visible devices */
     uint64_t start;   /* of the process, in clock ticks since boot: detects a recycled pid */
-    bool summary;     /* SPILLWAY_SUMMARY */
+    uint8_t summary;  /* enum spw_summary: SPILLWAY_SUMMARY */
     char mode[SPW_STATS_NAME];
     char why[SPW_STATS_PATH];     /* why this mode, in words */
     char process[SPW_STATS_PATH]; /* name of the program, for the summary's first line */

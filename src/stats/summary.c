@@ -53,7 +53,8 @@ static uint64_t total_driver_calls(const struct spw_stats_device *device)
     return total;
 }
 
-static void put_peaks(int fd, int ordinal, const struct spw_counters *counters)
+/* `who` names the process, where no line above does. */
+static void put_peaks(int fd, const char *who, int ordinal, const struct spw_counters *counters)
 {
     uint64_t live = get(&counters->live_peak_bytes);
     uint64_t committed = get(&counters->committed_peak_bytes);
@@ -70,9 +71,9 @@ static void put_peaks(int fd, int ordinal, const struct spw_counters *counters)
         snprintf(ratio, sizeof(ratio), " (%" PRIu64 ".%" PRIu64 " %% used)", permille / 10,
                  permille % 10);
     }
-    put_line(fd, "spillway: device %d: peak live %s, peak committed %s%s; limit %s%s%s", ordinal,
-             spw_size_text(live, live_text), spw_size_text(committed, committed_text), ratio,
-             spw_size_text(get(&counters->limit_bytes), limit_text),
+    put_line(fd, "spillway: %sdevice %d: peak live %s, peak committed %s%s; limit %s%s%s", who,
+             ordinal, spw_size_text(live, live_text), spw_size_text(committed, committed_text),
+             ratio, spw_size_text(get(&counters->limit_bytes), limit_text),
              host > 0 ? "; peak on the host " : "", host > 0 ? spw_size_text(host, host_text) : "");
 }
 
@@ -129,7 +130,7 @@ static void put_passed(int fd, int ordinal, const struct spw_counters *counters)
              passed, reasons);
 }
 
-/* Memory on the host and the time that moves took. */
+/* Memory that went to the host. */
 static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
 {
     char spilled[SPW_SIZE_TEXT], placed[SPW_SIZE_TEXT], promoted[SPW_SIZE_TEXT];
@@ -146,6 +147,14 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              spw_size_text(get(&counters->promoted_bytes), promoted),
              spw_size_text(get(&counters->host_peak_bytes), peak),
              spw_size_text(get(&counters->host_limit_bytes), limit));
+}
+
+/* The time that moves took. */
+static void put_moves(int fd, int ordinal, const struct spw_counters *counters)
+{
+    if (get(&counters->spilled_bytes) == 0) {
+        return;
+    }
     put_line(fd,
              "spillway: device %d: %" PRIu64 " moves, %" PRIu64 " abandoned, %" PRIu64
              " copied again; allocations waited %" PRIu64 " ms for moves, GPU work was held back "
@@ -153,6 +162,11 @@ static void put_spill(int fd, int ordinal, const struct spw_counters *counters)
              ordinal, get(&counters->moves), get(&counters->abandoned_moves),
              get(&counters->second_copies), get(&counters->stall_ns) / 1000000,
              get(&counters->closed_ns) / 1000000);
+}
+
+/* Reasons for which blocks did not move, or moves took longer. */
+static void put_hindrances(int fd, int ordinal, const struct spw_counters *counters)
+{
     if (get(&counters->unseen_refusals) > 0) {
         put_line(fd,
                  "spillway: device %d: nothing moved %" PRIu64
@@ -219,14 +233,42 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
     }
 }
 
-void spw_stats_summary(const struct spw_stats *stats, int fd)
+/* Writes the lines of one device. */
+static void put_device(const struct spw_stats *stats, enum spw_summary extent, int fd, int ordinal)
 {
-    bool headed = false;
+    const struct spw_stats_device *device = &stats->devices[ordinal];
+    const struct spw_counters *counters = &device->counters;
+    char who[SPW_STATS_PATH + 32] = "";
+
+    if (extent == SPW_SUMMARY_SHORT) {
+        snprintf(who, sizeof(who), "%s (pid %d): ", stats->process, stats->pid);
+    }
+    if (extent >= SPW_SUMMARY_SHORT) {
+        put_peaks(fd, who, ordinal, counters);
+    }
+    if (extent == SPW_SUMMARY_ON) {
+        put_calls(fd, ordinal, device);
+    }
+    if (extent >= SPW_SUMMARY_SHORT) {
+        put_spill(fd, ordinal, counters);
+    }
+    if (extent == SPW_SUMMARY_ON) {
+        put_moves(fd, ordinal, counters);
+    }
+    put_hindrances(fd, ordinal, counters);
+    put_rules(fd, ordinal, stats);
+    if (extent == SPW_SUMMARY_ON || get(&counters->failed_open) > 0) {
+        put_passed(fd, ordinal, counters);
+    }
+    put_trouble(fd, ordinal, counters);
+}
+
+void spw_stats_summary(const struct spw_stats *stats, enum spw_summary extent, int fd)
+{
+    bool headed = extent < SPW_SUMMARY_ON;
 
     for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
-        const struct spw_stats_device *device = &stats->devices[i];
-
-        if (!was_used(device)) {
+        if (extent == SPW_SUMMARY_OFF || !was_used(&stats->devices[i])) {
             continue;
         }
         if (!headed) {
@@ -234,11 +276,6 @@ void spw_stats_summary(const struct spw_stats *stats, int fd)
                      stats->mode, stats->why);
             headed = true;
         }
-        put_peaks(fd, i, &device->counters);
-        put_calls(fd, i, device);
-        put_spill(fd, i, &device->counters);
-        put_rules(fd, i, stats);
-        put_passed(fd, i, &device->counters);
-        put_trouble(fd, i, &device->counters);
+        put_device(stats, extent, fd, i);
     }
 }

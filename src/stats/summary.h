@@ -4,5 +4,5 @@
 
 #include "stats/stats.h"
 
-/* Writes the summary to the file descriptor `fd`; nothing when no device was used. */
-void spw_stats_summary(const struct spw_stats *stats, int fd);
+/* Writes as much as `extent` says to the file descriptor `fd`; nothing when no device was used. */
+void spw_stats_summary(const struct spw_stats *stats, enum spw_summary extent, int fd);

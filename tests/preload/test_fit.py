@@ -163,8 +163,23 @@ class Fit(harness.Case):
                  "computed here (often 0); if tensor sizes depend on them, memory differs on a "
                  "real GPU",
                  "the program read 1 larger GPU result (4.00 KiB in total) not computed here"])
-            self.assertIn("0.0 % of kernel launches (0 of 1) were checked for use of freed memory; "
-                          "not checked: 1 whose arguments are not known", lines)
+            checked = ("0.0 % of kernel launches (0 of 1) were checked for use of freed memory; "
+                       "not checked: 1 whose arguments are not known")
+            self.assertNotIn(checked, lines)
+            self.assertIn(checked, self.sim("reads", flags=(*flags, "--verbose")))
+
+    def test_five_lines(self):
+        """Of a program that spills: verdict, peak, traffic and need. With --verbose the object's
+        summary too."""
+        command = [COMMAND, "sim", "--memory", "96MiB"]
+        env = harness.environment(False, False)
+        short, long = (self.run_command([*command, *flags, "--", FIT, "take", "take-ordered"],
+                                        env) for flags in ((), ("--verbose",)))
+        said = short.stderr.splitlines()
+        self.assertRegex(said[-4], "^spillway: verdict: does not fit in 96 MiB, but runs by sp")
+        self.assertNotIn("allocations, ", short.stderr)
+        self.assertRegex(long.stderr, r"\d allocations, \d frees, ")
+        self.assertIn(" moves, ", long.stderr)
 
     def test_processes(self):
         lines = self.sim("children", "take")

@@ -117,7 +117,7 @@ static void play_program(bool exits)
 {
     struct spw_stats *stats = spw_stats_create();
 
-    spw_stats_start(stats, "auto", "a test", "s.json", true, 1);
+    spw_stats_start(stats, "auto", "a test", "s.json", SPW_SUMMARY_ON, 1);
     spw_counter_set(&stats->devices[0].counters.allocs, 3);
     if (exits) {
         exit(0);
@@ -184,7 +184,7 @@ static void leave_running(void)
     if (child == 0) {
         struct spw_stats *stats = spw_stats_create();
 
-        spw_stats_start(stats, "auto", "a test", "s.json", true, 1);
+        spw_stats_start(stats, "auto", "a test", "s.json", SPW_SUMMARY_ON, 1);
         spw_counter_set(&stats->devices[0].counters.allocs, 3);
         CHECK(write(ready[1], "x", 1) == 1);
         pause();

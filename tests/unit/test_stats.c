@@ -31,7 +31,7 @@ static struct spw_stats *start(const char *path)
     strcpy(stats->call_names[0], "cuMemCreate");
     strcpy(stats->call_names[1], "cuMemMap");
     strcpy(stats->call_names[2], "cuMemUnmap");
-    spw_stats_start(stats, "auto", "no allocator is configured", path, true, 2);
+    spw_stats_start(stats, "auto", "no allocator is configured", path, SPW_SUMMARY_ON, 2);
     return stats;
 }
 
@@ -144,7 +144,7 @@ static void write_odd_strings(void)
 
     strcpy(stats->call_names[0], odd);
     spw_counter_set(&stats->devices[0].driver_calls[0], 3);
-    spw_stats_start(stats, odd, odd, in_folder("odd.json"), false, 1);
+    spw_stats_start(stats, odd, odd, in_folder("odd.json"), SPW_SUMMARY_OFF, 1);
     CHECK(spw_stats_write(stats));
     root = cJSON_Parse(content(in_folder("odd.json")));
     CHECK(root != NULL);
@@ -394,6 +394,9 @@ static void use_devices(struct spw_stats *stats)
     spw_counter_set(&device->driver_calls[1], 22);
 }
 
+/* Set before a child is forked to summarise. */
+static enum spw_summary extent = SPW_SUMMARY_ON;
+
 static void summarise(void)
 {
     struct spw_stats *stats = start(NULL);
@@ -402,7 +405,7 @@ static void summarise(void)
     use_devices(stats);
     strcpy(stats->process, "python3 train.py");
     stats->pid = 12;
-    spw_stats_summary(stats, STDERR_FILENO);
+    spw_stats_summary(stats, extent, STDERR_FILENO);
 }
 
 static void summarise_trouble(void)
@@ -420,13 +423,13 @@ static void summarise_trouble(void)
     spw_counter_set(&counters->ooms, 1);
     spw_counter_set(&counters->forward_retries, 2);
     spw_counter_set(&counters->host_peak_bytes, GIB);
-    spw_stats_summary(stats, STDERR_FILENO);
+    spw_stats_summary(stats, extent, STDERR_FILENO);
 }
 
 static void summarise_nothing(void)
 {
     redirect_errors(in_folder("errors"));
-    spw_stats_summary(start(NULL), STDERR_FILENO);
+    spw_stats_summary(start(NULL), extent, STDERR_FILENO);
 }
 
 static void test_summary(void **state)
@@ -454,6 +457,35 @@ static void test_summary(void **state)
         "memory was given back\n");
     in_child(summarise_nothing);
     assert_string_equal(content(in_folder("errors")), "");
+    unlink(in_folder("errors"));
+}
+
+static void test_summary_in_short(void **state)
+{
+    extent = SPW_SUMMARY_SHORT;
+    in_child(summarise);
+    assert_string_equal(content(in_folder("errors")),
+                        "spillway: python3 train.py (pid 12): device 1: peak live 4 GiB, peak "
+                        "committed 5 GiB (80.0 % used); limit 6 GiB\n");
+    in_child(summarise_trouble);
+    assert_string_equal(
+        content(in_folder("errors")),
+        "spillway: app (pid 13): device 0: peak live 0 B, peak committed 0 B; limit 0 B; peak on "
+        "the host 1 GiB\n"
+        "spillway: device 0: 10 allocations left to the driver: 4 during graph capture, 2 from the "
+        "program's memory pools, 1 after an error in the pool, 3 because of the mode\n"
+        "spillway: device 0: 1 allocations answered with out of memory, 2 calls repeated after "
+        "free memory was given back\n");
+    extent = SPW_SUMMARY_RULES;
+    in_child(summarise);
+    assert_string_equal(content(in_folder("errors")), "");
+    in_child(summarise_trouble);
+    assert_null(strstr(content(in_folder("errors")), "peak live"));
+    assert_non_null(strstr(content(in_folder("errors")), "1 allocations answered with out of"));
+    extent = SPW_SUMMARY_OFF;
+    in_child(summarise_trouble);
+    assert_string_equal(content(in_folder("errors")), "");
+    extent = SPW_SUMMARY_ON;
     unlink(in_folder("errors"));
 }
 
@@ -713,6 +745,7 @@ int main(void)
         cmocka_unit_test(test_unwritable_path_is_reported),
         cmocka_unit_test(test_special_file_is_written_in_place),
         cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_summary_in_short),
         cmocka_unit_test(test_exit_handler),
         cmocka_unit_test(test_launcher_finishes),
         cmocka_unit_test(test_open_refuses_other_versions),

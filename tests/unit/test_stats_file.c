@@ -48,7 +48,8 @@ static struct spw_stats *start(void)
 {
     struct spw_stats *stats = spw_stats_create();
 
-    spw_stats_start(stats, "auto", "no allocator is configured", in_folder("s.json"), false, 2);
+    spw_stats_start(stats, "auto", "no allocator is configured", in_folder("s.json"),
+                    SPW_SUMMARY_OFF, 2);
     return stats;
 }
 

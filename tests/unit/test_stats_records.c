@@ -15,7 +15,7 @@ static struct spw_stats *start(void)
 {
     struct spw_stats *stats = spw_stats_create();
 
-    spw_stats_start(stats, "auto", "no allocator is configured", path, true, 1);
+    spw_stats_start(stats, "auto", "no allocator is configured", path, SPW_SUMMARY_ON, 1);
     return stats;
 }
 

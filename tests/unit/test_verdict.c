@@ -64,7 +64,7 @@ static struct spw_stats *some_stats(void)
     struct spw_stats *stats = spw_stats_create();
     struct spw_counters *counters = &stats->devices[0].counters;
 
-    spw_stats_start(stats, "tensor", "a test", NULL, false, 1);
+    spw_stats_start(stats, "tensor", "a test", NULL, SPW_SUMMARY_OFF, 1);
     spw_counter_set(&counters->limit_bytes, 1 << 30);
     spw_counter_set(&counters->live_peak_bytes, UINT64_C(3) << 29);
     spw_counter_set(&counters->host_peak_bytes, 1 << 29);
@@ -79,7 +79,7 @@ static const char *verdict(int code)
 
     redirect_errors(errors);
     spw_cli_sim_result_read(&fit);
-    spw_cli_verdict_print(&fit, code);
+    spw_cli_verdict_print(&fit, code, /* verbose */ true);
     spw_cli_sim_result_fini(&fit);
     return content(errors);
 }

@@ -74,6 +74,7 @@ struct simulation {
     struct spw_cli_world world;
     struct spw_cli_rank_row rows[SPW_CLI_WORLD_RANKS]; /* of the ranks that were run */
     size_t row_count;
+    bool verbose;
     cJSON *json; /* to write in the end; NULL: nothing */
 };
 
@@ -100,7 +101,7 @@ static int report(struct simulation *simulation, size_t index, int code)
     struct spw_cli_sim_result result;
 
     spw_cli_sim_result_read(&result);
-    spw_cli_verdict_print(&result, code);
+    spw_cli_verdict_print(&result, code, simulation->verbose);
     keep_json(simulation, spw_cli_verdict_json(&result, code), index);
     if (simulation->world.size > 0) {
         simulation->rows[simulation->row_count++] =
@@ -226,6 +227,10 @@ int spw_cli_command_sim(int argc, char **argv)
         return SPW_CLI_EXIT_CANNOT_START;
     }
     announce();
+    /* The verdict says the peaks. */
+    setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, flags.verbose ? "on" : "rules",
+           /* replace */ 0);
+    simulation.verbose = flags.verbose;
     simulation.command = argv[0];
     simulation.arguments = flags.command;
     return run(&simulation);

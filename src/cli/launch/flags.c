@@ -15,7 +15,7 @@
 #define SIM_PREFIX  "SPILLWAY_SIM_"
 
 /* Flags of one command that are not variables. */
-enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, SWITCH_COUNT };
+enum flag_switch { GPUS, VARY, NO_POOL, COMPARE, VERBOSE, SWITCH_COUNT };
 
 static const struct {
     const char *name;
@@ -42,6 +42,10 @@ static const struct {
                  {[SPW_CLI_SIM] = true},
                  "run the command several times, with and without the pool, and compare the memory "
                  "that it needs"},
+    [VERBOSE] = {"verbose",
+                 NULL,
+                 {[SPW_CLI_RUN] = true, [SPW_CLI_SIM] = true},
+                 "say more in the end: calls, moves, and how much of the GPU's work was checked"},
 };
 
 /* `val` of an option, and of a switch, for getopt_long; and the rows of its list. */
@@ -259,6 +263,7 @@ static void take_switch(enum flag_switch found, const char *value, struct spw_cl
     flags->vary = found == VARY ? value : flags->vary;
     flags->no_pool |= found == NO_POOL;
     flags->compare |= found == COMPARE;
+    flags->verbose |= found == VERBOSE;
 }
 
 bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,

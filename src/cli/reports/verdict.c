@@ -237,7 +237,7 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
     }
 }
 
-void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code)
+void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose)
 {
     struct work work = sum_work(result);
 
@@ -261,6 +261,8 @@ void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code)
         say(&more);
     }
     spw_cli_verdict_shared(result);
-    say_launches(&work);
+    if (verbose) {
+        say_launches(&work);
+    }
     say_reads(&work);
 }
