@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""spillway check and spillway diff, on recordings and statistics in which every figure is known."""
+"""spillway check, diff and ranks, on recordings and statistics in which every figure is known."""
 import json
 import random
 import subprocess
@@ -279,6 +279,69 @@ class Diff(Case):
             (self.folder / "bad").write_bytes(b"SPWREC\r\nnothing")
             code, out, err = spillway("diff", path, self.folder / other)
             self.assertEqual((code, out, err.startswith("spillway: diff: ")), (1, "", True), err)
+
+
+class Ranks(Case):
+    FRAME = {"file": "/a/train.py", "function": "f", "line": 3}
+
+    def ranks(self, *arguments):
+        code, out, err = spillway("ranks", *arguments)
+        self.assertEqual((code, err), (0, ""))
+        return out
+
+    def rank(self, rank, *held, **more):
+        """The statistics of a rank: line 3 holds the first of these sizes, 4 the second, ..."""
+        sites = [{"id": i + 1, "device": 0, "device_peak_bytes": size, "peak_bytes": size,
+                  "python": [{**self.FRAME, "line": 3 + i}], "native": [], "api": "cudaMalloc"}
+                 for i, size in enumerate(held) if size]
+        return self.stats(f"{rank}.json", sites=sites, rank=rank,
+                          devices=[{"live_peak_bytes": sum(held), "host_peak_bytes": MIB,
+                                    "spilled_bytes": 2 * MIB}], **more)
+
+    def test_merged(self):
+        """In the order of the ranks, whatever the order of the files; a line that a rank lacks
+        counts as nothing there."""
+        files = [self.rank(2, 8 * MIB, 0), self.rank(0, 8 * MIB, 4 * MIB),
+                 self.rank(1, 8 * MIB, 32 * MIB)]
+        found = json.loads(self.ranks("--json", *files))
+        self.assertEqual([(row["rank"], row["peak_bytes"] // MIB) for row in found["ranks"]],
+                         [(0, 12), (1, 40), (2, 8)])
+        self.assertEqual([(row["label"], row["least_bytes"] // MIB, row["most_bytes"] // MIB,
+                           row["sum_bytes"] // MIB, row["most_at"], row["ranks_with_it"])
+                          for row in found["sites"]],
+                         [("train.py:4 f", 0, 32, 36, 1, 2), ("train.py:3 f", 8, 8, 24, 0, 3)])
+        out = self.ranks(*files)
+        self.assertIn("peak of 3 ranks: mean 20 MiB, most 40 MiB (rank 1), 2.00 times the mean\n",
+                      out)
+        self.assertRegex(out, r" 0 B +12 MiB +32 MiB +1  train.py:4 f\n")
+        self.assertIn("1 call site held the same on every rank\n", out)
+
+    def test_equal_ranks(self):
+        out = self.ranks(self.rank(0, MIB), self.rank(1, MIB))
+        self.assertIn("most 1 MiB (rank 0), 1.00 times the mean\n", out)
+        self.assertNotIn("at the ranks' peaks by", out)
+
+    def test_recordings_and_one_process_with_two_devices(self):
+        out = self.ranks(self.put(training()), self.stats("two.json", devices=[
+            {"live_peak_bytes": 3 * MIB}, {"live_peak_bytes": 5 * MIB}]))
+        self.assertIn("peak of 3 ranks", out)
+        self.assertRegex(out, r" - +1 +5 MiB ")
+
+    def test_top(self):
+        out = self.ranks("--top", 1, self.rank(0, MIB, MIB), self.rank(1, 2 * MIB, 3 * MIB))
+        self.assertIn("and 1 more that differ (--top 2 shows them)", out)
+        self.assertIn("train.py:4", out)
+        self.assertNotIn("train.py:3", out)
+
+    def test_bad_usage_and_files(self):
+        path = self.rank(0, MIB)
+        for arguments in ([], [path, "--top", "x"], [path, "-x"]):
+            code, out, err = spillway("ranks", *arguments)
+            self.assertEqual((code, out, err.count("\n")), (2, "", 1), err)
+        unused = self.stats("unused.json", devices=[{"live_peak_bytes": 0}])
+        for other in (self.folder / "none", unused):
+            code, out, err = spillway("ranks", other)
+            self.assertEqual((code, out, err.startswith("spillway: ranks: ")), (1, "", True), err)
 
 
 if __name__ == "__main__":

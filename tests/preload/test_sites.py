@@ -128,7 +128,7 @@ class Sites(harness.Case):
         for arguments, status, said in (
                 ((self.path,), 2, "unexpected argument"),
                 (("--top",), 2, "--top: a value is missing"),
-                (("--top", "x"), 2, "--top=x: not a number of sites"),
+                (("--top", "x"), 2, "--top=x: not a number"),
                 (("--jsn",), 2, "--jsn is not an option (did you mean --json?)"),
                 (("--ful",), 2, "--ful is not an option (did you mean --full?)"),
                 (("--json=1",), 2, "--json: no value is expected"),

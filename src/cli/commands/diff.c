@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TOP = 20, TOP_MOST = 1000000 };
+enum { TOP = 20 };
 enum { JSON_OPTION = 256, TOP_OPTION };
 
 struct settings {
@@ -32,20 +32,6 @@ static void print_help(void)
         stdout);
 }
 
-static bool parse_top(const struct spw_cli_arguments *from, size_t *ret_top)
-{
-    char *end;
-    unsigned long long value = strtoull(from->value, &end, 10);
-
-    if (*from->value < '0' || *from->value > '9' || *end != '\0' || value > TOP_MOST) {
-        spw_cli_complain(from->command, "--top=%s: not a number of call sites (expected 0 to %d)",
-                         from->value, TOP_MOST);
-        return false;
-    }
-    *ret_top = (size_t)value;
-    return true;
-}
-
 static bool take(const struct spw_cli_arguments *from, int found, void *to)
 {
     struct settings *settings = to;
@@ -55,7 +41,7 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
         settings->json = true;
         return true;
     case TOP_OPTION:
-        return parse_top(from, &settings->top);
+        return spw_cli_arguments_take_number(from, "top", &settings->top);
     case SPW_CLI_ARGUMENT_HELP:
         settings->help = true;
         return true;

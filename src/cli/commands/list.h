@@ -34,6 +34,9 @@ int spw_cli_command_check(int argc, char **argv);
 /* Compares the memory of two runs. */
 int spw_cli_command_diff(int argc, char **argv);
 
+/* Merges the memory of the ranks of a job. */
+int spw_cli_command_ranks(int argc, char **argv);
+
 /* Shows what a running process holds. */
 int spw_cli_command_top(int argc, char **argv);
 

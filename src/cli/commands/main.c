@@ -25,6 +25,7 @@ static const struct command commands[] = {
     {"report", spw_cli_command_report, "show a recording: memory over time, by line"},
     {"check", spw_cli_command_check, "test a program's memory against limits, for CI"},
     {"diff", spw_cli_command_diff, "compare the memory of two runs, by line"},
+    {"ranks", spw_cli_command_ranks, "merge the ranks of a job, and say where they differ"},
     {"top", spw_cli_command_top, "watch the memory of a running program"},
     {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
     {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},

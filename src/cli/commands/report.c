@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TOP = 10, TOP_MOST = 1000000, EVENTS = 100000 };
+enum { TOP = 10, EVENTS = 100000 };
 
 enum form {
     SUMMARY = 256,
@@ -84,20 +84,6 @@ static void print_help(void)
         stdout);
 }
 
-static bool parse_number(const struct spw_cli_arguments *from, const char *name, size_t *ret_number)
-{
-    char *end;
-    unsigned long long value = strtoull(from->value, &end, 10);
-
-    if (*from->value < '0' || *from->value > '9' || *end != '\0' || value > TOP_MOST) {
-        spw_cli_complain(from->command, "--%s=%s: not a number (expected 0 to %d)", name,
-                         from->value, TOP_MOST);
-        return false;
-    }
-    *ret_number = (size_t)value;
-    return true;
-}
-
 static bool take_form(const struct spw_cli_arguments *from, int found, struct settings *settings)
 {
     const char *name = options[found - SUMMARY].name;
@@ -121,9 +107,9 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
     }
     switch (found) {
     case TOP_OPTION:
-        return parse_number(from, "top", &settings->top);
+        return spw_cli_arguments_take_number(from, "top", &settings->top);
     case EVENTS_OPTION:
-        return parse_number(from, "max-events", &settings->events);
+        return spw_cli_arguments_take_number(from, "max-events", &settings->events);
     case STREAMS_OPTION:
         settings->without_streams = true;
         return true;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITE_TEXT = 64 * 1024, TOP = 20, TOP_MOST = 1000000 };
+enum { SITE_TEXT = 64 * 1024, TOP = 20 };
 enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION, NATIVE_OPTION, TEXT_OPTION };
 
 struct settings {
@@ -306,18 +306,6 @@ static void print_help(void)
           stdout);
 }
 
-static bool parse_top(const char *text, size_t *ret_top)
-{
-    char *end;
-    unsigned long long value = strtoull(text, &end, 10);
-
-    if (*text < '0' || *text > '9' || *end != '\0' || value > TOP_MOST) {
-        return false;
-    }
-    *ret_top = (size_t)value;
-    return true;
-}
-
 /* Takes one argument. False, with one line on stderr, when it is not usable. */
 static bool take(const struct spw_cli_arguments *from, int found, void *to)
 {
@@ -327,9 +315,7 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
         spw_cli_arguments_unexpected(from);
         return false;
     }
-    if (found == TOP_OPTION && !parse_top(from->value, &settings->top)) {
-        spw_cli_complain(from->command, "--top=%s: not a number of sites (expected 0 to %d)",
-                         from->value, TOP_MOST);
+    if (found == TOP_OPTION && !spw_cli_arguments_take_number(from, "top", &settings->top)) {
         return false;
     }
     if (found == SPW_CLI_ARGUMENT_OPERAND) {

@@ -3,7 +3,10 @@
 #include "common/nearest.h"
 #include "cli/console/messages.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum { MOST = 1000000 };
 
 enum { OPTIONS_MOST = 128 };
 
@@ -152,5 +155,21 @@ bool spw_cli_arguments_take_one(const struct spw_cli_arguments *arguments, const
         return false;
     }
     *operand = arguments->value;
+    return true;
+}
+
+bool spw_cli_arguments_take_number(const struct spw_cli_arguments *arguments, const char *name,
+                                   size_t *ret_number)
+{
+    const char *text = arguments->value;
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end != '\0' || value > MOST) {
+        spw_cli_complain(arguments->command, "--%s=%s: not a number (expected 0 to %d)", name, text,
+                         MOST);
+        return false;
+    }
+    *ret_number = (size_t)value;
     return true;
 }

@@ -54,6 +54,11 @@ bool spw_cli_arguments_each(int argc, char **argv, const struct option *options,
 /* Writes the line on stderr for an operand too many: `arguments->value`. */
 void spw_cli_arguments_unexpected(const struct spw_cli_arguments *arguments);
 
+/* Takes the value of the option `name`, a whole number of at most a million. False, after a line on
+ * stderr, if it is none. */
+bool spw_cli_arguments_take_number(const struct spw_cli_arguments *arguments, const char *name,
+                                   size_t *ret_number);
+
 /* Takes the one operand of a command, whose text is not copied. False, after that line, if there
  * was one already. */
 bool spw_cli_arguments_take_one(const struct spw_cli_arguments *arguments, const char **operand);

@@ -212,6 +212,9 @@ static bool take_stats(const struct spw_cli_sites_file *file, struct spw_cli_usa
 {
     const cJSON *devices = spw_cli_json_list(file->json, "devices"), *figures;
 
+    if (cJSON_IsNumber(cJSON_GetObjectItem(file->json, "rank"))) {
+        usage->rank = (int64_t)spw_cli_json_number(file->json, "rank");
+    }
     usage->device_count = cJSON_GetArraySize(devices);
     usage->has_sites = file->entries != NULL;
     usage->devices = calloc((size_t)usage->device_count + 1, sizeof(*usage->devices));
@@ -270,7 +273,7 @@ static bool is_recording(const char *path)
 
 bool spw_cli_usage_load(const char *command, const char *path, struct spw_cli_usage *ret_usage)
 {
-    *ret_usage = (struct spw_cli_usage){.path = path};
+    *ret_usage = (struct spw_cli_usage){.path = path, .rank = -1};
     if (is_recording(path)) {
         ret_usage->is_recording = true;
         return spw_cli_usage_of_recording(command, path, ret_usage);

@@ -39,6 +39,7 @@ struct spw_cli_device_usage {
 
 struct spw_cli_usage {
     const char *path;
+    int64_t rank; /* of the process in its job; -1: it says none */
     bool is_recording;
     bool has_sites, has_categories;
     size_t steps;

@@ -71,6 +71,7 @@ static void take_gaps(const struct spw_cli_report *report, struct spw_cli_usage 
 
 static bool take_report(const struct spw_cli_report *report, struct spw_cli_usage *usage)
 {
+    usage->rank = report->events.blocks.header.rank;
     usage->has_sites = true;
     usage->has_categories = report->categories->known;
     usage->steps = report->categories->steps->count;

@@ -1,0 +1,124 @@
+#include "cli/commands/list.h"
+
+#include "cli/console/arguments.h"
+#include "cli/console/messages.h"
+#include "cli/reports/merged_ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TOP = 20, FILES = 4096 };
+enum { JSON_OPTION = 256, TOP_OPTION };
+
+struct settings {
+    const char *paths[FILES];
+    size_t count;
+    size_t top;
+    bool json, help;
+};
+
+static void print_help(void)
+{
+    fputs("usage: spillway ranks FILE... [--json] [--top N]\n\n"
+          "Merges the files of the ranks of one job: the peak of each, how much they differ, and\n"
+          "which lines hold more on some ranks than on others. Each file is a recording or a\n"
+          "statistics file; --stats 'job-%r.json' gives each rank its own.\n\n"
+          "  --top N  show N call sites that differ [20]\n"
+          "  --json   print one JSON object, with all call sites\n\n"
+          "The exit code is 0 also when the ranks differ, 1 when a file cannot be read, 2 for bad\n"
+          "usage.\n",
+          stdout);
+}
+
+static bool take(const struct spw_cli_arguments *from, int found, void *to)
+{
+    struct settings *settings = to;
+
+    switch (found) {
+    case JSON_OPTION:
+        settings->json = true;
+        return true;
+    case TOP_OPTION:
+        return spw_cli_arguments_take_number(from, "top", &settings->top);
+    case SPW_CLI_ARGUMENT_HELP:
+        settings->help = true;
+        return true;
+    default:
+        if (settings->count == FILES) {
+            spw_cli_complain(from->command, "more than %d files", FILES);
+            return false;
+        }
+        settings->paths[settings->count++] = from->value;
+        return true;
+    }
+}
+
+static int print(const char *command, const struct settings *settings,
+                 const struct spw_cli_usage *files)
+{
+    struct spw_cli_merged_ranks merged;
+    bool used;
+
+    if (!spw_cli_ranks_merge(files, settings->count, &merged)) {
+        spw_cli_complain(command, "not enough memory");
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    used = merged.rank_count > 0;
+    if (!used) {
+        spw_cli_complain(command, "%s: no process used a device", settings->paths[0]);
+    } else if (settings->json) {
+        spw_cli_ranks_print_json(&merged);
+    } else {
+        spw_cli_ranks_print_text(&merged, settings->top);
+    }
+    spw_cli_ranks_free(&merged);
+    return used ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}
+
+static int merge(const char *command, const struct settings *settings)
+{
+    struct spw_cli_usage *files = calloc(settings->count, sizeof(*files));
+    int code = SPW_CLI_EXIT_FINDINGS;
+    size_t loaded = 0;
+
+    if (files == NULL) {
+        spw_cli_complain(command, "not enough memory");
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    while (loaded < settings->count &&
+           spw_cli_usage_load(command, settings->paths[loaded], &files[loaded])) {
+        loaded++;
+    }
+    if (loaded == settings->count) {
+        code = print(command, settings, files);
+    }
+    for (size_t i = 0; i < loaded; i++) {
+        spw_cli_usage_free(&files[i]);
+    }
+    free(files);
+    return code;
+}
+
+int spw_cli_command_ranks(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, JSON_OPTION},
+        {"top", required_argument, NULL, TOP_OPTION},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    static struct settings settings = {.top = TOP};
+
+    if (!spw_cli_arguments_each(argc, argv, options, take, &settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings.help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (settings.count == 0) {
+        spw_cli_complain(argv[0], "expected the files of a job (see spillway ranks --help)");
+        return SPW_CLI_EXIT_USAGE;
+    }
+    return merge(argv[0], &settings);
+}
