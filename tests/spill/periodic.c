@@ -10,8 +10,11 @@
  *     otherwise  as `named`, in another order
  *     unknown    as `named`, but how the arguments of some launches lie is not known: graphs
  *     check      no steps: the content is checked, once more than at the end
+ *     counters   no steps: spillway's counters are printed, one a line, as far as it is loaded
  * Exit 0 when all content was right. */
 #include <cuda.h>
+#include <dlfcn.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,13 +28,17 @@ enum { BLOCKS = 24, LEAST_BYTES = 3 * MIB, SOME_WORDS = 1024 };
 struct mode {
     const char *name;
     int stride; /* from one block to the next; no divisor of BLOCKS but 1 */
-    bool unnamed, unknown, check;
+    bool unnamed, unknown;
+    void (*instead)(void); /* of the steps; NULL: steps are taken */
 };
 
+static void check(void);
+static void print_counters(void);
+
 static const struct mode modes[] = {
-    {"named", 1, false, false, false},     {"unnamed", 1, true, false, false},
-    {"otherwise", 7, false, false, false}, {"unknown", 1, false, true, false},
-    {"check", 1, false, false, true},
+    {.name = "named", .stride = 1},      {.name = "unnamed", .stride = 1, .unnamed = true},
+    {.name = "otherwise", .stride = 7},  {.name = "unknown", .stride = 1, .unknown = true},
+    {.name = "check", .instead = check}, {.name = "counters", .instead = print_counters},
 };
 
 static CUfunction add_kernel, through_kernel;
@@ -152,6 +159,23 @@ static void check(void)
     }
 }
 
+static void print_counters(void)
+{
+    enum { MOST = 256 };
+    const char *(*name_of)(size_t) = NULL;
+    int (*read)(int, uint64_t *, size_t) = NULL;
+    uint64_t values[MOST];
+
+    *(void **)&name_of = dlsym(RTLD_DEFAULT, "spillway_counter_name");
+    *(void **)&read = dlsym(RTLD_DEFAULT, "spillway_counters");
+    if (name_of == NULL || read == NULL || read(0, values, MOST) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < MOST && name_of(i) != NULL; i++) {
+        printf("%s %" PRIu64 "\n", name_of(i), values[i]);
+    }
+}
+
 static void finish(void)
 {
     check();
@@ -166,11 +190,12 @@ static bool take_steps(const char *name, int steps)
 {
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (strcmp(name, modes[i].name) == 0) {
-            for (int k = 0; k < steps && !modes[i].check; k++) {
-                step(&modes[i]);
+            if (modes[i].instead != NULL) {
+                modes[i].instead();
+                return true;
             }
-            if (modes[i].check) {
-                check();
+            for (int k = 0; k < steps; k++) {
+                step(&modes[i]);
             }
             return true;
         }
