@@ -63,7 +63,10 @@ PARTS = (
     *(Part(f"long: chaos, {half}", "release", ("chaos",), long=True, words=words)
       for half, words in (("first half", ("long 1", "long 2")),
                           ("second half", ("long 3", "long 4")))),
-    Part("long: faults while spilling", "release", ("spill",), long=True, words=("faults",)),
+    Part("long: faults while spilling", "release", ("spill",), long=True,
+         words=("faults long", "faults closed")),
+    Part("long: faults while spilling, other modes", "release", ("spill",), long=True,
+         words=("faults validated", "faults trusted", "faults foreseen")),
     Part("long: call sites of Python", "release", ("python",), long=True),
     Part("long: the check of a GPU", "release", ("gpu",), long=True),
     Part("long: PyTorch, seeds", "release", ("torch",), long=True, words=(" seeds",)),
