@@ -233,23 +233,35 @@ static void put_rules(int fd, int ordinal, const struct spw_stats *stats)
     }
 }
 
-/* Writes the lines of one device. */
+/* Names the process where its mode is not said: "python train.py (pid 7, rank 0): ". */
+static void name_process(const struct spw_stats *stats, char *who, size_t capacity)
+{
+    char rank[32] = "";
+
+    if (stats->rank >= 0) {
+        snprintf(rank, sizeof(rank), ", rank %" PRId64, stats->rank);
+    }
+    snprintf(who, capacity, "%s (pid %d%s): ", stats->process, stats->pid, rank);
+}
+
+/* Writes the lines of one device. In short, the first rank speaks for its job. */
 static void put_device(const struct spw_stats *stats, enum spw_summary extent, int fd, int ordinal)
 {
     const struct spw_stats_device *device = &stats->devices[ordinal];
     const struct spw_counters *counters = &device->counters;
-    char who[SPW_STATS_PATH + 32] = "";
+    bool peaks = extent == SPW_SUMMARY_ON || (extent == SPW_SUMMARY_SHORT && stats->rank <= 0);
+    char who[SPW_STATS_PATH + 64] = "";
 
     if (extent == SPW_SUMMARY_SHORT) {
-        snprintf(who, sizeof(who), "%s (pid %d): ", stats->process, stats->pid);
+        name_process(stats, who, sizeof(who));
     }
-    if (extent >= SPW_SUMMARY_SHORT) {
+    if (peaks) {
         put_peaks(fd, who, ordinal, counters);
     }
     if (extent == SPW_SUMMARY_ON) {
         put_calls(fd, ordinal, device);
     }
-    if (extent >= SPW_SUMMARY_SHORT) {
+    if (peaks) {
         put_spill(fd, ordinal, counters);
     }
     if (extent == SPW_SUMMARY_ON) {

@@ -194,6 +194,25 @@ class ExitCodes(Command):
         self.assertNotIn("libspillway", result.stdout)
 
     @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_end_of_a_job(self):
+        """Rank 0 says what it needed, and the launcher how far the others differ."""
+        fit = PROGRAMS / "fit"
+        job = f"RANK=0 {fit} take; RANK=1 {fit} take-ordered; RANK=2 {fit} children"
+        for flags, alone in (((), 1), (("--verbose",), 4), (("--summary", "off"), 0)):
+            result = self.run_command([COMMAND, "run", *flags, "--", "sh", "-c", job],
+                                      harness.environment(False))
+            self.assertEqual(result.status, 0, result.stderr)
+            said = result.stderr.splitlines()
+            self.assertEqual(sum("device 0: peak live " in line for line in said), alone, said)
+            if not alone:
+                self.assertEqual(said, [])
+                continue
+            self.assertEqual(said[-1], "spillway: all ranks here: peak live 16 MiB (rank 2) to "
+                                       "80 MiB (rank 1)")
+        self.assertIn("fit take (pid ", self.run_command(
+            [COMMAND, "run", "--", fit, "take"], harness.environment(False)).stderr)
+
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
     def test_process_groups_that_tensor_mode_can_run(self):
         """PyTorch's newer NCCL groups end the process on the backend of tensor mode."""
         show = ("--", "sh", "-c", "echo ${TORCH_DIST_USE_NCCL2-none}")

@@ -192,6 +192,18 @@ class Fit(harness.Case):
         self.assertIn("2 processes shared device 0 and held up to 48 MiB of it at a time",
                       shared[0])
 
+    @unittest.skipIf(harness.SANITIZED, "sh is not built with the sanitizer")
+    def test_many_processes(self):
+        """The one that needs most has its lines, the others a line together."""
+        script = f"for i in 1 2 3; do {FIT} take; done; {FIT} take-ordered; {FIT} take"
+        lines = self.sim("-c", script, program="sh")
+        self.assertEqual(sum("(pid " in line for line in lines), 1, lines)
+        self.assertIn("peak live 80 MiB", lines[1])
+        self.assertRegex(lines[3], r"^this one needs most; all 5: peak live 48 MiB to 80 MiB, about "
+                                   r"608 MiB to 640 MiB of a real h100-80g \(--verbose lists them\)$")
+        lines = self.sim("-c", script, program="sh", flags=["--verbose"])
+        self.assertEqual(sum("(pid " in line for line in lines), 5, lines)
+
     def test_processes_apart(self):
         lines = self.sim("children-apart", flags=("--devices", "2"))
         self.assertEqual(sum("(pid " in line for line in lines), 2)

@@ -476,6 +476,13 @@ static void test_summary_in_short(void **state)
         "program's memory pools, 1 after an error in the pool, 3 because of the mode\n"
         "spillway: device 0: 1 allocations answered with out of memory, 2 calls repeated after "
         "free memory was given back\n");
+    setenv("RANK", "3", 1);
+    in_child(summarise);
+    assert_string_equal(content(in_folder("errors")), "");
+    setenv("RANK", "0", 1);
+    in_child(summarise);
+    assert_non_null(strstr(content(in_folder("errors")), "train.py (pid 12, rank 0): device 1: "));
+    unsetenv("RANK");
     extent = SPW_SUMMARY_RULES;
     in_child(summarise);
     assert_string_equal(content(in_folder("errors")), "");

@@ -10,6 +10,7 @@
 #include "cli/launch/preload.h"
 #include "cli/launch/run_directory.h"
 #include "cli/launch/torch_groups.h"
+#include "cli/reports/job_summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ int spw_cli_command_run(int argc, char **argv)
     (void)spw_cli_run_directory_create(argv[0]);
     code = spw_cli_launch(argv[0], flags.command, NULL);
     spw_cli_run_directory_finish();
+    spw_cli_job_summary();
     spw_cli_run_directory_remove();
     return code;
 }

@@ -8,7 +8,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { SHARERS = 8 }; /* processes that a line names */
+enum {
+    SHARERS = 8, /* processes that a line names */
+    LISTED = 4,  /* with more than so many, only the one that needs most has lines */
+};
 
 /* Prints one of the lines below the first. */
 static void say(const struct spw_cli_line *line)
@@ -237,22 +240,98 @@ void spw_cli_verdict_shared(const struct spw_cli_sim_result *result)
     }
 }
 
+/* ---- many processes ---- */
+
+/* The used devices of all processes, and which of them needs most. */
+struct crowd {
+    size_t count;
+    const struct spw_cli_sim_process *process; /* that needs most; NULL: there is none */
+    int ordinal;                               /* of its device */
+    uint64_t least_peak, most_peak;            /* live bytes */
+    uint64_t least_need, most_need;            /* of a real card */
+};
+
+static void take_device(struct crowd *crowd, const struct spw_cli_sim_process *process, int ordinal)
+{
+    const struct spw_cli_sim_device *device = &process->devices[ordinal];
+    uint64_t peak = device->live_peak_bytes;
+    uint64_t need = spw_cli_need_of(device, spw_cli_need_profile()).in_all;
+    bool first = crowd->count++ == 0;
+
+    if (first || need > crowd->most_need) {
+        crowd->process = process;
+        crowd->ordinal = ordinal;
+        crowd->most_need = need;
+    }
+    crowd->least_need = first || need < crowd->least_need ? need : crowd->least_need;
+    crowd->least_peak = first || peak < crowd->least_peak ? peak : crowd->least_peak;
+    crowd->most_peak = peak > crowd->most_peak ? peak : crowd->most_peak;
+}
+
+static struct crowd find_crowd(const struct spw_cli_sim_result *result)
+{
+    struct crowd crowd = {.count = 0};
+
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            if (result->processes[i].devices[k].used) {
+                take_device(&crowd, &result->processes[i], k);
+            }
+        }
+    }
+    return crowd;
+}
+
+/* Says what a process needs of one of its devices. */
+static void say_process(const struct spw_cli_sim_process *process, int ordinal, int code)
+{
+    say_device(process, ordinal);
+    say_traffic(&process->devices[ordinal]);
+    say_need(&process->devices[ordinal], code == 0);
+}
+
+/* Says that of the process that needs most, and how far the others differ. */
+static void say_crowd(const struct crowd *crowd, int code)
+{
+    struct spw_cli_line line = {""};
+
+    say_process(crowd->process, crowd->ordinal, code);
+    spw_cli_line_add(&line, "this one needs most; all %zu: peak live ", crowd->count);
+    spw_cli_line_add_size(&line, crowd->least_peak);
+    spw_cli_line_add(&line, " to ");
+    spw_cli_line_add_size(&line, crowd->most_peak);
+    spw_cli_line_add(&line, ", about ");
+    spw_cli_line_add_size(&line, crowd->least_need);
+    spw_cli_line_add(&line, " to ");
+    spw_cli_line_add_size(&line, crowd->most_need);
+    spw_cli_line_add(&line, " of a real %s (--verbose lists them)", spw_cli_need_profile()->id);
+    say(&line);
+}
+
+static void say_each(const struct spw_cli_sim_result *result, int code)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        for (int k = 0; k < result->processes[i].device_count; k++) {
+            if (result->processes[i].devices[k].used) {
+                say_process(&result->processes[i], k, code);
+            }
+        }
+    }
+}
+
 void spw_cli_verdict_print(const struct spw_cli_sim_result *result, int code, bool verbose)
 {
+    struct crowd crowd = find_crowd(result);
     struct work work = sum_work(result);
 
     spw_cli_outcome_print(result, code, "verdict");
     if (spw_cli_sim_result_outcome(result, code) == SPW_CLI_SIM_UNUSED) {
         return;
     }
-    for (size_t i = 0; i < result->count; i++) {
-        for (int k = 0; k < result->processes[i].device_count; k++) {
-            if (result->processes[i].devices[k].used) {
-                say_device(&result->processes[i], k);
-                say_traffic(&result->processes[i].devices[k]);
-                say_need(&result->processes[i].devices[k], code == 0);
-            }
-        }
+    if (verbose || crowd.count <= LISTED) {
+        say_each(result, code);
+    } else {
+        say_crowd(&crowd, code);
     }
     if (result->left_out > 0) {
         struct spw_cli_line more = {""};
