@@ -50,7 +50,7 @@ class Part:
 
 # The release build runs everything; the others leave out what takes longest and checks no C code.
 # Clang's sanitized builds check assertions too, so its debug build leaves out two suites more.
-QUICK = ("style", "torch", "driver", "wheel")
+QUICK = ("style", "torch", "driver", "wheel", "programs")
 MODULES = ("unit", "sim", "cli", "fuzz", "preload")
 
 PARTS = (
