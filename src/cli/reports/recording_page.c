@@ -16,6 +16,7 @@
 struct page {
     struct spw_cli_page_moments *moments[SPW_DEVICES_MAX]; /* NULL: the device is not used */
     struct spw_cli_page_events *events;
+    struct spw_cli_page_frames *frames;
 };
 
 /* ---- text inside of a script ---- */
@@ -68,28 +69,31 @@ static void fini(struct page *page)
         spw_cli_page_moments_free(page->moments[i]);
     }
     spw_cli_page_events_free(page->events);
+    spw_cli_page_frames_free(page->frames);
 }
 
 static bool init(struct page *page, const struct spw_cli_report *report)
 {
     unsigned used = 0;
+    bool made;
 
     memset(page, 0, sizeof(*page));
     for (int i = 0; i < SPW_DEVICES_MAX; i++) {
         used += report->state.devices[i].held != NULL;
     }
     page->events = spw_cli_page_events_create(report);
-    for (int i = 0; page->events != NULL && i < SPW_DEVICES_MAX; i++) {
-        if (report->state.devices[i].held == NULL) {
-            continue;
-        }
-        page->moments[i] = spw_cli_page_moments_create(report, i, used);
-        if (page->moments[i] == NULL) {
-            fini(page);
-            return false;
+    page->frames = spw_cli_page_frames_create();
+    made = page->events != NULL && page->frames != NULL;
+    for (int i = 0; made && i < SPW_DEVICES_MAX; i++) {
+        if (report->state.devices[i].held != NULL) {
+            page->moments[i] = spw_cli_page_moments_create(report, i, used);
+            made = page->moments[i] != NULL;
         }
     }
-    return page->events != NULL;
+    if (!made) {
+        fini(page);
+    }
+    return made;
 }
 
 /* ---- a device ---- */
@@ -123,7 +127,7 @@ static void put_device(struct spw_cli_report *report, const struct page *page, i
     spw_write_figure(out, "closed_us", device->gauges[SPW_RECORD_GAUGE_closed_ns] / 1000);
     spw_write_figure(out, "stall_us", device->gauges[SPW_RECORD_GAUGE_stall_ns] / 1000);
     put_events(report, device);
-    spw_cli_page_moments_write(page->moments[ordinal], report);
+    spw_cli_page_moments_write(page->moments[ordinal], report, page->frames);
     spw_write(out, "}");
 }
 
@@ -201,7 +205,9 @@ static void put_data(struct spw_cli_report *report, const struct page *page)
             put_device(report, page, i, shown++ == 0);
         }
     }
-    spw_write(out, "\n]}");
+    spw_write(out, "\n]");
+    spw_cli_page_frames_write(page->frames, out);
+    spw_write(out, "}");
 }
 
 void spw_cli_report_page(struct spw_cli_report *report)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cli/reports/recording.h"
@@ -16,6 +17,20 @@ enum { SPW_CLI_PAGE_UNITS_IN_US = 1000 / SPW_RECORD_UNIT_NS };
  */
 void spw_cli_page_string(struct spw_writer *out, const char *text);
 void spw_cli_page_text(struct spw_writer *out, const char *key, const char *text);
+
+/* ---- frames of call sites ---- */
+
+struct spw_cli_page_frames;
+
+/* NULL without memory. */
+struct spw_cli_page_frames *spw_cli_page_frames_create(void);
+void spw_cli_page_frames_free(struct spw_cli_page_frames *frames);
+
+/* The number of a frame's text, from 0 on; SIZE_MAX without memory. */
+size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text);
+
+/* Writes ", "frames": ..." for the texts by number. */
+void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct spw_writer *out);
 
 /* ---- memory over time ---- */
 
@@ -35,9 +50,10 @@ void spw_cli_page_moments_take(struct spw_cli_page_moments *moments,
                                const struct spw_cli_event *event,
                                const struct spw_cli_block *freed);
 
-/* Writes ", KEY: ..." for call sites, moments, committed memory and moves. */
+/* Writes ", KEY: ..." for call sites, moments, committed memory and moves. The frames of the sites
+ * go into `frames`. */
 void spw_cli_page_moments_write(const struct spw_cli_page_moments *moments,
-                                struct spw_cli_report *report);
+                                struct spw_cli_report *report, struct spw_cli_page_frames *frames);
 
 /* ---- what happened ---- */
 

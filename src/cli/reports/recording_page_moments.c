@@ -317,11 +317,33 @@ static void write_traffic(const struct spw_cli_page_moments *moments, struct spw
     spw_write(out, "]");
 }
 
-static void write_site(struct spw_writer *out, const struct spw_cli_device *device, uint32_t site)
+static void write_frames(struct spw_writer *out, uint32_t site, struct spw_cli_page_frames *texts)
 {
     static struct spw_cli_frame frames[SPW_CLI_FRAMES];
-    char text[sizeof(frames[0].name) + sizeof(frames[0].file) + 16], label[SPW_CALLSITE_LABEL];
+    char text[sizeof(frames[0].name) + sizeof(frames[0].file) + 16];
     unsigned count = spw_cli_recorded_sites_frames(site, frames);
+    bool first = true;
+
+    spw_write(out, ", \"frames\": [");
+    for (unsigned i = 0; i < count; i++) {
+        size_t number;
+
+        snprintf(text, sizeof(text), frames[i].native ? "%s  %s" : "%s  %s:%u", frames[i].name,
+                 frames[i].file, frames[i].line);
+        number = spw_cli_page_frames_number(texts, text);
+        if (number != SIZE_MAX) {
+            spw_write(out, first ? "" : ",");
+            spw_write_number(out, number);
+            first = false;
+        }
+    }
+    spw_write(out, "]");
+}
+
+static void write_site(struct spw_writer *out, const struct spw_cli_device *device, uint32_t site,
+                       struct spw_cli_page_frames *frames)
+{
+    char label[SPW_CALLSITE_LABEL];
 
     spw_cli_recorded_sites_label(site, label);
     spw_write(out, "{\"label\": ");
@@ -330,18 +352,12 @@ static void write_site(struct spw_writer *out, const struct spw_cli_device *devi
     spw_write_figure(out, "total", spw_cli_report_total(device, site));
     spw_write_figure(out, "allocs", site < device->held_count ? device->held[site].allocs : 0);
     spw_write_figure(out, "end", spw_cli_report_live(device, site));
-    spw_write(out, ", \"frames\": [");
-    for (unsigned j = 0; j < count; j++) {
-        snprintf(text, sizeof(text), frames[j].native ? "%s  %s" : "%s  %s:%u", frames[j].name,
-                 frames[j].file, frames[j].line);
-        spw_write(out, j == 0 ? "" : ", ");
-        spw_cli_page_string(out, text);
-    }
-    spw_write(out, "]}");
+    write_frames(out, site, frames);
+    spw_write(out, "}");
 }
 
 void spw_cli_page_moments_write(const struct spw_cli_page_moments *moments,
-                                struct spw_cli_report *report)
+                                struct spw_cli_report *report, struct spw_cli_page_frames *frames)
 {
     struct spw_writer *out = &report->out;
 
@@ -349,7 +365,7 @@ void spw_cli_page_moments_write(const struct spw_cli_page_moments *moments,
     spw_write(out, ", \"sites\": [");
     for (size_t i = 0; i < moments->site_count; i++) {
         spw_write(out, i == 0 ? "\n" : ",\n");
-        write_site(out, &report->state.devices[moments->device], moments->sites[i]);
+        write_site(out, &report->state.devices[moments->device], moments->sites[i], frames);
     }
     spw_write(out, "]");
     write_moments(moments, out);
