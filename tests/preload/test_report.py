@@ -238,7 +238,7 @@ for (const name of ["ooms", "parts", "rules", "sites"]) {
   found[name] = text(`.${name} tbody tr`);
 }
 for (const name of ["note", "lane-name", "key", "step title", "part title", "moved title",
-  "oom title", "committed", "limit"]) {
+  "oom title", "committed", "limit", "level"]) {
   found[name] = text("." + name);
 }
 const made = document.createElement("pre");
@@ -474,6 +474,7 @@ class Page(harness.Case):
         found = self.open(writer, 1280)
         self.assertEqual(len(found["limit"]), 1)
         self.assertIn("Dashes: the limit, 12.00 MiB", found["key"][0])
+        self.assertEqual(found["level"], ["4.00 MiB", "8.00 MiB", "12.00 MiB"])
 
     @unittest.skipIf(browser() is None, "there is no Chromium")
     def test_hostile_text_in_a_browser(self):
