@@ -70,7 +70,7 @@ def _make(command: str, recording: str, output: pathlib.Path) -> str:
 
 def report(recording: str | os.PathLike[str] | None = None, *,
            output: str | os.PathLike[str] | None = None, height: int = 640) -> Report:
-    """Makes the page of a recording: memory over time by call site, and who held it when.
+    """Makes the page of a recording: memory over time by category and call site.
 
     recording  a file that `--record FILE` wrote; the default is that of this process, as far as it
                has been written now

@@ -202,22 +202,62 @@ def browser():
 # Stands behind the page's own script; what it finds goes where the test reads it.
 ACT = """<script>
 addEventListener("error", event => document.body.append("FAILED " + event.message));
-const picture = document.querySelector("svg"), found = [];
-const note = () => found.push([document.querySelector("[aria-live]").textContent,
-  ...[...document.querySelectorAll("section:first-child tr")].slice(1, 9)
-    .map(row => row.textContent)]);
-const box = picture.getBoundingClientRect();
+const all = (name, from) => [...(from || document).querySelectorAll(name)];
+const text = name => all(name).map(found => found.textContent);
+const picture = document.querySelector("svg.memory"), home = picture.closest("section");
+const note = () => ({now: home.querySelector(".now").textContent,
+  unused: home.querySelector(".unused").textContent,
+  rows: all(".held tbody tr", home).map(row => row.textContent),
+  flame: all("[role=treeitem]", home).map(item => [item.textContent, item.style.width]),
+  layers: all("polygon", home).length});
+const press = (where, key) =>
+  where.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const box = picture.getBoundingClientRect(), found = {};
+found.first = note();
+home.querySelector(".by-site").click();
+found.site = note();
 picture.dispatchEvent(new MouseEvent("click", {clientX: box.right - 1, clientY: box.top + 9}));
-note();
-document.querySelector(".to-peak").click();
-note();
-picture.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft"}));
-note();
+found.end = note();
+home.querySelector(".to-peak").click();
+found.peak = note();
+press(picture, "ArrowLeft");
+found.before = note();
+press(picture, "p");
+const frames = all("[role=treeitem]", home);
+(frames.find(item => item.textContent.startsWith("forward")) || frames[0]).click();
+found.wide = note();
+press(document.activeElement, "ArrowDown");
+found.below = document.activeElement.textContent;
+press(document.activeElement, "Escape");
+found.narrow = note();
+for (const button of all(".ooms button", home)) {
+  button.click();
+  found.oom = note();
+}
+for (const name of ["ooms", "parts", "rules", "sites"]) {
+  found[name] = text(`.${name} tbody tr`);
+}
+for (const name of ["note", "lane-name", "key", "step title", "part title", "moved title",
+  "oom title", "committed", "limit", "level"]) {
+  found[name] = text("." + name);
+}
 const made = document.createElement("pre");
 made.id = "found";
-made.textContent = JSON.stringify({found, wide: document.documentElement.scrollWidth > innerWidth,
-  loaded: performance.getEntriesByType("resource").length});
+made.textContent = JSON.stringify({...found, width: innerWidth,
+  loaded: performance.getEntriesByType("resource").length,
+  wide_by: document.documentElement.scrollWidth - innerWidth});
 document.body.append(made);
+parent.postMessage(made.textContent, "*");
+</script>"""
+
+# Chromium's windows are at least 500 pixels wide; a frame may be narrower.
+FRAME = """<!doctype html><iframe src="page.html" width="{}" height="900"></iframe><script>
+addEventListener("message", event => {{
+  const made = document.createElement("pre");
+  made.id = "found";
+  made.textContent = event.data;
+  document.body.append(made);
+}});
 </script>"""
 
 
@@ -235,14 +275,40 @@ class Page(harness.Case):
         return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>',
                                     page, re.S)[1])
 
+    @staticmethod
+    def held(device):
+        """Bytes by call site at each moment; a moment has those that changed."""
+        now = [0] * len(device["sites"])
+        for moment in device["moments"]:
+            for site, size in zip(moment["held"][::2], moment["held"][1::2]):
+                now[site] = size
+            yield list(now)
+
     def test_data(self):
         data = self.data(self.page(recording.sample()))
         for device, peak in zip(data["devices"], (15 << 20, 2 << 20)):
             self.assertEqual(device["peak"], peak)
             self.assertEqual(max(moment["live"] for moment in device["moments"]), peak)
-            for moment in device["moments"]:
-                self.assertEqual(len(moment["held"]), len(device["sites"]))
-                self.assertLessEqual(sum(moment["held"]), moment["live"])
+            for moment, held in zip(device["moments"], self.held(device)):
+                self.assertEqual(sum(held), moment["live"])
+                self.assertEqual(sum(moment["by"]), moment["live"])
+                self.assertLessEqual(moment["pooled"], moment["live"])
+                self.assertEqual(len(moment["by"]), len(data["categories"]))
+
+    def test_events(self):
+        data = self.data(self.page(recording.sample()))
+        self.assertEqual(data["steps"], [{"us": 500, "number": 1, "count": 1}])
+        self.assertEqual([(part["name"], part["spans"], part["peak"][0]) for part in data["parts"]],
+                         [("eval?1", [[500, 900]], (12 << 20) + 1024),
+                          ("save", [[900, 1400]], 15 << 20)])
+        (oom,) = data["ooms"]
+        self.assertEqual((oom["us"], oom["missing"], oom["limit"]), (1000, 5 << 20, 64 << 20))
+        self.assertEqual([(rule["number"], rule["name"], rule["allocs"], rule["host_bytes"])
+                          for rule in data["rules"]], [(1, "weights", 1, 4 << 20), (0, "", 5, 0)])
+        (moved,) = [row for row in data["devices"][0]["traffic"] if row.get("moves")]
+        self.assertEqual((moved["to_host"], moved["to_device"], moved["held_back_us"]),
+                         (8 << 20, 0, 250))
+        self.assertIn("4 marks of parts and steps are missing", " ".join(data["notes"]))
 
     def test_needs_no_network(self):
         page = self.page(recording.sample()).replace("http://www.w3.org/2000/svg", "")
@@ -260,6 +326,63 @@ class Page(harness.Case):
         self.assertLess(len(device["moments"]), 2000)
         (top,) = [moment for moment in device["moments"] if moment["live"] == 1 << 30]
         self.assertEqual(top["us"], device["peak_us"])
+
+    def test_commit_of_the_peak(self):
+        """Is written behind the allocation that it is for."""
+        writer = recording.Writer()
+        writer.gauge(1, committed_bytes=2 << 20)
+        writer.alloc(5, 1 << 40, 8 << 20, 0)
+        writer.gauge(6, committed_bytes=10 << 20)
+        writer.free(7, 1 << 40)
+        writer.gauge(8, committed_bytes=0)
+        (device,) = self.data(self.page(writer))["devices"]
+        top = max(device["moments"], key=lambda moment: moment["live"])
+        self.assertEqual((top["live"], top["committed"]), (8 << 20, 10 << 20))
+
+    def test_site_of_another_moment(self):
+        """Is shown, though a hundred others hold more at the peak."""
+        writer = recording.Writer()
+        writer.text(8, "f")
+        for site in range(1, 102):
+            writer.site(site, "cuMemAlloc", 8, [(8, 8, site)])
+        writer.alloc(1, 1 << 41, 90 << 20, 101)
+        writer.free(9, 1 << 41)
+        for site in range(1, 101):
+            writer.alloc(1000 + site, site << 30, 1 << 20, site)
+        (device,) = self.data(self.page(writer))["devices"]
+        self.assertLess(len(device["sites"]), 50)
+        self.assertEqual(max(max(held) for held in self.held(device)), 90 << 20)
+
+    def test_size(self):
+        """Is bounded, whatever the number of devices."""
+        for devices in 8, 64:
+            page = self.page(self.crowd(devices))
+            self.assertLess(len(page), 2 << 20)
+            self.assertEqual(len(self.data(page)["devices"]), devices)
+
+    @staticmethod
+    def crowd(devices):
+        """Many events of every kind, from many sites with deep stacks."""
+        writer = recording.Writer(devices=devices)
+        writer.text(8, "function_of_a_long_name")
+        writer.text(16, "/home/somebody/project/package/module.py")
+        for site in range(1, 200):
+            writer.site(site, "cudaMallocAsync", 8, [(16, 8, site + line) for line in range(60)])
+        draw = random.Random(4)
+        for number in range(20000):
+            device = number % devices
+            if number % 500 == 0:
+                writer.begin(number * 90)
+            writer.alloc(number * 90, number << 32, draw.randrange(1 << 30), draw.randrange(1, 200),
+                         device=device)
+            if number >= 8 * devices:
+                writer.free(number * 90, number - 8 * devices << 32, device=device)
+            if number % 50 == 0:
+                writer.gauge(number * 90, device=device, committed_bytes=number << 20)
+                writer.name("mark", number // 50 % 2, "part")
+                writer.event("step", number * 90, recording.encode(number))
+                writer.event("move", number * 90, recording.encode(number) * 3, device=device)
+        return writer
 
     def hostile(self):
         writer = recording.Writer()
@@ -279,8 +402,11 @@ class Page(harness.Case):
     def open(self, writer, width):
         path = self.folder / "page.html"
         path.write_text(self.page(writer).replace("</body>", ACT + "</body>"))
+        if width < 500:
+            path = self.folder / "frame.html"
+            path.write_text(FRAME.format(width))
         done = subprocess.run([*browser(), f"--user-data-dir={self.folder}/profile",
-                               f"--window-size={width},900", path.as_uri()],
+                               f"--window-size={max(width, 500)},900", path.as_uri()],
                               capture_output=True, text=True, timeout=120, check=True)
         self.assertEqual(re.findall(r"CONSOLE.*|FAILED.*(?=</body>)", done.stderr), [])
         self.assertNotIn("FAILED", done.stdout.rpartition("<pre id=")[2])
@@ -291,13 +417,64 @@ class Page(harness.Case):
     def test_in_a_browser(self):
         for width in 1280, 400:
             found = self.open(recording.sample(), width)
-            self.assertEqual((found["wide"], found["loaded"]), (False, 0))
-            end, peak, before = found["found"]
-            self.assertIn("15.00 MiB live (the peak)", peak[0])
-            self.assertRegex(peak[1], r"^8.00 MiB53.3 %train.py:39 forward via functional.py:2159")
-            self.assertEqual(len(peak), 4)
-            self.assertIn("4.00 MiB live", end[0])
-            self.assertNotIn("the peak", before[0])
+            self.assertEqual(found["width"], width)
+            self.assertLessEqual(found["wide_by"], 0)
+            self.assertEqual(found["loaded"], 0)
+            self.check_memory(found)
+            self.check_events(found)
+            self.check_flames(found)
+
+    def check_memory(self, found):
+        first, peak = found["first"], found["peak"]
+        self.assertIn("15.00 MiB live (the peak)", first["now"])
+        self.assertEqual(first["rows"], ["8.00 MiB53.3 %activations", "4.00 MiB26.7 %gradients",
+                                         "3.00 MiB20.0 %unknown"])
+        self.assertEqual((first["layers"], peak["layers"]), (3, 4))
+        self.assertEqual(found["site"], peak)
+        self.assertIn("15.00 MiB live (the peak)", peak["now"])
+        self.assertRegex(peak["rows"][0],
+                         r"^8.00 MiB53.3 %train.py:39 forward via functional.py:2159")
+        self.assertEqual(len(peak["rows"]), 3)
+        self.assertEqual(peak["unused"], "16.00 MiB committed on the device, 8.00 MiB on the host; "
+                                         "12.00 MiB of that free (50.0 %)")
+        self.assertIn("4.00 MiB live", found["end"]["now"])
+        self.assertNotIn("the peak", found["before"]["now"])
+        self.assertEqual(len(found["committed"]), 1)
+        self.assertIn("The limit, 64.00 MiB, is above the picture", found["key"][0])
+
+    def check_events(self, found):
+        self.assertEqual(found["ooms"][0][:7], "0.001 s")
+        self.assertIn("60.00 MiB5.00 MiB15.00 MiB64.00 MiBtrain.py:39", found["ooms"][0])
+        self.assertEqual(found["oom"]["now"], found["peak"]["now"])
+        self.assertEqual(found["oom title"], ["out of memory after 0.001 s: 60.00 MiB"])
+        self.assertEqual(found["parts"], ["10.000 s12.00 MiB, 2.00 MiBeval?1",
+                                          "10.001 s15.00 MiB, 2.00 MiBsave (not ended)"])
+        self.assertEqual(found["step title"][0], "step 1 after 0.001 s")
+        self.assertEqual(found["part title"][0], "eval?1: 0.001 s to 0.001 s")
+        self.assertEqual(found["rules"][0], "weights14.00 MiB4.00 MiB in 14.00 MiB")
+        self.assertRegex(found["rules"][1], "^no rule5")
+        self.assertIn("8.00 MiB to the host, 0 B back", found["moved title"][0])
+        self.assertTrue(any("4 marks of parts" in note for note in found["note"]))
+        self.assertEqual(len(found["sites"]), 4 + 1)
+
+    def check_flames(self, found):
+        names = dict(found["peak"]["flame"])
+        self.assertEqual(names["all"], "100%")
+        self.assertIn("<module>  train.py:80", names)
+        self.assertTrue(names["forward  train.py:39"].startswith("53.3"))
+        self.assertEqual(dict(found["wide"]["flame"])["forward  train.py:39"], "100%")
+        self.assertEqual(found["below"], "soft;max  functional.py:2159")
+        self.assertEqual(found["narrow"]["flame"], found["peak"]["flame"])
+
+    @unittest.skipIf(browser() is None, "there is no Chromium")
+    def test_limit_near_the_peak_in_a_browser(self):
+        writer = recording.Writer()
+        writer.gauge(1, limit_bytes=12 << 20, committed_bytes=9 << 20)
+        writer.alloc(5, 1 << 40, 8 << 20, 0)
+        found = self.open(writer, 1280)
+        self.assertEqual(len(found["limit"]), 1)
+        self.assertIn("Dashes: the limit, 12.00 MiB", found["key"][0])
+        self.assertEqual(found["level"], ["4.00 MiB", "8.00 MiB", "12.00 MiB"])
 
     @unittest.skipIf(browser() is None, "there is no Chromium")
     def test_hostile_text_in_a_browser(self):

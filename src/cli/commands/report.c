@@ -70,7 +70,7 @@ static void print_help(void)
         "  --table            all call sites: bytes at the peak, at the end and in all\n"
         "  --tree             stacks with their bytes at the peak, the outermost frame first\n"
         "  --folded           stacks with their bytes at the peak, for flamegraph.pl and the like\n"
-        "  --html             one page: memory over time by call site, and who held it when\n"
+        "  --html             one page: memory over time by category and call site\n"
         "  --speedscope       stacks at the peak, at the end and in all, for speedscope.app\n"
         "  --perfetto         memory over time, moves and driver calls, for ui.perfetto.dev\n"
         "  --memory-viz       every event, for pytorch.org/memory_viz, as a pickle\n"

@@ -1,0 +1,92 @@
+/* The frames of all call sites of the page, each text once: sites share most of them. */
+#include "cli/reports/recording_page.h"
+
+#include "common/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct frame {
+    size_t number;
+    char text[];
+};
+
+struct spw_cli_page_frames {
+    struct spw_map by_hash; /* of struct frame */
+    struct frame **list;    /* those of the map, by number */
+    size_t count, capacity;
+};
+
+struct spw_cli_page_frames *spw_cli_page_frames_create(void)
+{
+    return calloc(1, sizeof(struct spw_cli_page_frames));
+}
+
+void spw_cli_page_frames_free(struct spw_cli_page_frames *frames)
+{
+    if (frames != NULL) {
+        spw_map_clear(&frames->by_hash);
+        free(frames->by_hash.slots);
+        free(frames->list);
+        free(frames);
+    }
+}
+
+/* FNV-1a. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (; *text != '\0'; text++) {
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *text)
+{
+    size_t length = strlen(text) + 1, capacity = frames->capacity * 2 + 64;
+    struct frame **list = frames->list, *frame;
+
+    if (frames->count == frames->capacity) {
+        list = realloc(list, capacity * sizeof(struct frame *));
+        if (list == NULL) {
+            return false;
+        }
+        frames->list = list;
+        frames->capacity = capacity;
+    }
+    frame = malloc(sizeof(*frame) + length);
+    if (frame == NULL || !spw_map_put(&frames->by_hash, hash, frame)) {
+        free(frame);
+        return false;
+    }
+    frame->number = frames->count;
+    memcpy(frame->text, text, length);
+    list[frames->count++] = frame;
+    return true;
+}
+
+size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text)
+{
+    uint64_t hash = hash_of(text);
+    const struct frame *found;
+
+    while ((found = spw_map_get(&frames->by_hash, hash)) != NULL) {
+        if (strcmp(found->text, text) == 0) {
+            return found->number;
+        }
+        hash++;
+    }
+    return add(frames, hash, text) ? frames->count - 1 : SIZE_MAX;
+}
+
+void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct spw_writer *out)
+{
+    spw_write(out, ", \"frames\": [");
+    for (size_t i = 0; i < frames->count; i++) {
+        spw_write(out, i == 0 ? "\n" : ",\n");
+        spw_cli_page_string(out, frames->list[i]->text);
+    }
+    spw_write(out, "]");
+}
