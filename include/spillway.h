@@ -107,7 +107,8 @@ int spillway_mark_end(const char *name);
 /* Marks the beginning of a step, for example of a training iteration. Spillway learns from earlier
  * steps which memory is used when. Without marks it detects steps that allocate the same sizes in
  * the same order. Marks help programs whose steps differ: dynamic shapes, several kinds of steps.
- * Call it from one thread, at the same place in every step. */
+ * The key nth_in_step of a policy counts from here. Call it from one thread, at the same place in
+ * every step. */
 int spillway_mark_step(void);
 
 /* Pins blocks if `on` is not 0: they stay where they are now, on the device or on the host. New

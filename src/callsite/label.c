@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { OPERATOR = 80 };
+
 /* A label that is being written. */
 struct label {
     char *text;
@@ -124,10 +126,31 @@ static void append_native(struct label *label, const struct spw_callsite_facts *
     }
 }
 
+bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_operator,
+                           size_t capacity)
+{
+    static const char operators[] = "at::_ops::";
+
+    ret_operator[0] = '\0';
+    for (size_t i = site->native_count; i > 0; i--) {
+        const char *symbol = site->native[i - 1].symbol;
+
+        if (symbol != NULL && strncmp(symbol, operators, sizeof(operators) - 1) == 0) {
+            const char *name = symbol + sizeof(operators) - 1;
+
+            (void)snprintf(ret_operator, capacity, "aten::%.*s", (int)strcspn(name, ":("), name);
+            return true;
+        }
+    }
+    return false;
+}
+
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity)
 {
     const struct spw_python_frame *own = spw_callsite_own_frame(site);
     struct label label = {.text = ret_label, .capacity = capacity};
+    char operator[OPERATOR];
+    bool operates = site->node == NULL && spw_callsite_operator(site, operator, sizeof(operator));
 
     ret_label[0] = '\0';
     if (own != NULL) {
@@ -142,11 +165,11 @@ void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, 
             append(&label, " via ");
             append_frame(&label, &site->python[0]);
         }
-    } else if (site->node == NULL) {
+    } else if (site->node == NULL && !operates) {
         append_native(&label, site);
     }
-    if (site->node != NULL) {
-        append(&label, "%s%s", own != NULL ? ", " : "", site->node);
+    if (site->node != NULL || operates) {
+        append(&label, "%s%s", own != NULL ? ", " : "", operates ? operator : site->node);
     }
     if (site->thread != NULL && strcmp(site->thread, "main") != 0) {
         append(&label, " on %s", site->thread);

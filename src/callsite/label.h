@@ -2,6 +2,7 @@
  * No locking, no allocation. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "callsite/text.h"
@@ -16,7 +17,14 @@ const struct spw_python_frame *spw_callsite_own_frame(const struct spw_callsite_
  * innermost frame. NULL otherwise. */
 const struct spw_native_frame *spw_callsite_named_frame(const struct spw_callsite_facts *site);
 
+/* Writes the operator of PyTorch that Python or the autograd engine called, such as aten::addmm,
+ * cut at `capacity`: the outermost one of the native frames. An overload follows as in the names of
+ * its functions: aten::add_Tensor. False, and "", when there is none. */
+bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_operator,
+                           size_t capacity);
+
 /* Writes the label, cut at `capacity`: the user's own line, the line of a model's file in a
- * library, the innermost line, the autograd node, and the thread unless it is the main one. Without
- * Python frames and node, a native function is named. "?" when nothing is known. */
+ * library, the innermost line, the autograd node or else the operator, and the thread unless it is
+ * the main one. Without Python frames, node and operator, a native function is named. "?" when
+ * nothing is known. */
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity);

@@ -156,6 +156,9 @@ size_t spw_callsite_print(const struct spw_callsite_facts *site,
     if (request != NULL && request->nth != 0) {
         put_number(&printer, "nth", request->nth);
     }
+    if (request != NULL && request->nth_in_step != 0) {
+        put_number(&printer, "nth_in_step", request->nth_in_step);
+    }
     if (capacity > 0) {
         buffer[printer.length < capacity ? printer.length : capacity - 1] = '\0';
     }
@@ -361,6 +364,11 @@ static bool read_nth(struct reader *reader, struct spw_callsite_text *site)
     return read_number(reader, INT64_MAX, &site->request.nth);
 }
 
+static bool read_nth_in_step(struct reader *reader, struct spw_callsite_text *site)
+{
+    return read_number(reader, UINT32_MAX, &site->request.nth_in_step);
+}
+
 static bool read_size(struct reader *reader, struct spw_callsite_text *site)
 {
     const char *start = reader->at;
@@ -377,10 +385,10 @@ static bool read_size(struct reader *reader, struct spw_callsite_text *site)
 }
 
 static const struct entry entries[] = {
-    {"python", read_python}, {"native", read_native},   {"thread", read_thread},
-    {"node", read_node},     {"process", read_process}, {"rank", read_rank},
-    {"size", read_size},     {"device", read_device},   {"api", read_api},
-    {"nth", read_nth},
+    {"python", read_python}, {"native", read_native},           {"thread", read_thread},
+    {"node", read_node},     {"process", read_process},         {"rank", read_rank},
+    {"size", read_size},     {"device", read_device},           {"api", read_api},
+    {"nth", read_nth},       {"nth_in_step", read_nth_in_step},
 };
 
 enum { ENTRY_COUNT = sizeof(entries) / sizeof(*entries) };
@@ -400,7 +408,7 @@ static bool complain_key(struct reader *reader, const char *key, size_t length)
     snprintf(
         what, sizeof(what),
         "\"%s\" is not a key of a site, expected KEY:VALUE with one of python, native, thread, "
-        "node, process, rank, size, device, api, nth%s%s%s",
+        "node, process, rank, size, device, api, nth, nth_in_step%s%s%s",
         text, nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
         nearest != NULL ? "?)" : "");
     return complain(reader, key, what);

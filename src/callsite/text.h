@@ -45,10 +45,11 @@ struct spw_callsite_facts {
 
 /* The facts that differ between allocations of one site. */
 struct spw_request_facts {
-    uint64_t size;   /* bytes; 0: not known */
-    int device;      /* ordinal; -1: not known */
-    const char *api; /* the function that was called, cuMemAllocAsync; NULL: not known */
-    uint64_t nth;    /* which allocation of its site this is, from 1; 0: not known */
+    uint64_t size;        /* bytes; 0: not known */
+    int device;           /* ordinal; -1: not known */
+    const char *api;      /* the function that was called, cuMemAllocAsync; NULL: not known */
+    uint64_t nth;         /* which allocation of its site this is, from 1; 0: not known */
+    uint64_t nth_in_step; /* which one since the program last marked a step; 0: not known */
 };
 
 /* A parsed text. The facts point into this struct, so it must not be copied. */

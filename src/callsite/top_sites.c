@@ -150,9 +150,11 @@ void spw_callsite_holding(const struct spw_charges *charges, uint64_t missing_by
 
 void spw_callsite_label_of(uint32_t site, char *ret_label, size_t capacity)
 {
+    const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
     struct spw_callsite_words words;
 
-    if (describe(site, &words)) {
+    if (known != NULL) {
+        spw_callsite_describe(known, /* native */ true, &words);
         spw_callsite_label(&words.facts, ret_label, capacity);
     } else {
         (void)snprintf(ret_label, capacity, "%s", unknown);

@@ -36,6 +36,5 @@ struct spw_callsite_holding {
 void spw_callsite_holding(const struct spw_charges *charges, uint64_t missing_bytes,
                           struct spw_callsite_holding *ret_holding);
 
-/* Writes the label of one site, cut at `capacity`; "not known" for 0. Native functions are looked
- * up only when the site has no Python frames. */
+/* Writes the label of one site, cut at `capacity`; "not known" for 0. */
 void spw_callsite_label_of(uint32_t site, char *ret_label, size_t capacity);

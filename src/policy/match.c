@@ -8,7 +8,7 @@
 /* Conditions on sites, which have one answer for all allocations of a site. */
 #define FRAME_KEYS   (BIT(python) | BIT(native))
 #define SITE_KEYS    (FRAME_KEYS | BIT(thread) | BIT(node) | BIT(process) | BIT(rank))
-#define REQUEST_KEYS (BIT(size) | BIT(device) | BIT(api) | BIT(nth))
+#define REQUEST_KEYS (BIT(size) | BIT(device) | BIT(api) | BIT(nth) | BIT(nth_in_step))
 
 /* Every key of `match`: one that neither set has would be read and never asked. */
 enum {
@@ -131,6 +131,8 @@ static bool holds(int key, const struct spw_policy_match *match,
         return any_glob(&match->api, request->api);
     case SPW_POLICY_KEY_match_nth:
         return any_range(&match->nth, (int64_t)request->nth);
+    case SPW_POLICY_KEY_match_nth_in_step:
+        return any_range(&match->nth_in_step, (int64_t)request->nth_in_step);
     default:
         return true;
     }

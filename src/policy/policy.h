@@ -93,6 +93,7 @@ struct spw_policy_match {
     struct spw_policy_globs process;
     struct spw_policy_ranges rank;
     struct spw_policy_ranges nth;
+    struct spw_policy_ranges nth_in_step;
 };
 
 struct spw_policy_limit {

@@ -18,19 +18,18 @@ struct spw_policy_memo {
     _Atomic uint64_t candidates; /* rules that may decide: bit i for rule i */
     _Atomic uint64_t told;       /* rules whose line was written */
     _Atomic uint64_t count;      /* allocations so far, when a rule asks for it */
+    _Atomic uint64_t in_step; /* the number of a step, and below it 32 bits of allocations in it */
     _Atomic bool known;
 };
 
 /* ---- the policy as a whole ---- */
 
-static bool asks_for_count(const struct spw_policy *policy)
+static void find_counts(const struct spw_policy *policy)
 {
     for (size_t i = 0; i < policy->rule_count; i++) {
-        if (policy->rules[i].match.nth.count > 0) {
-            return true;
-        }
+        spw_process.policy.counts |= policy->rules[i].match.nth.count > 0;
+        spw_process.policy.counts_in_steps |= policy->rules[i].match.nth_in_step.count > 0;
     }
-    return false;
 }
 
 /* Gives each region a number; regions beyond the last number have no effect. */
@@ -78,7 +77,7 @@ bool spw_serve_decision_open(struct spw_policy *policy, const char *file)
     }
     spw_process.policy.memos = memos;
     spw_process.policy.rank = spw_stats_rank();
-    spw_process.policy.counts = asks_for_count(policy);
+    find_counts(policy);
     number_regions(policy, file);
     spw_stats_process_program(spw_process.policy.process, sizeof(spw_process.policy.process));
     atomic_store_explicit(&spw_process.policy.policy, policy, memory_order_release);
@@ -175,6 +174,28 @@ static void wish_of(const struct spw_device *device, const struct spw_policy *po
     };
 }
 
+/* Counts an allocation of a site in the present step. Returns its number; 0 before the first step,
+ * and beyond 32 bits. */
+static uint64_t count_in_step(struct spw_policy_memo *memo)
+{
+    uint64_t step = atomic_load_explicit(&spw_process.policy.step, memory_order_relaxed);
+    uint64_t seen = atomic_load_explicit(&memo->in_step, memory_order_relaxed), next;
+
+    do {
+        next = seen >> 32 >= step ? seen + 1 : step << 32 | 1;
+        if (step == 0 || (uint32_t)next == 0) {
+            return 0;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&memo->in_step, &seen, next,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return (uint32_t)next;
+}
+
+void spw_serve_decision_mark_step(void)
+{
+    atomic_fetch_add_explicit(&spw_process.policy.step, 1, memory_order_relaxed);
+}
+
 bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
                              const char *api, struct spw_decision *ret_decision)
 {
@@ -193,6 +214,9 @@ bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, ui
     }
     if (spw_process.policy.counts) {
         request.nth = atomic_fetch_add_explicit(&memo->count, 1, memory_order_relaxed) + 1;
+    }
+    if (spw_process.policy.counts_in_steps) {
+        request.nth_in_step = count_in_step(memo);
     }
     index = spw_policy_decide(policy, candidates, &request);
     if (index == SPW_POLICY_NO_RULE) {

@@ -35,6 +35,10 @@ uint32_t spw_serve_decision_regions(bool *ret_host);
 bool spw_serve_decision_make(const struct spw_device *device, uint64_t bytes, uint32_t site,
                              const char *api, struct spw_decision *ret_decision);
 
+/* The program marks a step: the key nth_in_step counts from 1 again at every call site. Needs no
+ * policy. */
+void spw_serve_decision_mark_step(void);
+
 /* The tally of a rule on a device. */
 struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
                                              const struct spw_policy_rule *rule);

@@ -6,6 +6,7 @@
 #include "track/lease.h"
 #include "pool/pool.h"
 #include "record/record.h"
+#include "serve/decision.h"
 #include "stats/stats.h"
 
 #include <string.h>
@@ -151,6 +152,7 @@ SPW_EXPORT int spillway_mark_end(const char *name)
 
 SPW_EXPORT int spillway_mark_step(void)
 {
+    spw_serve_decision_mark_step(); /* also the first step, which may begin before CUDA is in use */
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }

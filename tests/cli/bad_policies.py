@@ -135,7 +135,7 @@ CASES = [
      ['3:11: "match" is an empty list, expected an object']),
     ('unknown key of match', M('{"pyton": {"file": "a.py"}}'),
      ['3:12: "pyton" is not a key of match, expected one of python, native, thread, node, '
-      'size, device, api, process, rank, nth (did you mean "python"?)']),
+      'size, device, api, process, rank, nth, nth_in_step (did you mean "python"?)']),
     ('key given twice', M('{"thread": "a", "thread": "b"}'),
      ['3:27: "thread" is given twice in match, expected it once']),
     ('python as text', M('{"python": "train.py"}'),
@@ -249,6 +249,9 @@ CASES = [
       '"10-", or a list of these']),
     ('nth 0', M('{"nth": 0}'),
      ['3:19: "nth" is 0, out of range, expected a number from 1, a range such as "1-20" or '
+      '"10-", or a list of these']),
+    ('nth_in_step 0', M('{"nth_in_step": 0}'),
+     ['3:27: "nth_in_step" is 0, out of range, expected a number from 1, a range such as "1-20" or '
       '"10-", or a list of these']),
     ('action as text', R('{"name": "r", "action": "host"}'),
      ['2:25: "action" is "host", expected an object']),

@@ -54,7 +54,7 @@ static void ask_all(const struct spw_policy *policy)
     const struct spw_callsite_facts known = {
         python, 3, native, 3, "pt_autograd_0", "AddmmBackward0", "train.py", 3};
     const struct spw_callsite_facts unknown = {.rank = -1};
-    const struct spw_request_facts first = {1 << 20, 0, "cuMemAllocAsync", 1};
+    const struct spw_request_facts first = {1 << 20, 0, "cuMemAllocAsync", 1, 1};
     const struct spw_request_facts nothing = {.device = -1};
 
     ask(policy, &known, &first);

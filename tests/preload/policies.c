@@ -6,11 +6,13 @@
  *         thread:MIB                        allocates a block on a thread called worker
  *         free:N, work:N                    frees block N, or makes the device write to it
  *         rest                              waits for the device
+ *         step                              marks a step
  *
  * Prints the result of each word and the free memory after it, in MiB. */
 #include "check.h"
 
 #include <cuda.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -98,6 +100,14 @@ static CUresult take(CUresult (*function)(CUdeviceptr *, size_t), size_t bytes)
     return function(&blocks[count++], bytes);
 }
 
+/* Without spillway there is nothing to mark. */
+static CUresult step(void)
+{
+    int (*mark)(void) = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "spillway_mark_step");
+
+    return mark != NULL ? (CUresult)mark() : CUDA_SUCCESS;
+}
+
 static CUresult run(const char *word, size_t number)
 {
     CUmemGenericAllocationHandle handle;
@@ -123,7 +133,7 @@ static CUresult run(const char *word, size_t number)
     if (strcmp(word, "work") == 0) {
         return cuMemsetD8Async(blocks[number], 1, sizes[number], NULL);
     }
-    return cuCtxSynchronize();
+    return strcmp(word, "step") == 0 ? step() : cuCtxSynchronize();
 }
 
 int main(int argc, char **argv)

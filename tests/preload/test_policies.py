@@ -59,6 +59,18 @@ class Deciding(Policies):
         self.check(result, "others", matched=2)
         self.check(result, "api", matched=1)
 
+    def test_count_restarts_with_each_step(self):
+        """Before the first step a block has no number in it."""
+        rules = [("first", {**ALPHA, "nth_in_step": 1}, {}),
+                 ("third", {**ALPHA, "nth_in_step": "3-"}, {}), ("ever", {**ALPHA, "nth": 1}, {}),
+                 ("rest", {}, {})]
+        words = ["alpha:2"] * 2 + ["step"] + ["alpha:2"] * 4 + ["step"] * 2 + ["alpha:2"] * 3
+        _, result = self.run_rules(rules, *words)
+        self.check(result, "first", matched=2)
+        self.check(result, "third", matched=3)
+        self.check(result, "ever", matched=1)
+        self.check(result, "rest", matched=3)
+
     def test_log_says_each_site_once(self):
         allow = [r"policy: rule a matches on device 0: first 2 MiB at native:.*policies:alpha;"]
         _, result = self.run_rules([("a", ALPHA, {"log": True})], "alpha:2", "alpha:2", "beta:2",

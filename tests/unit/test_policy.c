@@ -166,6 +166,9 @@ static void test_other_keys(void **state)
     assert_false(holds("{\"api\":\"cuMem*Async\"}", "api:cuMemAlloc"));
     assert_true(holds("{\"nth\":\"1-2\"}", "nth:2"));
     assert_false(holds("{\"nth\":\"1-2\"}", "nth:3"));
+    assert_true(holds("{\"nth_in_step\":\"1-2\"}", "nth:3;nth_in_step:2"));
+    assert_false(holds("{\"nth_in_step\":\"1-2\"}", "nth:2;nth_in_step:3"));
+    assert_false(holds("{\"nth_in_step\":\"1-\"}", "nth:1"));
     assert_true(holds("{\"size\":{\"min\":\"1KiB\",\"max\":2048}}", "size:1024"));
     assert_true(holds("{\"size\":{\"min\":\"1KiB\",\"max\":2048}}", "size:2048"));
     assert_false(holds("{\"size\":{\"min\":\"1KiB\",\"max\":2048}}", "size:2049"));

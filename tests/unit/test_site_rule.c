@@ -70,6 +70,38 @@ static void test_labels(void **state)
     assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear");
 }
 
+static const struct spw_native_frame addmm[] = {
+    {"libc10.so", "c10::alloc(unsigned long)"},
+    {"libtorch_cpu.so", "at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)"},
+    {"libtorch_cpu.so", "at::_ops::addmm::call(at::Tensor const&, at::Tensor const&)"},
+    {"libtorch_python.so", "torch::autograd::THPVariable_addmm"},
+};
+
+static void test_operators(void **state)
+{
+    struct spw_callsite_facts facts = {
+        .python = cell, .python_count = 3, .native = addmm, .native_count = 4};
+    char label[SPW_CALLSITE_LABEL], name[16];
+
+    spw_callsite_label(&facts, label, sizeof(label));
+    assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear, "
+                               "aten::addmm");
+    facts.node = "AddmmBackward0";
+    spw_callsite_label(&facts, label, sizeof(label));
+    assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear, "
+                               "AddmmBackward0");
+    facts = (struct spw_callsite_facts){.native = addmm, .native_count = 4, .thread = "worker"};
+    spw_callsite_label(&facts, label, sizeof(label));
+    assert_string_equal(label, "aten::addmm on worker");
+    facts.native_count = 2;
+    assert_true(spw_callsite_operator(&facts, name, sizeof(name)));
+    assert_string_equal(name, "aten::empty_mem"); /* cut */
+    facts.native_count = 1;
+    assert_false(spw_callsite_operator(&facts, name, sizeof(name)));
+    spw_callsite_label(&facts, label, sizeof(label));
+    assert_string_equal(label, "c10::alloc(unsigned long) in libc10.so on worker");
+}
+
 static void test_conditions(void **state)
 {
     const struct spw_callsite_facts facts = {.python = model, .python_count = 4};
@@ -96,6 +128,7 @@ int main(void)
         cmocka_unit_test(test_smallest_of_the_cheapest),
         cmocka_unit_test(test_groups_by_condition),
         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_operators),
         cmocka_unit_test(test_conditions),
     };
 

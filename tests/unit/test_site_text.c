@@ -32,7 +32,7 @@ static void test_facts(void **state)
         spw_callsite_parse("python:/a b/train.py:Net.forward:42;python:x.py:main:7;"
                            "native:libtorch_cuda.so:at::native::gelu(int); thread: pt_autograd_0"
                            " ;node:AddmmBackward0;process:train.py;rank:3;size:12MiB;device:1;"
-                           "api:cuMemAllocAsync;nth:5",
+                           "api:cuMemAllocAsync;nth:5;nth_in_step:6",
                            &site, complaint, sizeof(complaint)));
     assert_int_equal(site.site.python_count, 2);
     assert_string_equal(site.site.python[0].file, "/a b/train.py");
@@ -50,6 +50,7 @@ static void test_facts(void **state)
     assert_int_equal(site.request.device, 1);
     assert_string_equal(site.request.api, "cuMemAllocAsync");
     assert_int_equal(site.request.nth, 5);
+    assert_int_equal(site.request.nth_in_step, 6);
 }
 
 static void test_what_is_not_said_is_not_known(void **state)
@@ -69,6 +70,7 @@ static void test_what_is_not_said_is_not_known(void **state)
     assert_int_equal(site.request.device, -1);
     assert_null(site.request.api);
     assert_int_equal(site.request.nth, 0);
+    assert_int_equal(site.request.nth_in_step, 0);
     assert_string_equal(reprint(""), "");
 }
 
@@ -81,7 +83,7 @@ static void test_prints_what_it_reads(void **state)
         "python:a\\:b.py:f\\;g:1; native:l\\:ib:operator;",
         "native:lib:a::b(c\\\\d)",
         "thread:\\x20x\\x0ay\\x20",
-        "size:12582913; device:0; api:cudaMalloc; nth:9223372036854775807",
+        "size:12582913; device:0; api:cudaMalloc; nth:9223372036854775807; nth_in_step:4294967295",
         "size:3GiB; rank:0",
         "python:n\xc3\xa4me.py:\xe6\x96\x87:9",
         "thread:\\x9b\\xc2\\x9b\\x7f",
@@ -106,11 +108,11 @@ static void test_complaints(void **state)
 {
     expect_complaint("thread", "character 1: \"thread\" is not a key of a site, expected KEY:VALUE "
                                "with one of python, native, thread, node, process, rank, size, "
-                               "device, api, nth (did you mean thread?)");
+                               "device, api, nth, nth_in_step (did you mean thread?)");
     expect_complaint("size:1KiB; \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4:1",
                      "character 12: \"\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\" is not a key of a "
                      "site, expected KEY:VALUE with one of python, native, thread, node, process, "
-                     "rank, size, device, api, nth");
+                     "rank, size, device, api, nth, nth_in_step");
     expect_complaint("python:a.py", "character 12: expected python:FILE:FUNCTION:LINE");
     expect_complaint("python:a.py:f", "character 14: expected python:FILE:FUNCTION:LINE");
     expect_complaint("python:a.py:f:x", "character 15: not a number, expected 0, 1, 2, ...");

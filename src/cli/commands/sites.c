@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITE_TEXT = 64 * 1024, TOP = 20 };
+enum { SITE_TEXT = 64 * 1024, TOP = 20, OPERATOR = 128 };
 enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION, NATIVE_OPTION, TEXT_OPTION };
 
 struct settings {
@@ -131,6 +131,7 @@ static const char *or_unknown(const char *text)
 static void print_frames(const struct spw_cli_sites_entry *entry, bool native)
 {
     const struct spw_callsite_facts *facts = &entry->facts;
+    char operator[OPERATOR];
 
     for (size_t i = 0; i < facts->python_count; i++) {
         print_below("%s:%" PRIu32 " %s", or_unknown(facts->python[i].file), facts->python[i].line,
@@ -142,6 +143,9 @@ static void print_frames(const struct spw_cli_sites_entry *entry, bool native)
     }
     if (facts->node != NULL) {
         print_below("in the backward pass: %s", facts->node);
+    }
+    if (spw_callsite_operator(facts, operator, sizeof(operator))) {
+        print_below("operator %s", operator);
     }
     print_below("by %s on thread %s", or_unknown(entry->api), or_unknown(facts->thread));
 }

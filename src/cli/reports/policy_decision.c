@@ -166,6 +166,10 @@ static void print_mismatch(const struct spw_policy_row *row, const struct spw_po
     case SPW_POLICY_KEY_match_device:
         print_fact(row->key, number(request->device, request->device >= 0, text));
         break;
+    case SPW_POLICY_KEY_match_nth_in_step:
+        print_fact(row->key,
+                   number((int64_t)request->nth_in_step, request->nth_in_step != 0, text));
+        break;
     default:
         print_fact(row->key, number((int64_t)request->nth, request->nth != 0, text));
         break;

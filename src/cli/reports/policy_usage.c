@@ -29,9 +29,11 @@ static bool matches(const struct spw_policy_rule *rule, const struct spw_callsit
 {
     struct spw_policy_rule without = *rule; /* shares the lists */
 
-    *ret_depends = rule->match.size.count > 0 || rule->match.nth.count > 0;
+    *ret_depends = rule->match.size.count > 0 || rule->match.nth.count > 0 ||
+                   rule->match.nth_in_step.count > 0;
     without.match.size.count = 0;
     without.match.nth.count = 0;
+    without.match.nth_in_step.count = 0;
     return spw_policy_mismatch(&without, site, request) == NULL;
 }
 
