@@ -6,6 +6,7 @@
 #include "callsite/native.h"
 #include "callsite/stack_cache.h"
 #include "callsite/python.h"
+#include "callsite/python_modules.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -32,6 +33,7 @@ struct thread {
     struct spw_callsite_stack_cache *cache;
     struct spw_stack stack;
     struct spw_python_stack python;
+    char modules[SPW_PYTHON_MODULES];
 };
 
 static struct {
@@ -139,11 +141,36 @@ static void publish(void)
     spw_unlock(&spw_locks.sites);
 }
 
-/* Walks a stack that is not in the cache, and enters it in the table. */
+/* Enters a stack in the table. What is asked only once for each site is asked here, without a lock.
+ */
+static uint32_t enter(struct thread *thread, const struct place *place)
+{
+    struct spw_stack *stack = &thread->stack;
+    size_t length = place->state == 0 ? 0
+                                      : spw_callsite_python_modules(place->python, &thread->python,
+                                                                    thread->modules);
+    uint32_t known, site;
+
+    spw_lock(&spw_locks.sites);
+    stack->modules = spw_callsite_strings_intern(&capture.strings, thread->modules, length);
+    known = spw_callsite_table_count(&capture.sites);
+    if (capture.share != NULL) {
+        spw_callsite_shm_expect(capture.share, known);
+    }
+    site = spw_callsite_table_intern(&capture.sites, stack);
+    spw_unlock(&spw_locks.sites);
+    if (site > known) {
+        spw_callsite_modules_note();
+        publish();
+    }
+    return site;
+}
+
+/* Walks a stack that is not in the cache. Returns its site. */
 static __attribute__((noinline)) uint32_t see(struct thread *thread, const struct place *place)
 {
     struct spw_stack *stack = &thread->stack;
-    uint32_t known, site;
+    uint32_t site;
 
     thread->misses++;
     stack->api = place->api;
@@ -164,15 +191,10 @@ static __attribute__((noinline)) uint32_t see(struct thread *thread, const struc
                                                                   &capture.strings, stack->python);
     }
     stack->thread = role_of(thread);
-    known = spw_callsite_table_count(&capture.sites);
-    if (capture.share != NULL) {
-        spw_callsite_shm_expect(capture.share, known);
-    }
-    site = spw_callsite_table_intern(&capture.sites, stack);
+    site = spw_callsite_table_find(&capture.sites, stack);
     spw_unlock(&spw_locks.sites);
-    if (site > known) {
-        spw_callsite_modules_note();
-        publish();
+    if (site == 0) {
+        site = enter(thread, place);
     }
     if (site != 0 && spw_callsite_stack_cache_again(thread->cache, place->key, site)) {
         add_guard(thread, place, site);

@@ -80,7 +80,11 @@ void spw_callsite_describe(const struct spw_callsite *site, bool native,
                            struct spw_callsite_words *ret_words)
 {
     ret_words->facts = (struct spw_callsite_facts){
-        .thread = spw_callsite_strings_text(spw_callsite_texts(), site->thread), .rank = -1};
+        .thread = spw_callsite_strings_text(spw_callsite_texts(), site->thread),
+        .rank = -1,
+        .modules = site->modules != 0
+                       ? spw_callsite_strings_text(spw_callsite_texts(), site->modules)
+                       : NULL};
     ret_words->node[0] = '\0';
     describe_python(site, ret_words);
     if (native) {

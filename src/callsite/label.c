@@ -148,6 +148,7 @@ bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_oper
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity)
 {
     const struct spw_python_frame *own = spw_callsite_own_frame(site);
+    const char *module = spw_callsite_module_class(site);
     struct label label = {.text = ret_label, .capacity = capacity};
     char operator[OPERATOR];
     bool operates = site->node == NULL && spw_callsite_operator(site, operator, sizeof(operator));
@@ -170,6 +171,9 @@ void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, 
     }
     if (site->node != NULL || operates) {
         append(&label, "%s%s", own != NULL ? ", " : "", operates ? operator : site->node);
+    }
+    if (module != NULL) {
+        append(&label, " in %s", module);
     }
     if (site->thread != NULL && strcmp(site->thread, "main") != 0) {
         append(&label, " on %s", site->thread);

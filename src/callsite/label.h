@@ -24,7 +24,7 @@ bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_oper
                            size_t capacity);
 
 /* Writes the label, cut at `capacity`: the user's own line, the line of a model's file in a
- * library, the innermost line, the autograd node or else the operator, and the thread unless it is
- * the main one. Without Python frames, node and operator, a native function is named. "?" when
- * nothing is known. */
+ * library, the innermost line, the autograd node or else the operator, the class of the module,
+ * and the thread unless it is the main one. Without Python frames, node and operator, a native
+ * function is named. "?" when nothing is known. */
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity);

@@ -13,9 +13,9 @@
     .code_name = 120, .code_table = 136, .lines = SPW_LINE_LOCATIONS
 
 static const struct spw_python_layout layouts[] = {
-    {.minor = 8, OBJECT_FRAMES(104, SPW_PYTHON_BYTES, SPW_LINE_LNOTAB)},
-    {.minor = 9, OBJECT_FRAMES(104, SPW_PYTHON_BYTES, SPW_LINE_LNOTAB)},
-    {.minor = 10, OBJECT_FRAMES(96, SPW_PYTHON_UNITS, SPW_LINE_LINETABLE)},
+    {.minor = 8, .frame_locals = 360, OBJECT_FRAMES(104, SPW_PYTHON_BYTES, SPW_LINE_LNOTAB)},
+    {.minor = 9, .frame_locals = 360, OBJECT_FRAMES(104, SPW_PYTHON_BYTES, SPW_LINE_LNOTAB)},
+    {.minor = 10, .frame_locals = 352, OBJECT_FRAMES(96, SPW_PYTHON_UNITS, SPW_LINE_LINETABLE)},
     {.minor = 11,
      .thread_cframe = 56,
      .thread_frame = 8,
@@ -23,6 +23,7 @@ static const struct spw_python_layout layouts[] = {
      .frame_code = 32,
      .frame_previous = 48,
      .frame_owner = 69,
+     .frame_locals = 72,
      .code_first_line = 72,
      .code_start = 184,
      .text_ascii = 48,
@@ -35,6 +36,7 @@ static const struct spw_python_layout layouts[] = {
      .frame_code = 0,
      .frame_previous = 8,
      .frame_owner = 70,
+     .frame_locals = 72,
      .code_first_line = 68,
      .code_start = 192,
      .text_ascii = 40,
@@ -46,6 +48,7 @@ static const struct spw_python_layout layouts[] = {
      .frame_code = 0,
      .frame_previous = 8,
      .frame_owner = 70,
+     .frame_locals = 72,
      .code_first_line = 68,
      .code_start = 200,
      .text_ascii = 40,

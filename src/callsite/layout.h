@@ -25,8 +25,9 @@ struct spw_python_layout {
     uint16_t frame_code;
     uint16_t frame_previous;
     uint16_t frame_at;
-    uint16_t frame_owner; /* a char; 0: none */
-    uint16_t frame_bytes; /* size of the part that is read */
+    uint16_t frame_owner;  /* a char; 0: none */
+    uint16_t frame_locals; /* the first argument and what follows; 0: not known */
+    uint16_t frame_bytes;  /* size of the part that is read */
     enum spw_python_at at;
     bool tagged; /* bit 0 of the code field is not part of the address */
     /* code object */

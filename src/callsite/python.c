@@ -62,6 +62,7 @@ static void meet(void)
     process.python.code_type = (uintptr_t)find("PyCode_Type");
     process.python.text_type = (uintptr_t)find("PyUnicode_Type");
     process.python.bytes_type = (uintptr_t)find("PyBytes_Type");
+    process.python.cell_type = (uintptr_t)find("PyCell_Type");
     if (sscanf(version, "%d.%d", &major, &minor) != 2 || major != 3) {
         switch_off(version, "unknown version");
         return;

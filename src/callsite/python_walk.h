@@ -17,10 +17,11 @@
 #include "callsite/strings.h"
 #include "callsite/table.h"
 
-/* An interpreter: the layout of its structs, and the addresses of three of its types. */
+/* An interpreter: the layout of its structs, and the addresses of some of its types. */
 struct spw_python {
     const struct spw_python_layout *layout;
     uintptr_t code_type, text_type, bytes_type;
+    uintptr_t cell_type; /* of variables that functions share; 0: not known */
 };
 
 /* Most frames of one stack: frames of functions, and the interpreter's own between them. */

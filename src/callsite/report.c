@@ -209,6 +209,9 @@ static void put_site(struct spw_writer *writer, const struct report *report, str
     if (site != NULL) {
         spw_write_text(writer, "api", site->api);
         spw_write_text(writer, "thread", text_of(site->thread));
+        if (site->modules != 0) {
+            spw_write_text(writer, "module", text_of(site->modules));
+        }
         put_python(writer, site);
         put_native(writer, report, site);
     }

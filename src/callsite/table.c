@@ -91,8 +91,13 @@ static uint32_t append(struct spw_callsite_table *sites, uint64_t hash,
         return 0;
     }
     site = (struct spw_callsite *)(sites->base + sites->used);
-    *site = (struct spw_callsite){
-        hash, stack->api, stack->thread, stack->native_count, stack->python_count, stack->cut};
+    *site = (struct spw_callsite){.hash = hash,
+                                  .api = stack->api,
+                                  .thread = stack->thread,
+                                  .modules = stack->modules,
+                                  .native_count = stack->native_count,
+                                  .python_count = stack->python_count,
+                                  .cut = stack->cut};
     memcpy(site->native, stack->native, native);
     memcpy(site->native + site->native_count, stack->python, python);
     sites->offsets[number] = (uint32_t)(sites->used / UNIT);
@@ -101,22 +106,38 @@ static uint32_t append(struct spw_callsite_table *sites, uint64_t hash,
     return number;
 }
 
+/* The slot of a stack: with the number of its site, or free. */
+static uint32_t slot_of(const struct spw_callsite_table *sites, uint64_t hash,
+                        const struct spw_stack *stack)
+{
+    uint32_t mask = sites->most * 2 - 1;
+    uint32_t slot = (uint32_t)(hash >> 24) & mask;
+
+    while (sites->slots[slot] != 0 && !is_stack(site_of(sites, sites->slots[slot]), hash, stack)) {
+        slot = (slot + 1) & mask;
+    }
+    return slot;
+}
+
+uint32_t spw_callsite_table_find(const struct spw_callsite_table *sites,
+                                 const struct spw_stack *stack)
+{
+    return sites->base == NULL ? 0 : sites->slots[slot_of(sites, hash_of(stack), stack)];
+}
+
 uint32_t spw_callsite_table_intern(struct spw_callsite_table *sites, const struct spw_stack *stack)
 {
     uint64_t hash = hash_of(stack);
-    uint32_t mask = sites->most * 2 - 1;
     uint32_t slot;
 
     if (sites->base == NULL) {
         return 0;
     }
-    slot = (uint32_t)(hash >> 24) & mask;
-    for (; sites->slots[slot] != 0; slot = (slot + 1) & mask) {
-        if (is_stack(site_of(sites, sites->slots[slot]), hash, stack)) {
-            return sites->slots[slot];
-        }
+    slot = slot_of(sites, hash, stack);
+    if (sites->slots[slot] == 0) {
+        sites->slots[slot] = append(sites, hash, stack);
     }
-    return sites->slots[slot] = append(sites, hash, stack);
+    return sites->slots[slot];
 }
 
 const struct spw_callsite *spw_callsite_table_get(const struct spw_callsite_table *sites,

@@ -1,6 +1,7 @@
 /* The table of call sites: every stack that asked for memory, stored once, with a small number.
  *
- * Two stacks are the same site if all their entries are equal; hashes only speed up the search.
+ * Two stacks are the same site if all their entries are equal; hashes only speed up the search. The
+ * classes of modules are no entries: they are those of the site's first stack.
  * Bounded: when the table is full, new stacks become site 0, "not known". Sites never move and are
  * never removed. Locking: the caller serialises interning; the other functions take no lock and may
  * run at the same time. */
@@ -22,8 +23,9 @@ struct spw_callsite_line {
 
 /* A stack on its way into the table. Frames are innermost first. */
 struct spw_stack {
-    const char *api; /* the function that the program called; static storage */
-    uint32_t thread; /* the thread's name, interned */
+    const char *api;  /* the function that the program called; static storage */
+    uint32_t thread;  /* the thread's name, interned */
+    uint32_t modules; /* path of the modules' classes (python_modules.h), interned; 0: none */
     uint16_t native_count;
     uint16_t python_count;
     bool cut;                             /* a stack has more frames than are kept */
@@ -36,6 +38,7 @@ struct spw_callsite {
     uint64_t hash;
     const char *api;
     uint32_t thread;
+    uint32_t modules;
     uint16_t native_count;
     uint16_t python_count;
     bool cut;
@@ -56,6 +59,10 @@ struct spw_callsite_table {
  * it is touched. Returns false when no address space is available. */
 bool spw_callsite_table_init(struct spw_callsite_table *sites, uint32_t most, size_t bytes);
 void spw_callsite_table_fini(struct spw_callsite_table *sites);
+
+/* The number of the site with this stack; 0 when it is new. */
+uint32_t spw_callsite_table_find(const struct spw_callsite_table *sites,
+                                 const struct spw_stack *stack);
 
 /* The number of the site with this stack, from 1 on; 0 when it is new and there is no room. */
 uint32_t spw_callsite_table_intern(struct spw_callsite_table *sites, const struct spw_stack *stack);

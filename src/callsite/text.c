@@ -13,6 +13,13 @@
 
 enum { BYTES_PER_TEXT = 256 };
 
+const char *spw_callsite_module_class(const struct spw_callsite_facts *site)
+{
+    const char *slash = site->modules == NULL ? NULL : strrchr(site->modules, '/');
+
+    return slash == NULL ? site->modules : slash + 1;
+}
+
 /* --- printing --- */
 
 struct printer {
@@ -140,6 +147,7 @@ size_t spw_callsite_print(const struct spw_callsite_facts *site,
     put_frames(&printer, site);
     put_text_of(&printer, "thread", site->thread);
     put_text_of(&printer, "node", site->node);
+    put_text_of(&printer, "module", site->modules);
     put_text_of(&printer, "process", site->process);
     if (site->rank >= 0) {
         put_number(&printer, "rank", (uint64_t)site->rank);
@@ -327,6 +335,11 @@ static bool read_node(struct reader *reader, struct spw_callsite_text *site)
     return read_name(reader, "", &site->site.node);
 }
 
+static bool read_module(struct reader *reader, struct spw_callsite_text *site)
+{
+    return read_name(reader, "", &site->site.modules);
+}
+
 static bool read_process(struct reader *reader, struct spw_callsite_text *site)
 {
     return read_name(reader, "", &site->site.process);
@@ -385,10 +398,10 @@ static bool read_size(struct reader *reader, struct spw_callsite_text *site)
 }
 
 static const struct entry entries[] = {
-    {"python", read_python}, {"native", read_native},           {"thread", read_thread},
-    {"node", read_node},     {"process", read_process},         {"rank", read_rank},
-    {"size", read_size},     {"device", read_device},           {"api", read_api},
-    {"nth", read_nth},       {"nth_in_step", read_nth_in_step},
+    {"python", read_python}, {"native", read_native}, {"thread", read_thread},
+    {"node", read_node},     {"module", read_module}, {"process", read_process},
+    {"rank", read_rank},     {"size", read_size},     {"device", read_device},
+    {"api", read_api},       {"nth", read_nth},       {"nth_in_step", read_nth_in_step},
 };
 
 enum { ENTRY_COUNT = sizeof(entries) / sizeof(*entries) };
@@ -408,7 +421,7 @@ static bool complain_key(struct reader *reader, const char *key, size_t length)
     snprintf(
         what, sizeof(what),
         "\"%s\" is not a key of a site, expected KEY:VALUE with one of python, native, thread, "
-        "node, process, rank, size, device, api, nth, nth_in_step%s%s%s",
+        "node, module, process, rank, size, device, api, nth, nth_in_step%s%s%s",
         text, nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
         nearest != NULL ? "?)" : "");
     return complain(reader, key, what);

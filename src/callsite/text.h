@@ -41,6 +41,8 @@ struct spw_callsite_facts {
     const char *node;    /* the autograd node that runs, AddmmBackward0; NULL: none */
     const char *process; /* the program's file name, or that of the script it runs; NULL: unknown */
     int64_t rank;        /* of a distributed job; -1: none */
+    const char *modules; /* classes of the modules that are called, the outermost first:
+                          * GPT/Block/Attention; NULL: none */
 };
 
 /* The facts that differ between allocations of one site. */
@@ -61,6 +63,9 @@ struct spw_callsite_text {
     char storage[SPW_CALLSITE_STORAGE];
     size_t used;
 };
+
+/* The class of the innermost module, a part of `modules`; NULL: none. */
+const char *spw_callsite_module_class(const struct spw_callsite_facts *site);
 
 /* Writes the text of a site, zero-terminated and cut at `capacity`, and returns its whole length,
  * as snprintf does. `request` may be NULL. */

@@ -6,8 +6,10 @@
 #define BIT(name) ((uint64_t)1 << SPW_POLICY_KEY_match_##name)
 
 /* Conditions on sites, which have one answer for all allocations of a site. */
-#define FRAME_KEYS   (BIT(python) | BIT(native))
-#define SITE_KEYS    (FRAME_KEYS | BIT(thread) | BIT(node) | BIT(process) | BIT(rank))
+#define FRAME_KEYS (BIT(python) | BIT(native))
+#define SITE_KEYS                                                                                  \
+    (FRAME_KEYS | BIT(thread) | BIT(node) | BIT(module_class) | BIT(module) | BIT(process) |       \
+     BIT(rank))
 #define REQUEST_KEYS (BIT(size) | BIT(device) | BIT(api) | BIT(nth) | BIT(nth_in_step))
 
 /* Every key of `match`: one that neither set has would be read and never asked. */
@@ -119,6 +121,10 @@ static bool holds(int key, const struct spw_policy_match *match,
         return any_glob(&match->thread, site->thread);
     case SPW_POLICY_KEY_match_node:
         return any_glob(&match->node, site->node);
+    case SPW_POLICY_KEY_match_module_class:
+        return any_glob(&match->module_class, spw_callsite_module_class(site));
+    case SPW_POLICY_KEY_match_module:
+        return any_glob(&match->module, site->modules);
     case SPW_POLICY_KEY_match_process:
         return any_glob(&match->process, site->process);
     case SPW_POLICY_KEY_match_rank:

@@ -218,7 +218,9 @@ static struct spw_policy *finish(const struct spw_policy_reader *reader,
         .file = *file, .rules = rules, .rule_count = file->rules.count, .memory = reader->memory};
     for (size_t i = 0; i < policy->rule_count; i++) {
         policy->certain |= (uint64_t)!spw_policy_asks_request(&rules[i]) << i;
-        policy->uses_python = policy->uses_python || rules[i].match.python.count > 0;
+        policy->uses_python = policy->uses_python || rules[i].match.python.count > 0 ||
+                              rules[i].match.module_class.count > 0 ||
+                              rules[i].match.module.count > 0;
         policy->uses_native =
             policy->uses_native || rules[i].match.native.count > 0 || rules[i].match.node.count > 0;
     }

@@ -87,6 +87,8 @@ struct spw_policy_match {
     struct spw_policy_list native; /* struct spw_policy_native */
     struct spw_policy_globs thread;
     struct spw_policy_globs node;
+    struct spw_policy_globs module_class;
+    struct spw_policy_globs module;
     struct spw_policy_list size; /* struct spw_policy_size */
     struct spw_policy_ranges device;
     struct spw_policy_globs api;
@@ -136,7 +138,7 @@ struct spw_policy {
     const struct spw_policy_rule *rules;
     size_t rule_count;
     uint64_t certain; /* bit i: rule i has no condition on single allocations */
-    bool uses_python; /* some rule has a condition on Python frames */
+    bool uses_python; /* some rule has a condition on Python frames, or modules, which they tell */
     bool uses_native; /* or on native frames, or the node, which they tell */
     struct spw_policy_memory *memory;
 };

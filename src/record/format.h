@@ -96,7 +96,8 @@ enum spw_record_kind {
     SPW_RECORD_ALLOC,  /* address, bytes, site; more: flags, low byte of the address */
     SPW_RECORD_FREE,   /* address; more: low byte of the address */
     SPW_RECORD_TEXT_,  /* number, bytes, the bytes */
-    SPW_RECORD_SITE,   /* number, api, thread, cut, native frames and Python frames */
+    SPW_RECORD_SITE,   /* number, api, thread, cut, native frames and Python frames; more: the
+                        * classes of its modules */
     SPW_RECORD_MODULE, /* number, base, begin, end, dynamic section, and two texts: build
                         * ID and path */
     SPW_RECORD_STEP,   /* number */

@@ -9,7 +9,7 @@ enum {
     TEXTS = 16 << 20, /* numbers of texts are below this (callsite/capture.c) */
     TEXT_ROOM = SPW_RECORD_ROOM + SPW_RECORD_TEXT,
     MODULE_ROOM = SPW_RECORD_ROOM + SPW_MODULE_PATH + SPW_MODULE_ID,
-    SITE_ROOM = SPW_RECORD_ROOM + SPW_CALLSITE_NATIVE * 10 + SPW_CALLSITE_PYTHON * 15,
+    SITE_ROOM = SPW_RECORD_ROOM + SPW_CALLSITE_NATIVE * 10 + SPW_CALLSITE_PYTHON * 15 + 5,
 };
 
 uint8_t spw_record_sites_known[SPW_CALLSITE_MOST + 1];
@@ -88,17 +88,20 @@ void spw_record_sites_define(uint32_t number)
     }
     define_modules();
     define_text(site->thread);
+    define_text(site->modules);
     for (int i = 0; i < site->python_count; i++) {
         define_text(spw_callsite_lines(site)[i].file);
         define_text(spw_callsite_lines(site)[i].function);
     }
-    at = spw_record_begin_plain(SPW_RECORD_SITE, spw_record_writer.last.device, SITE_ROOM);
+    at = spw_record_begin_plain(SPW_RECORD_SITE | (site->modules != 0 ? SPW_RECORD_HAS_MORE : 0u),
+                                spw_record_writer.last.device, SITE_ROOM);
     if (at != NULL) {
         at = spw_record_put(at, number);
         at = spw_record_put_text(at, site->api);
         at = spw_record_put(at, site->thread);
         at = spw_record_put(at, site->cut);
-        spw_record_end(put_frames(at, site));
+        at = put_frames(at, site);
+        spw_record_end(site->modules != 0 ? spw_record_put(at, site->modules) : at);
         spw_record_sites_known[number] = 1;
     }
 }

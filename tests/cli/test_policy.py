@@ -33,7 +33,8 @@ FULL = {
             "python": {"file": ["*.py", "a[!b-c]?\\*"], "function": "f", "lines": [1, "2-3", "4-"],
                        "frame": "top"},
             "native": [{"symbol": "*", "frame": "any"}, {"library": "lib*.so"}],
-            "thread": "pt_*", "node": ["A", "B"], "size": {"min": "1.5 KiB", "max": 2048},
+            "thread": "pt_*", "node": ["A", "B"], "module_class": "M*",
+            "module": ["A/**/B", "C"], "size": {"min": "1.5 KiB", "max": 2048},
             "device": "0-", "api": "cuMem*", "process": "python*", "rank": 0, "nth": "1-2",
             "nth_in_step": ["1", "3-"],
         },
@@ -240,6 +241,8 @@ class Explain(Case):
         {"name": "d", "match": {"size": [{"min": "1KiB", "max": "2KiB"}, {"min": 9999}]},
          "action": {}},
         {"name": "e", "match": {"device": ["1-2", "4-"], "rank": 0}, "action": {}},
+        {"name": "h", "match": {"module_class": "C"}, "action": {}},
+        {"name": "i", "match": {"module": ["B/C", "D"]}, "action": {}},
         {"name": "g", "match": {"nth_in_step": "1-3"}, "action": {}},
         {"name": "f", "match": {"nth": 1}, "action": {
             "placement": "auto", "movable": False, "priority": 3,
@@ -253,11 +256,11 @@ class Explain(Case):
         return done.stdout.splitlines()
 
     def test_why_not(self):
-        site = "python:a.py:h:1;native:m.so:s;thread:v;size:3000;device:0;nth:2;" \
+        site = "python:a.py:h:1;native:m.so:s;thread:v;module:A/B;size:3000;device:0;nth:2;" \
                "nth_in_step:4"
         self.assertEqual(self.explain(site), [
-            "site: python:a.py:h:1; native:m.so:s; thread:v; size:3000; device:0; nth:2; "
-            "nth_in_step:4",
+            "site: python:a.py:h:1; native:m.so:s; thread:v; module:A/B; size:3000; device:0; "
+            "nth:2; nth_in_step:4",
             'rule 1 "a" (policy.json:2) does not match: no Python frame is file "x.py", line 1-9, '
             'and the innermost Python frame is not function "f" or "g"',
             'rule 2 "b" (policy.json:3) does not match: no native frame is library "l.so"',
@@ -265,8 +268,10 @@ class Explain(Case):
             'rule 4 "d" (policy.json:5) does not match: size is 3000, not size of at least 1024 '
             'bytes and at most 2048 bytes or of at least 9999 bytes',
             'rule 5 "e" (policy.json:6) does not match: device is 0, not device 1-2 or 4-',
-            'rule 6 "g" (policy.json:7) does not match: nth_in_step is 4, not nth_in_step 1-3',
-            'rule 7 "f" (policy.json:8) does not match: nth is 2, not nth 1',
+            'rule 6 "h" (policy.json:7) does not match: module_class is B, not module_class "C"',
+            'rule 7 "i" (policy.json:8) does not match: module is A/B, not module "B/C" or "D"',
+            'rule 8 "g" (policy.json:9) does not match: nth_in_step is 4, not nth_in_step 1-3',
+            'rule 9 "f" (policy.json:10) does not match: nth is 2, not nth 1',
             "no rule matches: the default applies"])
 
     def test_what_is_not_known(self):
@@ -279,9 +284,13 @@ class Explain(Case):
             'be size of at least 1024 bytes and at most 2048 bytes or of at least 9999 bytes',
             'rule 5 "e" (policy.json:6) does not match: the site has no rank, which must '
             'be rank 0',
-            'rule 6 "g" (policy.json:7) does not match: the site has no nth_in_step, which must '
+            'rule 6 "h" (policy.json:7) does not match: the site has no module_class, which must '
+            'be module_class "C"',
+            'rule 7 "i" (policy.json:8) does not match: the site has no module, which must be '
+            'module "B/C" or "D"',
+            'rule 8 "g" (policy.json:9) does not match: the site has no nth_in_step, which must '
             'be nth_in_step 1-3',
-            'rule 7 "f" (policy.json:8) decides:',
+            'rule 9 "f" (policy.json:10) decides:',
             "    placement: auto",
             "    movable: false",
             "    priority: 3",

@@ -76,7 +76,7 @@ class Block:
                 last = last + signed() & (2 ** 64 - 1)
                 native.append(last)
             python = [(number(), number(), number()) for _ in range(number())]
-            return event | {"native": native, "python": python}
+            return event | {"native": native, "python": python, "modules": number() if more else 0}
         if kind == "module":
             return {"number": number(), "base": number(), "begin": number(), "end": number(),
                     "dynamic": number(), "id": self.cursor.bytes(), "path": text()}
@@ -224,13 +224,14 @@ class Writer:
         data = text if isinstance(text, bytes) else text.encode()
         return encode(len(data)) + data
 
-    def site(self, number, api, role, python, native=()):
+    def site(self, number, api, role, python, native=(), modules=0):
         body, last = encode(number) + self.bytes(api) + encode(role) + encode(0), 0
         body += encode(len(native))
         for frame in native:
             body, last = body + zigzag(frame - last), frame
         body += encode(len(python)) + b"".join(encode(value) for line in python for value in line)
-        self.event("site", self.time, body)
+        body += encode(modules) if modules else b""
+        self.event("site", self.time, body, more=modules != 0)
 
     def gauge(self, time, device=0, **figures):
         mask, body = 0, b""

@@ -174,6 +174,19 @@ class Forms(harness.Case):
                                 ("3 GiB", "33.3", "", "a.py:30 run"),
                                 ("1 GiB", "11.1", "", "a.py:10 run")])
 
+    def test_classes_of_modules(self):
+        """The innermost one is in the name; a site without any follows one that has some."""
+        writer = recording.Writer()
+        for number, text in {8: "main", 16: "/home/me/a.py", 24: "run", 32: "Net/Block"}.items():
+            writer.text(number, text)
+        writer.site(5, "cudaMallocAsync", 8, [(16, 24, 30)], modules=32)
+        writer.site(7, "cudaMallocAsync", 8, [(16, 24, 20)])
+        for site in 5, 7:
+            writer.alloc(1000, 0x7f0000000000 + (site << 34), site << 20, site, stream=1)
+        self.path.write_bytes(writer.data())
+        self.assertEqual(re.findall(r"a\.py:.*", self.form("table").decode()),
+                         ["a.py:20 run", "a.py:30 run in Block"])
+
     def test_output(self):
         out = self.folder / "out"
         self.assertEqual(report(self.path, "--json", "--output", out)[0], 0)

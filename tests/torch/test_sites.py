@@ -108,6 +108,19 @@ class Training:
             self.assertIn(self.model, files, site)
             self.assertTrue(all(frame["line"] > 0 for frame in site["python"]))
 
+    def test_forward_allocations_name_their_modules(self):
+        """The chain of classes is that of the frames: the model's class is the outermost, and each
+        file of PyTorch's modules has its class."""
+        found = collections.Counter()
+        for site in self.sites:
+            functions = [frame["function"] for frame in site.get("python", [])]
+            if "forward" in functions:
+                self.assertRegex(site["module"], rf"^{self.outermost}(/\w+)*$", site)
+                found[site["module"]] += 1
+            elif "_call_impl" not in functions:
+                self.assertNotIn("module", site)
+        self.assertLessEqual(self.modules, set(found), found)
+
     def test_optimizer_state(self):
         """Two tensors a parameter, of the parameter's size."""
         parameters = 4 * self.parameters()
@@ -145,6 +158,9 @@ class Gpt2(Training, Sites):
     arguments = ["--layers", "2", "--width", "256", "--heads", "4", "--vocabulary", "5000",
                  "--context", "256", "--batch", "4", "--steps", "2"]
     nodes = {"MmBackward0", "LogSoftmaxBackward0", "AddmmBackward0"}
+    outermost = "Model"
+    modules = {"Model", "Model/Block/Attention", "Model/Block/Attention/Linear",
+               "Model/Block/LayerNorm", "Model/Embedding"}
 
     def parameters(self):
         count = re.search(r"^parameters: ([\d,]+)$", self.output, re.MULTILINE).group(1)
@@ -157,11 +173,17 @@ class Gpt2(Training, Sites):
                          self.device["live_peak_bytes"])
         self.assertEqual(sum(row["bytes"] for row in device["at_exit"]), self.device["live_bytes"])
         self.assertTrue(any(self.script.name in row["label"] for row in device["at_peak"]))
+        self.assertTrue(any(re.fullmatch(r"gpt2_like\.py:\d+ forward via functional\.py:\d+ "
+                                         r"layer_norm, aten::layer_norm in LayerNorm", row["label"])
+                            for row in device["at_peak"]), device["at_peak"])
         for row in device["at_peak"]:
             self.assertIn("thread:", row["site"])
         table = spillway("sites", str(self.path))
         self.assertIn("at the peak", table)
         self.assertIn("on pt_autograd_0", table)
+        full = spillway("sites", str(self.path), "--full", "--top", "1000")
+        self.assertRegex(full, r"(?m)^ +operator aten::layer_norm$")
+        self.assertRegex(full, r"(?m)^ +modules Model/Block/LayerNorm$")
 
     def test_off_and_parts(self):
         for mode, native, python in (("off", 0, 0), ("native", 1, 0), ("python", 0, 1)):
@@ -181,6 +203,8 @@ class Bert(Training, Sites):
     script, model = HERE / "hf_models.py", "modeling_bert.py"
     arguments = ["bert"]
     nodes = {"AddmmBackward0", "NativeLayerNormBackward0", "EmbeddingBackward0"}
+    outermost = r"Bert\w+"
+    modules = set()
 
     def parameters(self):
         done = subprocess.run([self.interpreter, "-c", PARAMETERS], cwd=HERE, text=True,

@@ -102,6 +102,13 @@ int probe_python(uint32_t site, char *ret_text, size_t capacity)
     return known->python_count;
 }
 
+const char *probe_modules(uint32_t site)
+{
+    const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);
+
+    return known == NULL ? "" : spw_callsite_strings_text(spw_callsite_texts(), known->modules);
+}
+
 const char *probe_thread(uint32_t site)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);

@@ -55,6 +55,93 @@ async def coroutine(depth):
     return check(released.probe_capture(), here())
 
 
+class Module:
+    """Calls as torch.nn.Module does; `self` of _call_impl is shared with an inner function."""
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __call__(self):
+        return self._wrapped_call_impl()
+
+    def _wrapped_call_impl(self):
+        return self._call_impl()
+
+    def _call_impl(self):
+        def inner():
+            return self.forward()
+        return inner()
+
+
+class Mixin:
+    pass
+
+
+class Net(Mixin, Module):
+    def forward(self):
+        return [part() for part in self.parts][-1]
+
+
+class Block(Module):
+    def forward(self):
+        parts = self.parts
+        del self
+        return parts[0]()
+
+
+class Leaf(Module):
+    def forward(self):
+        return plain(released)
+
+
+class Linear(Leaf):
+    def forward(self):
+        return super().forward()
+
+
+class Größer(Module):
+    def forward(self):
+        return (lambda: (self, plain(held))[1])()
+
+
+class Given(Module):
+    """Its frame gives up or replaces `self`, and no other frame is told of the module."""
+    def __call__(self, instead=None):
+        return self.forward(instead)
+
+    def forward(self, instead):
+        self = instead
+        return plain(released)
+
+
+class Function:
+    def forward(self):
+        return plain(released)
+
+
+def modules():
+    def named(site):
+        return released.probe_modules(site).decode()
+
+    long = type("L" * 100, (Leaf,), {})
+    slash = type("a/b", (Leaf,), {})
+    assert named(plain(released)) == ""
+    assert named(Leaf()()) == "Leaf"
+    assert named(Linear()()) == "Linear"
+    assert named(Net(Block(Leaf()), Block(Linear()))()) == "Net/Block/Linear"
+    assert named(Net(Größer())()) == "Net/Größer"
+    assert named(Block(Block(Leaf()))()) == "Block/Block/Leaf"
+    assert named(Block(long())()) == "Block/" + "L" * 63
+    assert named(slash()()) == "a_b"
+    assert named(Function().forward()) == ""
+    assert named(Given()()) == ""
+    assert named(Given()(instead=3)) == ""
+    assert named(Given()(instead=Leaf())) == "Leaf"
+    tower = Leaf()
+    for i in range(10):
+        tower = type(f"{i}" * 60, (Block,), {})(tower)
+    assert named(tower()) == "/".join(f"{i}" * 60 for i in range(7, -1, -1)) + "/Leaf"  # cut
+
+
 def comprehensions():
     [check(released.probe_capture(), here()) for _ in range(3)]
     {check(released.probe_capture(), here()) for _ in range(3)}
@@ -198,6 +285,7 @@ def main():
         several_lines()
         asyncio.run(coroutine(3))
         eval(compile("\n\ncheck(released.probe_capture(), here())", "<text>", "eval"))
+        modules()
     generated()
     shortcut()
     collected()

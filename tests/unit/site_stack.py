@@ -11,6 +11,7 @@ BOTH, MOST = 3, 64             # native and Python frames; most frames of a site
 
 released = ctypes.CDLL(PATH)   # the lock of the interpreter is released during the call
 held = ctypes.PyDLL(PATH)      # and here it is not
+released.probe_modules.restype = ctypes.c_char_p
 cases = 0                      # stacks that were compared
 
 

@@ -155,6 +155,14 @@ static void test_other_keys(void **state)
     assert_false(holds("{\"thread\":\"*\"}", ""));
     assert_true(holds("{\"node\":\"Addmm*\"}", "node:AddmmBackward0"));
     assert_false(holds("{\"node\":\"Addmm*\"}", "thread:AddmmBackward0"));
+    assert_true(holds("{\"module_class\":\"Att*\"}", "module:GPT/Block/Attention"));
+    assert_true(holds("{\"module_class\":\"GPT\"}", "module:GPT"));
+    assert_false(holds("{\"module_class\":\"Block\"}", "module:GPT/Block/Attention"));
+    assert_false(holds("{\"module_class\":\"*\"}", "python:a.py:forward:1"));
+    assert_true(holds("{\"module\":\"Block/*\"}", "module:GPT/Block/Attention"));
+    assert_true(holds("{\"module\":\"GPT/**\"}", "module:GPT/Block/Attention"));
+    assert_false(holds("{\"module\":\"GPT/*\"}", "module:GPT/Block/Attention"));
+    assert_false(holds("{\"module\":\"**\"}", "python:a.py:forward:1"));
     assert_true(holds("{\"process\":\"train.py\"}", "process:train.py"));
     assert_true(holds("{\"rank\":0}", "rank:0"));
     assert_false(holds("{\"rank\":0}", ""));

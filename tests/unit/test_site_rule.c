@@ -86,6 +86,11 @@ static void test_operators(void **state)
     spw_callsite_label(&facts, label, sizeof(label));
     assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear, "
                                "aten::addmm");
+    facts.modules = "GPT/Conv1D";
+    spw_callsite_label(&facts, label, sizeof(label));
+    assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear, "
+                               "aten::addmm in Conv1D");
+    facts.modules = NULL;
     facts.node = "AddmmBackward0";
     spw_callsite_label(&facts, label, sizeof(label));
     assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear, "

@@ -79,10 +79,15 @@ static void test_the_whole_stack_is_the_site(void **state)
     uint32_t first;
 
     assert_true(spw_callsite_table_init(&sites, 1024, 1 << 20));
+    assert_int_equal(spw_callsite_table_find(&sites, &stack), 0);
+    stack.modules = 16;
     first = spw_callsite_table_intern(&sites, &stack);
     assert_int_equal(first, 1);
+    assert_int_equal(spw_callsite_table_find(&sites, &stack), first);
+    stack.modules = 20; /* no part of the stack */
     assert_int_equal(spw_callsite_table_intern(&sites, &stack), first);
     site = spw_callsite_table_get(&sites, first);
+    assert_int_equal(site->modules, 16);
     assert_memory_equal(site->native, stack.native, 36 * sizeof(stack.native[0]));
     assert_memory_equal(spw_callsite_lines(site), stack.python, 25 * sizeof(stack.python[0]));
 

@@ -28,12 +28,12 @@ static void expect_complaint(const char *text, const char *expected)
 
 static void test_facts(void **state)
 {
-    assert_true(
-        spw_callsite_parse("python:/a b/train.py:Net.forward:42;python:x.py:main:7;"
-                           "native:libtorch_cuda.so:at::native::gelu(int); thread: pt_autograd_0"
-                           " ;node:AddmmBackward0;process:train.py;rank:3;size:12MiB;device:1;"
-                           "api:cuMemAllocAsync;nth:5;nth_in_step:6",
-                           &site, complaint, sizeof(complaint)));
+    assert_true(spw_callsite_parse(
+        "python:/a b/train.py:Net.forward:42;python:x.py:main:7;"
+        "native:libtorch_cuda.so:at::native::gelu(int); thread: pt_autograd_0"
+        " ;node:AddmmBackward0;module:GPT/Block;process:train.py;rank:3;size:12MiB;device:1;"
+        "api:cuMemAllocAsync;nth:5;nth_in_step:6",
+        &site, complaint, sizeof(complaint)));
     assert_int_equal(site.site.python_count, 2);
     assert_string_equal(site.site.python[0].file, "/a b/train.py");
     assert_string_equal(site.site.python[0].function, "Net.forward");
@@ -44,6 +44,8 @@ static void test_facts(void **state)
     assert_string_equal(site.site.native[0].symbol, "at::native::gelu(int)");
     assert_string_equal(site.site.thread, "pt_autograd_0");
     assert_string_equal(site.site.node, "AddmmBackward0");
+    assert_string_equal(site.site.modules, "GPT/Block");
+    assert_string_equal(spw_callsite_module_class(&site.site), "Block");
     assert_string_equal(site.site.process, "train.py");
     assert_int_equal(site.site.rank, 3);
     assert_int_equal(site.request.size, 12 << 20);
@@ -64,6 +66,8 @@ static void test_what_is_not_said_is_not_known(void **state)
     assert_null(site.site.native[0].symbol);
     assert_null(site.site.thread);
     assert_null(site.site.node);
+    assert_null(site.site.modules);
+    assert_null(spw_callsite_module_class(&site.site));
     assert_null(site.site.process);
     assert_int_equal(site.site.rank, -1);
     assert_int_equal(site.request.size, 0);
@@ -85,6 +89,7 @@ static void test_prints_what_it_reads(void **state)
         "thread:\\x20x\\x0ay\\x20",
         "size:12582913; device:0; api:cudaMalloc; nth:9223372036854775807; nth_in_step:4294967295",
         "size:3GiB; rank:0",
+        "node:n; module:GPT/Block; process:p",
         "python:n\xc3\xa4me.py:\xe6\x96\x87:9",
         "thread:\\x9b\\xc2\\x9b\\x7f",
     };
@@ -98,7 +103,8 @@ static void test_prints_what_it_reads(void **state)
     assert_string_equal(reprint(texts[0]), texts[0]);
     assert_string_equal(reprint(texts[4]), texts[4]);
     assert_string_equal(reprint(texts[5]), texts[5]);
-    assert_string_equal(reprint(texts[8]), texts[8]);
+    assert_string_equal(reprint(texts[7]), texts[7]);
+    assert_string_equal(reprint(texts[9]), texts[9]);
     assert_string_equal(reprint("size:1536"), "size:1536");
     assert_string_equal(reprint("size:1.5KiB"), "size:1536");
     assert_string_equal(reprint("device:1;thread:x"), "thread:x; device:1");
@@ -107,12 +113,12 @@ static void test_prints_what_it_reads(void **state)
 static void test_complaints(void **state)
 {
     expect_complaint("thread", "character 1: \"thread\" is not a key of a site, expected KEY:VALUE "
-                               "with one of python, native, thread, node, process, rank, size, "
-                               "device, api, nth, nth_in_step (did you mean thread?)");
+                               "with one of python, native, thread, node, module, process, "
+                               "rank, size, device, api, nth, nth_in_step (did you mean thread?)");
     expect_complaint("size:1KiB; \xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4:1",
                      "character 12: \"\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\" is not a key of a "
-                     "site, expected KEY:VALUE with one of python, native, thread, node, process, "
-                     "rank, size, device, api, nth, nth_in_step");
+                     "site, expected KEY:VALUE with one of python, native, thread, node, module, "
+                     "process, rank, size, device, api, nth, nth_in_step");
     expect_complaint("python:a.py", "character 12: expected python:FILE:FUNCTION:LINE");
     expect_complaint("python:a.py:f", "character 14: expected python:FILE:FUNCTION:LINE");
     expect_complaint("python:a.py:f:x", "character 15: not a number, expected 0, 1, 2, ...");

@@ -147,6 +147,9 @@ static void print_frames(const struct spw_cli_sites_entry *entry, bool native)
     if (spw_callsite_operator(facts, operator, sizeof(operator))) {
         print_below("operator %s", operator);
     }
+    if (facts->modules != NULL) {
+        print_below("modules %s", facts->modules);
+    }
     print_below("by %s on thread %s", or_unknown(entry->api), or_unknown(facts->thread));
 }
 

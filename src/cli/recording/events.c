@@ -134,7 +134,8 @@ static bool take_site(struct spw_cli_events *events, struct spw_cli_event *event
         return false;
     }
     event->cut = cut != 0;
-    return take_frames(events, event);
+    event->modules = 0;
+    return take_frames(events, event) && (!event->more || take(events, &event->modules));
 }
 
 static bool take_module(struct spw_cli_events *events, struct spw_cli_event *event)

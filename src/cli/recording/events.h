@@ -21,7 +21,7 @@ struct spw_cli_event {
     int device;    /* less than SPW_DEVICES_MAX */
     uint64_t stream;
     uint32_t thread;
-    bool more; /* MOVE: ahead of use; RANGE: to the host; USE: a kernel */
+    bool more; /* MOVE: ahead of use; RANGE: to the host; USE: a kernel; SITE: it has modules */
     uint64_t address, bytes;
     uint64_t number; /* of a site, text, module, step, name or call */
     enum spw_record_source source;
@@ -34,7 +34,7 @@ struct spw_cli_event {
     struct spw_cli_text text,
         id; /* of TEXT_, NAME, MODULE (its path), SITE (the function called) */
     uint64_t base, begin, end, dynamic;
-    uint64_t role; /* SITE: the text of the thread's name */
+    uint64_t role, modules; /* SITE: the texts of the thread's name and of the modules' classes */
     bool cut;
     unsigned native_count, python_count;
     uint64_t native[SPW_CALLSITE_NATIVE];

@@ -124,6 +124,7 @@ static void take_site(struct spw_cli_recorded_sites *sites, const struct spw_cli
     }
     site = (struct spw_callsite *)(void *)(share->sites + sites->used);
     site->thread = text_of(sites, event->role);
+    site->modules = text_of(sites, event->modules);
     site->cut = event->cut;
     site->native_count = (uint16_t)event->native_count;
     site->python_count = (uint16_t)event->python_count;

@@ -154,6 +154,12 @@ static void print_mismatch(const struct spw_policy_row *row, const struct spw_po
     case SPW_POLICY_KEY_match_node:
         print_fact(row->key, site->node);
         break;
+    case SPW_POLICY_KEY_match_module_class:
+        print_fact(row->key, spw_callsite_module_class(site));
+        break;
+    case SPW_POLICY_KEY_match_module:
+        print_fact(row->key, site->modules);
+        break;
     case SPW_POLICY_KEY_match_process:
         print_fact(row->key, site->process);
         break;

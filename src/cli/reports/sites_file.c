@@ -154,7 +154,8 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
         .api = spw_cli_json_text(json, "api"),
         .facts = {.thread = spw_cli_json_text(json, "thread"),
                   .node = spw_cli_json_text(json, "node"),
-                  .rank = -1},
+                  .rank = -1,
+                  .modules = spw_cli_json_text(json, "module")},
     };
     load_python(entry);
     load_native(file, entry, names);
