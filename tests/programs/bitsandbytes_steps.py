@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training with an optimizer of bitsandbytes that keeps its state in 8 bits, and a layer of 4 bits."""
+"""Training with an optimizer of bitsandbytes that keeps its state in 8 bits; a layer of 4 bits."""
 import bitsandbytes
 import torch
 
