@@ -275,9 +275,20 @@ static void put_device(const struct spw_stats *stats, enum spw_summary extent, i
     put_trouble(fd, ordinal, counters);
 }
 
+/* The mode is said again where memory ran out, since it may be the reason. */
+static bool says_mode(const struct spw_stats *stats, enum spw_summary extent)
+{
+    bool refused = false;
+
+    for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
+        refused |= get(&stats->devices[i].counters.ooms) > 0;
+    }
+    return refused || extent == SPW_SUMMARY_ON;
+}
+
 void spw_stats_summary(const struct spw_stats *stats, enum spw_summary extent, int fd)
 {
-    bool headed = extent < SPW_SUMMARY_ON;
+    bool headed = !says_mode(stats, extent);
 
     for (int i = 0; i < stats->device_count && i < SPW_DEVICES_MAX; i++) {
         if (extent == SPW_SUMMARY_OFF || !was_used(&stats->devices[i])) {

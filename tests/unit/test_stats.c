@@ -470,6 +470,7 @@ static void test_summary_in_short(void **state)
     in_child(summarise_trouble);
     assert_string_equal(
         content(in_folder("errors")),
+        "spillway: app (pid 13): mode auto (no allocator is configured)\n"
         "spillway: app (pid 13): device 0: peak live 0 B, peak committed 0 B; limit 0 B; peak on "
         "the host 1 GiB\n"
         "spillway: device 0: 10 allocations left to the driver: 4 during graph capture, 2 from the "
