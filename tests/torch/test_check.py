@@ -60,7 +60,8 @@ class Check(unittest.TestCase):
         code, out = self.spillway("check", path, "--max-growth", "64KiB/step")
         self.assertEqual(code, 1)
         self.assertIn("(19 optimizer steps)", out)
-        self.assertRegex(out, rf"most by leaking.py:{line_of('leaked')} measure(, \S+)*: \d+ KiB\n$")
+        self.assertRegex(out, rf"most by leaking.py:{line_of('leaked')} measure(, \S+)*: "
+                              r"\d+ KiB\n$")
 
 
 if __name__ == "__main__":
