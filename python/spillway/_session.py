@@ -26,9 +26,9 @@ def stats() -> dict[str, Any]:
 
 
 def step() -> None:
-    """Marks the beginning of a step, for example of a training iteration: for the recording, and
-    for spillway to learn which memory a step uses when. Call it from one thread, at the same place
-    in every step."""
+    """Marks the beginning of a step, for example of a training iteration: for the recording, for
+    spillway to learn which memory a step uses when, and for the key `nth_in_step` of a policy. Call
+    it from one thread, at the same place in every step."""
     library.call("spillway_mark_step")
 
 

@@ -145,6 +145,23 @@ static bool parse_word(enum spw_option_type type, const char *text, size_t lengt
     return false;
 }
 
+/* Likewise; a list with `on` or `off` takes the other words of a switch for these. */
+static bool parse_listed(enum spw_option_type type, const char *text,
+                         struct spw_option_value *value)
+{
+    struct spw_option_value as_switch;
+    const char *word;
+
+    if (parse_word(type, text, strlen(text), value)) {
+        return true;
+    }
+    if (!parse_switch(text, &as_switch)) {
+        return false;
+    }
+    word = as_switch.on ? "on" : "off";
+    return parse_word(type, word, strlen(word), value);
+}
+
 static bool parse_log(const char *text, struct spw_option_value *value)
 {
     size_t length = strcspn(text, ":");
@@ -176,7 +193,7 @@ static bool parse(enum spw_option_type type, const char *text, struct spw_option
     case SPW_TYPE_LOG:
         return parse_log(text, value);
     default:
-        return parse_word(type, text, strlen(text), value);
+        return parse_listed(type, text, value);
     }
 }
 

@@ -117,6 +117,10 @@ static void test_values(void **state)
     assert_true(value.percent);
     assert_int_equal(value.permille, 800);
     assert_int_equal(get_with(SPW_OPT_SPILLWAY_MODE, "Segment").word, SPW_MODE_SEGMENT);
+    assert_int_equal(get_with(SPW_OPT_SPILLWAY_SUMMARY, "rules").word, SPW_SUMMARY_RULES);
+    assert_int_equal(get_with(SPW_OPT_SPILLWAY_SUMMARY, "0").word, SPW_SUMMARY_OFF);
+    assert_int_equal(get_with(SPW_OPT_SPILLWAY_SUMMARY, "Yes").word, SPW_SUMMARY_ON);
+    assert_int_equal(get_with(SPW_OPT_SPILLWAY_SPILL, "no").word, SPW_SPILL_OFF);
     assert_int_equal(get_with(SPW_OPT_SPILLWAY_SIM_SEED, "18446744073709551615").bytes, UINT64_MAX);
     assert_string_equal(get_with(SPW_OPT_SPILLWAY_STATS, "a %p.json").text, "a %p.json");
     assert_string_equal(complaint, "");

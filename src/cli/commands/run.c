@@ -1,6 +1,5 @@
 #include "cli/commands/list.h"
 
-#include "common/options.h"
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
 #include "cli/launch/driver_check.h"
@@ -13,7 +12,6 @@
 #include "cli/reports/job_summary.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static void print_help(void)
 {
@@ -58,9 +56,6 @@ int spw_cli_command_run(int argc, char **argv)
     }
     spw_cli_preload_add((const char *[]){library}, 1);
     spw_cli_torch_groups_select();
-    if (flags.verbose) {
-        setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "on", /* replace */ 0);
-    }
     (void)spw_cli_run_directory_create(argv[0]);
     code = spw_cli_launch(argv[0], flags.command, NULL);
     spw_cli_run_directory_finish();

@@ -228,8 +228,7 @@ int spw_cli_command_sim(int argc, char **argv)
     }
     announce();
     /* The verdict says the peaks. */
-    setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, flags.verbose ? "on" : "rules",
-           /* replace */ 0);
+    setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "rules", /* replace */ 0);
     simulation.verbose = flags.verbose;
     simulation.command = argv[0];
     simulation.arguments = flags.command;

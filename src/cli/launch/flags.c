@@ -264,6 +264,9 @@ static void take_switch(enum flag_switch found, const char *value, struct spw_cl
     flags->no_pool |= found == NO_POOL;
     flags->compare |= found == COMPARE;
     flags->verbose |= found == VERBOSE;
+    if (found == VERBOSE) {
+        setenv(spw_option_row(SPW_OPT_SPILLWAY_SUMMARY)->name, "on", /* replace */ 0);
+    }
 }
 
 bool spw_cli_flags_parse(int argc, char **argv, enum spw_cli_starter starter,

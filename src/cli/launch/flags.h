@@ -23,7 +23,7 @@ struct spw_cli_flags {
     enum spw_option pool_option; /* the last flag that was one of the pool's, else SPW_OPT_COUNT */
     bool no_pool;
     bool compare;
-    bool verbose;
+    bool verbose;       /* SPILLWAY_SUMMARY is on then, unless it was set otherwise */
     bool list_profiles; /* --profile list */
     bool help;
     const char *gpus; /* of `fit`: names, separated by commas; NULL: all */

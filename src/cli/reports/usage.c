@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { IDENTITY = 16 * 1024, TEXT = 64 * 1024 };
+enum { IDENTITY = 16 * 1024, TEXT = 64 * 1024, OPERATOR = 128 };
 
 /* ---- lines ---- */
 
@@ -57,15 +57,11 @@ static void append(struct text *text, const char *format, ...)
  * with a name. */
 static void append_native(struct text *text, const struct spw_callsite_facts *facts)
 {
-    static const char operators[] = "at::_ops::";
+    char operator[OPERATOR];
 
-    for (size_t i = facts->native_count; i > 0; i--) {
-        const char *symbol = facts->native[i - 1].symbol;
-
-        if (symbol != NULL && strncmp(symbol, operators, sizeof(operators) - 1) == 0) {
-            append(text, ";%.*s", (int)strcspn(symbol, "("), symbol);
-            return;
-        }
+    if (spw_callsite_operator(facts, operator, sizeof(operator))) {
+        append(text, ";%s", operator);
+        return;
     }
     for (size_t i = 0; facts->python_count == 0 && i < facts->native_count; i++) {
         if (facts->native[i].symbol != NULL) {

@@ -56,8 +56,8 @@ static void add_term(struct spw_cli_line *line, const struct spw_cli_need_term *
     spw_cli_line_add_size(line, term->most);
 }
 
-/* Says what a card of the simulated kind needs for it. */
-/* `ended`: the program came to its end, so that its need is known. */
+/* Says what a card of the simulated kind needs for it. `ended`: the program came to its end, so
+ * that its need is known. */
 static void say_need(const struct spw_cli_sim_device *device, bool ended)
 {
     const struct spw_gpu_profile *profile = spw_cli_need_profile();
