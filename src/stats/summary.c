@@ -182,15 +182,18 @@ static void put_hindrances(int fd, int ordinal, const struct spw_counters *count
     }
 }
 
-static void put_trouble(int fd, int ordinal, const struct spw_counters *counters)
+static void put_trouble(int fd, enum spw_summary extent, int ordinal,
+                        const struct spw_counters *counters)
 {
     char text[512] = "";
     size_t used = 0;
 
     append_reason(text, sizeof(text), &used, get(&counters->ooms),
                   "allocations answered with out of memory");
-    append_reason(text, sizeof(text), &used, get(&counters->forward_retries),
-                  "calls repeated after free memory was given back");
+    if (extent == SPW_SUMMARY_ON) {
+        append_reason(text, sizeof(text), &used, get(&counters->forward_retries),
+                      "calls repeated after free memory was given back");
+    }
     append_reason(text, sizeof(text), &used, get(&counters->runtime_missed),
                   "runtime calls that were not intercepted at the driver");
     if (used > 0) {
@@ -272,7 +275,7 @@ static void put_device(const struct spw_stats *stats, enum spw_summary extent, i
     if (extent == SPW_SUMMARY_ON || get(&counters->failed_open) > 0) {
         put_passed(fd, ordinal, counters);
     }
-    put_trouble(fd, ordinal, counters);
+    put_trouble(fd, extent, ordinal, counters);
 }
 
 /* The mode is said again where memory ran out, since it may be the reason. */
