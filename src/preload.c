@@ -175,9 +175,12 @@ static void announce_mode(void)
 
 /* ---- call sites ---- */
 
-static struct spw_charges *charges_of(int ordinal)
+static void set_charges(struct spw_device *device, int ordinal)
 {
-    return spw_process.sites != NULL ? &spw_process.sites->charges[ordinal] : NULL;
+    struct spw_callsite_shm *sites = spw_process.sites;
+
+    device->charges = sites != NULL ? &sites->charges[ordinal] : NULL;
+    device->pinned = sites != NULL ? &sites->pinned[ordinal] : NULL;
 }
 
 static void report_sites(struct spw_writer *writer)
@@ -185,7 +188,7 @@ static void report_sites(struct spw_writer *writer)
     struct spw_callsite_shm *sites = spw_process.sites;
 
     if (sites != NULL) {
-        spw_callsite_report(writer, sites->charges, (int)sites->devices);
+        spw_callsite_report(writer, sites->charges, sites->pinned, (int)sites->devices);
     }
 }
 
@@ -391,7 +394,7 @@ static void start(struct spw_process *process)
         process->devices[i].refusal = &stats->devices[i].refusal;
         process->devices[i].rules = stats->devices[i].rules;
         process->devices[i].oom = &stats->oom;
-        process->devices[i].charges = charges_of(i);
+        set_charges(&process->devices[i], i);
         driver->calls[i] = stats->devices[i].driver_calls;
     }
     name_rules();

@@ -179,3 +179,71 @@ void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, 
         append(&label, " on %s", site->thread);
     }
 }
+
+/* ---- sites with the same label ---- */
+
+static bool is_same(const char *one, const char *other)
+{
+    return one == NULL || other == NULL ? one == other : strcmp(one, other) == 0;
+}
+
+static const struct spw_python_frame *differing_python(const struct spw_callsite_facts *site,
+                                                       const struct spw_callsite_facts *other)
+{
+    for (size_t i = 0; i < site->python_count; i++) {
+        const struct spw_python_frame *frame = &site->python[i];
+
+        if (i >= other->python_count || frame->line != other->python[i].line ||
+            !is_same(frame->file, other->python[i].file) ||
+            !is_same(frame->function, other->python[i].function)) {
+            return frame;
+        }
+    }
+    return NULL;
+}
+
+static const char *differing_native(const struct spw_callsite_facts *site,
+                                    const struct spw_callsite_facts *other)
+{
+    for (size_t i = 0; i < site->native_count; i++) {
+        const char *symbol = site->native[i].symbol;
+
+        if (symbol != NULL &&
+            (i >= other->native_count || !is_same(symbol, other->native[i].symbol))) {
+            return symbol;
+        }
+    }
+    return NULL;
+}
+
+/* The length of a function's name without its parameters. */
+static int name_length(const char *symbol)
+{
+    static const char anonymous[] = "(anonymous namespace)";
+    size_t length = strcspn(symbol, "(");
+
+    while (strncmp(symbol + length, anonymous, sizeof(anonymous) - 1) == 0) {
+        length += sizeof(anonymous) - 1;
+        length += strcspn(symbol + length, "(");
+    }
+    return (int)(length < OPERATOR ? length : OPERATOR);
+}
+
+bool spw_callsite_label_apart(const struct spw_callsite_facts *site,
+                              const struct spw_callsite_facts *other, char *ret_text,
+                              size_t capacity)
+{
+    const struct spw_python_frame *frame = differing_python(site, other);
+    const char *symbol = frame == NULL ? differing_native(site, other) : NULL;
+    struct label label = {.text = ret_text, .capacity = capacity};
+
+    ret_text[0] = '\0';
+    if (frame != NULL) {
+        append_frame(&label, frame);
+    } else if (symbol != NULL) {
+        append(&label, "%.*s", name_length(symbol), symbol);
+    } else if (!is_same(site->thread, other->thread) && site->thread != NULL) {
+        append(&label, "thread %s", site->thread);
+    }
+    return label.used > 0;
+}

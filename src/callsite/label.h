@@ -28,3 +28,10 @@ bool spw_callsite_operator(const struct spw_callsite_facts *site, char *ret_oper
  * and the thread unless it is the main one. Without Python frames, node and operator, a native
  * function is named. "?" when nothing is known. */
 void spw_callsite_label(const struct spw_callsite_facts *site, char *ret_label, size_t capacity);
+
+/* Writes what tells a site from another one with the same label, cut at `capacity`: the innermost
+ * Python frame that differs, else the innermost native function, else the thread. False, and "",
+ * when none of these differs. */
+bool spw_callsite_label_apart(const struct spw_callsite_facts *site,
+                              const struct spw_callsite_facts *other, char *ret_text,
+                              size_t capacity);

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SYMBOLS_MOST = 200 * SPW_CALLSITE_NATIVE, NAME_MOST = 1024 };
+enum { NAME_MOST = 1024 };
+
+/* The lists of the file: of device memory, and of page-locked host memory. */
+enum { LISTS = 2, SYMBOLS_MOST = LISTS * SPW_CALLSITE_REPORT_MOST * SPW_CALLSITE_NATIVE };
 
 /* A site on a device. Sites with the largest weights are listed. */
 struct choice {
@@ -16,11 +19,16 @@ struct choice {
     uint64_t weight;
 };
 
-struct report {
+struct list {
+    const char *key;
     struct spw_charges *charges;
     int devices;
     size_t count;
     struct choice choices[SPW_CALLSITE_REPORT_MOST]; /* the heaviest first */
+};
+
+struct report {
+    struct list lists[LISTS];
     struct spw_symbol *symbols;
     size_t symbol_count;
 };
@@ -39,35 +47,35 @@ static uint64_t weight_of(const struct spw_charges *charges, uint32_t site)
     return weight > 0 ? weight + (UINT64_C(1) << 62) : spw_counter_get(&charge->peak);
 }
 
-static void choose(struct report *report, struct choice choice)
+static void choose(struct list *list, struct choice choice)
 {
-    size_t at = report->count;
+    size_t at = list->count;
 
     if (at == SPW_CALLSITE_REPORT_MOST) {
-        if (report->choices[--at].weight >= choice.weight) {
+        if (list->choices[--at].weight >= choice.weight) {
             return;
         }
     } else {
-        report->count++;
+        list->count++;
     }
-    for (; at > 0 && report->choices[at - 1].weight < choice.weight; at--) {
-        report->choices[at] = report->choices[at - 1];
+    for (; at > 0 && list->choices[at - 1].weight < choice.weight; at--) {
+        list->choices[at] = list->choices[at - 1];
     }
-    report->choices[at] = choice;
+    list->choices[at] = choice;
 }
 
-static void choose_all(struct report *report)
+static void choose_all(struct list *list)
 {
     uint32_t sites = spw_callsite_table_count(spw_callsite_known());
 
-    for (int device = 0; device < report->devices; device++) {
-        const struct spw_charges *charges = &report->charges[device];
+    for (int device = 0; device < list->devices; device++) {
+        const struct spw_charges *charges = &list->charges[device];
 
         for (uint32_t site = 0; site <= spw_pool_charges_last(charges, sites); site++) {
             uint64_t weight = weight_of(charges, site);
 
             if (weight > 0) {
-                choose(report, (struct choice){site, device, weight});
+                choose(list, (struct choice){site, device, weight});
             }
         }
     }
@@ -75,16 +83,23 @@ static void choose_all(struct report *report)
 
 /* ---- symbols ---- */
 
-static void name_all(struct report *report)
+static void add_frames(struct report *report, const struct list *list)
 {
-    for (size_t i = 0; i < report->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         const struct spw_callsite *site =
-            spw_callsite_table_get(spw_callsite_known(), report->choices[i].site);
+            spw_callsite_table_get(spw_callsite_known(), list->choices[i].site);
 
         for (int j = 0; site != NULL && j < site->native_count; j++) {
             report->symbols[report->symbol_count++] =
                 (struct spw_symbol){.address = spw_callsite_call(site->native[j])};
         }
+    }
+}
+
+static void name_all(struct report *report)
+{
+    for (int i = 0; i < LISTS; i++) {
+        add_frames(report, &report->lists[i]);
     }
     report->symbol_count = spw_callsite_symbols_sort(report->symbols, report->symbol_count);
     spw_callsite_symbols_name(report->symbols, report->symbol_count);
@@ -197,10 +212,11 @@ static void put_figures(struct spw_writer *writer, const struct figures *figures
     spw_write_figure(writer, "frees", figures->frees);
 }
 
-static void put_site(struct spw_writer *writer, const struct report *report, struct choice choice)
+static void put_site(struct spw_writer *writer, const struct report *report,
+                     const struct list *list, struct choice choice)
 {
     const struct spw_callsite *site = spw_callsite_table_get(spw_callsite_known(), choice.site);
-    struct figures figures = figures_of(&report->charges[choice.device], choice.site);
+    struct figures figures = figures_of(&list->charges[choice.device], choice.site);
 
     spw_write(writer, "{\"id\": ");
     spw_write_number(writer, choice.site);
@@ -219,12 +235,12 @@ static void put_site(struct spw_writer *writer, const struct report *report, str
 }
 
 /* Sums up the sites of a device that are not listed. Returns false when there are none. */
-static bool sum_rest(const struct report *report, int device, uint64_t *ret_sites,
+static bool sum_rest(const struct list *list, int device, uint64_t *ret_sites,
                      struct figures *ret_sum)
 {
     uint32_t sites = spw_callsite_table_count(spw_callsite_known());
-    const struct spw_charges *charges = &report->charges[device];
-    uint64_t least = report->choices[report->count - 1].weight;
+    const struct spw_charges *charges = &list->charges[device];
+    uint64_t least = list->choices[list->count - 1].weight;
     struct figures sum = {0};
     uint64_t count = 0;
 
@@ -235,8 +251,8 @@ static bool sum_rest(const struct report *report, int device, uint64_t *ret_site
         if (figures.allocs == 0 || weight_of(charges, site) > least) {
             continue;
         }
-        for (size_t i = report->count; i-- > 0 && report->choices[i].weight <= least && !chosen;) {
-            chosen = report->choices[i].site == site && report->choices[i].device == device;
+        for (size_t i = list->count; i-- > 0 && list->choices[i].weight <= least && !chosen;) {
+            chosen = list->choices[i].site == site && list->choices[i].device == device;
         }
         if (!chosen) {
             count++;
@@ -253,13 +269,13 @@ static bool sum_rest(const struct report *report, int device, uint64_t *ret_site
     return count > 0;
 }
 
-static void put_rest(struct spw_writer *writer, const struct report *report)
+static void put_rest(struct spw_writer *writer, const struct list *list)
 {
-    for (int device = 0; device < report->devices && report->count > 0; device++) {
+    for (int device = 0; device < list->devices && list->count > 0; device++) {
         struct figures sum;
         uint64_t sites;
 
-        if (sum_rest(report, device, &sites, &sum)) {
+        if (sum_rest(list, device, &sites, &sum)) {
             spw_write(writer, ",\n  {\"id\": null, \"device\": ");
             spw_write_number(writer, (uint64_t)device);
             spw_write_figure(writer, "sites", sites);
@@ -295,24 +311,39 @@ static void put_modules(struct spw_writer *writer, const struct report *report)
     spw_write(writer, "\n]");
 }
 
-void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges, int devices)
+static void put_list(struct spw_writer *writer, const struct report *report,
+                     const struct list *list)
+{
+    spw_write_key(writer, list->key);
+    spw_write(writer, "[");
+    for (size_t i = 0; i < list->count; i++) {
+        spw_write(writer, i == 0 ? "\n  " : ",\n  ");
+        put_site(writer, report, list, list->choices[i]);
+    }
+    put_rest(writer, list);
+    spw_write(writer, "\n]");
+}
+
+void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges,
+                         struct spw_charges *pinned, int devices)
 {
     static struct spw_symbol symbols[SYMBOLS_MOST];
     static atomic_flag busy = ATOMIC_FLAG_INIT;
-    struct report report = {.charges = charges, .devices = devices, .symbols = symbols};
+    struct report report = {
+        .lists = {{.key = "sites", .charges = charges, .devices = devices},
+                  {.key = "pinned_sites", .charges = pinned, .devices = devices}},
+        .symbols = symbols};
     bool mine = !atomic_flag_test_and_set(&busy);
 
-    choose_all(&report);
+    for (int i = 0; i < LISTS; i++) {
+        choose_all(&report.lists[i]);
+    }
     if (mine) {
         name_all(&report);
     }
-    spw_write(writer, ", \"sites\": [");
-    for (size_t i = 0; i < report.count; i++) {
-        spw_write(writer, i == 0 ? "\n  " : ",\n  ");
-        put_site(writer, &report, report.choices[i]);
+    for (int i = 0; i < LISTS; i++) {
+        put_list(writer, &report, &report.lists[i]);
     }
-    put_rest(writer, &report);
-    spw_write(writer, "\n]");
     put_modules(writer, &report);
     if (mine) {
         atomic_flag_clear(&busy);

@@ -23,6 +23,8 @@ enum { SPW_CALLSITE_REPORT_MOST = 200 }; /* sites listed one by one; the rest is
  * known and has only figures. Sites that are not listed are summed up in one entry per device, with
  * "id": null and their number as "sites". A module is {"path", "build_id"}. */
 
-/* Writes the keys "sites" and "modules", each with a comma before it. `charges` has one entry per
- * device, by ordinal; an entry without memory is a device without sites. */
-void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges, int devices);
+/* Writes the keys "sites" (device memory), "pinned_sites" (page-locked host memory, whose peak is
+ * pinned_peak_bytes) and "modules", each with a comma before it. `charges` and `pinned` have one
+ * entry per device, by ordinal; an entry without memory is a device without sites. */
+void spw_callsite_report(struct spw_writer *writer, struct spw_charges *charges,
+                         struct spw_charges *pinned, int devices);

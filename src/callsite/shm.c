@@ -34,10 +34,12 @@ static bool back_sites(struct spw_callsite_shm *share, uint32_t most)
                 back(&share->offsets[first], count * sizeof(share->offsets[0]));
 
     for (uint32_t i = 0; done && i < share->devices; i++) {
-        done = back(&share->held[i][first], count * sizeof(share->held[0][0]));
+        done = back(&share->held[i][first], count * sizeof(share->held[0][0])) &&
+               back(&share->held_pinned[i][first], count * sizeof(share->held_pinned[0][0]));
     }
     for (uint32_t i = 0; done && i < share->devices; i++) {
         atomic_store_explicit(&share->charges[i].most, most, memory_order_relaxed);
+        atomic_store_explicit(&share->pinned[i].most, most, memory_order_relaxed);
     }
     writer.backed_sites = done ? most + 1 : first;
     return done;
@@ -57,6 +59,7 @@ bool spw_callsite_shm_init(struct spw_callsite_shm *share, uint32_t devices,
     share->devices = devices < SPW_DEVICES_MAX ? devices : SPW_DEVICES_MAX;
     for (uint32_t i = 0; i < share->devices; i++) {
         share->charges[i].sites = share->held[i];
+        share->pinned[i].sites = share->held_pinned[i];
     }
     return back_sites(share, back_function == NULL ? SPW_CALLSITE_MOST : SITES_AT_ONCE - 1);
 }
@@ -196,7 +199,9 @@ bool spw_callsite_shm_read(struct spw_callsite_shm *share,
     }
     for (uint32_t i = 0; i < share->devices; i++) {
         share->charges[i].sites = share->held[i];
+        share->pinned[i].sites = share->held_pinned[i];
         atomic_store_explicit(&share->charges[i].most, adopted, memory_order_relaxed);
+        atomic_store_explicit(&share->pinned[i].most, adopted, memory_order_relaxed);
     }
     *ret_sites = (struct spw_callsite_table){
         .base = share->sites, .offsets = share->offsets, .count = adopted};

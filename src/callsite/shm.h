@@ -5,8 +5,9 @@
  * of new ones here; only the charges exist here alone. So an allocation touches nothing here except
  * its site's charge. An entry never changes once `count` includes it.
  *
- * Locking: publishing needs the lock of capture.h, charges the pools' locks. A reader trusts
- * nothing that it reads. Layout changes raise the version; readers refuse other versions. */
+ * Locking: publishing needs the lock of capture.h, charges the pools' locks, charges of page-locked
+ * memory spw_locks.page_locked. A reader trusts nothing that it reads. Layout changes raise the
+ * version; readers refuse other versions. */
 #pragma once
 
 #include <stdatomic.h>
@@ -20,7 +21,7 @@
 #include "callsite/strings.h"
 #include "callsite/table.h"
 
-enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 2 };
+enum { SPW_CALLSITE_SHM_MAGIC = 0x53535753, SPW_CALLSITE_SHM_VERSION = 3 };
 enum { SPW_CALLSITE_MOST = 16384 };
 enum { SPW_CALLSITE_SHM_TEXTS = 16 << 20, SPW_CALLSITE_SHM_SITES = 32 << 20 };
 
@@ -33,6 +34,7 @@ struct spw_callsite_shm {
     uint32_t texts_used;
     uint32_t devices;
     struct spw_charges charges[SPW_DEVICES_MAX]; /* their pointers are addresses of the writer */
+    struct spw_charges pinned[SPW_DEVICES_MAX];  /* the same of page-locked memory */
     uint32_t apis[SPW_CALLSITE_MOST + 1];        /* by site, texts */
     uint32_t offsets[SPW_CALLSITE_MOST + 1];     /* by site, in units of 8 bytes */
     struct spw_module modules[SPW_MODULE_MOST];
@@ -40,6 +42,7 @@ struct spw_callsite_shm {
     _Alignas(8) char sites[SPW_CALLSITE_SHM_SITES]; /* struct spw_callsite, whose `api` means
                                                        nothing here */
     struct spw_charge held[SPW_DEVICES_MAX][SPW_CALLSITE_MOST + 1];
+    struct spw_charge held_pinned[SPW_DEVICES_MAX][SPW_CALLSITE_MOST + 1];
 };
 
 /* Makes a part of the shared memory writable; see spw_stats_shm_back. */

@@ -4,6 +4,7 @@
 #include "common/size.h"
 #include "track/device.h"
 #include "serve/oom.h"
+#include "serve/page_locked.h"
 #include "track/spill.h"
 #include "migrate/host_memory.h"
 #include "record/record.h"
@@ -18,9 +19,11 @@ static void move(const struct spw_ledger_entry *entry, bool up)
     struct spw_counters *counters = device->counters;
     uint64_t delta = up ? entry->bytes : -entry->bytes;
 
-    spw_counter_add(entry->kind == SPW_LEDGER_PINNED ? &counters->pinned_bytes
-                                                     : &counters->passed_bytes,
-                    delta);
+    if (entry->kind == SPW_LEDGER_PINNED) {
+        spw_serve_page_locked(device, entry->site, (int64_t)delta);
+        return;
+    }
+    spw_counter_add(&counters->passed_bytes, delta);
     if (entry->kind == SPW_LEDGER_CHARGED) {
         spw_counter_add(&counters->charged_bytes, delta);
     }

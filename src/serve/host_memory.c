@@ -4,9 +4,11 @@
 #include "serve/handlers.h"
 #include "track/spill.h"
 #include "track/indirect.h"
+#include "track/site.h"
 #include "track/stream.h"
 
-static CUresult pinned(CUresult result, void *const *address, size_t bytes)
+/* `api` is the driver's function. */
+static CUresult pinned(CUresult result, const char *api, void *const *address, size_t bytes)
 {
     const struct spw_stream_info *here = result == CUDA_SUCCESS ? spw_track_stream_current() : NULL;
 
@@ -14,7 +16,8 @@ static CUresult pinned(CUresult result, void *const *address, size_t bytes)
         spw_serve_account_allocated((CUdeviceptr)(uintptr_t)*address,
                                     &(struct spw_ledger_entry){.kind = SPW_LEDGER_PINNED,
                                                                .ordinal = here->ordinal,
-                                                               .bytes = bytes});
+                                                               .bytes = bytes,
+                                                               .site = spw_track_site(api)});
     }
     if (result == CUDA_SUCCESS) {
         spw_track_indirect_mapped((uint64_t)(uintptr_t)*address, bytes);
@@ -35,12 +38,14 @@ CUresult spw_serve_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigne
 
 CUresult spw_serve_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
-    return pinned(spw_track_driver()->cuMemHostAlloc(pp, bytesize, Flags), pp, bytesize);
+    return pinned(spw_track_driver()->cuMemHostAlloc(pp, bytesize, Flags), "cuMemHostAlloc", pp,
+                  bytesize);
 }
 
 CUresult spw_serve_cuMemAllocHost_v2(void **pp, size_t bytesize)
 {
-    return pinned(spw_track_driver()->cuMemAllocHost_v2(pp, bytesize), pp, bytesize);
+    return pinned(spw_track_driver()->cuMemAllocHost_v2(pp, bytesize), "cuMemAllocHost", pp,
+                  bytesize);
 }
 
 CUresult spw_serve_cuMemFreeHost(void *p)
@@ -53,7 +58,8 @@ CUresult spw_serve_cuMemFreeHost(void *p)
 
 CUresult spw_serve_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 {
-    return pinned(spw_track_driver()->cuMemHostRegister_v2(p, bytesize, Flags), &p, bytesize);
+    return pinned(spw_track_driver()->cuMemHostRegister_v2(p, bytesize, Flags), "cuMemHostRegister",
+                  &p, bytesize);
 }
 
 CUresult spw_serve_cuMemHostUnregister(void *p)

@@ -11,6 +11,7 @@
 #include "track/device.h"
 #include "track/mappings.h"
 #include "serve/handlers.h"
+#include "serve/page_locked.h"
 #include "track/site.h"
 #include "track/spill.h"
 #include "track/stream.h"
@@ -29,7 +30,7 @@ static enum spw_err charge(const struct spw_piece *piece)
     struct spw_pool *pool;
 
     if (piece->host) {
-        spw_counter_add(&device->counters->pinned_bytes, piece->bytes);
+        spw_serve_page_locked(device, piece->site, (int64_t)piece->bytes);
         return SPW_OK;
     }
     pool = spw_track_device_pool(device);
@@ -43,7 +44,7 @@ static void discharge(const struct spw_piece *piece)
     struct spw_pool *pool;
 
     if (piece->host) {
-        spw_counter_add(&device->counters->pinned_bytes, -piece->bytes);
+        spw_serve_page_locked(device, piece->site, -(int64_t)piece->bytes);
         return;
     }
     pool = spw_track_device_opened(device);
@@ -299,7 +300,7 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
                                     host,
                                     .suits_host = suits_host(caller, prop),
                                     .redirects = caller == SPW_CALLER_PYTORCH,
-                                    .site = host ? 0 : spw_track_site("cuMemCreate"),
+                                    .site = spw_track_site("cuMemCreate"),
                                     .references = 1};
         err = charge_somewhere(device, piece, &placed);
         if (err == SPW_E_LIMIT || err == SPW_E_QUOTA) {

@@ -17,7 +17,7 @@
 #include "common/options.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 8 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 9 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };

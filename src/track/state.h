@@ -63,6 +63,7 @@ struct spw_device {
     uint64_t total_bytes;              /* of its memory; 0 until a pool is opened */
     struct spw_stats_oom *oom;         /* the out-of-memory report; one for all devices */
     struct spw_charges *charges;       /* by call site; NULL: not recorded */
+    struct spw_charges *pinned;        /* the same of page-locked memory */
     /* The driver's default memory pool, NULL when it has none; valid once it was asked for: see
      * spw_track_device_default_pool. */
     _Atomic(CUmemoryPool) default_pool;

@@ -16,7 +16,7 @@
 
 static const size_t parts[] = {
     0,           PART(charges), PART(apis), PART(offsets), PART(modules),
-    PART(texts), PART(sites),   PART(held),
+    PART(texts), PART(sites),   PART(held), PART(pinned),  PART(held_pinned),
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), SITES = 3 };
@@ -55,6 +55,7 @@ static void put_valid(int fd)
         put(fd, PART(sites) + at + sizeof(site), native, sizeof(native));
         put(fd, PART(sites) + at + sizeof(site) + sizeof(native), &line, sizeof(line));
         put(fd, PART(held) + i * sizeof(charge), &charge, sizeof(charge));
+        put(fd, PART(held_pinned) + i * sizeof(charge), &charge, sizeof(charge));
     }
 }
 

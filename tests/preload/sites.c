@@ -2,8 +2,9 @@
  *
  *     sites COMMAND...     take: allocates and keeps; peak: allocates and frees; map: maps physical
  *                          memory of its own; thread: allocates on another thread; fill: allocates
- *                          until none is left, and once more; die: ends by a signal; fork: calls
- *                          CUDA in a child, where it fails; wait: prints a line, then reads one */
+ *                          until none is left, and once more; lock: page-locks host memory three
+ *                          times and frees one; die: ends by a signal; fork: calls CUDA in a
+ *                          child, where it fails; wait: prints a line, then reads one */
 #include "check.h"
 
 #include <cuda.h>
@@ -23,6 +24,8 @@ EXPORTED CUdeviceptr take_exported(size_t bytes);
 EXPORTED CUdeviceptr take_in_order(size_t bytes);
 EXPORTED void map_own(size_t bytes);
 EXPORTED int fill(size_t bytes);
+EXPORTED void *lock_host(size_t bytes);
+EXPORTED void lock_own(void *memory, size_t bytes);
 
 CUdeviceptr take_exported(size_t bytes)
 {
@@ -47,6 +50,33 @@ HIDDEN CUdeviceptr take_hidden(size_t bytes)
 
     MUST(cuMemAlloc(&block, bytes));
     return block;
+}
+
+void *lock_host(size_t bytes)
+{
+    void *memory;
+
+    MUST(cuMemHostAlloc(&memory, bytes, 0));
+    return memory;
+}
+
+void lock_own(void *memory, size_t bytes)
+{
+    MUST(cuMemHostRegister(memory, bytes, 0));
+}
+
+/* 16 MiB at most, 8 MiB in the end. */
+HIDDEN void lock(void)
+{
+    static _Alignas(4096) char own[2 * MIB];
+    volatile int i; /* a loop that was unrolled is a site a round */
+    void *host[2];
+
+    for (i = 0; i < 2; i++) {
+        host[i] = lock_host(i == 0 ? 6 * MIB : 8 * MIB);
+    }
+    lock_own(own, sizeof(own));
+    MUST(cuMemFreeHost(host[1]));
 }
 
 int fill(size_t bytes)
@@ -124,6 +154,8 @@ static void run(const char *command)
         peak();
     } else if (strcmp(command, "map") == 0) {
         map_own(16 * MIB);
+    } else if (strcmp(command, "lock") == 0) {
+        lock();
     } else if (strcmp(command, "fill") == 0) {
         (void)fill(64 * MIB);
     } else if (strcmp(command, "wait") == 0) {

@@ -20,13 +20,15 @@ from harness import COMMAND, PROGRAMS
 PID, DEVICES, MODE, PROCESS, TEXT = 24, 28, 41, 41 + 48 + 1024, 1024  # a text is so long
 COUNT, MODULE_COUNT, TEXTS_USED, SHARE_DEVICES = 16, 20, 24, 28
 SITE_MOST, MODULE_BYTES, MODULE_MOST, MODULE_PATH = 16384, 568, 1024, 53
-APIS = 32 + 64 * 24
+CHARGES = 2 * 64 * 24  # of device memory, and of page-locked memory
+APIS = 32 + CHARGES
 OFFSETS = APIS + 4 * (SITE_MOST + 1)
 MODULES = OFFSETS + 4 * (SITE_MOST + 1)
 TEXTS = MODULES + MODULE_BYTES * MODULE_MOST
 SITES = TEXTS + (16 << 20)
 HELD = SITES + (32 << 20)
-SHARE_BYTES = HELD + 64 * 56 * (SITE_MOST + 1)
+HELD_PINNED = HELD + 64 * 56 * (SITE_MOST + 1)
+SHARE_BYTES = HELD_PINNED + 64 * 56 * (SITE_MOST + 1)
 WORKERS = 8
 ESCAPE = b"\x1b]0;owned\x07\x9b31m\xc2\x9b31m"
 
@@ -370,7 +372,7 @@ class Hostile(harness.Case):
     def mutate(self, seed):
         """Changes bytes and words of the used parts, by seed."""
         words = (0, 1, 65, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 63, (1 << 64) - 1)
-        used = (0, 32 + 3 * 24, APIS, OFFSETS, MODULES, TEXTS, SITES, HELD)
+        used = (0, 32 + 3 * 24, APIS, OFFSETS, MODULES, TEXTS, SITES, HELD, HELD_PINNED)
         draw = random.Random(seed)
         for _ in range(draw.randint(1, 12)):
             if draw.random() < 0.3:

@@ -60,6 +60,25 @@ class Sites(harness.Case):
                           ("map_own", "main", "cuMemCreate"): 16 * MIB,
                           ("take_exported", "pt_autograd_7", "cuMemAlloc"): 4 * MIB})
 
+    def test_page_locked_memory_is_apart(self):
+        for mode in "auto", "observe":
+            stats = self.run_sites("take", "lock", MODE=mode)
+            self.assert_adds_up(stats)
+            device = stats["devices"][0]
+            self.assertEqual((device["pinned_bytes"], device["pinned_peak_bytes"],
+                              device["pinned_allocs"]), (8 * MIB, 16 * MIB, 3))
+            host = ("lock_host", "main", "cuMemHostAlloc")
+            own = ("lock_own", "main", "cuMemHostRegister")
+            self.assertEqual(self.by_function("pinned_at_peak"), {host: 14 * MIB, own: 2 * MIB})
+            self.assertEqual(self.by_function("pinned_at_exit"), {host: 6 * MIB, own: 2 * MIB})
+            kept = {site["allocs"] - site["frees"] for site in stats["pinned_sites"]}
+            self.assertEqual(kept, {1})
+            shown = self.sites().stdout
+            self.assertIn("device 0, page-locked host memory at its peak: 16 MiB", shown)
+            self.assertRegex(shown, r"(?m)^ +14 MiB +87\.5 % +2  lock_host in sites$")
+        self.run_sites("take")
+        self.assertNotIn("page-locked", self.sites().stdout)
+
     def test_observed_memory_is_charged_too(self):
         stats = self.run_sites("take", "map", "peak", MODE="observe")
         self.assert_adds_up(stats)
@@ -82,13 +101,15 @@ class Sites(harness.Case):
     def assert_same(self, one, other):
         for stats in one, other:
             stats["sites"].sort(key=lambda site: site["id"])
+            stats["pinned_sites"].sort(key=lambda site: site["id"])
             stats["modules"].sort(key=lambda module: module["path"])
         self.assertEqual(one["sites"], other["sites"])
+        self.assertEqual(one["pinned_sites"], other["pinned_sites"])
         self.assertEqual(one["modules"], other["modules"])
 
     def test_a_program_that_died(self):
         """The launcher reports what the program would have reported."""
-        words = ("take", "peak", "map", "thread")
+        words = ("take", "peak", "map", "lock", "thread")
         own = self.run_sites(*words)
         left = self.run_sites(*words, "die", status=137)
         self.assert_adds_up(left)

@@ -70,6 +70,43 @@ static void test_labels(void **state)
     assert_string_equal(label, "<ipython-input-3-ab12>:2 <module> via functional.py:1 linear");
 }
 
+/* A row says what tells it from another one of the same label. */
+static void test_labels_apart(void **state)
+{
+    struct spw_python_frame other_model[4];
+    const struct spw_native_frame one_native[] = {
+        {"a.so", "same"},
+        {"a.so", "at::(anonymous namespace)::one(int, (anonymous namespace)::t)"}};
+    const struct spw_native_frame other_native[] = {{"a.so", "same"}, {"a.so", "other"}};
+    struct spw_callsite_facts one = {.python = model, .python_count = 4, .thread = "main"};
+    struct spw_callsite_facts other = {.python = other_model, .python_count = 4, .thread = "main"};
+    char text[SPW_CALLSITE_LABEL];
+
+    memcpy(other_model, model, sizeof(model));
+    assert_false(spw_callsite_label_apart(&one, &other, text, sizeof(text)));
+    assert_string_equal(text, "");
+    other_model[2].line = 250;
+    assert_true(spw_callsite_label_apart(&one, &other, text, sizeof(text)));
+    assert_string_equal(text, "modeling_gpt2.py:240 forward");
+    assert_true(spw_callsite_label_apart(&other, &one, text, sizeof(text)));
+    assert_string_equal(text, "modeling_gpt2.py:250 forward");
+    other_model[2] = model[2];
+    other.python_count = 3; /* the other one has no such caller */
+    assert_true(spw_callsite_label_apart(&one, &other, text, sizeof(text)));
+    assert_string_equal(text, "train.py:30 main");
+    assert_false(spw_callsite_label_apart(&other, &one, text, sizeof(text)));
+    other.python_count = 4;
+    one.native = one_native;
+    other.native = other_native;
+    one.native_count = other.native_count = 2;
+    assert_true(spw_callsite_label_apart(&one, &other, text, sizeof(text)));
+    assert_string_equal(text, "at::(anonymous namespace)::one");
+    other.native = one_native;
+    one.thread = "worker";
+    assert_true(spw_callsite_label_apart(&one, &other, text, sizeof(text)));
+    assert_string_equal(text, "thread worker");
+}
+
 static const struct spw_native_frame addmm[] = {
     {"libc10.so", "c10::alloc(unsigned long)"},
     {"libtorch_cpu.so", "at::_ops::empty_memory_format::call(c10::ArrayRef<c10::SymInt>)"},
@@ -133,6 +170,7 @@ int main(void)
         cmocka_unit_test(test_smallest_of_the_cheapest),
         cmocka_unit_test(test_groups_by_condition),
         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_labels_apart),
         cmocka_unit_test(test_operators),
         cmocka_unit_test(test_conditions),
     };

@@ -100,6 +100,7 @@ static int read_copy(struct spw_callsite_table *ret_sites, struct spw_strings *r
     }
     for (int i = 0; i < DEVICES; i++) {
         assert_ptr_equal(copy->charges[i].sites, copy->held[i]);
+        assert_ptr_equal(copy->pinned[i].sites, copy->held_pinned[i]);
     }
     return (int)spw_callsite_table_count(ret_sites);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { SITE_TEXT = 64 * 1024, TOP = 20, OPERATOR = 128 };
+enum { ROW_LABEL = 2 * SPW_CALLSITE_LABEL + 4 };
 enum { JSON_OPTION = 256, TOP_OPTION, FULL_OPTION, NATIVE_OPTION, TEXT_OPTION };
 
 struct settings {
@@ -43,33 +44,48 @@ static uint64_t at_exit(const struct spw_cli_sites_entry *entry)
 
 static const struct moment {
     const char *key;
-    const char *title;
+    const char *title; /* after the device's number */
     weight_of *weight;
+    bool pinned; /* page-locked host memory, which has a peak of its own */
 } moments[] = {
-    {"at_peak", "at the peak", at_peak},
-    {"at_exit", "at exit", at_exit},
+    {"at_peak", " at the peak", at_peak, false},
+    {"at_exit", " at exit", at_exit, false},
+    {"pinned_at_peak", ", page-locked host memory at its peak", at_peak, true},
+    {"pinned_at_exit", ", page-locked host memory at exit", at_exit, true},
 };
 
 enum { MOMENTS = sizeof(moments) / sizeof(moments[0]) };
 
-static uint64_t total_of(const struct spw_cli_sites_file *file, int device, weight_of *weight)
+static const struct spw_cli_sites_entry *list_of(const struct spw_cli_sites_file *file,
+                                                 const struct moment *moment, size_t *ret_count)
 {
+    *ret_count = moment->pinned ? file->pinned_count : file->count;
+    return moment->pinned ? file->pinned : file->entries;
+}
+
+static uint64_t total_of(const struct spw_cli_sites_file *file, int device,
+                         const struct moment *moment)
+{
+    size_t most;
+    const struct spw_cli_sites_entry *entries = list_of(file, moment, &most);
     uint64_t total = 0;
 
-    for (size_t i = 0; i < file->count; i++) {
-        total += file->entries[i].device == device ? weight(&file->entries[i]) : 0;
+    for (size_t i = 0; i < most; i++) {
+        total += entries[i].device == device ? moment->weight(&entries[i]) : 0;
     }
     return total;
 }
 
 /* The entries of a device that hold memory: the largest first, the sum of the others last. */
-static size_t rank(const struct spw_cli_sites_file *file, int device, weight_of *weight,
+static size_t rank(const struct spw_cli_sites_file *file, int device, const struct moment *moment,
                    const struct spw_cli_sites_entry **ret_entries)
 {
-    size_t count = 0;
+    size_t most, count = 0;
+    const struct spw_cli_sites_entry *entries = list_of(file, moment, &most);
+    weight_of *weight = moment->weight;
 
-    for (size_t i = 0; i < file->count; i++) {
-        const struct spw_cli_sites_entry *entry = &file->entries[i];
+    for (size_t i = 0; i < most; i++) {
+        const struct spw_cli_sites_entry *entry = &entries[i];
         size_t at = count;
 
         if (entry->device != device || weight(entry) == 0) {
@@ -98,6 +114,29 @@ static void label_of(const struct spw_cli_sites_entry *entry, char ret_label[SPW
         spw_callsite_label(&entry->facts, ret_label, SPW_CALLSITE_LABEL);
     }
     spw_utf8_plain(ret_label, /* keep */ "");
+}
+
+/* The label of a row, with what tells it from the first of the other rows that have the same. */
+static void row_label(const struct spw_cli_sites_entry *const *rows, size_t count, size_t row,
+                      char ret_label[ROW_LABEL])
+{
+    char other[SPW_CALLSITE_LABEL], apart[SPW_CALLSITE_LABEL];
+    size_t used;
+
+    label_of(rows[row], ret_label);
+    for (size_t i = 0; i < count; i++) {
+        if (i == row || rows[i]->id == 0) {
+            continue;
+        }
+        label_of(rows[i], other);
+        if (strcmp(other, ret_label) == 0 &&
+            spw_callsite_label_apart(&rows[row]->facts, &rows[i]->facts, apart, sizeof(apart))) {
+            spw_utf8_plain(apart, /* keep */ "");
+            used = strlen(ret_label);
+            snprintf(ret_label + used, ROW_LABEL - used, " (%s)", apart);
+            return;
+        }
+    }
 }
 
 static void site_text(const struct spw_cli_sites_entry *entry, char *ret_text)
@@ -153,14 +192,13 @@ static void print_frames(const struct spw_cli_sites_entry *entry, bool native)
     print_below("by %s on thread %s", or_unknown(entry->api), or_unknown(facts->thread));
 }
 
-static void print_row(const struct spw_cli_sites_entry *entry, uint64_t bytes, uint64_t total,
-                      const struct settings *settings)
+static void print_row(const struct spw_cli_sites_entry *entry, const char *label, uint64_t bytes,
+                      uint64_t total, const struct settings *settings)
 {
     uint64_t permille = total > 0 ? bytes * 1000 / total : 0;
     static char text[SITE_TEXT];
-    char size[SPW_SIZE_TEXT], label[SPW_CALLSITE_LABEL];
+    char size[SPW_SIZE_TEXT];
 
-    label_of(entry, label);
     printf("  %12s  %3" PRIu64 ".%" PRIu64 " %%  %9" PRIu64 "  %s\n", spw_size_text(bytes, size),
            permille / 10, permille % 10, entry->allocs, label);
     if (settings->full && entry->id != 0) {
@@ -176,17 +214,22 @@ static void print_moment(const struct spw_cli_sites_file *file, int device,
                          const struct moment *moment, const struct settings *settings,
                          const struct spw_cli_sites_entry **entries)
 {
-    uint64_t total = total_of(file, device, moment->weight);
-    size_t count = rank(file, device, moment->weight, entries);
+    uint64_t total = total_of(file, device, moment);
+    size_t count = rank(file, device, moment, entries);
+    size_t most = count < settings->top ? count : settings->top;
     uint64_t shown = 0;
-    char size[SPW_SIZE_TEXT];
+    char size[SPW_SIZE_TEXT], label[ROW_LABEL];
 
-    printf("\ndevice %d %s: %s\n", device, moment->title, spw_size_text(total, size));
+    if (moment->pinned && total == 0) {
+        return;
+    }
+    printf("\ndevice %d%s: %s\n", device, moment->title, spw_size_text(total, size));
     if (count > 0) {
         printf("  %12s  %7s  %9s  %s\n", "bytes", "share", "allocs", "site");
     }
-    for (size_t i = 0; i < count && i < settings->top; i++) {
-        print_row(entries[i], moment->weight(entries[i]), total, settings);
+    for (size_t i = 0; i < most; i++) {
+        row_label(entries, most, i, label);
+        print_row(entries[i], label, moment->weight(entries[i]), total, settings);
         shown += moment->weight(entries[i]);
     }
     if (count > settings->top) {
@@ -239,7 +282,7 @@ static void add_moments(cJSON *device, const struct spw_cli_sites_file *file, in
                         const struct settings *settings, const struct spw_cli_sites_entry **entries)
 {
     for (size_t i = 0; i < MOMENTS; i++) {
-        size_t count = rank(file, ordinal, moments[i].weight, entries);
+        size_t count = rank(file, ordinal, &moments[i], entries);
         cJSON *rows = cJSON_AddArrayToObject(device, moments[i].key);
 
         for (size_t j = 0; j < count && j < settings->top; j++) {
@@ -265,7 +308,8 @@ static void add_tiers(cJSON *device, const cJSON *figures)
 
 static void show(const struct spw_cli_sites_file *file, const struct settings *settings)
 {
-    const struct spw_cli_sites_entry **entries = calloc(file->count + 1, sizeof(entries[0]));
+    const struct spw_cli_sites_entry **entries =
+        calloc(file->count + file->pinned_count + 1, sizeof(entries[0]));
     const cJSON *devices = cJSON_GetObjectItemCaseSensitive(file->json, "devices"), *figures;
     cJSON *root = settings->json ? cJSON_CreateObject() : NULL;
     cJSON *list = settings->json ? cJSON_AddArrayToObject(root, "devices") : NULL;
@@ -285,7 +329,8 @@ static void show(const struct spw_cli_sites_file *file, const struct settings *s
             add_tiers(device, figures);
             add_moments(device, file, ordinal, settings, entries);
             cJSON_AddItemToArray(list, device);
-        } else if (spw_cli_json_number(figures, "live_peak_bytes") > 0) {
+        } else if (spw_cli_json_number(figures, "live_peak_bytes") > 0 ||
+                   spw_cli_json_number(figures, "pinned_peak_bytes") > 0) {
             for (size_t i = 0; i < MOMENTS; i++) {
                 print_moment(file, ordinal, &moments[i], settings, entries);
             }
@@ -302,8 +347,9 @@ static void show(const struct spw_cli_sites_file *file, const struct settings *s
 static void print_help(void)
 {
     fputs("usage: spillway sites STATS [--json] [--top N] [--full] [--native] [--text]\n\n"
-          "Shows which call sites held device memory, at the peak and at exit. STATS is a\n"
-          "statistics file, which spillway run --stats FILE writes (and spillway sim).\n\n"
+          "Shows which call sites held device memory, at the peak and at exit, and which held\n"
+          "page-locked host memory. STATS is a statistics file, which spillway run --stats FILE\n"
+          "writes (and spillway sim).\n\n"
           "  --top N  show N sites per table [20]\n"
           "  --full   show the Python frames of each site too, one a line, the innermost first\n"
           "  --native show the native frames as well\n"

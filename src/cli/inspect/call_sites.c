@@ -109,7 +109,11 @@ static bool read_share(int fd, struct spw_callsite_shm *share)
     for (uint32_t i = 0; done && i < share->devices; i++) {
         done = read_part(fd, share,
                          offsetof(struct spw_callsite_shm, held) + i * sizeof(share->held[0]),
-                         numbers * sizeof(share->held[0][0]));
+                         numbers * sizeof(share->held[0][0])) &&
+               read_part(fd, share,
+                         offsetof(struct spw_callsite_shm, held_pinned) +
+                             i * sizeof(share->held_pinned[0]),
+                         numbers * sizeof(share->held_pinned[0][0]));
     }
     return done;
 }

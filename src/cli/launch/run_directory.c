@@ -67,7 +67,7 @@ static struct spw_callsite_shm *sites;
 
 static void report_sites(struct spw_writer *writer)
 {
-    spw_callsite_report(writer, sites->charges, (int)sites->devices);
+    spw_callsite_report(writer, sites->charges, sites->pinned, (int)sites->devices);
 }
 
 /* Writes the statistics of one process, with its call sites. */

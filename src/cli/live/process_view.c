@@ -91,10 +91,11 @@ static void put_figures(struct spw_cli_screen *screen, const struct spw_cli_watc
     snprintf(more, sizeof(more), "   limit %12s",
              spw_size_text(spw_counter_get(&counters->host_limit_bytes), limit));
     put_pair(screen, "host", &counters->host_bytes, &counters->host_peak_bytes, more);
-    spw_cli_screen_line(screen, SPW_CLI_STYLE_PLAIN,
-                        "  %-10s %12s   locked by the program, %s passed to the driver", "pinned",
-                        spw_size_text(spw_counter_get(&counters->pinned_bytes), limit),
-                        spw_size_text(spw_counter_get(&counters->passed_bytes), other));
+    snprintf(more, sizeof(more), "   locked by the program, %" PRIu64 " times per second",
+             SPW_CLI_RATE(watched, device, pinned_allocs));
+    put_pair(screen, "pinned", &counters->pinned_bytes, &counters->pinned_peak_bytes, more);
+    spw_cli_screen_line(screen, SPW_CLI_STYLE_PLAIN, "  %-10s %12s   allocated by the driver",
+                        "passed", spw_size_text(spw_counter_get(&counters->passed_bytes), other));
     put_rates(screen, watched, device);
 }
 
@@ -193,6 +194,8 @@ static void add_device(cJSON *devices, const struct spw_cli_watched *watched,
     rates = cJSON_AddObjectToObject(device, "per_second");
     cJSON_AddNumberToObject(rates, "allocs", (double)SPW_CLI_RATE(watched, ordinal, allocs));
     cJSON_AddNumberToObject(rates, "frees", (double)SPW_CLI_RATE(watched, ordinal, frees));
+    cJSON_AddNumberToObject(rates, "pinned_allocs",
+                            (double)SPW_CLI_RATE(watched, ordinal, pinned_allocs));
     cJSON_AddNumberToObject(rates, "spilled_bytes",
                             (double)SPW_CLI_RATE(watched, ordinal, spilled_bytes));
     cJSON_AddNumberToObject(rates, "promoted_bytes",

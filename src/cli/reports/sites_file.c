@@ -16,6 +16,7 @@ static const char *error_of(const cJSON *json)
 {
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(json, "schema");
     const cJSON *sites = cJSON_GetObjectItemCaseSensitive(json, "sites");
+    const cJSON *pinned = cJSON_GetObjectItemCaseSensitive(json, "pinned_sites");
 
     return json == NULL              ? "it is not valid JSON, or it is truncated"
            : !cJSON_IsObject(json)   ? "it is not an object"
@@ -23,8 +24,9 @@ static const char *error_of(const cJSON *json)
            : schema->valueint != 1   ? "\"schema\" is not 1"
            : !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(json, "devices"))
                ? "\"devices\" is not a list"
-           : sites != NULL && !cJSON_IsArray(sites) ? "\"sites\" is not a list"
-                                                    : NULL;
+           : sites != NULL && !cJSON_IsArray(sites)   ? "\"sites\" is not a list"
+           : pinned != NULL && !cJSON_IsArray(pinned) ? "\"pinned_sites\" is not a list"
+                                                      : NULL;
 }
 
 /* `alone`: the command takes statistics files only, and no recordings. */
@@ -161,18 +163,39 @@ static void load_entry(const cJSON *file, const cJSON *json, struct spw_cli_symb
     load_native(file, entry, names);
 }
 
+/* The entries of a list of the file. NULL without the list, or without memory. */
+static struct spw_cli_sites_entry *load_list(const cJSON *file, const char *key,
+                                             struct spw_cli_symbols *names, size_t *ret_count)
+{
+    const cJSON *list = spw_cli_json_list(file, key), *json;
+    struct spw_cli_sites_entry *entries =
+        list == NULL ? NULL : calloc(length_of(list) + 1, sizeof(entries[0]));
+
+    if (entries == NULL) {
+        return NULL;
+    }
+    cJSON_ArrayForEach(json, list)
+    {
+        load_entry(file, json, names, &entries[(*ret_count)++]);
+    }
+    return entries;
+}
+
 bool spw_cli_sites_file_load(const char *command, const char *path, bool need_sites,
                              struct spw_cli_sites_file *ret_file)
 {
     struct spw_cli_sites_file file = {.json = read_json(command, path, need_sites)};
-    const cJSON *sites = spw_cli_json_list(file.json, "sites"), *json;
     struct spw_cli_symbols names = {0};
+    bool has_sites;
 
     if (file.json == NULL) {
         return false;
     }
-    file.entries = sites == NULL ? NULL : calloc(length_of(sites) + 1, sizeof(file.entries[0]));
-    if (file.entries == NULL && (need_sites || sites != NULL)) {
+    has_sites = spw_cli_json_list(file.json, "sites") != NULL;
+    file.entries = load_list(file.json, "sites", &names, &file.count);
+    file.pinned = load_list(file.json, "pinned_sites", &names, &file.pinned_count);
+    spw_cli_symbols_fini(&names);
+    if (file.entries == NULL && (need_sites || has_sites)) {
         spw_cli_complain(command,
                          "%s: it has no call sites (SPILLWAY_SITES was off, or the program was "
                          "killed and not started by spillway run or sim)",
@@ -180,19 +203,14 @@ bool spw_cli_sites_file_load(const char *command, const char *path, bool need_si
         spw_cli_sites_file_free(&file);
         return false;
     }
-    cJSON_ArrayForEach(json, sites)
-    {
-        load_entry(file.json, json, &names, &file.entries[file.count++]);
-    }
-    spw_cli_symbols_fini(&names);
     *ret_file = file;
     return true;
 }
 
-void spw_cli_sites_file_free(struct spw_cli_sites_file *file)
+static void free_list(struct spw_cli_sites_entry *entries, size_t count)
 {
-    for (size_t i = 0; i < file->count; i++) {
-        struct spw_cli_sites_entry *entry = &file->entries[i];
+    for (size_t i = 0; i < count; i++) {
+        struct spw_cli_sites_entry *entry = &entries[i];
 
         for (size_t j = 0; j < entry->facts.native_count; j++) {
             free(entry->symbols[j]);
@@ -201,7 +219,13 @@ void spw_cli_sites_file_free(struct spw_cli_sites_file *file)
         free(entry->native);
         free(entry->python);
     }
-    free(file->entries);
+    free(entries);
+}
+
+void spw_cli_sites_file_free(struct spw_cli_sites_file *file)
+{
+    free_list(file->entries, file->count);
+    free_list(file->pinned, file->pinned_count);
     cJSON_Delete(file->json);
     *file = (struct spw_cli_sites_file){0};
 }

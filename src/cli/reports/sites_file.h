@@ -25,8 +25,10 @@ struct spw_cli_sites_entry {
 
 struct spw_cli_sites_file {
     struct cJSON *json;
-    struct spw_cli_sites_entry *entries;
+    struct spw_cli_sites_entry *entries; /* device memory */
     size_t count;
+    struct spw_cli_sites_entry *pinned; /* page-locked host memory; NULL: none */
+    size_t pinned_count;
 };
 
 /* Reads a file and looks up the symbols that it lacks. False, with one line of `command` on stderr,
