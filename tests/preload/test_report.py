@@ -6,19 +6,19 @@
 import csv
 import html
 import io
+import itertools
 import json
-import os
 import pathlib
 import pickle
 import random
 import re
-import shutil
 import struct
 import subprocess
 import sys
 import time
 import unittest
 
+import browsers
 import harness
 import recording
 
@@ -201,15 +201,6 @@ class Forms(harness.Case):
             self.assertEqual((code, said in err), (2, True), err)
         code, _, err = report(self.folder / "none")
         self.assertEqual((code, "No such file" in err), (1, True), err)
-
-
-def browser():
-    """A command line of headless Chromium, or None. SPILLWAY_TEST_BROWSER names another one."""
-    names = [os.environ.get("SPILLWAY_TEST_BROWSER", "chromium"), "chromium-browser",
-             "google-chrome"]
-    found = next(filter(None, map(shutil.which, names)), None)
-    return found and [found, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-                      "--virtual-time-budget=5000", "--enable-logging=stderr"]
 
 
 # Stands behind the page's own script; what it finds goes where the test reads it.
@@ -412,30 +403,28 @@ class Page(harness.Case):
         self.assertNotIn("<img", page)
         self.assertEqual(self.data(page)["title"], "</script><script>alert(1)</script><!--")
 
-    def open(self, writer, width):
+    def open(self, browser, writer, width):
         path = self.folder / "page.html"
         path.write_text(self.page(writer).replace("</body>", ACT + "</body>"))
         if width < 500:
             path = self.folder / "frame.html"
             path.write_text(FRAME.format(width))
-        done = subprocess.run([*browser(), f"--user-data-dir={self.folder}/profile",
-                               f"--window-size={max(width, 500)},900", path.as_uri()],
-                              capture_output=True, text=True, timeout=120, check=True)
-        self.assertEqual(re.findall(r"CONSOLE.*|FAILED.*(?=</body>)", done.stderr), [])
-        self.assertNotIn("FAILED", done.stdout.rpartition("<pre id=")[2])
-        return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', done.stdout,
-                                                  re.S)[1]))
+        page, complaints = browser.read(path, self.folder, max(width, 500))
+        self.assertEqual(complaints, [])
+        self.assertNotIn("FAILED", page.rpartition("<pre id=")[2])
+        return json.loads(html.unescape(re.search(r'<pre id="found">(.*?)</pre>', page, re.S)[1]))
 
-    @unittest.skipIf(browser() is None, "there is no Chromium")
+    @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
     def test_in_a_browser(self):
-        for width in 1280, 400:
-            found = self.open(recording.sample(), width)
-            self.assertEqual(found["width"], width)
-            self.assertLessEqual(found["wide_by"], 0)
-            self.assertEqual(found["loaded"], 0)
-            self.check_memory(found)
-            self.check_events(found)
-            self.check_flames(found)
+        for browser, width in itertools.product(browsers.BROWSERS, (1280, 400)):
+            with self.subTest(browser.NAME, width=width):
+                found = self.open(browser, recording.sample(), width)
+                self.assertEqual(found["width"], width)
+                self.assertLessEqual(found["wide_by"], 0)
+                self.assertEqual(found["loaded"], 0)
+                self.check_memory(found)
+                self.check_events(found)
+                self.check_flames(found)
 
     def check_memory(self, found):
         first, peak = found["first"], found["peak"]
@@ -479,19 +468,23 @@ class Page(harness.Case):
         self.assertEqual(found["below"], "soft;max  functional.py:2159")
         self.assertEqual(found["narrow"]["flame"], found["peak"]["flame"])
 
-    @unittest.skipIf(browser() is None, "there is no Chromium")
+    @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
     def test_limit_near_the_peak_in_a_browser(self):
         writer = recording.Writer()
         writer.gauge(1, limit_bytes=12 << 20, committed_bytes=9 << 20)
         writer.alloc(5, 1 << 40, 8 << 20, 0)
-        found = self.open(writer, 1280)
-        self.assertEqual(len(found["limit"]), 1)
-        self.assertIn("Dashes: the limit, 12.00 MiB", found["key"][0])
-        self.assertEqual(found["level"], ["4.00 MiB", "8.00 MiB", "12.00 MiB"])
+        for browser in browsers.BROWSERS:
+            with self.subTest(browser.NAME):
+                found = self.open(browser, writer, 1280)
+                self.assertEqual(len(found["limit"]), 1)
+                self.assertIn("Dashes: the limit, 12.00 MiB", found["key"][0])
+                self.assertEqual(found["level"], ["4.00 MiB", "8.00 MiB", "12.00 MiB"])
 
-    @unittest.skipIf(browser() is None, "there is no Chromium")
+    @unittest.skipUnless(browsers.BROWSERS, "there is no browser")
     def test_hostile_text_in_a_browser(self):
-        self.assertEqual(self.open(self.hostile(), 1280)["loaded"], 0)
+        for browser in browsers.BROWSERS:
+            with self.subTest(browser.NAME):
+                self.assertEqual(self.open(browser, self.hostile(), 1280)["loaded"], 0)
 
 
 class Bad(harness.Case):
