@@ -364,6 +364,23 @@ class Page(harness.Case):
             self.assertLess(len(page), 2 << 20)
             self.assertEqual(len(self.data(page)["devices"]), devices)
 
+    def test_size_of_names(self):
+        """Is bounded too; what is no longer told apart is said to be so."""
+        writer = recording.Writer()
+        writer.name("about", 0, b"\x01" * 1000)
+        for site in range(1, 161):
+            writer.begin(site)
+            for line in range(24):
+                writer.text(8 * (site * 24 + line), f"{site}.{line}".rjust(400, "\x01"))
+            writer.site(site, "cuMemAlloc", 8,
+                        [(8 * (site * 24 + line), 8 * (site * 24 + line), 1) for line in range(24)])
+            writer.alloc(site, site << 30, 1 << 20, site)
+        page = self.page(writer)
+        self.assertLess(len(page), 2 << 20)
+        frames = self.data(page)["frames"]
+        self.assertIn("other functions, too many to name", frames)
+        self.assertEqual(len(frames), len(set(frames)))
+
     @staticmethod
     def crowd(devices):
         """Many events of every kind, from many sites with deep stacks."""

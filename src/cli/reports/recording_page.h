@@ -26,7 +26,8 @@ struct spw_cli_page_frames;
 struct spw_cli_page_frames *spw_cli_page_frames_create(void);
 void spw_cli_page_frames_free(struct spw_cli_page_frames *frames);
 
-/* The number of a frame's text, from 0 on; SIZE_MAX without memory. */
+/* The number of a frame's text, from 0 on; SIZE_MAX without memory. When there are too many texts,
+ * new ones share a number. */
 size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text);
 
 /* Writes ", "frames": ..." for the texts by number. */

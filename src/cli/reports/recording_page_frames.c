@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Beyond so many bytes of texts, new ones are no longer told apart: the page stays small whatever
+ * is in a recording. */
+enum { TEXTS_MOST = 192 << 10 };
+
 struct frame {
     size_t number;
     char text[];
@@ -15,6 +19,7 @@ struct spw_cli_page_frames {
     struct spw_map by_hash; /* of struct frame */
     struct frame **list;    /* those of the map, by number */
     size_t count, capacity;
+    size_t bytes; /* of all texts */
 };
 
 struct spw_cli_page_frames *spw_cli_page_frames_create(void)
@@ -62,23 +67,37 @@ static bool add(struct spw_cli_page_frames *frames, uint64_t hash, const char *t
         return false;
     }
     frame->number = frames->count;
+    frames->bytes += length;
     memcpy(frame->text, text, length);
     list[frames->count++] = frame;
     return true;
 }
 
-size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text)
+/* The number of a text that is known; else SIZE_MAX, and the hash under which it is to be put. */
+static size_t find(const struct spw_cli_page_frames *frames, const char *text, uint64_t *ret_hash)
 {
     uint64_t hash = hash_of(text);
     const struct frame *found;
 
-    while ((found = spw_map_get(&frames->by_hash, hash)) != NULL) {
-        if (strcmp(found->text, text) == 0) {
-            return found->number;
-        }
+    while ((found = spw_map_get(&frames->by_hash, hash)) != NULL &&
+           strcmp(found->text, text) != 0) {
         hash++;
     }
-    return add(frames, hash, text) ? frames->count - 1 : SIZE_MAX;
+    *ret_hash = hash;
+    return found != NULL ? found->number : SIZE_MAX;
+}
+
+size_t spw_cli_page_frames_number(struct spw_cli_page_frames *frames, const char *text)
+{
+    static const char others[] = "other functions, too many to name";
+    uint64_t hash;
+    size_t number = find(frames, text, &hash);
+
+    if (number == SIZE_MAX && frames->bytes > TEXTS_MOST) {
+        text = others;
+        number = find(frames, text, &hash);
+    }
+    return number != SIZE_MAX ? number : add(frames, hash, text) ? frames->count - 1 : SIZE_MAX;
 }
 
 void spw_cli_page_frames_write(const struct spw_cli_page_frames *frames, struct spw_writer *out)
