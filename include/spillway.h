@@ -93,6 +93,21 @@ const char *spillway_about(const char *name);
 int spillway_mark_begin(const char *name);
 int spillway_mark_end(const char *name);
 
+/* ---- Pauses, since version 0.3 ----
+ *
+ * For programs that do not need the device for a while, and lend it to another program or to
+ * another part of themselves. */
+
+/* Moves the device memory of this process to the host, as far as it can move, and gives what is
+ * free to the driver. Addresses stay valid and content stays: what is used meanwhile is read from
+ * the host. Waits up to 30 seconds for the devices. CUDA_ERROR_NOT_SUPPORTED (801) if memory cannot
+ * move to the host; CUDA_ERROR_NOT_READY (600) if a graph is being captured or a device did not
+ * become idle; CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off. */
+int spillway_pause(void);
+
+/* Moves it back, as far as the devices have room; the rest comes back later. */
+int spillway_resume(void);
+
 /* ---- Optional hints, since version 0.2 ----
  *
  * They tell spillway which memory should be on the device. All return CUDA_ERROR_NOT_INITIALIZED

@@ -8,6 +8,7 @@
 #include "common/options.h"
 #include "common/size.h"
 #include "driver/driver.h"
+#include "serve/control.h"
 #include "serve/decision.h"
 #include "track/process.h"
 #include "track/spill.h"
@@ -415,6 +416,7 @@ static void report(void)
 
 static void forget(void)
 {
+    spw_serve_control_forget();
     spw_record_forget();
     spw_stats_forget();
     forget_sites();
@@ -672,6 +674,7 @@ const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,
     .start = start,
     .open = open_device,
+    .opened = spw_serve_control_start,
     .close = close_device,
     .host_place = host_place,
     .grant = grant,

@@ -7,6 +7,8 @@
     with spillway.mark("eval"):       # a part of the program
         ...
     spillway.report()                 # a page, which Jupyter shows
+    with spillway.paused():           # the device is lent to another program
+        ...
 
 The program has to run under spillway: `spillway run -- python train.py`, or `spillway run --
 jupyter lab`. Otherwise every function does nothing, and one line on stderr says so. `%load_ext
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 from ._notebook import load_ipython_extension, unload_ipython_extension
 from ._report import Report, report
-from ._session import loaded, mark, stats, step
+from ._session import loaded, mark, pause, paused, resume, stats, step
 
-__all__ = ["Report", "load_ipython_extension", "loaded", "mark", "report", "stats", "step",
-           "unload_ipython_extension"]
+__all__ = ["Report", "load_ipython_extension", "loaded", "mark", "pause", "paused", "report",
+           "resume", "stats", "step", "unload_ipython_extension"]

@@ -19,6 +19,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "spillway_mark_begin": (ctypes.c_int, [ctypes.c_char_p]),
     "spillway_mark_end": (ctypes.c_int, [ctypes.c_char_p]),
     "spillway_mark_step": (ctypes.c_int, []),
+    "spillway_pause": (ctypes.c_int, []),
+    "spillway_resume": (ctypes.c_int, []),
 }
 
 NOT_LOADED = ("spillway is not loaded in this process, so the functions of the package `spillway` "

@@ -43,3 +43,25 @@ def mark(name: str) -> Iterator[None]:
         yield
     finally:
         library.call("spillway_mark_end", text)
+
+
+def pause() -> bool:
+    """Moves the device memory of this process to the host, as far as it can move, and gives what is
+    free to the driver. Tensors stay valid: what is used meanwhile is read from the host, slowly.
+    False if nothing has moved: memory cannot move, or a device did not become idle."""
+    return library.call("spillway_pause") == 0
+
+
+def resume() -> None:
+    """Moves it back, as far as the devices have room."""
+    library.call("spillway_resume")
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[bool]:
+    """Lends the device for a while: `with spillway.paused(): subprocess.run(...)`."""
+    done = pause()
+    try:
+        yield done
+    finally:
+        resume()

@@ -69,6 +69,11 @@ static void *symbol_of(const char *path, const char *name)
     return found;
 }
 
+void *spw_driver_dl_symbol_anywhere(const char *name)
+{
+    return spw_driver_dl_symbol(RTLD_DEFAULT, name);
+}
+
 void *spw_driver_dl_symbol_next(const char *name)
 {
     void *found = spw_driver_dl_symbol(RTLD_NEXT, name);

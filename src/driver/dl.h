@@ -13,6 +13,10 @@ void *spw_driver_dl_symbol_version(void *handle, const char *name, const char *v
  * the oldest version with glibc before 2.36 (its bug 14932; seen with 2.31). */
 void *spw_driver_dl_symbol_next(const char *name);
 
+/* The function of the first object of the process that has it: for those of the C library that
+ * older ones have in another library. NULL if there is none. */
+void *spw_driver_dl_symbol_anywhere(const char *name);
+
 /* The addresses of the real dlsym and dlvsym, for a jump that keeps the caller's return address. */
 void *spw_driver_dl_symbol_address(void);
 void *spw_driver_dl_symbol_version_address(void);

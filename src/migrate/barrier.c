@@ -1,15 +1,17 @@
 #include "migrate/barrier.h"
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "common/backoff.h"
+#include "common/futex.h"
 #include "migrate/tuning.h"
 
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));
+
+/* How often the calling thread has closed the barrier, one inside the other. */
+static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
+
+/* Is told of threads that begin to wait for the end of a pause; NULL: nobody. */
+static void (*_Atomic on_arrival)(void);
 
 void spw_migrate_barrier_arm(void)
 {
@@ -26,6 +28,8 @@ void spw_migrate_barrier_reset(void)
         atomic_store(&slot->submitting, slot == held ? 1 : 0);
     }
     atomic_store(&spw_migrate_barrier.closed, 0);
+    atomic_store(&spw_migrate_barrier.held, 0);
+    closings = 0;
 }
 
 /* Marks the slot as inside, for a thread that needs a fence or shares its slot. */
@@ -48,12 +52,31 @@ static void leave_slot(struct spw_thread_slot *slot)
     }
 }
 
+/* Tells of a thread that begins to wait. */
+static void announce_arrival(void)
+{
+    void (*arrived)(void) = atomic_load(&on_arrival);
+
+    if (atomic_load(&spw_migrate_barrier.held) != 0 && arrived != NULL) {
+        arrived();
+    }
+}
+
 void spw_migrate_barrier_wait(struct spw_thread_slot *slot)
 {
     while (atomic_load(&spw_migrate_barrier.closed) != 0) {
         leave_slot(slot);
-        (void)syscall(SYS_futex, &spw_migrate_barrier.closed, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+        announce_arrival();
+        spw_futex_wait(&spw_migrate_barrier.closed, 1, NULL);
         mark_slot(slot);
+    }
+}
+
+void spw_migrate_barrier_await_hold(void)
+{
+    while (!spw_migrate_barrier_inside() && atomic_load(&spw_migrate_barrier.held) != 0) {
+        announce_arrival();
+        spw_futex_wait(&spw_migrate_barrier.held, 1, NULL);
     }
 }
 
@@ -94,6 +117,10 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
     const struct spw_thread_slot *mine = spw_migrate_barrier_inside() ? spw_thread_self.slot : NULL;
     uint32_t open = 0;
 
+    if (closings > 0) {
+        closings++;
+        return true;
+    }
     if (!atomic_load(&spw_migrate_barrier.armed) ||
         !atomic_compare_exchange_strong(&spw_migrate_barrier.closed, &open, 1)) {
         return false;
@@ -103,6 +130,7 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
         return false;
     }
     spw_migrate_barrier_depth++;
+    closings++;
     while (has_submitters(mine)) {
         if (!spw_backoff_pause(&backoff)) {
             spw_migrate_barrier_resume();
@@ -114,10 +142,35 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
 
 void spw_migrate_barrier_resume(void)
 {
+    if (--closings > 0) {
+        return;
+    }
     spw_migrate_barrier_depth--;
     atomic_store(&spw_migrate_barrier.closed, 0);
-    (void)syscall(SYS_futex, &spw_migrate_barrier.closed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL,
-                  0);
+    spw_futex_wake(&spw_migrate_barrier.closed);
+}
+
+bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))
+{
+    struct spw_backoff backoff = {.limit_ns = most_ns};
+
+    atomic_store(&on_arrival, arrived);
+    atomic_store(&spw_migrate_barrier.held, 1);
+    while (!spw_migrate_barrier_quiesce(most_ns)) {
+        if (!spw_backoff_pause(&backoff)) {
+            atomic_store(&spw_migrate_barrier.held, 0);
+            spw_futex_wake(&spw_migrate_barrier.held);
+            return false;
+        }
+    }
+    return true;
+}
+
+void spw_migrate_barrier_release_hold(void)
+{
+    atomic_store(&spw_migrate_barrier.held, 0);
+    spw_futex_wake(&spw_migrate_barrier.held);
+    spw_migrate_barrier_resume();
 }
 
 uint64_t spw_migrate_barrier_submissions(void)

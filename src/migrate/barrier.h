@@ -8,6 +8,9 @@
  * call, and waits (bounded) until every slot is outside. A thread that is inside may enter again,
  * for example from a driver callback, and so may the writer.
  *
+ * A pause of the program (serve/pause.h) holds it closed for as long as it lasts, and then requests
+ * for memory wait as well.
+ *
  * Each slot counts its submissions; the sum tells how much was submitted in a time span. */
 #pragma once
 
@@ -21,6 +24,7 @@
 struct spw_migrate_barrier {
     _Atomic uint32_t closed; /* 1: submitters wait; a futex word */
     _Atomic bool armed;      /* in use; set once, before the first submission */
+    _Atomic uint32_t held;   /* 1: closed by a pause; a futex word */
 };
 
 extern struct spw_migrate_barrier spw_migrate_barrier;
@@ -86,10 +90,28 @@ static inline void spw_migrate_barrier_release(void)
 }
 
 /* Closes the barrier and waits, at most `most_ns`, until no other thread is inside. False when one
- * stayed inside or another thread has closed it: then the barrier is open, as before. After success
- * the caller must call resume. */
+ * stayed inside or another thread has closed it: then the barrier is as before. After success the
+ * caller must call resume. A thread that has closed it may do so again. */
 bool spw_migrate_barrier_quiesce(uint64_t most_ns);
 void spw_migrate_barrier_resume(void);
+
+/* Closes the barrier for a pause: also while another thread has closed it for a moment. False when
+ * that takes longer than `most_ns`. `arrived` is called by each thread that begins to wait, with no
+ * lock. Ended by release_hold, on the same thread. */
+bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void));
+void spw_migrate_barrier_release_hold(void);
+
+/* Waits until no pause holds the barrier, unless the calling thread is inside. To be called before
+ * a request for memory takes a lock. */
+void spw_migrate_barrier_await_hold(void);
+
+static inline void spw_migrate_barrier_pass(void)
+{
+    if (__builtin_expect(atomic_load_explicit(&spw_migrate_barrier.held, memory_order_relaxed) != 0,
+                         0)) {
+        spw_migrate_barrier_await_hold();
+    }
+}
 
 /* Number of completed submissions. A submission under way during the call, or begun after it, has
  * changed the sum by the time the barrier is quiesced. */

@@ -20,6 +20,7 @@ struct spw_migrate {
     struct spw_prefetch prefetch;
     bool was_short;         /* of memory, with the host opened for that */
     _Atomic bool recording; /* the access log is open */
+    _Atomic bool parked;    /* what was evicted stays on the host: the program is paused */
 };
 
 static uint64_t granule_of(const struct spw_pool *pool)
@@ -323,6 +324,69 @@ void spw_migrate_give_up(struct spw_migrate *tier)
     spw_unlock(&tier->lock);
 }
 
+/* ---- pauses ---- */
+
+/* Moves blocks until none is left that may move, or one attempt fails. */
+static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to, uint64_t wait_ns,
+                             uint64_t *ret_bytes)
+{
+    struct spw_migrator *migrator = &tier->migrator;
+    const struct spw_move_request wish = {.to = to,
+                                          .bytes = SPW_MOVE_GRANULES * migrator->granule_bytes};
+    uint64_t usual_ns = migrator->wait_ns, bytes;
+    enum spw_err err;
+
+    spw_migrate_migration_give_up(migrator);
+    migrator->wait_ns = wait_ns;
+    *ret_bytes = 0;
+    do {
+        spw_migrate_host_tier_refresh(&tier->host);
+        migrator->skip = 0;
+        err = spw_migrate_migration_run(migrator, &wish, /* since */ NULL, wait_ns, &bytes);
+        *ret_bytes += bytes;
+    } while (err == SPW_OK && bytes > 0);
+    migrator->wait_ns = usual_ns;
+    migrator->skip = 0;
+    migrator->next_skip = 1;
+    return err;
+}
+
+/* True when the host has no room for another granule. */
+static bool is_host_full(const struct spw_migrate *tier)
+{
+    const struct spw_counters *counters = tier->config.counters;
+
+    return spw_counter_get(&counters->host_bytes) + tier->migrator.granule_bytes >
+           spw_counter_get(&counters->host_limit_bytes);
+}
+
+enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes)
+{
+    enum spw_err err = SPW_E_UNSUPPORTED;
+
+    *ret_bytes = 0;
+    spw_lock(&tier->lock);
+    spw_migrate_host_tier_probe(&tier->host);
+    if (tier->host.state == SPW_HOST_TIER_OPEN && tier->host.can_migrate) {
+        atomic_store(&tier->parked, true);
+        err = move_all(tier, SPW_TIER_HOST, wait_ns, ret_bytes);
+        /* The last attempt finds nothing to move, or no room. */
+        err = err == SPW_E_NO_MEMORY && !is_host_full(tier) ? SPW_OK : err;
+    }
+    spw_unlock(&tier->lock);
+    return err;
+}
+
+void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    spw_lock(&tier->lock);
+    if (atomic_exchange(&tier->parked, false)) {
+        (void)move_all(tier, SPW_TIER_DEVICE, wait_ns, ret_bytes);
+    }
+    spw_unlock(&tier->lock);
+}
+
 /* True when prefetching brings blocks back, as far as they are worth it. */
 static bool is_prefetching(struct spw_migrate *tier)
 {
@@ -353,7 +417,7 @@ static void bring_back(struct spw_migrate *tier)
 void spw_migrate_idle(struct spw_migrate *tier)
 {
     if (spw_counter_get(&tier->config.counters->host_used_bytes) == 0 ||
-        !spw_lock_try(&tier->lock)) {
+        atomic_load_explicit(&tier->parked, memory_order_relaxed) || !spw_lock_try(&tier->lock)) {
         return;
     }
     spw_migrate_host_tier_refresh(&tier->host);
@@ -393,7 +457,8 @@ void spw_migrate_before_submit(struct spw_migrate *tier, const uint64_t *address
 {
     bool needed;
 
-    if (!spw_migrate_is_recording(tier) || !tier->config.overlap) {
+    if (!spw_migrate_is_recording(tier) || !tier->config.overlap ||
+        atomic_load_explicit(&tier->parked, memory_order_relaxed)) {
         return;
     }
     needed = spw_migrate_access_log_is_incoming(&tier->log, addresses, count);

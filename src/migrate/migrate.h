@@ -94,6 +94,19 @@ void spw_migrate_idle(struct spw_migrate *tier);
 void spw_migrate_announce(struct spw_migrate *tier, const struct spw_request *request,
                           uint64_t host_bytes, bool moved);
 
+/* ---- pauses ---- */
+
+/* Moves all blocks that may move to the host, and keeps them there until spw_migrate_return_all,
+ * unless a migration for an allocation or a use needs them. Waits at most `wait_ns` for the device
+ * to become idle. *ret_bytes is how much moved. SPW_OK when nothing that may move is left on the
+ * device; SPW_E_UNSUPPORTED when memory cannot move to the host, SPW_E_NO_MEMORY when the host has
+ * no room, SPW_E_AGAIN when the device did not become idle. */
+enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes);
+
+/* Ends that, and brings blocks back as far as the device has room; the others stay usable where
+ * they are, and come back later. */
+void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes);
+
 /* ---- recording, from the first shortage on; these ignore calls before it ---- */
 
 /* True when accesses are recorded. No lock. */

@@ -7,6 +7,7 @@
 #include "serve/handlers.h"
 #include "track/request.h"
 #include "track/indirect.h"
+#include "migrate/barrier.h"
 #include "track/site.h"
 #include "serve/synchronize.h"
 #include "track/spill.h"
@@ -125,10 +126,12 @@ static __attribute__((noinline)) void record(const struct spw_track_request *req
 static enum outcome take(struct spw_track_request *request, CUdeviceptr *ret_address)
 {
     bool shares = spw_track_caller() == SPW_CALLER_SHARES;
-    struct spw_pool *pool = spw_track_device_pool(request->device);
     struct spw_result result;
+    struct spw_pool *pool;
     enum spw_err err;
 
+    spw_migrate_barrier_pass();
+    pool = spw_track_device_pool(request->device);
     if (pool == NULL) {
         return fail_open(request);
     }

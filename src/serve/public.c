@@ -7,6 +7,7 @@
 #include "pool/pool.h"
 #include "record/record.h"
 #include "serve/decision.h"
+#include "serve/pause.h"
 #include "stats/stats.h"
 
 #include <string.h>
@@ -201,4 +202,33 @@ SPW_EXPORT int spillway_priority(const void *address, size_t bytes, int priority
     const struct spw_block_attributes treatment = {.prioritize = true, .priority = priority};
 
     return treat(address, bytes, &treatment);
+}
+
+/* ---- pauses ---- */
+
+static const uint64_t pause_wait_ns = UINT64_C(30000000000);
+
+SPW_EXPORT int spillway_pause(void)
+{
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    switch (spw_serve_pause_begin(pause_wait_ns, NULL).outcome) {
+    case SPW_PAUSE_DONE:
+    case SPW_PAUSE_UNUSED:
+        return CUDA_SUCCESS;
+    case SPW_PAUSE_IMPOSSIBLE:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    default:
+        return CUDA_ERROR_NOT_READY;
+    }
+}
+
+SPW_EXPORT int spillway_resume(void)
+{
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    (void)spw_serve_pause_end(pause_wait_ns, /* held */ false);
+    return CUDA_SUCCESS;
 }

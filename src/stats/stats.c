@@ -208,6 +208,9 @@ static void distrust(struct spw_stats *stats)
         TERMINATE(stats->devices[i].refusal.api);
         TERMINATE(stats->devices[i].refusal.thread);
     }
+    if (atomic_load(&stats->control.state) > SPW_CONTROL_PAUSED_ON_DEMAND) {
+        atomic_store(&stats->control.state, SPW_CONTROL_NONE);
+    }
     if (stats->rank < 0 || stats->rank > INT32_MAX) {
         stats->rank = -1;
     }

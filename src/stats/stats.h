@@ -79,6 +79,37 @@ struct spw_stats_device {
     struct spw_account rules[SPW_ACCOUNTS]; /* of the policy in force */
 };
 
+/* How another process asks this one to pause (serve/control.h). A request is written in this order:
+ * `action` and `wait_ms`, then `requests` is raised and woken; the answer in this: the results,
+ * then `answered` is set to the number of the request and woken. */
+enum spw_control_state {
+    SPW_CONTROL_NONE, /* nobody listens */
+    SPW_CONTROL_LISTENING,
+    SPW_CONTROL_PAUSED,           /* the program waits for the end of the pause */
+    SPW_CONTROL_PAUSED_ON_DEMAND, /* the pause ends as soon as the program needs the device */
+};
+enum spw_control_action { SPW_CONTROL_PAUSE = 1, SPW_CONTROL_PAUSE_ON_DEMAND, SPW_CONTROL_RESUME };
+enum spw_control_outcome {
+    SPW_CONTROL_DONE,
+    SPW_CONTROL_ALREADY, /* it was so before */
+    SPW_CONTROL_UNUSED,  /* the process uses no device memory */
+    SPW_CONTROL_IMPOSSIBLE,
+    SPW_CONTROL_CAPTURING,
+    SPW_CONTROL_BUSY,
+    SPW_CONTROL_OUTCOMES
+};
+
+struct spw_stats_control {
+    _Atomic uint32_t state;    /* enum spw_control_state */
+    _Atomic uint32_t requests; /* a futex word; 0: none yet */
+    _Atomic uint32_t action;   /* enum spw_control_action */
+    _Atomic uint32_t wait_ms;  /* longest time to wait for the program and its devices */
+    _Atomic uint32_t answered; /* a futex word */
+    _Atomic uint32_t outcome;  /* enum spw_control_outcome */
+    _Atomic uint32_t host_full;
+    _Atomic uint64_t moved_bytes, left_bytes; /* struct spw_pause_result */
+};
+
 struct spw_stats {
     uint32_t magic;
     uint32_t version;
@@ -100,6 +131,7 @@ struct spw_stats {
     char rule_names[SPW_ACCOUNTS][SPW_STATS_RULE];    /* its rules; "" ends the list */
     char call_names[SPW_STATS_CALLS][SPW_STATS_NAME]; /* of driver_calls; "" ends the list */
     int64_t rank;                                     /* in a distributed job; -1: none */
+    struct spw_stats_control control;
     struct spw_stats_oom oom;
     struct spw_stats_device devices[SPW_DEVICES_MAX];
 };

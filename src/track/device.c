@@ -86,6 +86,9 @@ struct spw_pool *spw_track_device_open(struct spw_device *device)
         }
     }
     spw_unlock(&spw_locks.process);
+    if (pool != NULL) {
+        spw_track_ops.opened();
+    }
     return pool;
 }
 

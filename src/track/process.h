@@ -26,6 +26,8 @@ struct spw_track_ops {
      * is a context of the device, NULL when none is known. No pool lock. */
     enum spw_err (*open)(struct spw_device *device, CUcontext context, struct spw_pool **ret_pool,
                          void **ret_vm, struct spw_migrate **ret_tier);
+    /* A pool was opened. No lock. */
+    void (*opened)(void);
     /* Destroys the pool and the backend. No pool lock. */
     void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
     /* The location at which the backend creates host memory. No lock. */

@@ -58,7 +58,7 @@ PARTS = (
     Part("long: modules, fuzzing", "release", ("unit", "fuzz", "stress"), long=True),
     Part("long: replay", "release", ("preload",), long=True),
     Part("long: spill", "release", ("spill",), long=True,
-         words=("spill long", "validation", "adversaries")),
+         words=("spill long", "validation", "adversaries", "pause")),
     Part("long: spill, traces", "release", ("spill",), long=True, words=("matrix",)),
     *(Part(f"long: chaos, {half}", "release", ("chaos",), long=True, words=words)
       for half, words in (("first half", ("long 1", "long 2")),
@@ -66,7 +66,7 @@ PARTS = (
     Part("long: faults while spilling", "release", ("spill",), long=True,
          words=("faults long", "faults closed")),
     Part("long: faults while spilling, other modes", "release", ("spill",), long=True,
-         words=("faults validated", "faults trusted", "faults foreseen")),
+         words=("faults validated", "faults trusted", "faults foreseen", "faults paused")),
     Part("long: call sites of Python", "release", ("python",), long=True),
     Part("long: the check of a GPU", "release", ("gpu",), long=True),
     Part("long: PyTorch, seeds", "release", ("torch",), long=True, words=(" seeds",)),

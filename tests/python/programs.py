@@ -40,11 +40,27 @@ def stats():
 
 def nothing():
     """Without the object."""
-    with spillway.mark("a"):
+    with spillway.mark("a"), spillway.paused() as paused:
+        assert not paused
         spillway.step()
     report = spillway.report()
     return {"loaded": spillway.loaded(), "stats": spillway.stats(), "report": bool(report),
             "path": report.path, "html": report._repr_html_()}
+
+
+def pauses():
+    cuda = Cuda()
+    block = cuda.take(64 * MIB)
+
+    def held():
+        device = spillway.stats()["devices"][0]
+        return [device["committed_bytes"] // MIB, device["host_used_bytes"] // MIB]
+    before = held()
+    with spillway.paused() as done:
+        within = held()
+    after = held()
+    cuda.free(block)
+    return {"done": done, "before": before, "within": within, "after": after}
 
 
 @spillway.mark("whole")

@@ -63,6 +63,13 @@ class Package(harness.Case):
         self.assertEqual([device["ordinal"] for device in found["held"]["devices"]], [0, 1, 2])
         self.assertEqual(len(result.stats["devices"]), 3)
 
+    def test_pauses(self):
+        found, _, _ = self.part("pauses")
+        self.assertTrue(found["done"])
+        self.assertEqual(found["within"], [0, 64])
+        self.assertEqual(found["after"], found["before"])
+        self.assertEqual(found["before"][1], 0)
+
     def test_without_the_object(self):
         for options in {"preload": False}, {"": "off"}:
             with self.subTest(options):

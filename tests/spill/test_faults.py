@@ -14,6 +14,7 @@ import harness
 
 MOVES = harness.ROOT / "tests/spill/moves"
 PERIODIC = harness.ROOT / "tests/spill/periodic"
+PAUSED = harness.ROOT / "tests/spill/paused"
 OPTIONS = {"SIM_MEMORY": "64MiB", "SIM_SEED": 2, "CHECK": "on", **PATIENT}
 NAMES = ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemRelease",
          "cuMemcpyAsync", "cuMemcpyDtoHAsync_v2", "cuCtxRecordEvent", "cuEventRecord",
@@ -115,6 +116,18 @@ class Trusted(Faults):
     """Without verification, which would keep migrations from running beside a busy device."""
     MODE = {"OVERLAP": "trust"}
     MOST_FAULTS = 300
+
+
+@unittest.skipUnless(LONG, "only with --long")
+class Paused(Faults):
+    """Pauses that the program asks for: what is refused stays on the device."""
+    COMMAND = PAUSED, "api", "2"
+    MOST_FAULTS = 300
+
+    def assert_ended(self, result, what):
+        """The program ends where an allocation finds no memory."""
+        if result.status != 0:
+            self.assertRegex(result.stdout, "cuMemAlloc", what)
 
 
 @unittest.skipUnless(LONG, "only with --long")

@@ -40,5 +40,11 @@ int spw_cli_command_ranks(int argc, char **argv);
 /* Shows what a running process holds. */
 int spw_cli_command_top(int argc, char **argv);
 
+/* Moves the device memory of running processes to the host, which wait meanwhile. */
+int spw_cli_command_pause(int argc, char **argv);
+
+/* Lets them go on. */
+int spw_cli_command_resume(int argc, char **argv);
+
 /* Reports the driver, its devices and the settings of this machine. */
 int spw_cli_command_doctor(int argc, char **argv);

@@ -27,6 +27,8 @@ static const struct command commands[] = {
     {"diff", spw_cli_command_diff, "compare the memory of two runs, by line"},
     {"ranks", spw_cli_command_ranks, "merge the ranks of a job, and say where they differ"},
     {"top", spw_cli_command_top, "watch the memory of a running program"},
+    {"pause", spw_cli_command_pause, "move a running program's device memory to the host"},
+    {"resume", spw_cli_command_resume, "move it back, and let the program go on"},
     {"policy", spw_cli_command_policy, "validate a policy file, or explain its decisions"},
     {"doctor", spw_cli_command_doctor, "test the driver and the devices, and measure them"},
     {"_entry-point", spw_cli_entry_point_child, NULL},

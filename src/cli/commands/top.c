@@ -406,41 +406,6 @@ static int export(struct view *view)
 
 /* ---- the command ---- */
 
-static void complain(int pid, enum spw_cli_watch problem)
-{
-    static const char *const texts[] = {
-        [SPW_CLI_WATCH_PRIVATE] = "only its user and root may look",
-        [SPW_CLI_WATCH_FOREIGN] = "the file of its statistics belongs to another user",
-        [SPW_CLI_WATCH_CLOSED] = "its statistics cannot be opened",
-        [SPW_CLI_WATCH_VERSION] = "it runs another version of spillway",
-        [SPW_CLI_WATCH_OTHER] = "its statistics belong to another process",
-    };
-    char descendants[256];
-
-    switch (problem) {
-    case SPW_CLI_WATCH_NO_PROCESS:
-        spw_cli_complain("top", "there is no process %d", pid);
-        return;
-    case SPW_CLI_WATCH_DENIED:
-        spw_cli_complain(
-            "top",
-            "process %d may not be read: only its user and root may, and not from inside "
-            "another container",
-            pid);
-        return;
-    case SPW_CLI_WATCH_NOTHING:
-        spw_cli_process_descendants(pid, descendants, sizeof(descendants));
-        spw_cli_complain("top",
-                         "process %d does not run under spillway, or does not use CUDA yet%s%s%s",
-                         pid, descendants[0] != '\0' ? " (descendants that do: " : "", descendants,
-                         descendants[0] != '\0' ? ")" : "");
-        return;
-    default:
-        spw_cli_complain("top", "process %d: %s", pid, texts[problem]);
-        return;
-    }
-}
-
 /* Opens what is shown. False, with one line on stderr, when it cannot be. */
 static bool open_view(struct view *view)
 {
@@ -457,7 +422,7 @@ static bool open_view(struct view *view)
     result = spw_cli_watched_open(view->settings.pid, &view->process);
     (void)alarm(0);
     if (result != SPW_CLI_WATCH_OPENED) {
-        complain(view->settings.pid, result);
+        spw_cli_watched_complain("top", view->settings.pid, result);
         return false;
     }
     if (view->process.sites[0] != '\0') {

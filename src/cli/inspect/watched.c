@@ -1,5 +1,6 @@
 #include "cli/inspect/watched.h"
 
+#include "cli/console/messages.h"
 #include "common/process.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ static void take_look(struct spw_cli_look *ret_look)
 static void take_texts(struct spw_cli_watched *watched)
 {
     watched->rank = stats.rank;
+    watched->control = (enum spw_control_state)atomic_load(&stats.control.state);
     watched->device_count = stats.device_count;
     memcpy(watched->mode, stats.mode, sizeof(watched->mode));
     memcpy(watched->process, stats.process, sizeof(watched->process));
@@ -117,6 +119,41 @@ bool spw_cli_watched_read(struct spw_cli_watched *watched)
     take_texts(watched);
     take_look(&watched->now);
     return true;
+}
+
+void spw_cli_watched_complain(const char *command, int pid, enum spw_cli_watch problem)
+{
+    static const char *const texts[] = {
+        [SPW_CLI_WATCH_PRIVATE] = "only its user and root may look",
+        [SPW_CLI_WATCH_FOREIGN] = "the file of its statistics belongs to another user",
+        [SPW_CLI_WATCH_CLOSED] = "its statistics cannot be opened",
+        [SPW_CLI_WATCH_VERSION] = "it runs another version of spillway",
+        [SPW_CLI_WATCH_OTHER] = "its statistics belong to another process",
+    };
+    char descendants[256];
+
+    switch (problem) {
+    case SPW_CLI_WATCH_NO_PROCESS:
+        spw_cli_complain(command, "there is no process %d", pid);
+        return;
+    case SPW_CLI_WATCH_DENIED:
+        spw_cli_complain(
+            command,
+            "process %d may not be read: only its user and root may, and not from inside "
+            "another container",
+            pid);
+        return;
+    case SPW_CLI_WATCH_NOTHING:
+        spw_cli_process_descendants(pid, descendants, sizeof(descendants));
+        spw_cli_complain(command,
+                         "process %d does not run under spillway, or does not use CUDA yet%s%s%s",
+                         pid, descendants[0] != '\0' ? " (descendants that do: " : "", descendants,
+                         descendants[0] != '\0' ? ")" : "");
+        return;
+    default:
+        spw_cli_complain(command, "process %d: %s", pid, texts[problem]);
+        return;
+    }
 }
 
 bool spw_cli_watched_lives(const struct spw_cli_watched *watched)

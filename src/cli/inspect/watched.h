@@ -17,6 +17,7 @@ struct spw_cli_watched {
     uint64_t start; /* of the process, in ticks; another one got the pid if it differs */
     int stats_file; /* the process may change it at any time */
     int64_t rank;   /* in a distributed job; -1: none */
+    enum spw_control_state control;
     int device_count;
     char mode[SPW_STATS_NAME];
     char process[SPW_STATS_PATH];
@@ -40,6 +41,9 @@ enum spw_cli_watch {
 /* Finds and reads the statistics of a process, for the first look. The caller closes what was
  * opened. */
 enum spw_cli_watch spw_cli_watched_open(int pid, struct spw_cli_watched *ret_watched);
+
+/* Writes the line on stderr for a process that was not opened. */
+void spw_cli_watched_complain(const char *command, int pid, enum spw_cli_watch problem);
 
 /* Closes the file. */
 void spw_cli_watched_close(struct spw_cli_watched *watched);

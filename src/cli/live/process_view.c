@@ -143,6 +143,12 @@ void spw_cli_process_view(struct spw_cli_screen *screen, const struct spw_cli_wa
     spw_cli_screen_line(screen, SPW_CLI_STYLE_TITLE, "%s (pid %d%s), mode %s%s%s", watched->process,
                         watched->pid, rank_text(watched, rank), watched->mode,
                         watched->policy[0] != '\0' ? ", policy " : "", watched->policy);
+    if (watched->control >= SPW_CONTROL_PAUSED) {
+        spw_cli_screen_line(screen, SPW_CLI_STYLE_WARNING, "paused%s",
+                            watched->control == SPW_CONTROL_PAUSED_ON_DEMAND
+                                ? " until it needs the device"
+                                : ": spillway resume lets it go on");
+    }
     screen->fixed = screen->count;
     for (int i = 0; i < watched->device_count; i++) {
         if (spw_cli_watched_uses(watched, i)) {
@@ -221,6 +227,7 @@ void spw_cli_process_json(cJSON *object, const struct spw_cli_watched *watched,
     }
     cJSON_AddStringToObject(object, "process", watched->process);
     cJSON_AddStringToObject(object, "mode", watched->mode);
+    cJSON_AddBoolToObject(object, "paused", watched->control >= SPW_CONTROL_PAUSED);
     cJSON_AddStringToObject(object, "policy", watched->policy);
     cJSON_AddNumberToObject(object, "seconds",
                             (double)(watched->now.time_ms - watched->before.time_ms) / 1000);

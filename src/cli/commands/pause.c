@@ -1,0 +1,370 @@
+/* `spillway pause` and `spillway resume`. */
+#include "cli/commands/list.h"
+#include "cli/console/arguments.h"
+#include "cli/console/messages.h"
+
+#include "cli/inspect/control.h"
+#include "common/size.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { PROCESSES_MOST = 256, WAIT_S = 30, WAIT_MOST_S = 3600, MILLISECONDS = 1000 };
+/* Of a pause of several processes: tries in the time to wait, and the time between two. */
+enum { TRIES = 20, MOMENT_MS = 20, MOMENT_MOST_NS = 400000000, NS_PER_MS = 1000000 };
+enum { ON_DEMAND_OPTION = 256, WAIT_OPTION };
+
+struct settings {
+    const char *command;
+    enum spw_control_action action;
+    int pids[PROCESSES_MOST];
+    size_t count;
+    size_t wait_s;
+    bool help;
+};
+
+/* A process of those that are asked. */
+struct asked {
+    struct spw_cli_watched watched;
+    struct spw_cli_control control;
+    struct spw_cli_answer answer;
+    bool open, answered;
+    bool undone; /* it goes on, as another one could not be paused */
+};
+
+/* ---- answers ---- */
+
+static void print_done(const struct settings *settings, const struct asked *asked)
+{
+    const struct spw_cli_answer *answer = &asked->answer;
+    char moved[SPW_SIZE_TEXT], left[SPW_SIZE_TEXT];
+    bool resume = settings->action == SPW_CONTROL_RESUME;
+
+    printf("%s (pid %d): %s went %s", asked->watched.process, asked->watched.pid,
+           spw_size_text(answer->moved_bytes, moved),
+           resume ? "back to the device" : "to the host");
+    if (answer->left_bytes > 0) {
+        printf(", %s %s", spw_size_text(answer->left_bytes, left),
+               resume ? "stay on the host for lack of room, and are used there"
+                      : "stay on the device");
+    }
+    if (answer->host_full) {
+        printf(" (the budget of host memory is used up: SPILLWAY_HOST_LIMIT)");
+    }
+    printf("%s\n", resume ? ""
+                   : settings->action == SPW_CONTROL_PAUSE_ON_DEMAND
+                       ? "; it comes back when the program needs the device"
+                       : "; the program waits for spillway resume");
+}
+
+/* The reason that a process did nothing. */
+static const char *reason(enum spw_control_outcome outcome, bool resume)
+{
+    switch (outcome) {
+    case SPW_CONTROL_ALREADY:
+        return resume ? "it is not paused" : "it is paused already";
+    case SPW_CONTROL_UNUSED:
+        return "it holds no device memory";
+    case SPW_CONTROL_CAPTURING:
+        return "a CUDA graph is being captured, or a library submits work that spillway does not "
+               "see";
+    case SPW_CONTROL_BUSY:
+        return "the device did not become idle in time; the program goes on (--wait SECONDS waits "
+               "longer)";
+    default:
+        return "its memory cannot move to the host: SPILLWAY_SPILL is off, or spillway doctor says "
+               "what is missing";
+    }
+}
+
+/* Reports the answer of one process. False when it did nothing. */
+static bool report(const struct settings *settings, const struct asked *asked)
+{
+    if (!asked->answered) {
+        spw_cli_complain(settings->command, "process %d: %s", asked->watched.pid,
+                         spw_cli_watched_lives(&asked->watched) ? "it does not answer"
+                                                                : "it has ended");
+        return false;
+    }
+    if (asked->answer.outcome != SPW_CONTROL_DONE) {
+        spw_cli_complain(settings->command, "process %d: %s", asked->watched.pid,
+                         reason(asked->answer.outcome, settings->action == SPW_CONTROL_RESUME));
+        return false;
+    }
+    if (asked->undone) {
+        spw_cli_complain(settings->command, "process %d: it goes on, as not all could be paused",
+                         asked->watched.pid);
+        return false;
+    }
+    print_done(settings, asked);
+    return true;
+}
+
+/* ---- asking ---- */
+
+/* Opens a process. False, with one line on stderr, when it cannot be asked. */
+static bool open_process(const struct settings *settings, int pid, struct asked *ret_asked)
+{
+    enum spw_cli_watch result = spw_cli_watched_open(pid, &ret_asked->watched);
+
+    if (result != SPW_CLI_WATCH_OPENED) {
+        spw_cli_watched_complain(settings->command, pid, result);
+        return false;
+    }
+    ret_asked->open = spw_cli_control_open(&ret_asked->watched, &ret_asked->control);
+    if (!ret_asked->open) {
+        spw_cli_complain(settings->command, "process %d: only its user and root may", pid);
+        spw_cli_watched_close(&ret_asked->watched);
+        return false;
+    }
+    if (!spw_cli_control_listens(&ret_asked->control)) {
+        spw_cli_complain(
+            settings->command,
+            "process %d: it does not listen: it was started with SPILLWAY_CONTROL=off, "
+            "or on a simulated GPU without SPILLWAY_CONTROL=on",
+            pid);
+        return false;
+    }
+    return true;
+}
+
+static void close_process(struct asked *asked)
+{
+    if (asked->open) {
+        spw_cli_control_close(&asked->control);
+        spw_cli_watched_close(&asked->watched);
+    }
+}
+
+/* Asks all processes, and then waits for all: what one waits for may depend on another. */
+static void ask_each(const struct settings *settings, struct asked *asked, uint32_t wait_ms)
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        spw_cli_control_send(&asked[i].control, settings->action, wait_ms);
+        asked[i].undone = false;
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        /* Moves come on top of the wait. */
+        asked[i].answered = spw_cli_control_await(&asked[i].control, &asked[i].watched,
+                                                  UINT32_MAX / 2, &asked[i].answer);
+    }
+}
+
+static bool is_done(const struct asked *asked)
+{
+    return asked->answered && asked->answer.outcome == SPW_CONTROL_DONE;
+}
+
+static bool is_busy(const struct asked *asked)
+{
+    return asked->answered && asked->answer.outcome == SPW_CONTROL_BUSY;
+}
+
+static bool is_any(const struct settings *settings, const struct asked *asked,
+                   bool (*is)(const struct asked *asked))
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        if (is(&asked[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t milliseconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * MILLISECONDS + (uint64_t)now.tv_nsec / NS_PER_MS;
+}
+
+/* Lets those go on again that have been paused, so that all of a job are paused or none. */
+static void undo(const struct settings *settings, struct asked *asked)
+{
+    struct spw_cli_answer answer;
+
+    for (size_t i = 0; i < settings->count; i++) {
+        if (is_done(&asked[i]) && !asked[i].undone) {
+            spw_cli_control_send(&asked[i].control, SPW_CONTROL_RESUME, 0);
+            (void)spw_cli_control_await(&asked[i].control, &asked[i].watched, UINT32_MAX / 2,
+                                        &answer);
+            asked[i].undone = true;
+        }
+    }
+}
+
+/* Pauses or resumes all. A rank of a job whose work waits for another rank, which is held already,
+ * does not become idle: then all go on for a moment and are paused again. */
+static void ask_all(const struct settings *settings, struct asked *asked)
+{
+    uint32_t wait_ms = (uint32_t)settings->wait_s * MILLISECONDS;
+    uint32_t try_ms = settings->count > 1 ? wait_ms / TRIES + 1 : wait_ms;
+    uint64_t end = milliseconds() + wait_ms;
+    struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};
+
+    ask_each(settings, asked, try_ms);
+    while (settings->count > 1 && is_any(settings, asked, is_busy) && milliseconds() < end) {
+        undo(settings, asked);
+        (void)nanosleep(&moment, NULL);
+        moment.tv_nsec = moment.tv_nsec * 3 / 2 % MOMENT_MOST_NS;
+        ask_each(settings, asked, try_ms);
+    }
+}
+
+/* Opens, asks and reports on all. False when one of them did nothing. */
+static bool serve_all(const struct settings *settings, struct asked *asked)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < settings->count; i++) {
+        if (!open_process(settings, settings->pids[i], &asked[i])) {
+            return false;
+        }
+    }
+    ask_all(settings, asked);
+    for (size_t i = 0; i < settings->count; i++) {
+        all &= is_done(&asked[i]);
+    }
+    if (!all && settings->action != SPW_CONTROL_RESUME) {
+        undo(settings, asked);
+    }
+    for (size_t i = 0; i < settings->count; i++) {
+        (void)report(settings, &asked[i]);
+    }
+    return all;
+}
+
+/* ---- the command ---- */
+
+static bool add_pid(struct settings *settings, const char *text)
+{
+    char *rest;
+    long pid = strtol(text, &rest, 10);
+
+    if (rest == text || *rest != '\0' || pid <= 0 || pid > INT_MAX) {
+        spw_cli_complain(settings->command, "%s: expected the number of a process", text);
+        return false;
+    }
+    if (settings->count == PROCESSES_MOST) {
+        spw_cli_complain(settings->command, "expected at most %d processes", PROCESSES_MOST);
+        return false;
+    }
+    settings->pids[settings->count++] = (int)pid;
+    return true;
+}
+
+/* Takes one argument. False, with one line on stderr, when it is not usable. */
+static bool take(const struct spw_cli_arguments *from, int found, void *to)
+{
+    struct settings *settings = to;
+
+    switch (found) {
+    case SPW_CLI_ARGUMENT_OPERAND:
+        return add_pid(settings, from->value);
+    case WAIT_OPTION:
+        if (!spw_cli_arguments_take_number(from, "wait", &settings->wait_s)) {
+            return false;
+        }
+        if (settings->wait_s == 0 || settings->wait_s > WAIT_MOST_S) {
+            spw_cli_complain(from->command, "--wait %s: expected seconds, from 1 to %d",
+                             from->value, WAIT_MOST_S);
+            return false;
+        }
+        return true;
+    case ON_DEMAND_OPTION:
+        settings->action = SPW_CONTROL_PAUSE_ON_DEMAND;
+        return true;
+    default:
+        settings->help |= found == SPW_CLI_ARGUMENT_HELP;
+        return true;
+    }
+}
+
+static void print_pause_help(void)
+{
+    fputs(
+        "usage: spillway pause PID... [--on-demand] [--wait SECONDS]\n\n"
+        "Moves the device memory of running processes under spillway to the host and gives it to\n"
+        "the driver, so that others can use the device. A process waits at its next use of the\n"
+        "device, or when it asks for memory; nothing else in it is disturbed. Addresses stay. "
+        "What\n"
+        "stays on the device is printed: small blocks, memory of captured graphs and of other\n"
+        "libraries; the CUDA context comes on top.\n\n"
+        "  --on-demand     the process does not wait for spillway resume: its memory comes back\n"
+        "                  when it needs the device\n"
+        "  --wait SECONDS  longest time to wait for work that the device does (30)\n\n"
+        "example: spillway pause 4711; ./other-job; spillway resume 4711\n",
+        stdout);
+}
+
+static void print_resume_help(void)
+{
+    fputs(
+        "usage: spillway resume PID... [--wait SECONDS]\n\n"
+        "Moves the memory of processes that spillway pause has stopped back to the device, as far\n"
+        "as it has room, and lets them go on. What has no room is used on the host, where it is\n"
+        "slower, and comes back later.\n\n"
+        "  --wait SECONDS  longest time to wait for a device (30)\n",
+        stdout);
+}
+
+static int run(int argc, char **argv, struct settings *settings, const struct option *options,
+               void (*print_help)(void))
+{
+    struct asked *asked;
+    bool all;
+
+    settings->command = argv[0];
+    settings->wait_s = WAIT_S;
+    if (!spw_cli_arguments_each(argc, argv, options, take, settings)) {
+        return SPW_CLI_EXIT_USAGE;
+    }
+    if (settings->help) {
+        print_help();
+        return SPW_CLI_EXIT_OK;
+    }
+    if (settings->count == 0) {
+        spw_cli_complain(argv[0], "expected the number of a process (see spillway %s --help)",
+                         argv[0]);
+        return SPW_CLI_EXIT_USAGE;
+    }
+    asked = calloc(settings->count, sizeof(*asked));
+    if (asked == NULL) {
+        return SPW_CLI_EXIT_FINDINGS;
+    }
+    all = serve_all(settings, asked);
+    for (size_t i = 0; i < settings->count; i++) {
+        close_process(&asked[i]);
+    }
+    free(asked);
+    return all ? SPW_CLI_EXIT_OK : SPW_CLI_EXIT_FINDINGS;
+}
+
+int spw_cli_command_pause(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"on-demand", no_argument, NULL, ON_DEMAND_OPTION},
+        {"wait", required_argument, NULL, WAIT_OPTION},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct settings settings = {.action = SPW_CONTROL_PAUSE};
+
+    return run(argc, argv, &settings, options, print_pause_help);
+}
+
+int spw_cli_command_resume(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"wait", required_argument, NULL, WAIT_OPTION},
+        SPW_CLI_HELP_OPTION,
+        {0},
+    };
+    struct settings settings = {.action = SPW_CONTROL_RESUME};
+
+    return run(argc, argv, &settings, options, print_resume_help);
+}

@@ -1,0 +1,42 @@
+/* Asks a running process under spillway to pause or to go on. One thread.
+ *
+ * The request is written to the statistics that the process shares (stats/stats.h), whose answer is
+ * not trusted: numbers are brought into their ranges. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/inspect/watched.h"
+#include "stats/stats.h"
+
+/* A process that is asked. */
+struct spw_cli_control {
+    struct spw_stats_control *shared; /* of the process */
+    void *mapping;
+    size_t bytes;
+    uint32_t number; /* of the newest request */
+};
+
+struct spw_cli_answer {
+    enum spw_control_outcome outcome;
+    uint64_t moved_bytes, left_bytes;
+    bool host_full;
+};
+
+/* Opens a process for requests. False when its statistics may not be written. The caller closes. */
+bool spw_cli_control_open(const struct spw_cli_watched *watched,
+                          struct spw_cli_control *ret_control);
+void spw_cli_control_close(struct spw_cli_control *control);
+
+/* False when the process has no thread that answers. */
+bool spw_cli_control_listens(const struct spw_cli_control *control);
+
+/* Sends a request. */
+void spw_cli_control_send(struct spw_cli_control *control, enum spw_control_action action,
+                          uint32_t wait_ms);
+
+/* Waits for the answer of the last request, at most `most_ms`. False when there is none by then, or
+ * the process has ended. */
+bool spw_cli_control_await(struct spw_cli_control *control, const struct spw_cli_watched *watched,
+                           uint32_t most_ms, struct spw_cli_answer *ret_answer);

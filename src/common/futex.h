@@ -1,0 +1,24 @@
+/* Waiting for a word of memory to change. The word may be shared with other processes. */
+#pragma once
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Sleeps while the word has the value `seen`, at most for `timeout` (NULL: without a limit). May
+ * return early: the caller looks again. */
+static inline void spw_futex_wait(_Atomic uint32_t *word, uint32_t seen,
+                                  const struct timespec *timeout)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0);
+}
+
+/* Wakes all that wait for the word. To be called after it was changed. */
+static inline void spw_futex_wake(_Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}

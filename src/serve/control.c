@@ -1,0 +1,186 @@
+#include "serve/control.h"
+
+#include "common/futex.h"
+#include "common/options.h"
+#include "driver/dl.h"
+#include "serve/pause.h"
+#include "stats/stats.h"
+#include "track/process.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+enum { NS_PER_MS = 1000000 };
+
+static _Atomic bool started;
+
+/* The program has reached a pause that is to end then. */
+static _Atomic bool wanted;
+
+static struct spw_stats_control *control_of_process(void)
+{
+    return &spw_process.stats->control;
+}
+
+/* A thread of the program begins to wait: wakes ours if that ends the pause. */
+static void note_arrival(void)
+{
+    struct spw_stats_control *control = control_of_process();
+
+    if (!atomic_exchange(&wanted, true) &&
+        atomic_load(&control->state) == SPW_CONTROL_PAUSED_ON_DEMAND) {
+        atomic_fetch_add(&control->requests, 1);
+        spw_futex_wake(&control->requests);
+    }
+}
+
+/* ---- requests ---- */
+
+static bool is_paused(const struct spw_stats_control *control)
+{
+    return atomic_load(&control->state) >= SPW_CONTROL_PAUSED;
+}
+
+static enum spw_control_outcome outcome_of(enum spw_pause_outcome outcome)
+{
+    static const enum spw_control_outcome outcomes[] = {
+        [SPW_PAUSE_DONE] = SPW_CONTROL_DONE,
+        [SPW_PAUSE_UNUSED] = SPW_CONTROL_UNUSED,
+        [SPW_PAUSE_IMPOSSIBLE] = SPW_CONTROL_IMPOSSIBLE,
+        [SPW_PAUSE_CAPTURING] = SPW_CONTROL_CAPTURING,
+        [SPW_PAUSE_BUSY] = SPW_CONTROL_BUSY,
+    };
+
+    return outcomes[outcome];
+}
+
+static void store_result(struct spw_stats_control *control, const struct spw_pause_result *result)
+{
+    atomic_store(&control->outcome, outcome_of(result->outcome));
+    atomic_store(&control->moved_bytes, result->moved_bytes);
+    atomic_store(&control->left_bytes, result->left_bytes);
+    atomic_store(&control->host_full, result->host_full);
+}
+
+static void resume_program(struct spw_stats_control *control, uint64_t wait_ns)
+{
+    struct spw_pause_result result = spw_serve_pause_end(wait_ns, /* held */ true);
+
+    store_result(control, &result);
+    atomic_store(&control->state, SPW_CONTROL_LISTENING);
+}
+
+static bool is_on_demand(const struct spw_stats_control *control)
+{
+    return atomic_load(&control->state) == SPW_CONTROL_PAUSED_ON_DEMAND && atomic_load(&wanted);
+}
+
+static void pause_program(struct spw_stats_control *control, enum spw_control_state state,
+                          uint64_t wait_ns)
+{
+    struct spw_pause_result result;
+
+    atomic_store(&wanted, false);
+    result = spw_serve_pause_begin(wait_ns, note_arrival);
+    store_result(control, &result);
+    if (result.outcome == SPW_PAUSE_DONE) {
+        atomic_store(&control->state, state);
+    }
+}
+
+/* Does what the newest request asks for, if there is one. */
+static void answer(struct spw_stats_control *control)
+{
+    uint32_t action = atomic_exchange(&control->action, 0);
+    uint64_t wait_ns = (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS;
+    bool paused = is_paused(control);
+
+    if (paused && action == SPW_CONTROL_RESUME) {
+        resume_program(control, wait_ns);
+    } else if (!paused && (action == SPW_CONTROL_PAUSE || action == SPW_CONTROL_PAUSE_ON_DEMAND)) {
+        pause_program(control,
+                      action == SPW_CONTROL_PAUSE ? SPW_CONTROL_PAUSED
+                                                  : SPW_CONTROL_PAUSED_ON_DEMAND,
+                      wait_ns);
+    } else if (action != 0) {
+        atomic_store(&control->outcome, SPW_CONTROL_ALREADY);
+    }
+}
+
+static void *run(void *unused)
+{
+    struct spw_stats_control *control = control_of_process();
+    uint32_t seen = atomic_load(&control->answered), now;
+
+    (void)unused;
+    (void)prctl(PR_SET_NAME, "spillway");
+    atomic_store(&control->state, SPW_CONTROL_LISTENING);
+    for (;;) {
+        now = atomic_load(&control->requests);
+        if (now == seen) {
+            spw_futex_wait(&control->requests, seen, NULL);
+            continue;
+        }
+        answer(control);
+        seen = now;
+        atomic_store(&control->answered, seen);
+        spw_futex_wake(&control->answered);
+        /* Also when the program arrived before the pause was complete. */
+        if (is_on_demand(control)) {
+            resume_program(control, (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS);
+        }
+    }
+    return NULL;
+}
+
+/* ---- the thread ---- */
+
+static bool is_wanted(void)
+{
+    switch (spw_option_get(SPW_OPT_SPILLWAY_CONTROL, NULL, 0).word) {
+    case SPW_CONTROL_ON:
+        return true;
+    case SPW_CONTROL_OFF:
+        return false;
+    default:
+        return spw_track_driver()->simulated == NULL;
+    }
+}
+
+typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+static void start_thread(void)
+{
+    /* In libc only from glibc 2.34 on: before that, CUDA has loaded the library that has it. */
+    void *found = spw_driver_dl_symbol_anywhere("pthread_create");
+    create_function *create;
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    memcpy(&create, &found, sizeof(create));
+    if (create == NULL || pthread_attr_init(&attributes) != 0) {
+        return;
+    }
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    if (sigprocmask(SIG_BLOCK, &all, &before) == 0) { /* of this thread, which ours inherits */
+        (void)create(&thread, &attributes, run, NULL);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+    (void)pthread_attr_destroy(&attributes);
+}
+
+void spw_serve_control_start(void)
+{
+    if (!atomic_exchange(&started, true) && spw_process.stats != NULL && is_wanted()) {
+        start_thread();
+    }
+}
+
+void spw_serve_control_forget(void)
+{
+    atomic_store(&started, false);
+}

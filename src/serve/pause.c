@@ -1,0 +1,134 @@
+#include "serve/pause.h"
+
+#include "migrate/barrier.h"
+#include "pool/pool.h"
+#include "track/device.h"
+#include "track/lease.h"
+#include "track/spill.h"
+
+/* Memory of a device that the pool holds, charges of others included. */
+static uint64_t committed(const struct spw_device *device)
+{
+    return spw_counter_get(&device->counters->committed_bytes);
+}
+
+static void count_left(struct spw_pause_result *result, bool on_host)
+{
+    result->left_bytes = 0;
+    for (int i = 0; i < spw_process.device_count; i++) {
+        const struct spw_device *device = &spw_process.devices[i];
+
+        result->left_bytes +=
+            on_host ? spw_counter_get(&device->counters->host_used_bytes) : committed(device);
+    }
+}
+
+/* Moves the memory of one device. */
+static enum spw_err evict(struct spw_device *device, uint64_t wait_ns,
+                          struct spw_pause_result *result)
+{
+    struct spw_migrate *tier = atomic_load(&device->tier);
+    struct spw_pool *pool = spw_track_device_opened(device);
+    uint64_t bytes = 0;
+    enum spw_err err;
+
+    if (pool == NULL || committed(device) == 0) {
+        return SPW_OK;
+    }
+    if (tier == NULL) {
+        return SPW_E_UNSUPPORTED;
+    }
+    err = spw_migrate_evict_all(tier, wait_ns, &bytes);
+    result->moved_bytes += bytes;
+    result->host_full |= err == SPW_E_NO_MEMORY;
+    (void)spw_pool_trim(pool, 0);
+    return err == SPW_E_NO_MEMORY ? SPW_OK : err;
+}
+
+static uint64_t bring_back(uint64_t wait_ns)
+{
+    uint64_t sum = 0, bytes;
+
+    for (int i = 0; i < spw_process.device_count; i++) {
+        struct spw_device *device = &spw_process.devices[i];
+        struct spw_migrate *tier = atomic_load(&device->tier);
+        struct spw_pool *pool = spw_track_device_opened(device);
+
+        if (tier != NULL && pool != NULL) {
+            spw_migrate_return_all(tier, wait_ns, &bytes);
+            (void)spw_pool_trim_host(pool);
+            sum += bytes;
+        }
+    }
+    return sum;
+}
+
+static enum spw_pause_outcome evict_each(uint64_t wait_ns, struct spw_pause_result *result)
+{
+    enum spw_err err = SPW_OK;
+
+    for (int i = 0; i < spw_process.device_count && err == SPW_OK; i++) {
+        err = evict(&spw_process.devices[i], wait_ns, result);
+    }
+    return err == SPW_OK              ? SPW_PAUSE_DONE
+           : err == SPW_E_UNSUPPORTED ? SPW_PAUSE_IMPOSSIBLE
+                                      : SPW_PAUSE_BUSY;
+}
+
+/* What is known before anything is tried: DONE when memory may be able to move. */
+static enum spw_pause_outcome foresee(void)
+{
+    enum spw_pause_outcome outcome = SPW_PAUSE_UNUSED;
+
+    for (int i = 0; i < spw_process.device_count; i++) {
+        const struct spw_device *device = &spw_process.devices[i];
+
+        if (committed(device) > 0) {
+            if (atomic_load(&device->tier) == NULL) {
+                return SPW_PAUSE_IMPOSSIBLE;
+            }
+            outcome = SPW_PAUSE_DONE;
+        }
+    }
+    return outcome == SPW_PAUSE_DONE && !spw_track_spill_may_move() ? SPW_PAUSE_CAPTURING : outcome;
+}
+
+struct spw_pause_result spw_serve_pause_begin(uint64_t wait_ns, void (*arrived)(void))
+{
+    struct spw_pause_result result = {.outcome = foresee()};
+
+    if (result.outcome != SPW_PAUSE_DONE) {
+        return result;
+    }
+    if (arrived != NULL && !spw_migrate_barrier_hold(wait_ns, arrived)) {
+        result.outcome = SPW_PAUSE_BUSY;
+        return result;
+    }
+    spw_track_lease_enter();
+    /* A capture may have begun before the barrier was closed. */
+    result.outcome =
+        spw_track_spill_may_move() ? evict_each(wait_ns, &result) : SPW_PAUSE_CAPTURING;
+    if (result.outcome != SPW_PAUSE_DONE) {
+        (void)bring_back(wait_ns);
+    }
+    spw_track_lease_leave();
+    if (result.outcome != SPW_PAUSE_DONE && arrived != NULL) {
+        spw_migrate_barrier_release_hold();
+    }
+    count_left(&result, /* on_host */ false);
+    return result;
+}
+
+struct spw_pause_result spw_serve_pause_end(uint64_t wait_ns, bool held)
+{
+    struct spw_pause_result result = {.outcome = SPW_PAUSE_DONE};
+
+    spw_track_lease_enter();
+    result.moved_bytes = bring_back(wait_ns);
+    spw_track_lease_leave();
+    if (held) {
+        spw_migrate_barrier_release_hold();
+    }
+    count_left(&result, /* on_host */ true);
+    return result;
+}

@@ -1,0 +1,263 @@
+/* Uses blocks of changing content on several threads, and checks them, for test_pause.py.
+ *
+ *     paused THREADS DEVICES   works until its input ends, and prints how many steps were done,
+ *                              many times a second; "ok" at the end
+ *     paused api ROUNDS        pauses and resumes itself
+ *     paused graph             is paused by its own thread while a graph is captured
+ *     paused pair FILE NUMBER  two processes, numbers 0 and 1, whose streams wait for each other at
+ *                              each step through a file in memory
+ *     paused spin              its device never becomes idle before the input ends */
+#include "common.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "spillway.h"
+
+enum { THREADS = 8, BLOCKS = 6, WORDS = 5 * MIB / 4, PRINT_MS = 20 };
+
+struct worker {
+    pthread_t thread;
+    CUcontext context;
+    CUstream stream;
+    CUdeviceptr blocks[BLOCKS];
+    uint32_t values[BLOCKS];
+    uint32_t seed;
+};
+
+static _Atomic bool ends;
+static _Atomic unsigned long steps;
+
+static uint32_t draw(struct worker *worker)
+{
+    worker->seed = worker->seed * 1664525 + 1013904223;
+    return worker->seed >> 8;
+}
+
+static void check(CUdeviceptr block, uint32_t value, CUstream stream)
+{
+    size_t wrong;
+
+    MUST(cuStreamSynchronize(stream));
+    wrong = count_wrong(block, WORDS, value);
+    if (wrong > 0) {
+        printf("%zu words wrong\n", wrong);
+        exit(1);
+    }
+}
+
+/* Checks a block and changes it, or replaces it by another one. */
+static void step(struct worker *worker)
+{
+    size_t i = draw(worker) % BLOCKS;
+
+    check(worker->blocks[i], worker->values[i], worker->stream);
+    if (draw(worker) % 4 == 0) {
+        MUST(cuMemFreeAsync(worker->blocks[i], worker->stream));
+        worker->values[i] =
+            new_block(&worker->blocks[i], (int)(draw(worker) % 1000), WORDS, worker->stream);
+    } else {
+        size_t from = draw(worker) % BLOCKS;
+
+        MUST(cuMemcpyDtoDAsync(worker->blocks[i], worker->blocks[from], WORDS * sizeof(uint32_t),
+                               worker->stream));
+        worker->values[i] = worker->values[from];
+    }
+    atomic_fetch_add(&steps, 1);
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+
+    MUST(cuCtxSetCurrent(worker->context));
+    MUST(cuStreamCreate(&worker->stream, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < BLOCKS; i++) {
+        worker->values[i] = new_block(&worker->blocks[i], i, WORDS, worker->stream);
+    }
+    while (!atomic_load(&ends)) {
+        step(worker);
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        check(worker->blocks[i], worker->values[i], worker->stream);
+        MUST(cuMemFreeAsync(worker->blocks[i], worker->stream));
+    }
+    MUST(cuStreamSynchronize(worker->stream));
+    return NULL;
+}
+
+/* Prints the steps until the input ends. */
+static void print_steps(void)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    do {
+        printf("%lu\n", atomic_load(&steps));
+        fflush(stdout);
+    } while (poll(&input, 1, PRINT_MS) == 0);
+}
+
+static void work_on_threads(int threads, int devices)
+{
+    static struct worker workers[THREADS];
+    CUmodule module;
+
+    for (int i = 0; i < threads; i++) {
+        workers[i].context = enter_device(i % devices, &module);
+        workers[i].seed = (uint32_t)i;
+        MUST(pthread_create(&workers[i].thread, NULL, work, &workers[i]));
+    }
+    print_steps();
+    atomic_store(&ends, true);
+    for (int i = 0; i < threads; i++) {
+        MUST(pthread_join(workers[i].thread, NULL));
+    }
+}
+
+/* A function of spillway.h. */
+static int call(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    int (*function)(void);
+
+    memcpy(&function, &found, sizeof(function));
+    return function == NULL ? -1 : function();
+}
+
+/* Device memory that the pool has, in MiB. */
+static uint64_t committed(void)
+{
+    struct spillway_stats stats = {.size = sizeof(stats)};
+    void *found = dlsym(RTLD_DEFAULT, "spillway_stats");
+    int (*function)(int, struct spillway_stats *);
+
+    memcpy(&function, &found, sizeof(function));
+    MUST(function(0, &stats));
+    return stats.committed_bytes / MIB;
+}
+
+static void pause_itself(int rounds)
+{
+    struct worker worker = {.stream = NULL};
+    CUmodule module;
+
+    printf("early %d\n", call("spillway_pause"));
+    worker.context = enter_device(0, &module);
+    printf("unused %d\n", call("spillway_pause"));
+    for (int i = 0; i < BLOCKS; i++) {
+        worker.values[i] = new_block(&worker.blocks[i], i, WORDS, NULL);
+    }
+    for (int i = 0; i < rounds; i++) {
+        printf("pause %d", call("spillway_pause"));
+        printf(", left %" PRIu64, committed());
+        for (int k = 0; k < BLOCKS; k++) {
+            step(&worker); /* on the host */
+            MUST(cuCtxSynchronize());
+        }
+        printf(", used %" PRIu64, committed());
+        MUST(call("spillway_resume"));
+        step(&worker);
+        printf(", back %" PRIu64 "\n", committed());
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        check(worker.blocks[i], worker.values[i], NULL);
+        MUST(cuMemFreeAsync(worker.blocks[i], NULL));
+    }
+    MUST(cuCtxSynchronize());
+    MUST(cuDevicePrimaryCtxRelease(0));
+}
+
+static void pause_in_capture(void)
+{
+    CUdeviceptr block;
+    CUstream stream;
+    CUmodule module;
+    CUgraph graph;
+
+    (void)enter_device(0, &module);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    new_block(&block, 1, WORDS, NULL);
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    printf("capturing %d\n", call("spillway_pause"));
+    MUST(cuMemsetD32Async(block, 7, WORDS, stream));
+    MUST(cuStreamEndCapture(stream, &graph));
+    printf("captured %d\n", call("spillway_pause"));
+    check(block, 1000, NULL);
+}
+
+/* A step is done when the other process has begun it too. */
+static void step_together(const char *path, int number)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    _Atomic uint32_t *flags = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CUdeviceptr block, flag;
+    CUstream stream;
+    CUmodule module;
+
+    (void)enter_device(number, &module);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuMemHostRegister(flags, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
+    MUST(cuMemHostGetDevicePointer(&flag, flags, 0));
+    new_block(&block, 1, WORDS, stream);
+    for (uint32_t i = 1; atomic_load(&flags[2]) == 0; i++) {
+        MUST(cuStreamWriteValue32(stream, flag + 4 * (CUdeviceptr)number, i, 0));
+        MUST(cuStreamWaitValue32(stream, flag + 4 * (CUdeviceptr)(1 - number), i,
+                                 CU_STREAM_WAIT_VALUE_GEQ));
+        MUST(cuMemsetD32Async(block, i, WORDS, stream));
+        check(block, i, stream);
+        printf("%" PRIu32 "\n", i);
+        fflush(stdout);
+        if (poll(&input, 1, 0) != 0) {
+            atomic_store(&flags[2], 1);
+        }
+    }
+    atomic_store(&flags[number], INT32_MAX); /* the other one may have begun one step more */
+}
+
+/* A stream waits for a value that is written at the end. */
+static void spin(void)
+{
+    CUdeviceptr block, flag;
+    CUstream stream;
+    CUmodule module;
+    void *host;
+
+    (void)enter_device(0, &module);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuMemHostAlloc(&host, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP));
+    MUST(cuMemHostGetDevicePointer(&flag, host, 0));
+    *(uint32_t *)host = 0;
+    new_block(&block, 1, WORDS, NULL);
+    MUST(cuCtxSynchronize());
+    MUST(cuStreamWaitValue32(stream, flag, 1, CU_STREAM_WAIT_VALUE_EQ));
+    print_steps();
+    atomic_store((_Atomic uint32_t *)host, 1);
+    MUST(cuStreamSynchronize(stream));
+    check(block, 1000, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "api") == 0) {
+        pause_itself(atoi(argv[2]));
+    } else if (argc == 3) {
+        work_on_threads(atoi(argv[1]), atoi(argv[2]));
+    } else if (argc == 4) {
+        step_together(argv[2], atoi(argv[3]));
+    } else if (argc == 2 && strcmp(argv[1], "graph") == 0) {
+        pause_in_capture();
+    } else if (argc == 2 && strcmp(argv[1], "spin") == 0) {
+        spin();
+    } else {
+        return 2;
+    }
+    puts("ok");
+    return 0;
+}

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""spillway pause and resume, and the functions of spillway.h: memory goes to the host and comes
+back, the program waits meanwhile, and no content is wrong."""
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import time
+
+from spill import LONG, PINNED
+import harness
+from harness import COMMAND, MIB
+
+PAUSED = harness.ROOT / "tests/spill/paused"
+BLOCKS = 6 * 5 * MIB  # of a thread
+LEAST = 5 * 5 * MIB  # while one of them is replaced
+OPTIONS = {"CONTROL": "on", "SUMMARY": "off", "SIM_MEMORY": "1GiB", "CHECK": "on"}
+
+
+class Program:
+    """A program that works until it is ended, under spillway."""
+
+    def __init__(self, case, *words, **options):
+        case.number = getattr(case, "number", 0) + 1
+        self.stats = case.folder / f"stats{case.number}"
+        self.case = case
+        env = harness.environment(**{**OPTIONS, "STATS": self.stats, **options})
+        self.process = subprocess.Popen([PAUSED, *map(str, words)], env=env, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, cwd=case.folder)
+        case.addCleanup(self.kill)
+        self.pid = self.process.pid
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        for stream in self.process.stdin, self.process.stdout, self.process.stderr:
+            stream.close()
+        self.process.wait()
+
+    def steps(self):
+        """How many steps are done, as of a line that is printed after this call."""
+        self.drain()
+        self.process.stdout.readline()
+        return int(self.process.stdout.readline())
+
+    def drain(self):
+        """Skips what was printed before."""
+        os.set_blocking(self.process.stdout.fileno(), False)
+        try:
+            while self.process.stdout.read(65536):
+                pass
+        except TypeError:  # nothing there
+            pass
+        os.set_blocking(self.process.stdout.fileno(), True)
+
+    def await_steps(self, more=5):
+        first, end = self.steps(), time.monotonic() + 60
+        while self.steps() < first + more:
+            self.case.assertLess(time.monotonic(), end, "the program does not go on")
+
+    def end(self):
+        """Ends it, and checks that all content was right. Its statistics."""
+        out, err = self.process.communicate(timeout=120)
+        self.case.assertEqual((self.process.returncode, out.splitlines()[-1]), (0, "ok"), out + err)
+        self.case.assertNotRegex(err, "BUG|broken")
+        return json.loads(self.stats.read_text())
+
+
+class Pause(harness.Case):
+    def command(self, name, *arguments, status=0):
+        result = self.run_command([COMMAND, name, *arguments], harness.environment(False, False))
+        self.assertEqual(result.status, status, result.stdout + result.stderr)
+        return result.stdout + result.stderr
+
+    def committed(self, pid):
+        result = self.run_command([COMMAND, "top", pid, "--once", "--json"],
+                                  harness.environment(False, False))
+        shown = json.loads(result.stdout)
+        return shown["paused"], sum(device["committed_bytes"] for device in shown["devices"])
+
+    def test_the_program_waits(self):
+        program = Program(self, 4, 1)
+        program.await_steps()
+        said = self.command("pause", program.pid)
+        self.assertRegex(said, rf"^paused 4 \(pid {program.pid}\): 1\d\d(\.\d+)? MiB went to the "
+                               r"host.*; the program waits for spillway resume\n$")
+        self.assertEqual(self.committed(program.pid), (True, 0))
+        steps = program.steps()
+        time.sleep(0.3)
+        self.assertEqual(program.steps(), steps)
+        self.assertIn("it is paused already", self.command("pause", program.pid, status=1))
+        self.assertRegex(self.command("resume", program.pid), "MiB went back to the device\n$")
+        paused, committed = self.committed(program.pid)
+        self.assertFalse(paused)
+        self.assertGreaterEqual(committed, 4 * LEAST)
+        program.await_steps()
+        self.assertIn("it is not paused", self.command("resume", program.pid, status=1))
+        device = program.end()["devices"][0]
+        self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
+        self.assertGreaterEqual(device["spilled_bytes"], 4 * LEAST)
+
+    def test_on_demand(self):
+        """Memory comes back when the program needs it, which is at once."""
+        program = Program(self, 2, 1)
+        for _ in range(20 if LONG else 5):
+            program.await_steps()
+            self.assertIn("comes back when", self.command("pause", "--on-demand", program.pid))
+        program.await_steps()
+        self.assertIn("it is not paused", self.command("resume", program.pid, status=1))
+        device = program.end()["devices"][0]
+        self.assertGreaterEqual(device["promoted_bytes"], 5 * 2 * LEAST)
+
+    def test_many_times(self):
+        """On two devices, by their threads; nothing is left."""
+        program = Program(self, 4, 2, SIM_DEVICES=2)
+        program.await_steps()
+        for _ in range(1000 if LONG else 15):
+            self.command("pause", program.pid)
+            self.command("resume", program.pid)
+        program.await_steps()
+        for device in program.end()["devices"]:
+            self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
+            self.assertEqual(device["promoted_bytes"], device["spilled_bytes"])
+
+    def test_two_processes(self):
+        """One command for both: each gives its memory."""
+        programs = [Program(self, 2, 1) for _ in range(2)]
+        for program in programs:
+            program.await_steps()
+        pids = [program.pid for program in programs]
+        self.assertEqual(self.command("pause", *pids).count("went to the host"), 2)
+        self.assertEqual(self.command("resume", *pids).count("went back"), 2)
+        for program in programs:
+            program.end()
+
+    def test_ranks_that_wait_for_each_other(self):
+        """They are paused together, or not at all."""
+        flags = self.folder / "flags"
+        flags.write_bytes(bytes(4096))
+        programs = [Program(self, "pair", flags, i, SIM_DEVICES=2) for i in range(2)]
+        pids = [program.pid for program in programs]
+        for program in programs:
+            program.await_steps()
+        for _ in range(50 if LONG else 5):
+            self.assertEqual(self.command("pause", *pids).count("went to the host"), 2)
+            self.assertEqual(self.command("resume", *pids).count("went back"), 2)
+            programs[0].await_steps()
+        said = self.command("pause", "--wait", "1", pids[0])  # one alone
+        self.assertIn("went to the host", said)
+        said = self.command("pause", "--wait", "1", *pids, status=1)
+        self.assertIn("it is paused already", said)
+        self.command("resume", pids[0])
+        programs[1].await_steps()
+        programs[0].process.stdin.close()
+        with concurrent.futures.ThreadPoolExecutor() as pool:  # both must be able to print
+            outputs = pool.map(lambda program: program.process.stdout.read(), programs)
+        self.assertEqual([output.splitlines()[-1] for output in outputs], ["ok", "ok"])
+
+    def test_a_full_host(self):
+        """What has no room stays, and is said."""
+        program = Program(self, 4, 1, HOST_LIMIT="40MiB")
+        program.await_steps()
+        said = self.command("pause", program.pid)
+        self.assertRegex(said, r": (3\d(\.\d+)?|40) MiB went to the host, [789]\d(\.\d+)? MiB stay "
+                               r"on the device \(the budget of host memory is used up")
+        self.command("resume", program.pid)
+        program.await_steps()
+        program.end()
+
+    def test_another_takes_the_device(self):
+        """What finds no room afterwards is used on the host."""
+        shared = {"RUN_DIR": self.folder / "spillway-run", "SIM_MEMORY": "180MiB"}
+        shared["RUN_DIR"].mkdir()
+        first = Program(self, 4, 1, **shared)
+        first.await_steps()
+        self.command("pause", first.pid)
+        second = Program(self, 4, 1, **shared)
+        second.await_steps()
+        self.assertRegex(self.command("resume", first.pid),
+                         r"MiB went back to the device, \d+(\.\d+)? MiB stay on the host for lack")
+        first.await_steps()
+        second.await_steps()
+        second.end()
+        first.end()
+
+    def test_refused(self):
+        for options, said in (
+                ({"SPILL": "off"}, "SPILLWAY_SPILL is off"),
+                ({"SIM_HOST_NUMA": "off"}, "its memory cannot move to the host"),
+                ({"CONTROL": "off"}, "it does not listen"),
+                ({"CONTROL": "auto"}, "it does not listen")):
+            with self.subTest(options):
+                program = Program(self, 1, 1, **options)
+                program.await_steps()
+                self.assertIn(said, self.command("pause", program.pid, status=1))
+                program.await_steps()
+                program.end()
+        self.assertIn("there is no process", self.command("pause", 2 ** 22 + 1, status=1))
+        self.assertIn("does not run under spillway", self.command("pause", os.getpid(), status=1))
+        for arguments, said in (((), "expected the number of a process"),
+                                (("x",), "x: expected the number of a process"),
+                                (("1", "--wait", "0"), "expected seconds, from 1 to 3600"),
+                                (("--on-demnd",), "did you mean --on-demand?")):
+            self.assertIn(said, self.command("pause", *arguments, status=2))
+        said = self.command("resume", "--on-demand", status=2)
+        self.assertIn("--on-demand is not an option", said)
+
+    def test_a_busy_device(self):
+        program = Program(self, "spin")
+        program.steps()
+        said = self.command("pause", "--wait", "1", program.pid, status=1)
+        self.assertIn("the device did not become idle in time; the program goes on", said)
+        program.end()
+
+    def test_killed(self):
+        """The program, at any moment of a pause; and the command: then a pause can be ended."""
+        for i in range(50 if LONG else 8):
+            program = Program(self, 2, 1)
+            program.await_steps(1)
+            with subprocess.Popen([COMMAND, "pause", str(program.pid)], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True,
+                                  env=harness.environment(False, False)) as command:
+                time.sleep(i % 8 * 0.01)
+                if i % 2:
+                    program.process.kill()
+                    said = command.communicate(timeout=60)[0]
+                    self.assertRegex(said, "has ended|went to the host|there is no process|not run")
+                else:
+                    command.kill()
+                    command.communicate(timeout=60)
+                    time.sleep(0.5)
+                    paused = self.committed(program.pid)[0]
+                    self.command("resume", program.pid, status=0 if paused else 1)
+                    program.await_steps()
+                    program.end()
+
+    def test_functions(self):
+        result = self.run_program(PAUSED, "api", 20, SIM_MEMORY="1GiB")
+        lines = result.stdout.splitlines()
+        self.assertEqual(lines[:2], ["early 3", "unused 0"])
+        for line in lines[2:-1]:
+            result, left, used, back = map(int, re.findall(r"\d+", line))
+            self.assertEqual((result, left), (0, 0))
+            self.assertLessEqual(used, 20)  # what was allocated meanwhile
+            self.assertGreaterEqual(back, BLOCKS // MIB)
+        self.assertEqual(len(lines[2:-1]), 20)
+        result = self.run_program(PAUSED, "graph", SIM_MEMORY="1GiB")
+        self.assertEqual(result.stdout.splitlines(), ["capturing 600", "captured 0", "ok"])
+        for options in PINNED, {"SPILL": "off"}:
+            result = self.run_program(PAUSED, "graph", SIM_MEMORY="1GiB", **options)
+            self.assertEqual(result.stdout.splitlines()[1], "captured 801")
+
+
+if __name__ == "__main__":
+    harness.main()
