@@ -9,6 +9,7 @@
 #include "common/size.h"
 #include "driver/driver.h"
 #include "serve/control.h"
+#include "serve/share.h"
 #include "serve/decision.h"
 #include "track/process.h"
 #include "track/spill.h"
@@ -414,9 +415,16 @@ static void report(void)
     (void)spw_stats_write(spw_process.stats);
 }
 
+static void opened(void)
+{
+    spw_serve_control_start();
+    spw_serve_share_join();
+}
+
 static void forget(void)
 {
     spw_serve_control_forget();
+    spw_serve_share_forget();
     spw_record_forget();
     spw_stats_forget();
     forget_sites();
@@ -476,6 +484,9 @@ static uint64_t choose_limit(const struct spw_driver *driver, const struct spw_d
 
     if (driver->simulated != NULL) {
         most = total;
+    } else if (spw_serve_share_is_on()) {
+        room = total / 50 > least_room ? total / 50 : least_room;
+        most = total > room ? total - room : total;
     }
     if (!option.set) {
         return most;
@@ -674,7 +685,8 @@ const struct spw_track_ops spw_track_ops = {
     .prepare = prepare,
     .start = start,
     .open = open_device,
-    .opened = spw_serve_control_start,
+    .opened = opened,
+    .ask_others = spw_serve_share_ask,
     .close = close_device,
     .host_place = host_place,
     .grant = grant,

@@ -2,14 +2,11 @@
 
 #include "common/futex.h"
 #include "common/options.h"
-#include "driver/dl.h"
 #include "serve/pause.h"
+#include "serve/thread.h"
 #include "stats/stats.h"
 #include "track/process.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 enum { NS_PER_MS = 1000000 };
@@ -149,34 +146,10 @@ static bool is_wanted(void)
     }
 }
 
-typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-static void start_thread(void)
-{
-    /* In libc only from glibc 2.34 on: before that, CUDA has loaded the library that has it. */
-    void *found = spw_driver_dl_symbol_anywhere("pthread_create");
-    create_function *create;
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-
-    memcpy(&create, &found, sizeof(create));
-    if (create == NULL || pthread_attr_init(&attributes) != 0) {
-        return;
-    }
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    if (sigprocmask(SIG_BLOCK, &all, &before) == 0) { /* of this thread, which ours inherits */
-        (void)create(&thread, &attributes, run, NULL);
-        (void)sigprocmask(SIG_SETMASK, &before, NULL);
-    }
-    (void)pthread_attr_destroy(&attributes);
-}
-
 void spw_serve_control_start(void)
 {
     if (!atomic_exchange(&started, true) && spw_process.stats != NULL && is_wanted()) {
-        start_thread();
+        spw_serve_thread_start(run, NULL);
     }
 }
 

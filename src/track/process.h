@@ -28,6 +28,8 @@ struct spw_track_ops {
                          void **ret_vm, struct spw_migrate **ret_tier);
     /* A pool was opened. No lock. */
     void (*opened)(void);
+    /* The device is full: asks other processes for memory. True when some was freed. No lock. */
+    bool (*ask_others)(struct spw_device *device, uint64_t bytes);
     /* Destroys the pool and the backend. No pool lock. */
     void (*close)(struct spw_pool *pool, void *vm, enum spw_closing closing);
     /* The location at which the backend creates host memory. No lock. */

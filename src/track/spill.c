@@ -249,6 +249,12 @@ enum spw_err spw_track_spill_alloc(const struct spw_track_request *request, enum
     struct spw_migrate *tier = tier_of(request->device);
     struct spw_request asked = request->asked;
 
+    if (refused == SPW_E_NO_MEMORY && spw_track_ops.ask_others(request->device, asked.bytes)) {
+        refused = spw_pool_alloc(request->pool, &asked, ret_result);
+        if (refused != SPW_E_NO_MEMORY && refused != SPW_E_LIMIT) {
+            return refused;
+        }
+    }
     if (tier == NULL) {
         return refused;
     }

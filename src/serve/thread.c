@@ -1,0 +1,32 @@
+#include "serve/thread.h"
+
+#include "driver/dl.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+void spw_serve_thread_start(void *(*run)(void *argument), void *argument)
+{
+    /* In libc only from glibc 2.34 on: before that, CUDA has loaded the library that has it. */
+    void *found = spw_driver_dl_symbol_anywhere("pthread_create");
+    create_function *create;
+    sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    memcpy(&create, &found, sizeof(create));
+    if (create == NULL || pthread_attr_init(&attributes) != 0) {
+        return;
+    }
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    if (sigprocmask(SIG_BLOCK, &all, &before) == 0) { /* of this thread, which ours inherits */
+        (void)create(&thread, &attributes, run, argument);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    }
+    (void)pthread_attr_destroy(&attributes);
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Processes that share a device by weight (SPILLWAY_SHARE): one that needs memory gets its share,
+whoever is stopped or killed meanwhile, and no content is wrong."""
+import json
+import os
+import pathlib
+import random
+import signal
+import time
+
+from spill import LONG
+from test_pause import LEAST, Program
+import harness
+from harness import COMMAND, MIB
+
+DEVICE = 160
+SLACK = 24  # MiB: chunks that are held beside the blocks
+
+
+class Share(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.run = self.folder / "spillway-run"
+        self.run.mkdir()
+        self.name = f"test-{os.getpid()}-{next(self.numbers)}"
+        self.addCleanup(self.remove)
+
+    def remove(self):
+        for path in pathlib.Path("/dev/shm").glob(f"spillway-share-*-{self.name}-*"):
+            self.assertEqual((path.stat().st_mode & 0o777, path.stat().st_size), (0o600, 4096))
+            path.unlink()
+
+    def start(self, **options):
+        """A program that holds 120 MiB."""
+        return Program(self, 4, 1, **{"RUN_DIR": self.run, "SIM_MEMORY": f"{DEVICE}MiB",
+                                      "SHARE": self.name, "CONTROL": "off", **options})
+
+    def device(self, program):
+        result = self.run_command([COMMAND, "top", program.pid, "--once", "--json"],
+                                  harness.environment(False, False))
+        return json.loads(result.stdout)["devices"][0]
+
+    def committed(self, program):
+        return self.device(program)["committed_bytes"] / MIB
+
+    def await_share(self, program, least, most):
+        """Waits until the program has so many MiB of the device."""
+        end = time.monotonic() + 60
+        while not least <= self.committed(program) <= most:
+            self.assertLess(time.monotonic(), end, f"{self.committed(program)} MiB")
+            program.await_steps(20)
+
+    def test_halves(self):
+        first = self.start()
+        first.await_steps()
+        self.assertGreaterEqual(self.committed(first), 4 * LEAST / MIB)
+        second = self.start()
+        self.await_share(second, DEVICE / 2 - SLACK, DEVICE / 2 + SLACK)
+        self.await_share(first, DEVICE / 2 - SLACK, DEVICE / 2 + SLACK)
+        self.assertGreaterEqual(self.device(first)["yielded_bytes"], DEVICE / 8 * MIB)
+        second.end()
+        first.end()
+
+    def test_weights(self):
+        first = self.start()
+        first.await_steps()
+        second = self.start(WEIGHT=3)
+        self.await_share(second, DEVICE * 3 / 4 - SLACK, DEVICE * 3 / 4 + SLACK)
+        self.assertLessEqual(self.committed(first), DEVICE / 4 + SLACK)
+        first.end()
+        second.end()
+
+    def test_without_a_share(self):
+        """The first one keeps what it has; a program of another share is left alone."""
+        for options in {"SHARE": ""}, {"SHARE": f"{self.name}x"}:
+            with self.subTest(options):
+                first = self.start(**options)
+                first.await_steps()
+                second = self.start()
+                second.await_steps(50)
+                self.assertEqual(self.device(first)["yielded_bytes"], 0)
+                self.assertGreaterEqual(self.committed(first), 4 * LEAST / MIB)
+                second.end()
+                first.end()
+        for path in pathlib.Path("/dev/shm").glob(f"spillway-share-*-{self.name}x-*"):
+            path.unlink()
+
+    def test_a_stopped_process(self):
+        """The other one waits for its answer a while, and then spills its own memory."""
+        first = self.start()
+        first.await_steps()
+        first.process.send_signal(signal.SIGSTOP)
+        second = self.start()
+        second.await_steps(20)
+        device = self.device(second)
+        self.assertGreater(device["host_used_bytes"], 0)
+        first.process.send_signal(signal.SIGCONT)
+        first.await_steps()
+        second.end()
+        first.end()
+
+    def test_a_killed_process(self):
+        """It is forgotten: the other one gets all of the device."""
+        first = self.start()
+        second = self.start()
+        first.await_steps()
+        second.await_steps(20)
+        first.process.kill()
+        first.process.wait()
+        self.await_share(second, 4 * LEAST / MIB - SLACK, DEVICE)
+        second.end()
+
+    def test_phases(self):
+        """At any offset both end with right content, or the one that is left does."""
+        for seed in range(50 if LONG else 4):
+            draw = random.Random(seed)
+            with self.subTest(seed=seed):
+                programs = [self.start()]
+                time.sleep(draw.random())
+                programs.append(self.start(WEIGHT=draw.randint(1, 4)))
+                time.sleep(draw.random() * 2)
+                if seed % 2:
+                    draw.shuffle(programs)
+                    programs.pop().process.kill()
+                for program in programs:
+                    program.await_steps()
+                for program in programs:
+                    program.end()
+
+    def test_bad_names(self):
+        for name in "a/b", "x" * 64, "é":
+            program = self.start(SHARE=name)
+            program.await_steps(1)
+            _, err = program.process.communicate(timeout=60)
+            self.assertIn(f"SPILLWAY_SHARE={name}: expected letters, digits", err)
+
+    def test_files_of_others(self):
+        """A link, a file of another version or of another user is not used."""
+        program = self.start()
+        program.await_steps(1)
+        program.end()
+        (path,) = pathlib.Path("/dev/shm").glob(f"spillway-share-*-{self.name}-*")
+        good = path.read_bytes()
+        target = self.folder / "target"
+        target.write_bytes(good)
+        for number in range(3):
+            path.unlink()
+            if number == 0:
+                path.symlink_to(target)
+            else:
+                path.write_bytes(bytes(4) + good[4:] if number == 1 else b"x" * 8000)
+                path.chmod(0o600)
+            program = self.start()
+            program.await_steps()
+            out, err = program.process.communicate(timeout=60)
+            self.assertEqual(out.splitlines()[-1], "ok")
+            self.assertEqual("is not shared" in err, number != 1, err)
+        path.unlink()
+
+
+if __name__ == "__main__":
+    harness.main()
