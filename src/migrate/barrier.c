@@ -7,7 +7,8 @@
 struct spw_migrate_barrier spw_migrate_barrier;
 _Thread_local uint32_t spw_migrate_barrier_depth __attribute__((tls_model("initial-exec")));
 
-/* How often the calling thread has closed the barrier, one inside the other. */
+/* The calling thread holds the barrier for a pause; how often it has closed it again meanwhile. */
+static _Thread_local bool holds __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t closings __attribute__((tls_model("initial-exec")));
 
 /* Is told of threads that begin to wait for the end of a pause; NULL: nobody. */
@@ -29,6 +30,7 @@ void spw_migrate_barrier_reset(void)
     }
     atomic_store(&spw_migrate_barrier.closed, 0);
     atomic_store(&spw_migrate_barrier.held, 0);
+    holds = false;
     closings = 0;
 }
 
@@ -117,7 +119,7 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
     const struct spw_thread_slot *mine = spw_migrate_barrier_inside() ? spw_thread_self.slot : NULL;
     uint32_t open = 0;
 
-    if (closings > 0) {
+    if (holds) {
         closings++;
         return true;
     }
@@ -130,7 +132,6 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
         return false;
     }
     spw_migrate_barrier_depth++;
-    closings++;
     while (has_submitters(mine)) {
         if (!spw_backoff_pause(&backoff)) {
             spw_migrate_barrier_resume();
@@ -142,7 +143,8 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
 
 void spw_migrate_barrier_resume(void)
 {
-    if (--closings > 0) {
+    if (closings > 0) {
+        closings--;
         return;
     }
     spw_migrate_barrier_depth--;
@@ -163,11 +165,13 @@ bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))
             return false;
         }
     }
+    holds = true;
     return true;
 }
 
 void spw_migrate_barrier_release_hold(void)
 {
+    holds = false;
     atomic_store(&spw_migrate_barrier.held, 0);
     spw_futex_wake(&spw_migrate_barrier.held);
     spw_migrate_barrier_resume();

@@ -91,7 +91,7 @@ static inline void spw_migrate_barrier_release(void)
 
 /* Closes the barrier and waits, at most `most_ns`, until no other thread is inside. False when one
  * stayed inside or another thread has closed it: then the barrier is as before. After success the
- * caller must call resume. A thread that has closed it may do so again. */
+ * caller must call resume. A thread that holds it may close it besides. */
 bool spw_migrate_barrier_quiesce(uint64_t most_ns);
 void spw_migrate_barrier_resume(void);
 

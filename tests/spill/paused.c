@@ -31,6 +31,17 @@ struct worker {
     uint32_t seed;
 };
 
+/* As enter_device, without a module, which a real driver would not load. */
+static CUcontext enter(CUdevice device)
+{
+    CUcontext context;
+
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, device));
+    MUST(cuCtxSetCurrent(context));
+    return context;
+}
+
 static _Atomic bool ends;
 static _Atomic unsigned long steps;
 
@@ -106,10 +117,9 @@ static void print_steps(void)
 static void work_on_threads(int threads, int devices)
 {
     static struct worker workers[THREADS];
-    CUmodule module;
 
     for (int i = 0; i < threads; i++) {
-        workers[i].context = enter_device(i % devices, &module);
+        workers[i].context = enter(i % devices);
         workers[i].seed = (uint32_t)i;
         MUST(pthread_create(&workers[i].thread, NULL, work, &workers[i]));
     }
@@ -145,10 +155,9 @@ static uint64_t committed(void)
 static void pause_itself(int rounds)
 {
     struct worker worker = {.stream = NULL};
-    CUmodule module;
 
     printf("early %d\n", call("spillway_pause"));
-    worker.context = enter_device(0, &module);
+    worker.context = enter(0);
     printf("unused %d\n", call("spillway_pause"));
     for (int i = 0; i < BLOCKS; i++) {
         worker.values[i] = new_block(&worker.blocks[i], i, WORDS, NULL);
@@ -177,10 +186,9 @@ static void pause_in_capture(void)
 {
     CUdeviceptr block;
     CUstream stream;
-    CUmodule module;
     CUgraph graph;
 
-    (void)enter_device(0, &module);
+    (void)enter(0);
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     new_block(&block, 1, WORDS, NULL);
     MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -199,9 +207,8 @@ static void step_together(const char *path, int number)
     _Atomic uint32_t *flags = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CUdeviceptr block, flag;
     CUstream stream;
-    CUmodule module;
 
-    (void)enter_device(number, &module);
+    (void)enter(number);
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuMemHostRegister(flags, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
     MUST(cuMemHostGetDevicePointer(&flag, flags, 0));
@@ -226,10 +233,9 @@ static void spin(void)
 {
     CUdeviceptr block, flag;
     CUstream stream;
-    CUmodule module;
     void *host;
 
-    (void)enter_device(0, &module);
+    (void)enter(0);
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     MUST(cuMemHostAlloc(&host, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP));
     MUST(cuMemHostGetDevicePointer(&flag, host, 0));

@@ -45,6 +45,7 @@ class Share(harness.Case):
 
     def await_share(self, program, least, most):
         """Waits until the program has so many MiB of the device."""
+        program.await_steps()
         end = time.monotonic() + 60
         while not least <= self.committed(program) <= most:
             self.assertLess(time.monotonic(), end, f"{self.committed(program)} MiB")

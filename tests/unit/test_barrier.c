@@ -79,6 +79,50 @@ static void test_closer_passes(void **state)
     assert_false(spw_migrate_barrier_inside());
 }
 
+static _Atomic unsigned arrivals;
+
+static void note_arrival(void)
+{
+    atomic_fetch_add(&arrivals, 1);
+}
+
+static void *ask_for_memory(void *cookie)
+{
+    spw_migrate_barrier_pass();
+    atomic_store((_Atomic bool *)cookie, true);
+    return NULL;
+}
+
+/* A pause holds it: requests for memory wait too, and the thread that holds it may close it again.
+ */
+static void test_hold(void **state)
+{
+    _Atomic bool passed = false;
+    pthread_t thread;
+
+    atomic_store(&arrivals, 0);
+    spw_migrate_barrier_pass(); /* nobody holds it */
+    assert_true(spw_migrate_barrier_hold(MS, note_arrival));
+    assert_int_equal(pthread_create(&thread, NULL, ask_for_memory, &passed), 0);
+    while (atomic_load(&arrivals) == 0) {
+        usleep(100);
+    }
+    assert_true(spw_migrate_barrier_quiesce(0));
+    spw_migrate_barrier_resume();
+    spw_migrate_barrier_pass(); /* it is inside */
+    usleep(10000);
+    assert_false(atomic_load(&passed));
+    spw_migrate_barrier_release_hold();
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(atomic_load(&passed));
+    assert_false(spw_migrate_barrier_inside());
+    assert_true(spw_migrate_barrier_quiesce(0));
+    assert_false(spw_migrate_barrier_quiesce(0));
+    assert_false(spw_migrate_barrier_hold(MS, note_arrival)); /* it stays closed too long */
+    assert_int_equal(atomic_load(&spw_migrate_barrier.held), 0);
+    spw_migrate_barrier_resume();
+}
+
 struct visitor {
     _Atomic int stage; /* 1: inside, 2: told to leave, 3: left */
     bool nested;
@@ -298,6 +342,7 @@ int main(void)
         TEST(test_unarmed),
         TEST(test_counts),
         TEST(test_closer_passes),
+        TEST(test_hold),
         TEST(test_somebody_stays),
         TEST(test_a_thread_that_dies),
         TEST(test_nested_passes_a_closed_gate),
