@@ -235,6 +235,9 @@ for _ in range(3):
 keep, ring = Late(), [Late()]
 ring.append(ring)
 time.sleep(float(sys.argv[3]))
+end = time.monotonic() + 30  # the threads may not have had a processor yet
+while site_stack.cases == 0 and time.monotonic() < end:
+    time.sleep(0.005)
 assert site_stack.cases > 0
 """
     turn = 0
