@@ -90,6 +90,9 @@ static enum spw_pause_outcome foresee(void)
             outcome = SPW_PAUSE_DONE;
         }
     }
+    if (outcome == SPW_PAUSE_DONE && atomic_load(&spw_process.leaving)) {
+        return SPW_PAUSE_BUSY; /* no call of CUDA while the process ends */
+    }
     return outcome == SPW_PAUSE_DONE && !spw_track_spill_may_move() ? SPW_PAUSE_CAPTURING : outcome;
 }
 

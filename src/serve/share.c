@@ -186,6 +186,9 @@ static uint64_t give(struct share *share, uint64_t wanted)
     uint64_t before = held(share), given = 0;
     struct spw_pool *pool;
 
+    if (atomic_load(&spw_process.leaving)) {
+        return 0; /* no call of CUDA while the process ends */
+    }
     spw_track_lease_enter();
     pool = spw_track_device_opened(share->device);
     if (pool != NULL) {
