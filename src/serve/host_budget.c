@@ -4,6 +4,7 @@
 
 #include "common/options.h"
 #include "driver/host_place.h"
+#include "stats/path.h"
 #include "track/process.h"
 
 /* The folder below which the machine's files are; NULL: a simulated machine without files. */
@@ -38,7 +39,9 @@ static uint64_t gpus_of_machine(void)
 
 uint64_t spw_serve_host_share(const struct spw_migrate_host_memory *memory)
 {
-    return spw_migrate_host_memory_share(memory) / gpus_of_machine();
+    uint32_t ranks = spw_stats_local_ranks();
+
+    return spw_migrate_host_memory_share(memory) / (ranks > 1 ? ranks : gpus_of_machine());
 }
 
 uint64_t spw_serve_host_room(void)

@@ -9,7 +9,8 @@
  */
 void spw_serve_host_memory(struct spw_migrate_host_memory *ret_memory);
 
-/* The default budget of one device: its share of half of the available memory. All GPUs of the
+/* The default budget of one device: its share of half of the available memory. It is divided by the
+ * ranks of the job on this machine, each of which uses one device. Without a job all GPUs of the
  * machine count, because other processes may use those that this one does not see. */
 uint64_t spw_serve_host_share(const struct spw_migrate_host_memory *memory);
 

@@ -13,12 +13,13 @@
 
 #define FIRST_BYTES "{\"schema\": 1, \"pid\": "
 
-/* The rank by the variables of the common launchers: torchrun, Open MPI, MPICH, Slurm. */
-static const char *find_rank(void)
-{
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+/* The variables of the common launchers: torchrun (and Accelerate, Ray Train), Open MPI, MPICH,
+ * Slurm. */
+enum { LAUNCHERS = 4 };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+static const char *find(const char *const names[LAUNCHERS])
+{
+    for (size_t i = 0; i < LAUNCHERS; i++) {
         const char *value = spw_option_environment(names[i]);
 
         if (value != NULL && *value != '\0' && strchr(value, '/') == NULL) {
@@ -26,6 +27,25 @@ static const char *find_rank(void)
         }
     }
     return NULL;
+}
+
+static const char *find_rank(void)
+{
+    static const char *const names[LAUNCHERS] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                                 "SLURM_PROCID"};
+
+    return find(names);
+}
+
+uint32_t spw_stats_local_ranks(void)
+{
+    /* Slurm writes "8" or, for several machines, "8(x2),4": the first number is close enough. */
+    static const char *const names[LAUNCHERS] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                                                 "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE"};
+    const char *text = find(names);
+    long number = text != NULL ? strtol(text, NULL, 10) : 0;
+
+    return number > 0 && number <= INT32_MAX ? (uint32_t)number : 0;
 }
 
 int64_t spw_stats_rank(void)

@@ -12,6 +12,9 @@ bool spw_stats_path_expand(const char *pattern, char *path, size_t capacity);
 /* The rank in a distributed job, from the launcher's variables; -1: none. */
 int64_t spw_stats_rank(void);
 
+/* How many ranks of the job are on this machine, likewise; 0: not known. */
+uint32_t spw_stats_local_ranks(void);
+
 /* Removes the statistics file (or the empty file) of an earlier run at `path`; anything else is
  * left alone. `start` is when this process began, in ticks. */
 void spw_stats_path_clear(const char *path, uint64_t start);

@@ -165,6 +165,19 @@ class Budget(harness.Case):
         """One visible GPU of eight, as each of eight ranks has: an eighth of the half."""
         self.assertEqual(self.limit(self.machine(8 * GIB, gpus=8)), 8 * GIB // 2 // 8)
 
+    def test_ranks_on_the_machine(self):
+        """Two ranks on a machine of eight GPUs: each has half of the half."""
+        for name, text, ranks in (
+                ("LOCAL_WORLD_SIZE", "2", 2), ("SLURM_TASKS_PER_NODE", "4(x2)", 4),
+                ("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 3), ("MPI_LOCALNRANKS", "2", 2),
+                ("LOCAL_WORLD_SIZE", "1", 8), ("LOCAL_WORLD_SIZE", "many", 8)):
+            with self.subTest(name, text=text):
+                self.setUp()
+                os.environ[name] = text
+                self.addCleanup(os.environ.pop, name, None)
+                self.assertEqual(self.limit(self.machine(8 * GIB, gpus=8)), 8 * GIB // 2 // ranks)
+                del os.environ[name]
+
     def test_simulated_gpus_that_are_not_visible(self):
         os.environ["CUDA_VISIBLE_DEVICES"] = "1"
         self.addCleanup(os.environ.pop, "CUDA_VISIBLE_DEVICES")
