@@ -105,6 +105,20 @@ class Advise(harness.Case):
         done, _ = self.advise(Script(), "--link", "25GB/s")
         self.assertIn(f"{2 * 64 * MIB / 17.5e6:.2f} ms at 25 GB/s", done.stdout)
 
+    def test_shipped_policies(self):
+        """Each one is tried, and its figures are in the table and in the file."""
+        done = subprocess.run(
+            [COMMAND, "advise", "--budget", "60MiB", "--shipped", "--json", self.folder / "answer",
+             "--", harness.PROGRAMS / "sites", "take", "peak"], capture_output=True, text=True,
+            env=harness.environment(False, False), timeout=120, check=True, cwd=self.folder)
+        shipped = json.loads((self.folder / "answer").read_text())["shipped"]
+        names = {path.stem for path in (harness.ROOT / "policies").glob("*.json")}
+        self.assertEqual(set(shipped), names - {"observe", "policy.schema"})
+        for name, figures in shipped.items():
+            self.assertRegex(done.stdout, rf"(?m)^  {name} .* MiB ")
+            moves = {"half-gpu": (48, 0)}.get(name, (12, 12))
+            self.assertEqual((figures["host_bytes"] // MIB, figures["moved_bytes"] // MIB), moves)
+
     def test_nothing_to_do(self):
         done, policy = self.advise(Script(), budget="200MiB")
         self.assertIsNone(policy)
@@ -147,7 +161,8 @@ class Advise(harness.Case):
                 (["r", "--budget", "1"], "not a size of 1 MiB or more"),
                 (["r", "--budget", "1GiB", "--slowdown", "0.5"], "not a number of 1 or more"),
                 (["r", "--budget", "1GiB", "--", "true"], "expected either one FILE"),
-                (["--budget", "1GiB", "--step-time", "5", "--", "true"], "a COMMAND is timed")):
+                (["--budget", "1GiB", "--step-time", "5", "--", "true"], "a COMMAND is timed"),
+                (["r", "--budget", "1GiB", "--shipped"], "--shipped is for a COMMAND")):
             with self.subTest(arguments):
                 done = subprocess.run([COMMAND, "advise", *arguments], capture_output=True,
                                       text=True, timeout=60, check=False)

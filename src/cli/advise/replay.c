@@ -107,16 +107,16 @@ bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
 }
 
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
-                                uint64_t host_bytes, bool with_policy,
+                                uint64_t host_bytes, const char *policy,
                                 struct spw_cli_advise_run *ret_run)
 {
-    char device[32], host[32];
+    char device[32], host[32], what[128];
     const struct spw_cli_setting settings[] = {
         {"SPILLWAY_SIM_MEMORY", device},
         {"SPILLWAY_LIMIT", NULL},
         {"SPILLWAY_STATS", NULL},
         {"SPILLWAY_SPILL", NULL},
-        {"SPILLWAY_POLICY", with_policy ? replays->policy : NULL},
+        {"SPILLWAY_POLICY", policy},
         {"SPILLWAY_SIM_TIME", "on"},
         {"SPILLWAY_SIM_LINK", replays->link},
         {"SPILLWAY_SIM_OVERHEAD", "off"},
@@ -135,10 +135,12 @@ bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t
 
     (void)snprintf(device, sizeof(device), "%" PRIu64, device_bytes);
     (void)snprintf(host, sizeof(host), "%" PRIu64, host_bytes);
-    return run(replays, &trial,
-               with_policy ? "within the budget, with the policy"
-                           : "within the budget, without rules",
-               ret_run);
+    (void)snprintf(what, sizeof(what), "within the budget, %s%s",
+                   policy == NULL              ? "without rules"
+                   : policy == replays->policy ? "with the policy"
+                                               : "with ",
+                   policy == NULL || policy == replays->policy ? "" : policy);
+    return run(replays, &trial, what, ret_run);
 }
 
 bool spw_cli_advise_run_is_good(const struct spw_cli_advise_run *run)

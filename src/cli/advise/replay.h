@@ -39,10 +39,11 @@ void spw_cli_advise_replays_end(struct spw_cli_advise_replays *replays);
 bool spw_cli_advise_replays_record(struct spw_cli_advise_replays *replays,
                                    struct spw_cli_advise_run *ret_run);
 
-/* Runs the command on a device of so much memory, and records it; `with_policy`: with
- * replays->policy. `host_bytes`: of host memory, at most; UINT64_MAX: as without a limit. */
+/* Runs the command on a device of so much memory, and records it, with a policy (a path, or the
+ * name of an installed one; NULL: none). `host_bytes`: of host memory, at most; UINT64_MAX: as
+ * without a limit. */
 bool spw_cli_advise_replays_run(struct spw_cli_advise_replays *replays, uint64_t device_bytes,
-                                uint64_t host_bytes, bool with_policy,
+                                uint64_t host_bytes, const char *policy,
                                 struct spw_cli_advise_run *ret_run);
 
 /* True if a run ended well and no request was refused. */

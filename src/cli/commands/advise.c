@@ -8,6 +8,7 @@
 #include "cli/console/json.h"
 #include "cli/console/messages.h"
 #include "cli/launch/child.h"
+#include "cli/launch/policy_file.h"
 #include "common/size.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUDGET = 256, HOST, SLOWDOWN, LINK, STEP_TIME, OUTPUT, JSON };
+enum { BUDGET = 256, HOST, SLOWDOWN, LINK, STEP_TIME, OUTPUT, JSON, SHIPPED };
 
 struct settings {
     const char *path;
@@ -24,6 +25,7 @@ struct settings {
     uint64_t budget_permille; /* of the peak, instead of bytes; 0: not given */
     double slowdown, step_ms; /* 0: not given */
     const char *output, *json;
+    bool shipped; /* tries the installed policies too */
     bool help;
 };
 
@@ -35,6 +37,7 @@ static const struct option options[] = {
     {"step-time", required_argument, NULL, STEP_TIME},
     {"output", required_argument, NULL, OUTPUT},
     {"json", required_argument, NULL, JSON},
+    {"shipped", no_argument, NULL, SHIPPED},
     SPW_CLI_HELP_OPTION,
     {0},
 };
@@ -56,7 +59,8 @@ static void print_help(void)
         "  --step-time MS     what a step takes on the device, in milliseconds, for FILE\n"
         "                     [the clock of the recording, unless the GPU was simulated]\n"
         "  --output FILE      the policy [advice.json]\n"
-        "  --json FILE        what was predicted and what was replayed, for COMMAND\n\n"
+        "  --json FILE        what was predicted and what was replayed, for COMMAND\n"
+        "  --shipped          run COMMAND with each policy that comes with spillway, too\n\n"
         "The exit code is 1 when no rules make it fit, or none that --slowdown allows. Times are\n"
         "those of a cost model, not yet measured on a GPU.\n",
         stdout);
@@ -131,6 +135,9 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
         return true;
     case JSON:
         settings->json = from->value;
+        return true;
+    case SHIPPED:
+        settings->shipped = true;
         return true;
     case SPW_CLI_ARGUMENT_HELP:
         settings->help = true;
@@ -254,6 +261,9 @@ struct question {
     bool written;          /* the policy */
     uint64_t policy_bytes; /* live on the device with the policy, at most */
     struct spw_cli_advise_run ample, without, with;
+    char names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME]; /* of the installed policies */
+    struct spw_cli_advise_run shipped[SPW_CLI_POLICIES];
+    size_t shipped_count;
 };
 
 static bool learn(struct question *question)
@@ -310,7 +320,7 @@ static void print_row(const char *who, uint64_t device_bytes, uint64_t host_byte
     if (device_bytes > 0) {
         (void)spw_size_text(device_bytes, device);
     }
-    printf("  %-22s  %12s  %12s  %12s  %8.2f\n", who, device, spw_size_text(host_bytes, host),
+    printf("  %-26s  %12s  %12s  %12s  %8.2f\n", who, device, spw_size_text(host_bytes, host),
            spw_size_text(moved_bytes, moved), ratio);
 }
 
@@ -321,7 +331,7 @@ static void print_run(const struct question *question, const char *who,
         print_row(who, device_bytes, run->host_bytes, run->spilled_bytes + run->promoted_bytes,
                   ratio_of(question, run));
     } else {
-        printf("  %-22s  %s\n", who,
+        printf("  %-26s  %s\n", who,
                run->outcome == SPW_CLI_SIM_FAILED ? "the command failed" : "does not fit");
     }
 }
@@ -331,22 +341,61 @@ static void print_table(const struct question *question)
     const struct spw_cli_advise_plan *plan = &question->plan;
     bool placed = plan->answer == SPW_CLI_ADVISE_PLACED;
 
-    printf("  %-22s  %12s  %12s  %12s  %8s\n", "", "device, live", "host", "moved in all", "step");
+    printf("  %-26s  %12s  %12s  %12s  %8s\n", "", "device, live", "host", "moved in all", "step");
     if (placed) {
         print_row("policy, predicted", plan->device_bytes, plan->host_bytes, 0,
                   spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
         print_run(question, "policy, replayed", &question->with, question->policy_bytes);
     }
     print_run(question, "spilling without rules", &question->without, 0);
-    printf("  %-22s  does not fit\n", "--spill off");
+    for (size_t i = 0; i < question->shipped_count; i++) {
+        print_run(question, question->names[i], &question->shipped[i], 0);
+    }
+    printf("  %-26s  does not fit\n", "--spill off");
+}
+
+/* The fastest of the installed policies; NULL when none fits. *ret_ratio is set with it. */
+static const char *best_shipped(const struct question *question, double *ret_ratio)
+{
+    const char *best = NULL;
+
+    for (size_t i = 0; i < question->shipped_count; i++) {
+        double ratio = ratio_of(question, &question->shipped[i]);
+
+        if (ratio > 0 && (best == NULL || ratio < *ret_ratio)) {
+            best = question->names[i];
+            *ret_ratio = ratio;
+        }
+    }
+    return best;
+}
+
+/* True when an installed policy is faster than the new one, and than spilling without rules. */
+static bool is_shipped_best(const struct question *question)
+{
+    double with = ratio_of(question, &question->with), best = 0;
+    double without = ratio_of(question, &question->without);
+    const char *name = best_shipped(question, &best);
+
+    if (name == NULL || (with > 0 && with <= best) || (without > 0 && without <= best)) {
+        return false;
+    }
+    printf("the policy %s is faster: nothing is written (spillway run --policy %s -- ...)\n", name,
+           name);
+    return true;
 }
 
 static int judge_command(struct question *question)
 {
     double with = ratio_of(question, &question->with);
     double without = ratio_of(question, &question->without);
+    double shipped = 0;
     int code;
 
+    if (is_shipped_best(question)) {
+        (void)best_shipped(question, &shipped);
+        return is_too_slow(question->settings, shipped) ? SPW_CLI_EXIT_FINDINGS : SPW_CLI_EXIT_OK;
+    }
     if (question->plan.answer == SPW_CLI_ADVISE_IMPOSSIBLE) {
         return spw_cli_advise_run_is_good(&question->without) &&
                        !is_too_slow(question->settings, without)
@@ -369,15 +418,41 @@ static int judge_command(struct question *question)
     return code;
 }
 
+static bool run_within(struct question *question, const char *policy,
+                       struct spw_cli_advise_run *ret_run)
+{
+    const struct spw_cli_advise_goal *goal = &question->settings->goal;
+
+    return spw_cli_advise_replays_run(&question->replays, goal->budget_bytes, goal->host_bytes,
+                                      policy, ret_run);
+}
+
+/* Runs the command with the installed policies. False when that was interrupted. */
+static bool replay_shipped(struct question *question)
+{
+    size_t count = spw_cli_policy_installed(question->names);
+
+    while (question->shipped_count < count) {
+        size_t i = question->shipped_count;
+
+        if (!run_within(question, question->names[i], &question->shipped[i])) {
+            return false;
+        }
+        question->shipped_count++;
+    }
+    return true;
+}
+
 /* Runs the command within the budget. False when that was interrupted. */
 static bool replay(struct question *question)
 {
-    const struct spw_cli_advise_goal *goal = &question->settings->goal;
     bool placed = question->plan.answer == SPW_CLI_ADVISE_PLACED;
     cJSON *copy;
 
-    if (!spw_cli_advise_replays_run(&question->replays, goal->budget_bytes, goal->host_bytes, false,
-                                    &question->without)) {
+    if (!run_within(question, NULL, &question->without)) {
+        return false;
+    }
+    if (question->settings->shipped && !replay_shipped(question)) {
         return false;
     }
     if (!placed) {
@@ -385,8 +460,7 @@ static bool replay(struct question *question)
     }
     copy = cJSON_Duplicate(question->plan.policy, true);
     if (copy == NULL || !spw_cli_json_write(copy, question->replays.policy) ||
-        !spw_cli_advise_replays_run(&question->replays, goal->budget_bytes, goal->host_bytes, true,
-                                    &question->with)) {
+        !run_within(question, question->replays.policy, &question->with)) {
         return false;
     }
     question->policy_bytes = replayed_peak(question);
@@ -447,7 +521,7 @@ static bool write_answer(const struct question *question)
                                           [SPW_CLI_ADVISE_PLACED] = "placed",
                                           [SPW_CLI_ADVISE_IMPOSSIBLE] = "impossible"};
     const struct spw_cli_advise_plan *plan = &question->plan;
-    cJSON *json = cJSON_CreateObject();
+    cJSON *json = cJSON_CreateObject(), *shipped;
 
     (void)cJSON_AddStringToObject(json, "answer", answers[plan->answer]);
     (void)cJSON_AddBoolToObject(json, "written", question->written);
@@ -459,6 +533,10 @@ static bool write_answer(const struct question *question)
                 spw_cli_advise_answer_ratio(question->step_ns, plan->cost_ns));
     add_run(json, "replayed", question, &question->with, question->policy_bytes);
     add_run(json, "without_rules", question, &question->without, 0);
+    shipped = cJSON_AddObjectToObject(json, "shipped");
+    for (size_t i = 0; i < question->shipped_count; i++) {
+        add_run(shipped, question->names[i], question, &question->shipped[i], 0);
+    }
     return spw_cli_json_write(json, question->settings->json);
 }
 
@@ -517,6 +595,9 @@ int spw_cli_command_advise(int argc, char **argv)
     }
     if (!has_command && settings.json != NULL) {
         return bad_usage("--json is for a COMMAND");
+    }
+    if (!has_command && settings.shipped) {
+        return bad_usage("--shipped is for a COMMAND");
     }
     if (has_command && settings.step_ms > 0) {
         return bad_usage("--step-time is for a recording; a COMMAND is timed");

@@ -5,9 +5,11 @@
 #include "cli/launch/installation.h"
 #include "policy/find.h"
 
+#include <dirent.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const struct spw_json linked_json = {.parse = cJSON_ParseWithLengthOpts,
@@ -24,6 +26,45 @@ const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX])
     char self[PATH_MAX];
 
     return spw_policy_find(name, own_folder(self), buffer);
+}
+
+/* True for the file of a policy that does more than look. */
+static bool moves_memory(const char *file)
+{
+    size_t length = strlen(file), ending = strlen(".json");
+
+    return length > ending && length < SPW_CLI_POLICY_NAME && file[0] != '.' &&
+           strcmp(file + length - ending, ".json") == 0 &&
+           strchr(file, '.') == file + length - ending && strcmp(file, "observe.json") != 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME])
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    size_t count = 0;
+    DIR *folder;
+
+    if (spw_cli_policy_path("observe", path) != path) {
+        return 0; /* nothing is installed */
+    }
+    folder = opendir(dirname(path));
+    while (folder != NULL && count < SPW_CLI_POLICIES && (entry = readdir(folder)) != NULL) {
+        if (moves_memory(entry->d_name)) {
+            (void)snprintf(ret_names[count++], SPW_CLI_POLICY_NAME, "%.*s",
+                           (int)(strlen(entry->d_name) - strlen(".json")), entry->d_name);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    qsort(ret_names, count, SPW_CLI_POLICY_NAME, by_name);
+    return count;
 }
 
 static struct spw_policy *load(const char *name, struct spw_policy_complaints *ret_complaints)

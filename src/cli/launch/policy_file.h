@@ -10,6 +10,12 @@
 /* The path of a policy: the installed one of that name, else the name itself. */
 const char *spw_cli_policy_path(const char *name, char buffer[PATH_MAX]);
 
+enum { SPW_CLI_POLICIES = 16, SPW_CLI_POLICY_NAME = 64 };
+
+/* The names of the installed policies that move memory, in the order of the alphabet; returns how
+ * many. */
+size_t spw_cli_policy_installed(char ret_names[SPW_CLI_POLICIES][SPW_CLI_POLICY_NAME]);
+
 /* Loads a policy; the caller destroys it. NULL when it is not valid, with every error on stderr as
  * "NAME:LINE:COLUMN: ERROR, EXPECTED". */
 struct spw_policy *spw_cli_policy_open(const char *name);
