@@ -105,6 +105,10 @@ int spillway_mark_end(const char *name);
  * become idle; CUDA_ERROR_NOT_INITIALIZED (3) if CUDA is not initialised, or spillway is off. */
 int spillway_pause(void);
 
+/* Likewise the memory of one rule of the policy (the first of that name), which may be there for no
+ * other purpose. CUDA_ERROR_INVALID_VALUE (1) if there is no such rule. */
+int spillway_pause_rule(const char *name);
+
 /* Moves it back, as far as the devices have room; the rest comes back later. */
 int spillway_resume(void);
 

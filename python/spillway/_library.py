@@ -20,6 +20,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "spillway_mark_end": (ctypes.c_int, [ctypes.c_char_p]),
     "spillway_mark_step": (ctypes.c_int, []),
     "spillway_pause": (ctypes.c_int, []),
+    "spillway_pause_rule": (ctypes.c_int, [ctypes.c_char_p]),
     "spillway_resume": (ctypes.c_int, []),
 }
 

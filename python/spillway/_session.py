@@ -45,11 +45,14 @@ def mark(name: str) -> Iterator[None]:
         library.call("spillway_mark_end", text)
 
 
-def pause() -> bool:
-    """Moves the device memory of this process to the host, as far as it can move, and gives what is
-    free to the driver. Tensors stay valid: what is used meanwhile is read from the host, slowly.
-    False if nothing has moved: memory cannot move, or a device did not become idle."""
-    return library.call("spillway_pause") == 0
+def pause(rule: str | None = None) -> bool:
+    """Moves the device memory of this process, or that of a rule of its policy, to the host, as far
+    as it can move, and gives what is free to the driver. Tensors stay valid: what is used meanwhile
+    is read from the host, slowly. False if nothing has moved: memory cannot move, a device did not
+    become idle, or there is no such rule."""
+    if rule is None:
+        return library.call("spillway_pause") == 0
+    return library.call("spillway_pause_rule", str(rule).encode(errors="replace")) == 0
 
 
 def resume() -> None:
@@ -58,9 +61,9 @@ def resume() -> None:
 
 
 @contextlib.contextmanager
-def paused() -> Iterator[bool]:
+def paused(rule: str | None = None) -> Iterator[bool]:
     """Lends the device for a while: `with spillway.paused(): subprocess.run(...)`."""
-    done = pause()
+    done = pause(rule)
     try:
         yield done
     finally:

@@ -327,12 +327,12 @@ void spw_migrate_give_up(struct spw_migrate *tier)
 /* ---- pauses ---- */
 
 /* Moves blocks until none is left that may move, or one attempt fails. */
-static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to, uint64_t wait_ns,
-                             uint64_t *ret_bytes)
+static enum spw_err move_all(struct spw_migrate *tier, enum spw_tier to, uint8_t account,
+                             uint64_t wait_ns, uint64_t *ret_bytes)
 {
     struct spw_migrator *migrator = &tier->migrator;
-    const struct spw_move_request wish = {.to = to,
-                                          .bytes = SPW_MOVE_GRANULES * migrator->granule_bytes};
+    const struct spw_move_request wish = {
+        .to = to, .bytes = SPW_MOVE_GRANULES * migrator->granule_bytes, .account = account};
     uint64_t usual_ns = migrator->wait_ns, bytes;
     enum spw_err err;
 
@@ -360,7 +360,8 @@ static bool is_host_full(const struct spw_migrate *tier)
            spw_counter_get(&counters->host_limit_bytes);
 }
 
-enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t *ret_bytes)
+enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, uint64_t wait_ns,
+                                   uint64_t *ret_bytes)
 {
     enum spw_err err = SPW_E_UNSUPPORTED;
 
@@ -369,7 +370,7 @@ enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint64_t wait_ns, u
     spw_migrate_host_tier_probe(&tier->host);
     if (tier->host.state == SPW_HOST_TIER_OPEN && tier->host.can_migrate) {
         atomic_store(&tier->parked, true);
-        err = move_all(tier, SPW_TIER_HOST, wait_ns, ret_bytes);
+        err = move_all(tier, SPW_TIER_HOST, account, wait_ns, ret_bytes);
         /* The last attempt finds nothing to move, or no room. */
         err = err == SPW_E_NO_MEMORY && !is_host_full(tier) ? SPW_OK : err;
     }
@@ -382,7 +383,7 @@ void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t
     *ret_bytes = 0;
     spw_lock(&tier->lock);
     if (atomic_exchange(&tier->parked, false)) {
-        (void)move_all(tier, SPW_TIER_DEVICE, wait_ns, ret_bytes);
+        (void)move_all(tier, SPW_TIER_DEVICE, 0, wait_ns, ret_bytes);
     }
     spw_unlock(&tier->lock);
 }

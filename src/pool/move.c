@@ -48,6 +48,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
          candidates != NULL && e != NULL; e = spw_pool_space_next_large(&pool->space, e)) {
         if (e->kind == SPW_EXTENT_BLOCK && spw_pool_can_move(pool, e) &&
             (request->to == SPW_TIER_HOST || e->placed == 0) &&
+            (request->account == 0 || e->account == request->account) &&
             pool->queues.clock - e->used >= request->least_age) {
             candidates[count++] = (struct candidate){e, e->used, e->priority};
         }

@@ -49,6 +49,7 @@ struct spw_move_request {
     enum spw_tier to;
     uint64_t bytes;
     uint64_t least_age; /* only blocks since whose last use at least so many blocks were freed */
+    uint8_t account;    /* only blocks of this account; 0: all */
 };
 
 /* ---- finding granules to move ---- */

@@ -2,11 +2,13 @@
 
 #include "common/futex.h"
 #include "common/options.h"
+#include "serve/decision.h"
 #include "serve/pause.h"
 #include "serve/thread.h"
 #include "stats/stats.h"
 #include "track/process.h"
 
+#include <string.h>
 #include <sys/prctl.h>
 
 enum { NS_PER_MS = 1000000 };
@@ -63,7 +65,7 @@ static void store_result(struct spw_stats_control *control, const struct spw_pau
 
 static void resume_program(struct spw_stats_control *control, uint64_t wait_ns)
 {
-    struct spw_pause_result result = spw_serve_pause_end(wait_ns, /* held */ true);
+    struct spw_pause_result result = spw_serve_pause_end(wait_ns, /* held */ is_paused(control));
 
     store_result(control, &result);
     atomic_store(&control->state, SPW_CONTROL_LISTENING);
@@ -80,10 +82,31 @@ static void pause_program(struct spw_stats_control *control, enum spw_control_st
     struct spw_pause_result result;
 
     atomic_store(&wanted, false);
-    result = spw_serve_pause_begin(wait_ns, note_arrival);
+    result = spw_serve_pause_begin(/* rule */ 0, wait_ns, note_arrival);
     store_result(control, &result);
     if (result.outcome == SPW_PAUSE_DONE) {
         atomic_store(&control->state, state);
+    }
+}
+
+/* Moves the memory of a rule; the program goes on. */
+static void pause_rule(struct spw_stats_control *control, uint64_t wait_ns)
+{
+    struct spw_pause_result result;
+    char name[SPW_STATS_RULE];
+    unsigned rule;
+
+    memcpy(name, control->rule, sizeof(name)); /* another process may write it */
+    name[sizeof(name) - 1] = '\0';
+    rule = spw_serve_decision_find(name);
+    if (rule == 0) {
+        atomic_store(&control->outcome, SPW_CONTROL_NO_RULE);
+        return;
+    }
+    result = spw_serve_pause_begin((uint8_t)rule, wait_ns, /* arrived */ NULL);
+    store_result(control, &result);
+    if (result.outcome == SPW_PAUSE_DONE) {
+        atomic_store(&control->state, SPW_CONTROL_PAUSED_IN_PART);
     }
 }
 
@@ -94,8 +117,11 @@ static void answer(struct spw_stats_control *control)
     uint64_t wait_ns = (uint64_t)atomic_load(&control->wait_ms) * NS_PER_MS;
     bool paused = is_paused(control);
 
-    if (paused && action == SPW_CONTROL_RESUME) {
+    if (action == SPW_CONTROL_RESUME &&
+        atomic_load(&control->state) >= SPW_CONTROL_PAUSED_IN_PART) {
         resume_program(control, wait_ns);
+    } else if (!paused && action == SPW_CONTROL_PAUSE_RULE) {
+        pause_rule(control, wait_ns);
     } else if (!paused && (action == SPW_CONTROL_PAUSE || action == SPW_CONTROL_PAUSE_ON_DEMAND)) {
         pause_program(control,
                       action == SPW_CONTROL_PAUSE ? SPW_CONTROL_PAUSED

@@ -240,6 +240,18 @@ static uint64_t bit_of(const struct spw_policy_rule *rule)
     return UINT64_C(1) << (rule - atomic_load(&spw_process.policy.policy)->rules);
 }
 
+unsigned spw_serve_decision_find(const char *name)
+{
+    const struct spw_policy *policy = atomic_load(&spw_process.policy.policy);
+
+    for (size_t i = 0; policy != NULL && i < policy->rule_count; i++) {
+        if (strcmp(policy->rules[i].name, name) == 0) {
+            return (unsigned)i + 1;
+        }
+    }
+    return 0;
+}
+
 unsigned spw_serve_decision_number(const struct spw_policy_rule *rule)
 {
     return (unsigned)(rule - atomic_load(&spw_process.policy.policy)->rules) + 1;

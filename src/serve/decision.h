@@ -43,6 +43,9 @@ void spw_serve_decision_mark_step(void);
 struct spw_account *spw_serve_decision_tally(const struct spw_device *device,
                                              const struct spw_policy_rule *rule);
 
+/* The number of the rule of that name; 0: there is none. */
+unsigned spw_serve_decision_find(const char *name);
+
 /* The number of a rule in its policy, from 1. */
 unsigned spw_serve_decision_number(const struct spw_policy_rule *rule);
 

@@ -27,10 +27,12 @@ struct spw_pause_result {
     bool host_full;       /* more would have moved */
 };
 
-/* Moves memory to the host and gives what is free to the driver. Waits at most `wait_ns` for the
- * program's calls and for each device. `arrived` (barrier.h): the program is held until
- * spw_serve_pause_end; NULL: it goes on. Unless the outcome is DONE, nothing has changed. */
-struct spw_pause_result spw_serve_pause_begin(uint64_t wait_ns, void (*arrived)(void));
+/* Moves memory, of one rule of the policy or with 0 of all, to the host and gives what is free to
+ * the driver. Waits at most `wait_ns` for the program's calls and for each device. `arrived`
+ * (barrier.h): the program is held until spw_serve_pause_end; NULL: it goes on. Unless the outcome
+ * is DONE, nothing has changed. */
+struct spw_pause_result spw_serve_pause_begin(uint8_t rule, uint64_t wait_ns,
+                                              void (*arrived)(void));
 
 /* Brings memory back as far as the devices have room, and lets the program go on. What has no room
  * stays usable on the host. `held`: the program was held. */

@@ -208,12 +208,9 @@ SPW_EXPORT int spillway_priority(const void *address, size_t bytes, int priority
 
 static const uint64_t pause_wait_ns = UINT64_C(30000000000);
 
-SPW_EXPORT int spillway_pause(void)
+static CUresult pause_rule(unsigned rule)
 {
-    if (!is_running()) {
-        return CUDA_ERROR_NOT_INITIALIZED;
-    }
-    switch (spw_serve_pause_begin(pause_wait_ns, NULL).outcome) {
+    switch (spw_serve_pause_begin((uint8_t)rule, pause_wait_ns, NULL).outcome) {
     case SPW_PAUSE_DONE:
     case SPW_PAUSE_UNUSED:
         return CUDA_SUCCESS;
@@ -222,6 +219,22 @@ SPW_EXPORT int spillway_pause(void)
     default:
         return CUDA_ERROR_NOT_READY;
     }
+}
+
+SPW_EXPORT int spillway_pause(void)
+{
+    return is_running() ? pause_rule(0) : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+SPW_EXPORT int spillway_pause_rule(const char *name)
+{
+    unsigned rule;
+
+    if (!is_running()) {
+        return CUDA_ERROR_NOT_INITIALIZED;
+    }
+    rule = name != NULL ? spw_serve_decision_find(name) : 0;
+    return rule != 0 ? pause_rule(rule) : CUDA_ERROR_INVALID_VALUE;
 }
 
 SPW_EXPORT int spillway_resume(void)

@@ -17,7 +17,7 @@
 #include "common/options.h"
 #include "pool/accounts.h"
 
-enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 10 };
+enum { SPW_STATS_MAGIC = 0x53505753, SPW_STATS_VERSION = 11 };
 enum { SPW_STATS_CALLS = 64, SPW_STATS_NAME = 48, SPW_STATS_PATH = 1024 };
 enum { SPW_STATS_THREAD = 16, SPW_STATS_RULE = 72 };
 enum { SPW_STATS_HOLDERS = 10, SPW_STATS_LABEL = 160, SPW_STATS_ADVICE = 768 };
@@ -80,19 +80,26 @@ struct spw_stats_device {
 };
 
 /* How another process asks this one to pause (serve/control.h). A request is written in this order:
- * `action` and `wait_ms`, then `requests` is raised and woken; the answer in this: the results,
- * then `answered` is set to the number of the request and woken. */
+ * `rule`, `wait_ms` and `action`, then `requests` is raised and woken; the answer in this: the
+ * results, then `answered` is set to the number of the request and woken. */
 enum spw_control_state {
     SPW_CONTROL_NONE, /* nobody listens */
     SPW_CONTROL_LISTENING,
+    SPW_CONTROL_PAUSED_IN_PART,   /* the memory of a rule is on the host, and the program goes on */
     SPW_CONTROL_PAUSED,           /* the program waits for the end of the pause */
     SPW_CONTROL_PAUSED_ON_DEMAND, /* the pause ends as soon as the program needs the device */
 };
-enum spw_control_action { SPW_CONTROL_PAUSE = 1, SPW_CONTROL_PAUSE_ON_DEMAND, SPW_CONTROL_RESUME };
+enum spw_control_action {
+    SPW_CONTROL_PAUSE = 1,
+    SPW_CONTROL_PAUSE_ON_DEMAND,
+    SPW_CONTROL_PAUSE_RULE,
+    SPW_CONTROL_RESUME,
+};
 enum spw_control_outcome {
     SPW_CONTROL_DONE,
     SPW_CONTROL_ALREADY, /* it was so before */
     SPW_CONTROL_UNUSED,  /* the process uses no device memory */
+    SPW_CONTROL_NO_RULE, /* the policy has no rule of that name */
     SPW_CONTROL_IMPOSSIBLE,
     SPW_CONTROL_CAPTURING,
     SPW_CONTROL_BUSY,
@@ -104,6 +111,7 @@ struct spw_stats_control {
     _Atomic uint32_t requests; /* a futex word; 0: none yet */
     _Atomic uint32_t action;   /* enum spw_control_action */
     _Atomic uint32_t wait_ms;  /* longest time to wait for the program and its devices */
+    char rule[SPW_STATS_RULE]; /* with PAUSE_RULE: its name */
     _Atomic uint32_t answered; /* a futex word */
     _Atomic uint32_t outcome;  /* enum spw_control_outcome */
     _Atomic uint32_t host_full;

@@ -185,6 +185,34 @@ class Pause(harness.Case):
         second.end()
         first.end()
 
+    def test_a_rule(self):
+        """Only its memory moves, and the program goes on."""
+        policy = self.folder / "policy.json"
+        policy.write_text(json.dumps({"version": 1, "rules": [
+            {"name": "one", "match": {"nth": 1}, "action": {"priority": 0}},
+            {"name": "rest", "match": {"nth": "2-"}, "action": {"priority": 0}}]}))
+        program = Program(self, "spin", POLICY=policy)
+        program.steps()
+        said = self.command("pause", "--rule", "x", program.pid, status=1)
+        self.assertIn("its policy has no rule of that name", said)
+        program.end()
+        program = Program(self, 2, 1, POLICY=policy)
+        program.await_steps()
+        said = self.command("pause", "--rule", "rest", program.pid)
+        self.assertRegex(said, r": [345]\d(\.\d+)? MiB went to the host.*; the program goes on")
+        self.assertRegex(self.command("top", "--once", program.pid), "(?m)^paused in part$")
+        program.await_steps()
+        self.command("pause", "--rule", "one", program.pid)
+        self.command("pause", program.pid)
+        self.assertIn("is paused already",
+                      self.command("pause", "--rule", "one", program.pid, status=1))
+        self.command("resume", program.pid)
+        program.await_steps()
+        self.command("pause", "--rule", "one", program.pid)
+        self.command("resume", program.pid)
+        self.assertIn("it is not paused", self.command("resume", program.pid, status=1))
+        program.end()
+
     def test_refused(self):
         for options, said in (
                 ({"SPILL": "off"}, "SPILLWAY_SPILL is off"),

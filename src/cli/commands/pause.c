@@ -15,11 +15,12 @@
 enum { PROCESSES_MOST = 256, WAIT_S = 30, WAIT_MOST_S = 3600, MILLISECONDS = 1000 };
 /* Of a pause of several processes: tries in the time to wait, and the time between two. */
 enum { TRIES = 20, MOMENT_MS = 20, MOMENT_MOST_NS = 400000000, NS_PER_MS = 1000000 };
-enum { ON_DEMAND_OPTION = 256, WAIT_OPTION };
+enum { ON_DEMAND_OPTION = 256, RULE_OPTION, WAIT_OPTION };
 
 struct settings {
     const char *command;
     enum spw_control_action action;
+    const char *rule; /* whose memory moves; NULL: all */
     int pids[PROCESSES_MOST];
     size_t count;
     size_t wait_s;
@@ -54,7 +55,8 @@ static void print_done(const struct settings *settings, const struct asked *aske
     if (answer->host_full) {
         printf(" (the budget of host memory is used up: SPILLWAY_HOST_LIMIT)");
     }
-    printf("%s\n", resume ? ""
+    printf("%s\n", resume                                       ? ""
+                   : settings->action == SPW_CONTROL_PAUSE_RULE ? "; the program goes on"
                    : settings->action == SPW_CONTROL_PAUSE_ON_DEMAND
                        ? "; it comes back when the program needs the device"
                        : "; the program waits for spillway resume");
@@ -68,6 +70,8 @@ static const char *reason(enum spw_control_outcome outcome, bool resume)
         return resume ? "it is not paused" : "it is paused already";
     case SPW_CONTROL_UNUSED:
         return "it holds no device memory";
+    case SPW_CONTROL_NO_RULE:
+        return "its policy has no rule of that name";
     case SPW_CONTROL_CAPTURING:
         return "a CUDA graph is being captured, or a library submits work that spillway does not "
                "see";
@@ -143,7 +147,7 @@ static void close_process(struct asked *asked)
 static void ask_each(const struct settings *settings, struct asked *asked, uint32_t wait_ms)
 {
     for (size_t i = 0; i < settings->count; i++) {
-        spw_cli_control_send(&asked[i].control, settings->action, wait_ms);
+        spw_cli_control_send(&asked[i].control, settings->action, settings->rule, wait_ms);
         asked[i].undone = false;
     }
     for (size_t i = 0; i < settings->count; i++) {
@@ -189,7 +193,7 @@ static void undo(const struct settings *settings, struct asked *asked)
 
     for (size_t i = 0; i < settings->count; i++) {
         if (is_done(&asked[i]) && !asked[i].undone) {
-            spw_cli_control_send(&asked[i].control, SPW_CONTROL_RESUME, 0);
+            spw_cli_control_send(&asked[i].control, SPW_CONTROL_RESUME, NULL, 0);
             (void)spw_cli_control_await(&asked[i].control, &asked[i].watched, UINT32_MAX / 2,
                                         &answer);
             asked[i].undone = true;
@@ -275,6 +279,10 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
             return false;
         }
         return true;
+    case RULE_OPTION:
+        settings->rule = from->value;
+        settings->action = SPW_CONTROL_PAUSE_RULE;
+        return true;
     case ON_DEMAND_OPTION:
         settings->action = SPW_CONTROL_PAUSE_ON_DEMAND;
         return true;
@@ -287,7 +295,7 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
 static void print_pause_help(void)
 {
     fputs(
-        "usage: spillway pause PID... [--on-demand] [--wait SECONDS]\n\n"
+        "usage: spillway pause PID... [--on-demand | --rule NAME] [--wait SECONDS]\n\n"
         "Moves the device memory of running processes under spillway to the host and gives it to\n"
         "the driver, so that others can use the device. A process waits at its next use of the\n"
         "device, or when it asks for memory; nothing else in it is disturbed. Addresses stay. "
@@ -296,6 +304,8 @@ static void print_pause_help(void)
         "libraries; the CUDA context comes on top.\n\n"
         "  --on-demand     the process does not wait for spillway resume: its memory comes back\n"
         "                  when it needs the device\n"
+        "  --rule NAME     move only the memory of this rule of the program's policy; the program\n"
+        "                  goes on, and uses it on the host\n"
         "  --wait SECONDS  longest time to wait for work that the device does (30)\n\n"
         "example: spillway pause 4711; ./other-job; spillway resume 4711\n",
         stdout);
@@ -348,6 +358,7 @@ int spw_cli_command_pause(int argc, char **argv)
 {
     static const struct option options[] = {
         {"on-demand", no_argument, NULL, ON_DEMAND_OPTION},
+        {"rule", required_argument, NULL, RULE_OPTION},
         {"wait", required_argument, NULL, WAIT_OPTION},
         SPW_CLI_HELP_OPTION,
         {0},

@@ -50,10 +50,11 @@ bool spw_cli_control_listens(const struct spw_cli_control *control)
 }
 
 void spw_cli_control_send(struct spw_cli_control *control, enum spw_control_action action,
-                          uint32_t wait_ms)
+                          const char *rule, uint32_t wait_ms)
 {
     struct spw_stats_control *shared = control->shared;
 
+    snprintf(shared->rule, sizeof(shared->rule), "%s", rule != NULL ? rule : "");
     atomic_store(&shared->wait_ms, wait_ms);
     atomic_store(&shared->action, (uint32_t)action);
     control->number = atomic_fetch_add(&shared->requests, 1) + 1;

@@ -32,9 +32,9 @@ void spw_cli_control_close(struct spw_cli_control *control);
 /* False when the process has no thread that answers. */
 bool spw_cli_control_listens(const struct spw_cli_control *control);
 
-/* Sends a request. */
+/* Sends a request. `rule` is the name of one, with PAUSE_RULE, else NULL. */
 void spw_cli_control_send(struct spw_cli_control *control, enum spw_control_action action,
-                          uint32_t wait_ms);
+                          const char *rule, uint32_t wait_ms);
 
 /* Waits for the answer of the last request, at most `most_ms`. False when there is none by then, or
  * the process has ended. */

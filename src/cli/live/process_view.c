@@ -143,9 +143,10 @@ void spw_cli_process_view(struct spw_cli_screen *screen, const struct spw_cli_wa
     spw_cli_screen_line(screen, SPW_CLI_STYLE_TITLE, "%s (pid %d%s), mode %s%s%s", watched->process,
                         watched->pid, rank_text(watched, rank), watched->mode,
                         watched->policy[0] != '\0' ? ", policy " : "", watched->policy);
-    if (watched->control >= SPW_CONTROL_PAUSED) {
+    if (watched->control >= SPW_CONTROL_PAUSED_IN_PART) {
         spw_cli_screen_line(screen, SPW_CLI_STYLE_WARNING, "paused%s",
-                            watched->control == SPW_CONTROL_PAUSED_ON_DEMAND
+                            watched->control == SPW_CONTROL_PAUSED_IN_PART ? " in part"
+                            : watched->control == SPW_CONTROL_PAUSED_ON_DEMAND
                                 ? " until it needs the device"
                                 : ": spillway resume lets it go on");
     }
