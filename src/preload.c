@@ -381,8 +381,10 @@ static void start(struct spw_process *process)
     if (process->mode == SPW_MODE_OBSERVE && atomic_load(&spw_process.policy.policy) != NULL) {
         spw_log_always("SPILLWAY_POLICY has no effect in mode observe");
     }
-    /* It also tells which call is inside another, and so whose uses are recorded. */
-    if (may_spill() || spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on) {
+    /* For moves, and for blocks that other processes map. It also tells which call is inside
+     * another, and so whose uses are recorded. */
+    if (process->mode != SPW_MODE_OBSERVE ||
+        spw_option_get(SPW_OPT_SPILLWAY_RECORD_USES, NULL, 0).on) {
         spw_migrate_barrier_arm();
     }
     stats = spw_process.stats = spw_stats_create();

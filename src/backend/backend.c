@@ -68,10 +68,9 @@ static void vm_unreserve(void *cookie, uint64_t address, uint64_t bytes)
     (void)CALL((struct spw_backend *)cookie, cuMemAddressFree, address, bytes);
 }
 
-static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk)
+static enum spw_err create(struct spw_backend *backend, CUmemAllocationProp prop, uint64_t bytes,
+                           uint64_t *ret_chunk)
 {
-    struct spw_backend *backend = cookie;
-    CUmemAllocationProp prop = properties(backend, tier);
     CUmemGenericAllocationHandle handle = 0;
     CUresult result = CALL(backend, cuMemCreate, &handle, bytes, &prop, 0);
 
@@ -86,6 +85,19 @@ static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, 
         *ret_chunk = handle;
     }
     return to_err(result);
+}
+
+static enum spw_err vm_create(void *cookie, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk)
+{
+    return create(cookie, properties(cookie, tier), bytes, ret_chunk);
+}
+
+static enum spw_err vm_create_exportable(void *cookie, uint64_t bytes, uint64_t *ret_chunk)
+{
+    CUmemAllocationProp prop = properties(cookie, SPW_TIER_DEVICE);
+
+    prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    return create(cookie, prop, bytes, ret_chunk);
 }
 
 static enum spw_err vm_release(void *cookie, uint64_t chunk)
@@ -246,7 +258,7 @@ static enum spw_err probe_place(struct spw_backend *backend, uint64_t address, b
 {
     CUmemAllocationProp prop = properties(backend, SPW_TIER_HOST);
     size_t granule = 0;
-    uint64_t chunk;
+    uint64_t chunk = 0;
     enum spw_err err;
 
     err = to_err(CALL(backend, cuMemGetAllocationGranularity, &granule, &prop,
@@ -475,6 +487,7 @@ const struct spw_vm_ops *spw_backend_ops(void)
         .unreserve = vm_unreserve,
         .create = vm_create,
         .release = vm_release,
+        .create_exportable = vm_create_exportable,
         .map = vm_map,
         .set_access = vm_set_access,
         .share = vm_share,

@@ -4,6 +4,8 @@
 #include "common/loader.h"
 #include "common/lock.h"
 #include "common/thread_slots.h"
+#include "ipc/server.h"
+#include "serve/imports.h"
 #include "track/arguments.h"
 #include "track/capture.h"
 #include "track/device.h"
@@ -76,6 +78,8 @@ static void child(void)
     spw_track_tensor_map_reset();
     spw_track_arguments_forget_layouts();
     spw_track_mappings_reset();
+    spw_ipc_server_forget();
+    spw_serve_imports_reset();
     spw_track_ops.forget(); /* the counts of closing */
 }
 

@@ -388,6 +388,24 @@ void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t
     spw_unlock(&tier->lock);
 }
 
+/* ---- exports ---- */
+
+void spw_migrate_suspend(struct spw_migrate *tier)
+{
+    if (tier != NULL) {
+        spw_lock(&tier->lock);
+        spw_migrate_prefetch_finish_all(&tier->prefetch);
+        (void)spw_migrate_migration_release(&tier->migrator);
+    }
+}
+
+void spw_migrate_resume(struct spw_migrate *tier)
+{
+    if (tier != NULL) {
+        spw_unlock(&tier->lock);
+    }
+}
+
 /* True when prefetching brings blocks back, as far as they are worth it. */
 static bool is_prefetching(struct spw_migrate *tier)
 {

@@ -13,6 +13,7 @@
  *     validation   samples if second copies can be skipped
  *     barrier      holds submissions back during stop-and-copy
  *     host_tier    finds out if the host is usable, and tells the user
+ *     exporter     gives a block chunks that other processes can map
  *     tuning.def   all constants
  *
  * Locking: one mutex for each device, held while the host tier is probed and while memory migrates.
@@ -84,6 +85,10 @@ bool spw_migrate_evict_some(struct spw_migrate *tier);
 
 /* Gives up the migrations that are in flight: nothing has changed. */
 void spw_migrate_give_up(struct spw_migrate *tier);
+
+/* Finishes the migrations in flight and lets none begin until spw_migrate_resume. Takes NULL. */
+void spw_migrate_suspend(struct spw_migrate *tier);
+void spw_migrate_resume(struct spw_migrate *tier);
 
 /* The program has waited for the device, which is idle now: brings back what fits, or goes on with
  * prefetching. Cheap when nothing is on the host. */

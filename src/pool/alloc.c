@@ -465,7 +465,10 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
                                  struct spw_result *ret_result)
 {
     struct spw_extent *block;
-    enum spw_err err = admit(pool, attempt);
+    enum spw_err err;
+
+    spw_pool_exported_release(pool);
+    err = admit(pool, attempt);
 
     if (err != SPW_OK) {
         return err;

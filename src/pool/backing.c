@@ -547,18 +547,22 @@ enum spw_err spw_pool_backing_fill(struct spw_backing *backing, uint64_t address
     return SPW_OK;
 }
 
-void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
-                               unsigned order, uint64_t chunk)
+void spw_pool_backing_give_up(struct spw_backing *backing, size_t first, size_t last)
 {
-    size_t size = spw_pool_stock_size(order);
-
-    for (size_t i = granule, next; i < granule + size; i = next) {
+    for (size_t i = first, next; i < last; i = next) {
         const struct spw_granule old = backing->granules[i];
 
         next = spw_pool_backing_chunk_end(backing, i);
         spw_pool_stock_put(&backing->stock, old.tier, old.order, old.chunk);
         count_use(backing, old.tier, -(int64_t)(next - i));
     }
+}
+
+void spw_pool_backing_install(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                              unsigned order, uint64_t chunk)
+{
+    size_t size = spw_pool_stock_size(order);
+
     for (size_t part = 0; part < size; part++) {
         struct spw_granule *changed = &backing->granules[granule + part];
 
@@ -569,6 +573,39 @@ void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum
     }
     backing->stock.tiers[to].held -= size;
     count_use(backing, to, (int64_t)size);
+}
+
+void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                               unsigned order, uint64_t chunk)
+{
+    spw_pool_backing_give_up(backing, granule, granule + spw_pool_stock_size(order));
+    spw_pool_backing_install(backing, granule, to, order, chunk);
+}
+
+void spw_pool_backing_mark_exported(struct spw_backing *backing, size_t granule)
+{
+    size_t end = spw_pool_backing_chunk_end(backing, granule);
+
+    for (size_t i = granule; i < end; i++) {
+        backing->granules[i].exported = true;
+        spw_pool_backing_mark_broken(backing, i);
+    }
+}
+
+bool spw_pool_backing_release_exported(struct spw_backing *backing, size_t granule)
+{
+    const struct spw_granule chunk = backing->granules[granule];
+    size_t size = spw_pool_stock_size(chunk.order);
+    uint64_t bytes = chunk_bytes(backing, granule), done = bytes;
+
+    if (backing->ops->unmap(backing->vm, address_of(backing, granule), bytes, bytes, &done) !=
+        SPW_OK) {
+        return false;
+    }
+    spw_pool_stock_discard(&backing->stock, chunk.order, chunk.chunk);
+    memset(&backing->granules[granule], 0, size * sizeof(backing->granules[0]));
+    backing->broken -= size;
+    return true;
 }
 
 enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64_t address,

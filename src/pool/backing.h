@@ -25,15 +25,17 @@
 enum spw_lost { SPW_LOST_NOTHING, SPW_LOST_ACCESS, SPW_LOST_MAPPING };
 
 struct spw_granule {
-    uint64_t chunk;   /* 0: not backed; else the backend's handle plus 1 */
-    uint64_t seq;     /* of the last free inside */
-    uint32_t queue;   /* number of that free's queue */
-    uint8_t order;    /* of the chunk */
-    uint8_t part;     /* number of this granule in the chunk */
-    uint8_t lost;     /* enum spw_lost: the chunk has the content, but no access */
-    uint8_t tier : 1; /* enum spw_tier of the chunk */
-    bool broken : 1;  /* the backend failed half-way here: not used again */
-    bool pinned : 1;  /* a move reads it: must not be unmapped */
+    uint64_t chunk;    /* 0: not backed; else the backend's handle plus 1 */
+    uint64_t seq;      /* of the last free inside */
+    uint32_t queue;    /* number of that free's queue */
+    uint8_t order;     /* of the chunk */
+    uint8_t part;      /* number of this granule in the chunk */
+    uint8_t lost;      /* enum spw_lost: the chunk has the content, but no access */
+    uint8_t tier : 1;  /* enum spw_tier of the chunk */
+    bool broken : 1;   /* serves no new block: the backend failed half-way here, or `exported` */
+    bool pinned : 1;   /* a move reads it: must not be unmapped */
+    bool exported : 1; /* other processes may map the chunk (export.h): it stays here, and is
+                        * released when no block is left on it */
     struct spw_extent
         *start; /* the block that began here last; the record may serve another extent by now */
 };
@@ -183,6 +185,19 @@ void spw_pool_backing_keep(struct spw_backing *backing, uint64_t address, uint64
  * place of one or more whole chunks, which become spare. */
 void spw_pool_backing_exchange(struct spw_backing *backing, size_t granule, enum spw_tier to,
                                unsigned order, uint64_t chunk);
+
+/* The two halves of that: makes the chunks that are recorded for granules [first, last), whole
+ * chunks, spare; and records a held chunk. */
+void spw_pool_backing_give_up(struct spw_backing *backing, size_t first, size_t last);
+void spw_pool_backing_install(struct spw_backing *backing, size_t granule, enum spw_tier to,
+                              unsigned order, uint64_t chunk);
+
+/* Marks the granules of the chunk that begins at one as exported. */
+void spw_pool_backing_mark_exported(struct spw_backing *backing, size_t granule);
+
+/* Unmaps an exported chunk, whose work is complete and which begins at a granule, and releases it.
+ * False when the backend refuses to unmap; then nothing has changed. */
+bool spw_pool_backing_release_exported(struct spw_backing *backing, size_t granule);
 
 /* Applies the backend's present access list to everything mapped in [address, end), except what is
  * lost. */

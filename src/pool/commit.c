@@ -8,57 +8,9 @@
 #include "pool/move.h"
 
 #include "pool/lost.h"
+#include "pool/old_chunks.h"
 #include "pool/placement.h"
 #include "pool/state.h"
-
-static uint64_t address_of(const struct spw_pool *pool, size_t granule)
-{
-    return pool->backing.base + granule * pool->config.granule_bytes;
-}
-
-/* ---- the old chunks ---- */
-
-/* Unmaps the old chunks of granules [first, last). Returns the end of what is unmapped. */
-static size_t unmap_old(struct spw_pool *pool, size_t first, size_t last)
-{
-    uint64_t granule = pool->config.granule_bytes;
-
-    for (size_t end; first < last; first = end) {
-        uint64_t chunk_bytes = granule << pool->backing.granules[first].order, bytes, done;
-
-        end = spw_pool_backing_end_of_size(&pool->backing, first, last);
-        done = bytes = (end - first) * granule;
-        if (pool->ops->unmap(pool->vm, address_of(pool, first), bytes, chunk_bytes, &done) !=
-            SPW_OK) {
-            return first + (size_t)(done / granule);
-        }
-    }
-    return last;
-}
-
-/* Maps an old chunk, which begins at a granule where nothing is mapped, and gives access. */
-static void put_back_chunk(struct spw_pool *pool, size_t granule)
-{
-    const struct spw_granule *old = &pool->backing.granules[granule];
-    uint64_t address = address_of(pool, granule), bytes = pool->config.granule_bytes << old->order;
-
-    if (pool->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK &&
-        pool->ops->map(pool->vm, address, bytes, old->chunk - 1) != SPW_OK) {
-        spw_pool_backing_mark_lost(&pool->backing, granule, SPW_LOST_MAPPING);
-    } else if (pool->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK &&
-               pool->ops->set_access(pool->vm, address, bytes, bytes) != SPW_OK) {
-        spw_pool_backing_mark_lost(&pool->backing, granule, SPW_LOST_ACCESS);
-    }
-}
-
-/* Maps the old chunks of granules [first, last), where nothing is mapped. */
-static void put_back(struct spw_pool *pool, size_t first, size_t last)
-{
-    while (first < last) {
-        put_back_chunk(pool, first);
-        first = spw_pool_backing_chunk_end(&pool->backing, first);
-    }
-}
 
 /* ---- the new chunks ---- */
 
@@ -106,7 +58,7 @@ static bool rescue(struct spw_pool *pool, struct spw_move_item *item)
         spw_pool_backing_mark_lost(&pool->backing, item->granule, SPW_LOST_ACCESS);
         return true;
     }
-    put_back(pool, item->granule, item->granule + item->count);
+    spw_pool_old_chunks_put_back(pool, item->granule, item->granule + item->count);
     return false;
 }
 
@@ -116,7 +68,7 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
 {
     size_t begin = move->items[first].granule;
     size_t end = move->items[last - 1].granule + move->items[last - 1].count;
-    size_t unmapped = unmap_old(pool, begin, end);
+    size_t unmapped = spw_pool_old_chunks_unmap(pool, begin, end);
 
     for (size_t i = first; i < last; i++) {
         struct spw_move_item *item = &move->items[i];
@@ -128,7 +80,7 @@ static enum spw_err map_run(struct spw_pool *pool, struct spw_move *move, size_t
         item->mapped = true;
         begin += item->count;
     }
-    put_back(pool, begin, unmapped);
+    spw_pool_old_chunks_put_back(pool, begin, unmapped);
     return begin < end ? SPW_E_NO_MEMORY : SPW_OK;
 }
 

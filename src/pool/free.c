@@ -1,4 +1,5 @@
 /* Freeing blocks, and the order of freed memory when streams and contexts end. */
+#include "pool/exported.h"
 #include "pool/lazy.h"
 #include "pool/placement.h"
 #include "pool/state.h"
@@ -47,10 +48,18 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
     }
 }
 
+/* True if a block that is being freed may be the last one on an exported chunk. */
+static bool is_exported(const struct spw_pool *pool, const struct spw_extent *block)
+{
+    return __builtin_expect(pool->exported.count > 0, 0) && block->heap != SPW_HEAP_SLAB &&
+           spw_pool_backing_is_broken(&pool->backing, block->address, spw_pool_extent_end(block));
+}
+
 enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct spw_stream *stream)
 {
     struct spw_extent *block;
     struct spw_stream_queue *queue;
+    bool exported;
 
     spw_lock(&pool->lock);
     block = pool->shut ? NULL : spw_pool_address_map_take(&pool->blocks, address);
@@ -64,7 +73,12 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     }
     queue->seq = ++pool->queues.clock;
     queue->unfenced_bytes += block->bytes;
+    exported = is_exported(pool, block);
     release_block(pool, block, queue);
+    if (__builtin_expect(exported, 0)) {
+        pool->exported.ending = true;
+        spw_pool_exported_release(pool);
+    }
     if (pool->pressure > 0) {
         watch_free(pool, queue);
     }
@@ -106,6 +120,7 @@ void spw_pool_synchronized(struct spw_pool *pool, const struct spw_stream *strea
             synchronized(pool, pool->queues.by_number[i], clock);
         }
     }
+    spw_pool_exported_release(pool);
     spw_unlock(&pool->lock);
 }
 
@@ -137,6 +152,8 @@ void spw_pool_free_context(struct spw_pool *pool, const void *context)
         free_blocks_of(pool, spw_pool_list(pool, i), context);
     }
     spw_pool_slabs_end_context(pool, context, /* release */ true);
+    pool->exported.ending = pool->exported.count > 0;
+    spw_pool_exported_release(pool);
     spw_unlock(&pool->lock);
 }
 

@@ -101,6 +101,7 @@ static void pool_free(struct spw_pool *pool, bool release)
     spw_pool_backing_fini(&pool->backing, release);
     spw_pool_space_fini(&pool->space);
     spw_pool_address_map_fini(&pool->blocks);
+    free(pool->exported.granules);
     free(pool);
 }
 

@@ -1,4 +1,5 @@
 /* Limits, trimming, and charges of memory that the program created itself. */
+#include "pool/exported.h"
 #include "pool/pending.h"
 #include "pool/stock.h"
 #include "pool/state.h"
@@ -24,6 +25,7 @@ uint64_t spw_pool_trim(struct spw_pool *pool, uint64_t keep_bytes)
     uint64_t committed, released = 0;
 
     spw_lock(&pool->lock);
+    spw_pool_exported_release(pool);
     committed = spw_pool_committed(pool);
     if (committed > keep_bytes && !pool->shut) {
         released = give_back(pool, (size_t)((committed - keep_bytes) / pool->config.granule_bytes));

@@ -25,6 +25,7 @@
 #include "common/err.h"
 #include "pool/accounts.h"
 #include "pool/attributes.h"
+#include "pool/export.h"
 #include "pool/fences.h"
 #include "pool/move.h"
 #include "pool/request.h"

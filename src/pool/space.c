@@ -241,6 +241,21 @@ void spw_pool_space_reinstate(struct spw_space *space)
     }
 }
 
+void spw_pool_space_reinstate_range(struct spw_space *space, uint64_t address, uint64_t end)
+{
+    struct spw_extent *e = spw_pool_space_find(space, address);
+
+    while (e != NULL && e->address < end) {
+        /* A part of it may join the extent before, which then begins earlier. */
+        uint64_t next = spw_pool_extent_end(e);
+
+        if (e->kind == SPW_EXTENT_CLAIM) {
+            retire_broken(space, e);
+        }
+        e = next < end ? spw_pool_space_find(space, next) : NULL;
+    }
+}
+
 /* ---- the heaps ---- */
 
 static void lay_out(struct spw_heap *heap, uint64_t *base, uint64_t end)

@@ -108,6 +108,10 @@ void spw_pool_space_update_tier(struct spw_space *space, struct spw_extent *exte
 void spw_pool_space_retire(struct spw_space *space, struct spw_extent *extent);
 void spw_pool_space_reinstate(struct spw_space *space);
 
+/* Takes the granules of [address, end) that are no longer broken into use again; everything there
+ * is out of use. */
+void spw_pool_space_reinstate_range(struct spw_space *space, uint64_t address, uint64_t end);
+
 /* Iterate over the extents of movable blocks, by rising address: those of the heap of large blocks
  * and of the numbered heaps. Blocks in the host's own heap stay there. NULL at the end. */
 struct spw_extent *spw_pool_space_first_large(const struct spw_space *space);

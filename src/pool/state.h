@@ -6,6 +6,7 @@
 #include "common/lock.h"
 #include "pool/address_map.h"
 #include "pool/backing.h"
+#include "pool/exported.h"
 #include "pool/layout.h"
 #include "pool/pool.h"
 #include "pool/slabs.h"
@@ -40,6 +41,27 @@ struct spw_move {
     bool over;                                     /* ended, but its copies are still under way */
 };
 
+enum { SPW_EXPORT_GRANULES = 256 }; /* in one step of an export, at most */
+
+/* One new chunk of an export. */
+struct spw_export_piece {
+    size_t granule, count; /* its first granule, and how many it has */
+    uint64_t chunk;
+    uint64_t alias; /* address at which it is mapped besides */
+    enum spw_tier tier;
+    bool own; /* under the block: exportable */
+};
+
+/* The step of an export that is under way. */
+struct spw_export {
+    size_t first, last; /* granules whose chunks are replaced; equal: there is none */
+    size_t count;
+    struct spw_export_piece pieces[SPW_EXPORT_GRANULES]; /* by rising granule */
+    void *fences[SPW_TIER_COUNT];                        /* of the copies; NULL: none under way */
+    void *drained;                                       /* covers the whole device; NULL: none */
+    bool committed;
+};
+
 struct spw_pool {
     struct spw_lock lock;
     pthread_cond_t waited; /* a thread came back from waiting for a fence */
@@ -64,6 +86,8 @@ struct spw_pool {
     bool lost_announced;      /* config.to_commit counts lost granules of this pool */
     uint64_t fixed_id;        /* blocks up to this id are never moved */
     struct spw_move moves[SPW_MOVES];
+    struct spw_export export;
+    struct spw_exported exported;
     size_t ahead;      /* granules mapped behind a block, at most */
     uint32_t pressure; /* frees for which fences are still recorded early, since memory was short */
 };

@@ -245,6 +245,40 @@ enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, un
     return err;
 }
 
+enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned order,
+                                            uint64_t *ret_chunk, uint64_t *ret_alias)
+{
+    size_t size = spw_pool_stock_size(order);
+    uint64_t chunk;
+    enum spw_err err =
+        stock->ops->create_exportable(stock->vm, size * stock->granule_bytes, &chunk);
+
+    if (err != SPW_OK) {
+        return err;
+    }
+    err = spw_pool_alias_get(&stock->aliases, chunk + 1, order, ret_alias);
+    if (err != SPW_OK) {
+        (void)stock->ops->release(stock->vm, chunk);
+        return err;
+    }
+    count_chunks(stock, SPW_TIER_DEVICE, (int64_t)size);
+    stock->tiers[SPW_TIER_DEVICE].held += size;
+    *ret_chunk = chunk + 1;
+    return SPW_OK;
+}
+
+void spw_pool_stock_discard(struct spw_stock *stock, unsigned order, uint64_t chunk)
+{
+    size_t size = spw_pool_stock_size(order);
+
+    if (spw_pool_alias_drop(&stock->aliases, chunk, order) &&
+        stock->ops->release(stock->vm, chunk - 1) == SPW_OK) {
+        count_chunks(stock, SPW_TIER_DEVICE, -(int64_t)size);
+    } else {
+        stock->tiers[SPW_TIER_DEVICE].held += size;
+    }
+}
+
 void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                            uint64_t chunk)
 {

@@ -92,6 +92,15 @@ void spw_pool_stock_note_reserved(struct spw_counters *counters);
 enum spw_err spw_pool_stock_hold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                                  size_t may_add, uint64_t *ret_chunk, uint64_t *ret_alias);
 
+/* Creates a chunk of the device that can be exported, and holds it; *ret_alias as above. It never
+ * becomes spare: no other block gets it. */
+enum spw_err spw_pool_stock_hold_exportable(struct spw_stock *stock, unsigned order,
+                                            uint64_t *ret_chunk, uint64_t *ret_alias);
+
+/* Releases such a chunk, which is mapped no longer, except at its alias. When the backend refuses,
+ * it stays held for good. */
+void spw_pool_stock_discard(struct spw_stock *stock, unsigned order, uint64_t chunk);
+
 /* Gives a held chunk back. */
 void spw_pool_stock_unhold(struct spw_stock *stock, enum spw_tier tier, unsigned order,
                            uint64_t chunk);

@@ -1,5 +1,7 @@
 #include "pool/usage.h"
 
+#include "pool/exported.h"
+
 void spw_pool_count_peak(struct spw_pool *pool)
 {
     struct spw_counters *counters = pool->counters;
@@ -38,6 +40,7 @@ void spw_pool_usage(struct spw_pool *pool, struct spw_pool_usage *ret_usage)
     uint64_t host, backed;
 
     spw_lock(&pool->lock);
+    spw_pool_exported_release(pool);
     host = spw_counter_get(&pool->counters->host_used_bytes);
     backed = spw_pool_committed(pool) + host - spw_counter_get(&pool->counters->vmm_host_bytes);
     *ret_usage = (struct spw_pool_usage){

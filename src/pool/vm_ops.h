@@ -49,6 +49,9 @@ struct spw_vm_ops {
     /* Create and release one chunk. NO_MEMORY when the tier is full. */
     enum spw_err (*create)(void *vm, enum spw_tier tier, uint64_t bytes, uint64_t *ret_chunk);
     enum spw_err (*release)(void *vm, uint64_t chunk);
+    /* Creates a chunk of the device that can be exported to other processes. UNSUPPORTED or the
+     * driver's error when there are no such chunks. */
+    enum spw_err (*create_exportable)(void *vm, uint64_t bytes, uint64_t *ret_chunk);
 
     /* Maps a whole chunk, without access. set_access takes a range of one or more whole mappings
      * that nobody has access to, and applies the device's present access list; share takes mappings

@@ -4,6 +4,7 @@
 #include "track/capture.h"
 #include "serve/decision.h"
 #include "track/device.h"
+#include "ipc/table.h"
 #include "serve/handlers.h"
 #include "track/request.h"
 #include "track/indirect.h"
@@ -389,6 +390,9 @@ static inline CUresult free_block(const struct spw_device *device, struct spw_po
     }
     if (spw_record_active()) {
         spw_record_free(device->ordinal, stream != NULL ? stream->id : 0, address);
+    }
+    if (SPW_UNLIKELY(atomic_load_explicit(&spw_ipc_exports, memory_order_relaxed) > 0)) {
+        spw_ipc_table_remove(address);
     }
     err = spw_pool_free(pool, address, stream);
 

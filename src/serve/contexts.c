@@ -4,12 +4,14 @@
  * known context of a device its pool is closed, before the context is destroyed; the next use opens
  * another. At the end of the process nothing is closed. */
 #include "common/lock.h"
+#include "ipc/table.h"
 #include "track/arguments.h"
 #include "track/capture.h"
 #include "track/contexts.h"
 #include "track/device.h"
 #include "serve/account.h"
 #include "serve/handlers.h"
+#include "serve/imports.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
@@ -137,6 +139,8 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
 
     retire_context(context, gone);
     spw_serve_account_end_context(context);
+    spw_ipc_table_end_context(context);
+    spw_serve_imports_end_context(context);
     if (!gone) {
         synchronize(context, device->ordinal);
     }

@@ -1,5 +1,4 @@
-/* Memory that peer devices, other processes and other hardware reach. */
-#include "common/log.h"
+/* Memory that peer devices and other hardware reach. */
 #include "track/device.h"
 #include "serve/handlers.h"
 #include "track/spill.h"
@@ -41,22 +40,6 @@ CUresult spw_serve_cuCtxDisablePeerAccess(CUcontext peerContext)
     CUresult result = spw_track_driver()->cuCtxDisablePeerAccess(peerContext);
 
     return result == CUDA_SUCCESS ? share(peerContext, CU_MEM_ACCESS_FLAGS_PROT_NONE) : result;
-}
-
-/* A handle of a block would be one of its chunk: the other process would map foreign memory. */
-CUresult spw_serve_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
-{
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-    struct spw_pool *pool;
-
-    if (spw_track_device_owner(dptr, &pool) == NULL) {
-        return spw_track_driver()->cuIpcGetMemHandle(pHandle, dptr);
-    }
-    if (!atomic_flag_test_and_set(&told)) {
-        spw_log_always("pool memory cannot be shared with other processes by CUDA IPC; name the "
-                       "library that allocates it in SPILLWAY_PASS, or use SPILLWAY_MODE=observe");
-    }
-    return CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- memory that must stay in place ---- */

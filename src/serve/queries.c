@@ -5,6 +5,7 @@
 #include "track/device.h"
 #include "track/mappings.h"
 #include "serve/handlers.h"
+#include "serve/imports.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
@@ -72,7 +73,18 @@ CUresult spw_serve_cuMemGetInfo_v2(size_t *free, size_t *total)
 CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
 {
     struct spw_block block;
+    CUdeviceptr base;
+    size_t bytes;
 
+    if (spw_serve_imports_find(dptr, &base, &bytes)) {
+        if (pbase != NULL) {
+            *pbase = base;
+        }
+        if (psize != NULL) {
+            *psize = bytes;
+        }
+        return CUDA_SUCCESS;
+    }
     if (find_block(dptr, &block) == NULL) {
         return spw_track_driver()->cuMemGetAddressRange_v2(pbase, psize, dptr);
     }
@@ -92,6 +104,19 @@ CUresult spw_serve_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CU
 static unsigned long long buffer_id(const struct spw_device *device, const struct spw_block *block)
 {
     return (unsigned long long)(device->ordinal + 1) << 48 | block->id;
+}
+
+/* True if the driver makes memory that can be exported, so that blocks can be shared (sharing.c).
+ */
+static bool can_share(const struct spw_device *device)
+{
+    struct spw_driver *driver = spw_track_driver();
+    int supported = 0;
+
+    return SPW_DRIVER_CALL(driver, device->ordinal, cuDeviceGetAttribute, &supported,
+                           CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+                           device->handle) == CUDA_SUCCESS &&
+           supported != 0;
 }
 
 /* Writes an attribute that differs between a block and its chunks; false for any other. */
@@ -125,6 +150,18 @@ static bool answer(struct spw_device *device, const struct spw_block *block,
     }
 }
 
+/* Corrects what the driver has written of a block's chunk. cuda.h does not give the width of these,
+ * so only their lowest byte is changed, which has all that can differ. */
+static void correct(const struct spw_device *device, CUpointer_attribute attribute, void *data)
+{
+    if (attribute == CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE) {
+        *(unsigned char *)data = can_share(device);
+    } else if (attribute == CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES) {
+        /* A chunk that is shared has one, but its handle is none of the block. */
+        *(unsigned char *)data = 0;
+    }
+}
+
 /* The same for memory of cuMemCreate that is on the host instead of device `ordinal`. */
 static bool answer_spilled(int ordinal, CUpointer_attribute attribute, void *data)
 {
@@ -151,6 +188,7 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
     struct spw_block block;
     struct spw_device *device = find_block(ptr, &block);
     int ordinal = device == NULL ? spw_track_mappings_spilled_from(ptr) : -1;
+    CUresult result;
 
     if (device != NULL && block.bytes == 0) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -164,7 +202,11 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
     if (ordinal >= 0 && data != NULL && answer_spilled(ordinal, attribute, data)) {
         return CUDA_SUCCESS;
     }
-    return spw_track_driver()->cuPointerGetAttribute(data, attribute, ptr);
+    result = spw_track_driver()->cuPointerGetAttribute(data, attribute, ptr);
+    if (result == CUDA_SUCCESS && device != NULL) {
+        correct(device, attribute, data);
+    }
+    return result;
 }
 
 CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
@@ -190,7 +232,9 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
         if (has_none(attributes[i])) {
             *(void **)data[i] = NULL;
         } else if (device != NULL) {
-            (void)answer(device, &block, attributes[i], data[i]);
+            if (!answer(device, &block, attributes[i], data[i])) {
+                correct(device, attributes[i], data[i]);
+            }
         } else {
             (void)answer_spilled(ordinal, attributes[i], data[i]);
         }

@@ -18,11 +18,12 @@ BELOW = {
     "stats": "common pool",
     "record": "common callsite stats",
     "migrate": "common pool",
+    "ipc": "common",
     "backend": "common pool driver",
     "track": "common driver pool callsite policy stats record migrate",
-    "serve": "common driver pool callsite policy stats record migrate track",
-    "intercept": "common driver callsite policy stats record migrate track serve",
-    "preload": "common driver pool callsite policy stats record migrate backend track serve "
+    "serve": "common driver pool callsite policy stats record migrate ipc track",
+    "intercept": "common driver callsite policy stats record migrate ipc track serve",
+    "preload": "common driver pool callsite policy stats record migrate ipc backend track serve "
                "intercept",
     "gpu": "common",
     "cli": "common driver pool callsite policy stats record gpu",
@@ -53,7 +54,7 @@ SIM_PARTS = ("driver", "runtime", "libs")
 SIM_SHARED = {"sim/driver/core/control.h", "sim/devices.h", "sim/record.h"}
 # Folders whose modules do not use each other in a circle (modules.py).
 WITHOUT_CYCLES = ("common", "driver", "pool", "callsite", "policy", "stats", "record", "migrate",
-                  "backend", "track", "serve", "intercept", "gpu")
+                  "ipc", "backend", "track", "serve", "intercept", "gpu")
 # Linked into libspillway.so, where the process is somebody else's.
 PRELOADED = set(BELOW) - {"gpu", "cli", "sim"}
 # The pool's interface. pool.h includes its parts; vm_ops.h is what the backend implements, and

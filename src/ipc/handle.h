@@ -1,0 +1,36 @@
+/* The handle of an exported block: the 64 bytes that a program gets from cuIpcGetMemHandle and
+ * passes to another process.
+ *
+ * It names the process and the export, and has a random key without which the exporting process
+ * gives nothing away. No locking: values only. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SPW_IPC_HANDLE_BYTES = 64, SPW_IPC_KEY_BYTES = 16, SPW_IPC_VERSION = 1 };
+
+struct spw_ipc_handle {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t pid;
+    uint64_t start;     /* of the process, in clock ticks since boot */
+    uint64_t name;      /* random: part of the socket's name */
+    uint64_t export_id; /* from 1, never used again */
+    uint8_t key[SPW_IPC_KEY_BYTES];
+    uint8_t zero[8];
+};
+
+_Static_assert(sizeof(struct spw_ipc_handle) == SPW_IPC_HANDLE_BYTES, "it fills CUDA's handle");
+
+/* Fills `bytes` of `data` with random bytes. False when the system has none. */
+bool spw_ipc_random(void *data, unsigned bytes);
+
+/* True if the handle is spillway's own, of any version. */
+bool spw_ipc_handle_is_ours(const struct spw_ipc_handle *handle);
+
+/* True if this process is the one that the handle names. */
+bool spw_ipc_handle_is_mine(const struct spw_ipc_handle *handle);
+
+/* Fills in the magic, version, pid and start of this process. */
+void spw_ipc_handle_init(struct spw_ipc_handle *handle);

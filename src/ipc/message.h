@@ -1,0 +1,49 @@
+/* What travels between two processes: a request, an answer, and the descriptors of chunks.
+ *
+ * The socket is abstract (it has no file, so that nothing is left behind by a process that is
+ * killed) and of type SOCK_SEQPACKET (one send is one receive). Either side asks the kernel for the
+ * other's user, and has nothing to do with another user's process. No locking. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "ipc/handle.h"
+
+/* Chunks in one message: the kernel passes at most 253 descriptors at a time. Chunks of a block. */
+enum { SPW_IPC_BATCH = 250, SPW_IPC_CHUNKS = 1 << 16 };
+
+struct spw_ipc_request {
+    uint32_t version;
+    uint32_t first; /* chunk that the answer begins with */
+    uint64_t export_id;
+    uint8_t key[SPW_IPC_KEY_BYTES];
+};
+
+enum spw_ipc_status { SPW_IPC_GRANTED = 1, SPW_IPC_UNKNOWN };
+
+/* The answer, with the descriptors of the chunks from `first` on, at most a batch. */
+struct spw_ipc_answer {
+    uint32_t status;                /* enum spw_ipc_status */
+    uint32_t count;                 /* of all chunks */
+    uint64_t offset;                /* of the block in the first chunk */
+    uint64_t bytes;                 /* of the block */
+    uint64_t chunks[SPW_IPC_BATCH]; /* sizes of those that come with it */
+};
+
+/* Writes the address of a process's socket. Returns its length. */
+socklen_t spw_ipc_address(const struct spw_ipc_handle *handle, struct sockaddr_un *ret_address);
+
+/* True if the process at the other end belongs to this process's user. */
+bool spw_ipc_same_user(int socket);
+
+/* Sends `bytes` of `data` with `count` descriptors, without waiting. */
+bool spw_ipc_send(int socket, const void *data, size_t bytes, const int *fds, size_t count);
+
+/* Receives exactly `bytes`, and at most `most` descriptors, which are close-on-exec. On failure no
+ * descriptor stays open. */
+bool spw_ipc_receive(int socket, void *ret_data, size_t bytes, int *ret_fds, size_t most,
+                     size_t *ret_count);

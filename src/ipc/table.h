@@ -1,0 +1,43 @@
+/* The exports of this process: blocks that others may map, with descriptors of their chunks.
+ *
+ * Locking: spw_locks.exports, inside; nothing waits under it. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ipc/handle.h"
+#include "ipc/message.h"
+
+/* Number of exports, so that a free costs nothing where there are none. No lock. */
+extern _Atomic size_t spw_ipc_exports;
+
+/* What is exported. */
+struct spw_ipc_export {
+    uint64_t address; /* of the block, and its id */
+    uint64_t block;
+    uint64_t offset; /* of the block in the first chunk */
+    uint64_t bytes;
+    const void *context;    /* in which it was allocated */
+    size_t count;           /* of chunks */
+    const int *fds;         /* of each: owned by the table from spw_ipc_table_add on */
+    const uint64_t *chunks; /* its size */
+};
+
+/* Finds the export of a block: fills in `export_id` and `key` of the handle. */
+bool spw_ipc_table_find(uint64_t address, uint64_t block, struct spw_ipc_handle *handle);
+
+/* Adds an export, in place of an older one at that address, and likewise. False without memory;
+ * then the caller still owns the descriptors. */
+bool spw_ipc_table_add(const struct spw_ipc_export *export, struct spw_ipc_handle *handle);
+
+/* Ends the export at an address, if there is one, and closes its descriptors. */
+void spw_ipc_table_remove(uint64_t address);
+
+/* Ends the exports of blocks that were allocated in a context; NULL: all exports. */
+void spw_ipc_table_end_context(const void *context);
+
+/* Answers a request on a connection, with the descriptors if the key is right. */
+void spw_ipc_table_answer(const struct spw_ipc_request *request, int socket);

@@ -1,0 +1,88 @@
+#include "pool/exported.h"
+
+#include <stdlib.h>
+
+#include "pool/pending.h"
+#include "pool/state.h"
+
+bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more)
+{
+    size_t capacity = exported->capacity == 0 ? 64 : exported->capacity;
+    size_t *grown;
+
+    while (capacity < exported->count + more) {
+        capacity *= 2;
+    }
+    if (capacity == exported->capacity) {
+        return true;
+    }
+    grown = realloc(exported->granules, capacity * sizeof(*grown));
+    if (grown == NULL) {
+        return false;
+    }
+    exported->granules = grown;
+    exported->capacity = capacity;
+    return true;
+}
+
+/* True if no block is left in [address, end): everything there is out of use. */
+static bool is_empty(const struct spw_pool *pool, uint64_t address, uint64_t end)
+{
+    const struct spw_extent *e = spw_pool_space_find(&pool->space, address);
+
+    while (e != NULL && e->address < end && e->kind == SPW_EXTENT_CLAIM) {
+        e = e->next;
+    }
+    return e == NULL || e->address >= end;
+}
+
+static bool is_complete(const struct spw_pool *pool, size_t first, size_t last)
+{
+    const struct spw_granule *granules = pool->backing.granules;
+
+    while (
+        first < last && !granules[first].pinned &&
+        spw_pool_stream_queue_passed(&pool->queues, granules[first].queue, granules[first].seq)) {
+        first++;
+    }
+    return first == last;
+}
+
+/* Releases the chunk at a granule, if nobody uses it. *waits: it is empty and cannot be released
+ * yet. */
+static bool release(struct spw_pool *pool, size_t granule, bool *waits)
+{
+    size_t end = spw_pool_backing_chunk_end(&pool->backing, granule);
+    uint64_t bytes = pool->config.granule_bytes;
+    uint64_t address = pool->backing.base + granule * bytes;
+
+    if (!is_empty(pool, address, address + (end - granule) * bytes)) {
+        return false;
+    }
+    if (!is_complete(pool, granule, end) ||
+        !spw_pool_backing_release_exported(&pool->backing, granule)) {
+        *waits = true;
+        return false;
+    }
+    spw_pool_space_reinstate_range(&pool->space, address, address + (end - granule) * bytes);
+    return true;
+}
+
+void spw_pool_exported_release(struct spw_pool *pool)
+{
+    struct spw_exported *exported = &pool->exported;
+    bool waits = false;
+
+    if (!exported->ending || pool->shut) {
+        return;
+    }
+    spw_pool_poll_queues(pool, NULL, /* record */ true);
+    for (size_t i = 0; i < exported->count;) {
+        if (release(pool, exported->granules[i], &waits)) {
+            exported->granules[i] = exported->granules[--exported->count];
+        } else {
+            i++;
+        }
+    }
+    exported->ending = waits;
+}

@@ -1,0 +1,313 @@
+#include "serve/imports.h"
+
+#include "common/lock.h"
+#include "track/process.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* One open block. */
+struct import {
+    struct import *next;
+    uint64_t pid, start, export_id; /* of the handle */
+    CUcontext context;
+    int ordinal; /* of the context's device */
+    CUdeviceptr base;
+    size_t reserved;     /* bytes from the base on */
+    CUdeviceptr address; /* of the block */
+    size_t bytes;
+    size_t count;  /* of chunks */
+    size_t mapped; /* of them, and their sizes */
+    uint64_t *chunks;
+    unsigned opens;
+};
+
+/* Guarded by spw_locks.imports. */
+static struct import *imports;
+static _Atomic size_t import_count;
+
+#define CALL(import, fn, ...)                                                                      \
+    SPW_DRIVER_CALL(spw_track_driver(), (import)->ordinal, fn, __VA_ARGS__)
+
+/* ---- the table ---- */
+
+/* Caller holds the lock. */
+static struct import *find(const struct spw_ipc_handle *handle, CUcontext context)
+{
+    struct import *import = imports;
+
+    while (import != NULL &&
+           (import->pid != handle->pid || import->start != handle->start ||
+            import->export_id != handle->export_id || import->context != context)) {
+        import = import->next;
+    }
+    return import;
+}
+
+/* Takes an import out of the table. Caller holds the lock. */
+static void take_out(struct import *import)
+{
+    struct import **link = &imports;
+
+    while (*link != import) {
+        link = &(*link)->next;
+    }
+    *link = import->next;
+    atomic_fetch_sub(&import_count, 1);
+}
+
+bool spw_serve_imports_reopen(const struct spw_ipc_handle *handle, CUcontext context,
+                              CUdeviceptr *ret_address)
+{
+    struct import *import;
+
+    spw_lock(&spw_locks.imports);
+    import = find(handle, context);
+    if (import != NULL) {
+        import->opens++;
+        *ret_address = import->address;
+    }
+    spw_unlock(&spw_locks.imports);
+    return import != NULL;
+}
+
+bool spw_serve_imports_find(CUdeviceptr address, CUdeviceptr *ret_base, size_t *ret_bytes)
+{
+    const struct import *import;
+
+    if (atomic_load(&import_count) == 0) {
+        return false;
+    }
+    spw_lock(&spw_locks.imports);
+    import = imports;
+    while (import != NULL && address - import->address >= import->bytes) {
+        import = import->next;
+    }
+    if (import != NULL) {
+        *ret_base = import->address;
+        *ret_bytes = import->bytes;
+    }
+    spw_unlock(&spw_locks.imports);
+    return import != NULL;
+}
+
+/* ---- mapping ---- */
+
+/* Unmaps what is mapped, gives the addresses back and frees the record. No work uses them. */
+static void discard(struct import *import)
+{
+    CUdeviceptr at = import->base;
+
+    for (size_t i = 0; i < import->mapped; i++) {
+        (void)CALL(import, cuMemUnmap, at, import->chunks[i]);
+        at += import->chunks[i];
+    }
+    if (import->base != 0) {
+        (void)CALL(import, cuMemAddressFree, import->base, import->reserved);
+    }
+    free(import->chunks);
+    free(import);
+}
+
+/* Maps a chunk at an address. The mapping keeps the memory, not the handle. */
+static CUresult map_chunk(struct import *import, int fd, CUdeviceptr at, size_t bytes)
+{
+    CUmemGenericAllocationHandle handle;
+    CUresult result = CALL(import, cuMemImportFromShareableHandle, &handle, (void *)(intptr_t)fd,
+                           CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+
+    if (result == CUDA_SUCCESS) {
+        result = CALL(import, cuMemMap, at, bytes, 0, handle, 0);
+        (void)CALL(import, cuMemRelease, handle);
+    }
+    return result;
+}
+
+static CUresult map_chunks(struct import *import, struct spw_ipc_block *block)
+{
+    const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE,
+                                                 .id = spw_process.devices[import->ordinal].handle},
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUresult result = CALL(import, cuMemAddressReserve, &import->base, import->reserved, 0, 0, 0);
+    CUdeviceptr at = import->base;
+
+    for (size_t i = 0; i < block->count && result == CUDA_SUCCESS; i++) {
+        result = map_chunk(import, block->fds[i], at, block->chunks[i]);
+        close(block->fds[i]);
+        block->fds[i] = -1;
+        import->mapped += result == CUDA_SUCCESS;
+        at += block->chunks[i];
+    }
+    return result == CUDA_SUCCESS
+               ? CALL(import, cuMemSetAccess, import->base, import->reserved, &access, 1)
+               : result;
+}
+
+/* Makes a record of a block that is not mapped yet, and takes over its array of sizes. NULL without
+ * memory, or if the block does not lie in its chunks. */
+static struct import *new_import(const struct spw_ipc_handle *handle, CUcontext context,
+                                 int ordinal, struct spw_ipc_block *block)
+{
+    struct import *import = calloc(1, sizeof(*import));
+    uint64_t reserved = 0;
+
+    for (size_t i = 0; i < block->count; i++) {
+        reserved += block->chunks[i];
+    }
+    if (import == NULL || block->offset >= reserved || block->bytes > reserved - block->offset) {
+        free(import);
+        return NULL;
+    }
+    *import = (struct import){.pid = handle->pid,
+                              .start = handle->start,
+                              .export_id = handle->export_id,
+                              .context = context,
+                              .ordinal = ordinal,
+                              .reserved = reserved,
+                              .bytes = block->bytes,
+                              .count = block->count,
+                              .chunks = block->chunks,
+                              .opens = 1};
+    block->chunks = NULL;
+    return import;
+}
+
+/* Enters an import, unless another thread has entered the same. Returns the one in the table. */
+static struct import *enter(const struct spw_ipc_handle *handle, struct import *import)
+{
+    struct import *known;
+
+    spw_lock(&spw_locks.imports);
+    known = find(handle, import->context);
+    if (known != NULL) {
+        known->opens++;
+    } else {
+        import->next = imports;
+        imports = known = import;
+        atomic_fetch_add(&import_count, 1);
+    }
+    spw_unlock(&spw_locks.imports);
+    return known;
+}
+
+CUresult spw_serve_imports_map(const struct spw_ipc_handle *handle, CUcontext context, int ordinal,
+                               struct spw_ipc_block *block, CUdeviceptr *ret_address)
+{
+    uint64_t *chunks = block->chunks, offset = block->offset;
+    struct import *import = new_import(handle, context, ordinal, block), *entered;
+    CUresult result;
+
+    if (import == NULL) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    block->chunks = chunks; /* for its sizes */
+    result = map_chunks(import, block);
+    block->chunks = NULL;
+    if (result != CUDA_SUCCESS) {
+        discard(import);
+        return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_ERROR_MAP_FAILED;
+    }
+    import->address = import->base + offset;
+    entered = enter(handle, import);
+    *ret_address = entered->address;
+    if (entered != import) {
+        discard(import);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- the end ---- */
+
+/* Waits for all work of the context: unmapping acts at once. */
+static CUresult synchronize(const struct import *import)
+{
+    CUcontext popped;
+    CUresult result = CALL(import, cuCtxPushCurrent_v2, import->context);
+
+    if (result == CUDA_SUCCESS) {
+        result = SPW_DRIVER_CALL0(spw_track_driver(), import->ordinal, cuCtxSynchronize);
+        (void)CALL(import, cuCtxPopCurrent_v2, &popped);
+    }
+    return result;
+}
+
+/* Returns the block that begins at an address and is open once, without closing it; closes another
+ * that begins there once. *ret_found: there is one. */
+static struct import *close_unless_last(CUdeviceptr address, bool *ret_found)
+{
+    struct import *import;
+
+    spw_lock(&spw_locks.imports);
+    import = imports;
+    while (import != NULL && import->address != address) {
+        import = import->next;
+    }
+    *ret_found = import != NULL;
+    if (import != NULL && import->opens > 1) {
+        import->opens--;
+        import = NULL;
+    } else if (import != NULL) {
+        take_out(import);
+    }
+    spw_unlock(&spw_locks.imports);
+    return import;
+}
+
+bool spw_serve_imports_close(CUdeviceptr address, CUresult *ret_result)
+{
+    struct import *last;
+    bool found;
+
+    if (atomic_load(&import_count) == 0) {
+        return false;
+    }
+    last = close_unless_last(address, &found);
+    *ret_result = CUDA_SUCCESS;
+    if (last == NULL) {
+        return found;
+    }
+    *ret_result = synchronize(last);
+    if (*ret_result == CUDA_SUCCESS) {
+        discard(last);
+        return true;
+    }
+    /* Such as during a capture: it stays open. */
+    spw_lock(&spw_locks.imports);
+    last->next = imports;
+    imports = last;
+    atomic_fetch_add(&import_count, 1);
+    spw_unlock(&spw_locks.imports);
+    return true;
+}
+
+void spw_serve_imports_end_context(CUcontext context)
+{
+    struct import *import;
+
+    do {
+        spw_lock(&spw_locks.imports);
+        import = imports;
+        while (import != NULL && import->context != context) {
+            import = import->next;
+        }
+        if (import != NULL) {
+            take_out(import);
+        }
+        spw_unlock(&spw_locks.imports);
+        if (import != NULL) {
+            discard(import);
+        }
+    } while (import != NULL);
+}
+
+void spw_serve_imports_reset(void)
+{
+    while (imports != NULL) {
+        struct import *import = imports;
+
+        imports = import->next;
+        free(import->chunks);
+        free(import);
+    }
+    atomic_store(&import_count, 0);
+}

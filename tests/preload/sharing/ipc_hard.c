@@ -1,0 +1,290 @@
+/* Sharing while memory is short, processes die or fork, and threads compete. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ipc.h"
+#include "processes.h"
+
+/* Opens a handle from the pipe, and ends the process without closing it where told so. */
+static CUdeviceptr open_next(void)
+{
+    CUdeviceptr address = 0;
+    CUipcMemHandle handle;
+
+    HOLD(receive(&handle, sizeof(handle)));
+    MUST(open_handle(&address, &handle));
+    return address;
+}
+
+static void share(CUdeviceptr address)
+{
+    CUipcMemHandle handle;
+
+    MUST(get(&handle, address));
+    send_to_other(&handle, sizeof(handle));
+}
+
+/* ---- pressure: a block that was spilled is shared, and stays shared and in place ---- */
+
+enum { BLOCKS = 12, BLOCK_BYTES = 8 * MIB }; /* on a device of 64 MiB */
+
+static void own_pressure(void)
+{
+    CUdeviceptr blocks[BLOCKS];
+
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = allocate(BLOCK_BYTES);
+        fill(blocks[i], BLOCK_BYTES, i);
+    }
+    /* The first blocks were spilled. */
+    share(blocks[0]);
+    share(blocks[1]);
+    HOLD(hear() == '1');
+    for (int turn = 0; turn < 5; turn++) {
+        for (int i = 2; i < BLOCKS; i++) {
+            HOLD(has(blocks[i], BLOCK_BYTES, i + turn));
+            fill(blocks[i], BLOCK_BYTES, i + turn + 1);
+        }
+        fill(blocks[0], BLOCK_BYTES, 0x40 + turn);
+        say('f');
+        HOLD(hear() == 'w');
+        HOLD(has(blocks[0], BLOCK_BYTES, 0x50 + turn));
+        HOLD(has(blocks[1], BLOCK_BYTES, 0x60 + turn));
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST(cuMemFree(blocks[i]));
+    }
+    printf("owner: as written\n");
+}
+
+static void see_pressure(void)
+{
+    CUdeviceptr first, second;
+
+    enter(0);
+    first = open_next();
+    second = open_next();
+    HOLD(has(first, BLOCK_BYTES, 0) && has(second, BLOCK_BYTES, 1));
+    say('1');
+    for (int turn = 0; turn < 5; turn++) {
+        HOLD(hear() == 'f');
+        HOLD(has(first, BLOCK_BYTES, 0x40 + turn));
+        fill(first, BLOCK_BYTES, 0x50 + turn);
+        fill(second, BLOCK_BYTES, 0x60 + turn);
+        say('w');
+    }
+    MUST(close_address(first));
+    MUST(close_address(second));
+    printf("other: as written\n");
+}
+
+/* ---- owner killed: here the second process owns the memory ---- */
+
+static void own_killed(void)
+{
+    CUdeviceptr address = open_next(), other = 0;
+    CUipcMemHandle handle;
+
+    HOLD(receive(&handle, sizeof(handle)));
+    HOLD(kill(other_pid, SIGKILL) == 0 && waitpid(other_pid, NULL, 0) == other_pid);
+    other_pid = 0;
+    HOLD(has(address, 4 * MIB, 0x77));
+    fill(address, 4 * MIB, 0x78);
+    HOLD(has(address, 4 * MIB, 0x78));
+    printf("owner: opened after its end %d\n", open_handle(&other, &handle));
+    MUST(close_address(address));
+    printf("owner: sockets left %d\n", count_lines("/proc/net/unix", "spillway-ipc") - (int)number);
+}
+
+static void see_killed(void)
+{
+    CUdeviceptr first, second;
+
+    enter(0);
+    first = allocate(4 * MIB);
+    second = allocate(4 * MIB);
+    fill(first, 4 * MIB, 0x77);
+    share(first);
+    share(second);
+    (void)pause();
+}
+
+/* ---- the other one killed ---- */
+
+static void own_bereaved(void)
+{
+    CUdeviceptr address = allocate(16 * MIB);
+    size_t before = free_bytes();
+
+    fill(address, 16 * MIB, 0x11);
+    share(address);
+    HOLD(hear() == '1');
+    HOLD(kill(other_pid, SIGKILL) == 0 && waitpid(other_pid, NULL, 0) == other_pid);
+    other_pid = 0;
+    HOLD(has(address, 16 * MIB, 0x12));
+    fill(address, 16 * MIB, 0x13);
+    HOLD(has(address, 16 * MIB, 0x13));
+    HOLD(free_bytes() == before);
+    MUST(cuMemFree(address));
+    printf("owner: freed %d\n", free_bytes() == before + 16 * MIB);
+}
+
+static void see_bereaved(void)
+{
+    CUdeviceptr address;
+
+    enter(0);
+    address = open_next();
+    HOLD(has(address, 16 * MIB, 0x11));
+    fill(address, 16 * MIB, 0x12);
+    say('1');
+    (void)pause();
+}
+
+/* ---- forks: a child has no exports, and leaves the parent's alone ---- */
+
+static void own_forks(void)
+{
+    CUdeviceptr first = allocate(4 * MIB), second = allocate(4 * MIB);
+    CUipcMemHandle handle;
+    pid_t child;
+    int ends[2], status;
+
+    MUST(get(&handle, first));
+    MUST(get(&handle, second));
+    HOLD(pipe(ends) == 0);
+    child = fork();
+    HOLD(child >= 0);
+    if (child == 0) {
+        char letter;
+
+        (void)close(ends[1]);
+        (void)(read(ends[0], &letter, 1) == 0); /* until the parent closes its end */
+        exit(0);
+    }
+    (void)close(ends[0]);
+    offer(first, 4 * MIB, 0, 0x21);
+    (void)close(ends[1]);
+    HOLD(waitpid(child, &status, 0) == child && status == 0);
+    offer(second, 4 * MIB, 0, 0x22);
+    printf("owner: exchanged beside a child and after it\n");
+}
+
+static void see_forks(void)
+{
+    enter(0);
+    printf("other: %ld opened\n", take_offers());
+}
+
+/* ---- threads: several export at once while others submit work ---- */
+
+enum { THREADS = 4, EACH = 16, SHARED_BYTES = 2 * MIB + 512 };
+
+static CUdeviceptr shared[THREADS * EACH];
+static CUipcMemHandle handles[THREADS * EACH];
+static CUcontext common;
+static _Atomic bool over;
+
+static void *export_some(void *first)
+{
+    MUST(cuCtxSetCurrent(common));
+    for (CUdeviceptr *at = first; at < (CUdeviceptr *)first + EACH; at++) {
+        MUST(get(&handles[at - shared], *at));
+    }
+    return NULL;
+}
+
+static void *submit(void *unused)
+{
+    CUdeviceptr block;
+    CUstream stream;
+
+    (void)unused;
+    MUST(cuCtxSetCurrent(common));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuMemAlloc(&block, MIB));
+    for (int i = 0; !atomic_load(&over); i++) {
+        MUST(cuMemsetD8Async(block, (unsigned char)i, MIB, stream));
+        if (i % 16 == 15) {
+            MUST(cuStreamSynchronize(stream));
+        }
+    }
+    MUST(cuStreamSynchronize(stream));
+    MUST(cuMemFree(block));
+    return NULL;
+}
+
+static void own_threads(void)
+{
+    pthread_t exporters[THREADS], submitter;
+
+    MUST(cuCtxGetCurrent(&common));
+    for (int i = 0; i < THREADS * EACH; i++) {
+        shared[i] = allocate(SHARED_BYTES);
+        fill(shared[i], SHARED_BYTES, i);
+    }
+    HOLD(pthread_create(&submitter, NULL, submit, NULL) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        HOLD(pthread_create(&exporters[i], NULL, export_some, &shared[i * EACH]) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        HOLD(pthread_join(exporters[i], NULL) == 0);
+    }
+    atomic_store(&over, true);
+    HOLD(pthread_join(submitter, NULL) == 0);
+    for (int i = 0; i < THREADS * EACH; i++) {
+        send_to_other(&handles[i], sizeof(handles[i]));
+    }
+    HOLD(hear() == '1');
+    for (int i = 0; i < THREADS * EACH; i++) {
+        HOLD(has(shared[i], SHARED_BYTES, 0x80 + i));
+        MUST(cuMemFree(shared[i]));
+    }
+    printf("owner: %d blocks\n", THREADS * EACH);
+}
+
+static void see_threads(void)
+{
+    enter(0);
+    for (int i = 0; i < THREADS * EACH; i++) {
+        CUdeviceptr address = open_next();
+
+        HOLD(has(address, SHARED_BYTES, i));
+        fill(address, SHARED_BYTES, 0x80 + i);
+    }
+    say('1');
+    HOLD(hear() == 0);
+}
+
+/* ---- full: whether a block of NUMBER MiB can be shared on a device without other memory ---- */
+
+static void own_full(void)
+{
+    size_t bytes = (size_t)number * MIB;
+    CUdeviceptr address = allocate(bytes);
+    struct offer made = {.bytes = bytes, .byte = 0x44};
+    int result;
+
+    fill(address, bytes, 0x44);
+    result = get(&made.handle, address);
+    printf("owner: shared %d\n", result);
+    if (result == 0) {
+        send_to_other(&made, sizeof(made));
+        HOLD(hear() == 'w');
+    }
+    HOLD(has(address, bytes, result == 0 ? 0xbb : 0x44));
+}
+
+const struct way hard_ways[] = {
+    {"pressure", own_pressure, see_pressure},
+    {"owner_killed", own_killed, see_killed},
+    {"other_killed", own_bereaved, see_bereaved},
+    {"forks", own_forks, see_forks},
+    {"threads", own_threads, see_threads},
+    {"full", own_full, see_forks},
+    {NULL, NULL, NULL},
+};
