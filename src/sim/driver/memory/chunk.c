@@ -220,12 +220,15 @@ int sim_chunk_export(struct sim_chunk *chunk)
         .location_id = chunk->device != NULL ? chunk->device->index : chunk->prop.location.id,
     };
 
-    if (!sim_chunk_place(chunk, SIM_EXTENT_ANYWHERE) ||
-        !sim_extent_isolate(&chunk->extent, &label, sizeof(label))) {
+    bool isolated;
+
+    if (!sim_chunk_place(chunk, SIM_EXTENT_ANYWHERE)) {
         return -1;
     }
+    sim_mapping_discount(chunk);
+    isolated = sim_extent_isolate(&chunk->extent, &label, sizeof(label));
     sim_mapping_refresh(chunk);
-    return sim_extent_export(&chunk->extent);
+    return isolated ? sim_extent_export(&chunk->extent) : -1;
 }
 
 static struct sim_chunk *chunk_of_fd(int fd)

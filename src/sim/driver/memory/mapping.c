@@ -303,7 +303,7 @@ void sim_mapping_apply(uint64_t start, uint64_t end)
     }
 }
 
-void sim_mapping_refresh(struct sim_chunk *chunk)
+void sim_mapping_discount(struct sim_chunk *chunk)
 {
     for (struct sim_mapping *mapping = chunk->mappings; mapping != NULL; mapping = mapping->next) {
         uint64_t start = mapping->range.start, end = sim_range_end(&mapping->range);
@@ -311,7 +311,13 @@ void sim_mapping_refresh(struct sim_chunk *chunk)
 
         mapping->prot = 0; /* of the old file */
         kernel_used = kernel_used - before + cost_around(start, end);
-        sim_mapping_apply(start, end);
+    }
+}
+
+void sim_mapping_refresh(struct sim_chunk *chunk)
+{
+    for (struct sim_mapping *mapping = chunk->mappings; mapping != NULL; mapping = mapping->next) {
+        sim_mapping_apply(mapping->range.start, sim_range_end(&mapping->range));
     }
 }
 

@@ -59,7 +59,9 @@ bool sim_mapping_fills(uint64_t start, uint64_t end);
 /* Makes the kernel's mappings of [start, end) agree with the access in the table. */
 void sim_mapping_apply(uint64_t start, uint64_t end);
 
-/* Makes the kernel's mappings of a chunk anew, after its backing has moved. */
+/* Before a chunk's backing moves: its mappings do not count any more, since what they cost depends
+ * on the backing. Afterwards: makes them anew. */
+void sim_mapping_discount(struct sim_chunk *chunk);
 void sim_mapping_refresh(struct sim_chunk *chunk);
 
 /* True if kernels on `device` may read the mapping, or with `write` may write it. */
