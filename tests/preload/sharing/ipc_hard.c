@@ -279,6 +279,60 @@ static void own_full(void)
     HOLD(has(address, bytes, result == 0 ? 0xbb : 0x44));
 }
 
+/* ---- refused: what cannot be shared, and can again afterwards ---- */
+
+static void show(const char *what, CUdeviceptr address)
+{
+    CUipcMemHandle handle;
+
+    printf("owner: %s %d\n", what, get(&handle, address));
+}
+
+static void own_refused(void)
+{
+    CUdeviceptr block = allocate(4 * MIB), registered = allocate(4 * MIB);
+    unsigned int yes = 1;
+    CUgraph graph;
+    CUstream stream;
+
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    show("in a capture", block);
+    MUST(cuStreamEndCapture(stream, &graph));
+    show("after it", block);
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    show("again in one", block);
+    MUST(cuStreamEndCapture(stream, &graph));
+    /* The driver may refuse it for mapped memory; the library goes on to register. */
+    (void)cuPointerSetAttribute(&yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, registered);
+    show("registered", registered);
+    (void)cuPointerSetAttribute(&yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, block);
+    show("registered after it was shared", block);
+    MUST(cuMemFree(registered));
+    show("freed", registered);
+}
+
+static void see_nothing(void)
+{
+    HOLD(hear() == 0);
+}
+
+/* ---- devices: memory of one device is mapped for another ---- */
+
+static void own_devices(void)
+{
+    CUdeviceptr address = allocate(3 * MIB);
+
+    offer(address, 3 * MIB, 0, 0x31);
+    printf("owner: as written\n");
+}
+
+static void see_devices(void)
+{
+    enter(1);
+    printf("other: %ld opened\n", take_offers());
+}
+
 const struct way hard_ways[] = {
     {"pressure", own_pressure, see_pressure},
     {"owner_killed", own_killed, see_killed},
@@ -286,5 +340,7 @@ const struct way hard_ways[] = {
     {"forks", own_forks, see_forks},
     {"threads", own_threads, see_threads},
     {"full", own_full, see_forks},
+    {"refused", own_refused, see_nothing},
+    {"devices", own_devices, see_devices},
     {NULL, NULL, NULL},
 };

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Two processes share blocks of the pool by CUDA IPC (sharing/ipc.c)."""
+import unittest
+
+import harness
+from harness import MIB
+
+PROGRAMS = {"driver": harness.PROGRAMS / "sharing/ipc",
+            "runtime": harness.PROGRAMS / "sharing/ipc_runtime"}
+SPILL_LINE = r"device 0 is full: for a block of .* on the host now; up to .* may be used"
+REFUSED = r"a block of pool memory cannot be shared with other processes by CUDA IPC: .*"
+GONE = r"memory of process \d+ cannot be mapped: it has ended"
+LEFT_NOTHING = [f"{who}: {what}" for who in ("other", "owner") for what in
+                ("descriptors +0", "free memory as before", "mappings as before")]
+
+
+class Ipc(harness.Case):
+    def share(self, *command, by="driver", allow=(), **options):
+        """The lines of both processes, those of each in their order."""
+        result = self.run_program(PROGRAMS[by], *command, allow=allow, CHECK="on",
+                                  SIM_DEVICES=options.pop("SIM_DEVICES", 1), **options)
+        self.result = result
+        return sorted(result.stdout.splitlines(), key=lambda line: line[:5])
+
+    def test_content(self):
+        """Small and large blocks, offsets, neighbours, by both doors, written from both sides."""
+        for by in PROGRAMS:
+            with self.subTest(by):
+                self.assertEqual(self.share("exchange", by=by),
+                                 ["other: 20 opened", "owner: 10 blocks"])
+
+    def test_content_with_chunks_of_other_sizes(self):
+        for chunk in ("2MiB", "64MiB"):
+            with self.subTest(chunk):
+                self.assertEqual(self.share("exchange", CHUNK=chunk),
+                                 ["other: 20 opened", "owner: 10 blocks"])
+
+    def test_without_spilling(self):
+        self.assertEqual(self.share("exchange", SPILL="off"),
+                         ["other: 20 opened", "owner: 10 blocks"])
+
+    def test_rules(self):
+        """What cuda.h promises; every byte of a handle counts."""
+        expected = ["other: twice the same 1", "other: range 1 of 4 MiB", "other: close inside 1",
+                    "other: closed too often 1", "other: freed 1",
+                    "owner: own handle 201", "owner: capable 1"]
+        for by in PROGRAMS:
+            with self.subTest(by):
+                lines = self.share("rules", by=by, allow=[GONE])
+                self.assertEqual([line for line in lines if "without" not in line], expected)
+
+    def test_nothing_is_left(self):
+        """A thousand blocks."""
+        self.assertEqual(sorted(self.share("many", 1000)), LEFT_NOTHING)
+        device = self.result.device()
+        self.assertEqual(device["live_bytes"], 0)
+        self.assertLessEqual(device["committed_peak_bytes"], 64 * MIB)
+
+    def test_nothing_is_left_by_the_runtime(self):
+        self.assertEqual(sorted(self.share("many", 100, by="runtime")), LEFT_NOTHING)
+
+    def test_pressure(self):
+        """A block that was spilled is shared; then it stays, while the others go."""
+        lines = self.share("pressure", SIM_MEMORY="64MiB", allow=[SPILL_LINE], MOVE_WAIT=1000)
+        self.assertEqual(lines, ["other: as written", "owner: as written"])
+        self.assertGreaterEqual(self.result.device()["spilled_bytes"], 64 * MIB)
+        self.assertGreaterEqual(self.result.device()["promoted_bytes"], 16 * MIB)
+
+    def test_owner_killed(self):
+        """What is open stays usable; nothing of it is left, not even a socket."""
+        for by in PROGRAMS:
+            with self.subTest(by):
+                lines = self.share("owner_killed", by=by, allow=[GONE])
+                self.assertEqual(lines, ["owner: opened after its end 205",
+                                         "owner: sockets left 0"])
+
+    def test_other_killed(self):
+        self.assertEqual(self.share("other_killed"), ["owner: freed 1"])
+
+    def test_fork(self):
+        """A child has no exports, and leaves those of its parent alone."""
+        self.assertEqual(self.share("forks"),
+                         ["other: 2 opened", "owner: exchanged beside a child and after it"])
+
+    def test_threads(self):
+        """Several export at once, while another submits work."""
+        self.assertEqual(self.share("threads", MOVE_WAIT=1000), ["owner: 64 blocks"])
+
+    def test_full_device(self):
+        """A little free memory is enough; without any, other blocks or nothing can go."""
+        self.assertEqual(self.share("full", 56, SIM_MEMORY="64MiB", SPILL="off"),
+                         ["other: 1 opened", "owner: shared 0"])
+        lines = self.share("full", 64, SIM_MEMORY="64MiB", SPILL="off", allow=[REFUSED])
+        self.assertEqual(lines, ["other: 0 opened", "owner: shared 2"])
+        self.assertIn("--pass", self.result.said()[0])
+        self.assertIn("--mode observe", self.result.said()[0])
+
+    def test_refused(self):
+        """With the error that CUDA gives, and one line for each reason."""
+        lines = self.share("refused", allow=[REFUSED])
+        self.assertEqual(lines, ["owner: in a capture 205", "owner: after it 0",
+                                 "owner: again in one 0", "owner: registered 1",
+                                 "owner: registered after it was shared 0", "owner: freed 1"])
+        self.assertEqual(len(self.result.said()), 2)
+
+    def test_other_device(self):
+        lines = self.share("devices", SIM_DEVICES=2)
+        self.assertEqual(lines, ["other: 1 opened", "owner: as written"])
+
+    def test_driver_without_such_memory(self):
+        lines = self.share("full", 4, SIM_FAIL="cuMemExportToShareableHandle:1+", allow=[REFUSED])
+        self.assertEqual(lines, ["other: 0 opened", "owner: shared 205"])
+
+    def test_faults(self):
+        """Each call fails once: the block keeps its content, shared or not."""
+        for call in ("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemSetAccess",
+                     "cuMemExportToShareableHandle", "cuMemRelease", "cuMemcpyAsync"):
+            for n in range(1, 24):
+                with self.subTest(call=call, n=n):
+                    result = self.run_program(PROGRAMS["driver"], "full", 12, CHECK="on",
+                                              SIM_MEMORY="64MiB", status=None, SPILL="off",
+                                              SIM_FAIL=f"{call}:{n}", allow=[".*"])
+                    self.assertNotIn("is broken", result.stderr)
+                    self.assertNotIn("does not hold: has", result.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
