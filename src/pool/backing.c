@@ -89,14 +89,20 @@ static uint64_t chunk_bytes(const struct spw_backing *backing, size_t index)
     return backing->granule_bytes << backing->granules[index].order;
 }
 
-/* Makes the chunk that begins at a granule, and is mapped no longer, spare. */
+/* Makes the chunk that begins at a granule, and is mapped no longer, spare; releases an exported
+ * one. */
 static void make_spare(struct spw_backing *backing, size_t index)
 {
     const struct spw_granule granule = backing->granules[index];
     size_t size = spw_pool_stock_size(granule.order);
 
-    spw_pool_stock_put(&backing->stock, granule.tier, granule.order, granule.chunk);
-    count_use(backing, granule.tier, -(int64_t)size);
+    if (granule.exported) {
+        spw_pool_stock_discard(&backing->stock, granule.order, granule.chunk);
+        backing->broken -= size;
+    } else {
+        spw_pool_stock_put(&backing->stock, granule.tier, granule.order, granule.chunk);
+        count_use(backing, granule.tier, -(int64_t)size);
+    }
     memset(&backing->granules[index], 0, size * sizeof(backing->granules[0]));
 }
 
@@ -594,18 +600,7 @@ void spw_pool_backing_mark_exported(struct spw_backing *backing, size_t granule)
 
 bool spw_pool_backing_release_exported(struct spw_backing *backing, size_t granule)
 {
-    const struct spw_granule chunk = backing->granules[granule];
-    size_t size = spw_pool_stock_size(chunk.order);
-    uint64_t bytes = chunk_bytes(backing, granule), done = bytes;
-
-    if (backing->ops->unmap(backing->vm, address_of(backing, granule), bytes, bytes, &done) !=
-        SPW_OK) {
-        return false;
-    }
-    spw_pool_stock_discard(&backing->stock, chunk.order, chunk.chunk);
-    memset(&backing->granules[granule], 0, size * sizeof(backing->granules[0]));
-    backing->broken -= size;
-    return true;
+    return unmap_run(backing, granule, spw_pool_backing_chunk_end(backing, granule));
 }
 
 enum spw_err spw_pool_backing_refresh_access(struct spw_backing *backing, uint64_t address,

@@ -237,50 +237,6 @@ static enum spw_err prepare(struct spw_pool *pool, const struct spw_extent *bloc
     return err;
 }
 
-static bool is_short(enum spw_err err)
-{
-    return err == SPW_E_NO_MEMORY || err == SPW_E_LIMIT;
-}
-
-static enum spw_err begin(struct spw_pool *pool, struct spw_extent *block, bool *ret_done)
-{
-    enum spw_err err;
-
-    if (block->heap == SPW_HEAP_SLAB || block->placed > 0 || block->lazy ||
-        pool->ops->create_exportable == NULL) {
-        return SPW_E_UNSUPPORTED;
-    }
-    spw_pool_move_end_finished(pool);
-    err = prepare(pool, block, SPW_EXPORT_GRANULES);
-    if (is_short(err)) {
-        err = prepare(pool, block, 0);
-    }
-    *ret_done = err == SPW_OK && pool->export.first == pool->export.last;
-    if (*ret_done) {
-        block->fixed |= SPW_FIXED_SHARED;
-    } else if (err != SPW_OK) {
-        pool->export.first = pool->export.last = pool->export.count = 0;
-    }
-    return err;
-}
-
-enum spw_err spw_pool_export_begin(struct spw_pool *pool, uint64_t address, uint64_t id,
-                                   bool *ret_done)
-{
-    enum spw_err err = SPW_E_NOT_OURS;
-    struct spw_extent *block;
-
-    *ret_done = false;
-    spw_lock(&pool->lock);
-    block = pool->shut ? NULL : spw_pool_address_map_get(&pool->blocks, address);
-    if (block != NULL && block->id == id) {
-        spw_pool_exported_release(pool);
-        err = begin(pool, block, ret_done);
-    }
-    spw_unlock(&pool->lock);
-    return err;
-}
-
 /* ---- waiting and copying ---- */
 
 enum spw_err spw_pool_export_drain(struct spw_pool *pool)
@@ -483,33 +439,103 @@ static void drop_alias(struct spw_pool *pool, const struct spw_export_piece *pie
     }
 }
 
-void spw_pool_export_end(struct spw_pool *pool)
+/* Gives back chunks and pins; the copies are done, or the device is gone. */
+static void finish(struct spw_pool *pool)
 {
     struct spw_export *export = &pool->export;
-    bool idle;
 
-    spw_lock(&pool->lock);
-    idle = query_copies(pool) != SPW_E_AGAIN;
-    if (export->drained != NULL) {
-        pool->ops->drop(pool->vm, export->drained);
-    }
     for (int tier = 0; tier < SPW_TIER_COUNT; tier++) {
         if (export->fences[tier] != NULL) {
             pool->ops->drop(pool->vm, export->fences[tier]);
         }
     }
-    for (size_t i = 0; i < export->count && idle; i++) {
+    if (export->drained != NULL) {
+        pool->ops->drop(pool->vm, export->drained);
+    }
+    for (size_t i = 0; i < export->count; i++) {
         if (export->committed) {
             drop_alias(pool, &export->pieces[i]);
         } else {
             give_back(pool, &export->pieces[i]);
         }
     }
-    if (!export->committed && idle) {
+    if (!export->committed) {
         pin(pool, false);
     }
     *export = (struct spw_export){0};
+}
+
+/* True if no step is under way; ends one that is over and whose copies are done now. */
+static bool is_ready(struct spw_pool *pool)
+{
+    if (pool->export.over && query_copies(pool) != SPW_E_AGAIN) {
+        finish(pool);
+    }
+    return pool->export.count == 0;
+}
+
+void spw_pool_export_drop(struct spw_pool *pool)
+{
+    if (pool->export.count > 0) {
+        finish(pool);
+    }
+}
+
+void spw_pool_export_end(struct spw_pool *pool)
+{
+    spw_lock(&pool->lock);
+    pool->export.over = true;
+    (void)is_ready(pool);
     spw_unlock(&pool->lock);
+}
+
+/* ---- the beginning ---- */
+
+static bool is_short(enum spw_err err)
+{
+    return err == SPW_E_NO_MEMORY || err == SPW_E_LIMIT;
+}
+
+static enum spw_err begin(struct spw_pool *pool, struct spw_extent *block, bool *ret_done)
+{
+    enum spw_err err;
+
+    if (block->heap == SPW_HEAP_SLAB || block->placed > 0 || block->lazy ||
+        pool->ops->create_exportable == NULL) {
+        return SPW_E_UNSUPPORTED;
+    }
+    spw_pool_move_end_finished(pool);
+    if (!is_ready(pool)) {
+        return SPW_E_AGAIN;
+    }
+    err = prepare(pool, block, SPW_EXPORT_GRANULES);
+    if (is_short(err)) {
+        err = prepare(pool, block, 0);
+    }
+    *ret_done = err == SPW_OK && pool->export.first == pool->export.last;
+    if (*ret_done) {
+        block->fixed |= SPW_FIXED_SHARED;
+    } else if (err != SPW_OK) {
+        pool->export.first = pool->export.last = pool->export.count = 0;
+    }
+    return err;
+}
+
+enum spw_err spw_pool_export_begin(struct spw_pool *pool, uint64_t address, uint64_t id,
+                                   bool *ret_done)
+{
+    enum spw_err err = SPW_E_NOT_OURS;
+    struct spw_extent *block;
+
+    *ret_done = false;
+    spw_lock(&pool->lock);
+    block = pool->shut ? NULL : spw_pool_address_map_get(&pool->blocks, address);
+    if (block != NULL && block->id == id) {
+        spw_pool_exported_release(pool);
+        err = begin(pool, block, ret_done);
+    }
+    spw_unlock(&pool->lock);
+    return err;
 }
 
 size_t spw_pool_export_chunks(struct spw_pool *pool, uint64_t address,

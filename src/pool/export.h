@@ -51,8 +51,8 @@ enum spw_err spw_pool_export_poll(struct spw_pool *pool);
  * failed move. */
 enum spw_err spw_pool_export_commit(struct spw_pool *pool);
 
-/* Gives back what was not committed. If copies are still under way, what they use is never used
- * again. */
+/* Gives back what was not committed; while copies are under way, later: at the next begin, which
+ * answers SPW_E_AGAIN until then. */
 void spw_pool_export_end(struct spw_pool *pool);
 
 /* Lists the chunks of an exported block, at most `most`, and where in the first one it begins.

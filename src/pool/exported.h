@@ -18,5 +18,8 @@ struct spw_exported {
 /* Makes sure that `more` chunks can be added. False when the process has no memory. */
 bool spw_pool_exported_reserve(struct spw_exported *exported, size_t more);
 
+/* Ends a step of an export that is under way; all device work must be complete. */
+void spw_pool_export_drop(struct spw_pool *pool);
+
 /* Releases those that no block is left on and whose work is complete. */
 void spw_pool_exported_release(struct spw_pool *pool);

@@ -95,6 +95,7 @@ static void pool_free(struct spw_pool *pool, bool release)
     spw_pool_lost_abandon(pool);
     if (release) {
         spw_pool_move_drop_all(pool);
+        spw_pool_export_drop(pool);
     }
     spw_pool_slabs_fini(pool, release);
     spw_pool_stream_queues_fini(&pool->queues, release);

@@ -60,6 +60,7 @@ struct spw_export {
     void *fences[SPW_TIER_COUNT];                        /* of the copies; NULL: none under way */
     void *drained;                                       /* covers the whole device; NULL: none */
     bool committed;
+    bool over; /* ended, but its copies are still under way */
 };
 
 struct spw_pool {

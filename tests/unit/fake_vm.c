@@ -581,11 +581,17 @@ static bool fake_defers(void *cookie)
     return false;
 }
 
+static enum spw_err fake_create_exportable(void *cookie, uint64_t bytes, uint64_t *ret_chunk)
+{
+    return fake_create(cookie, SPW_TIER_DEVICE, bytes, ret_chunk);
+}
+
 const struct spw_vm_ops fake_vm_ops = {
     .reserve = fake_reserve,
     .unreserve = fake_unreserve,
     .create = fake_create,
     .release = fake_release,
+    .create_exportable = fake_create_exportable,
     .map = fake_map,
     .set_access = fake_set_access,
     .share = fake_share,
