@@ -4,6 +4,7 @@
 
 The other process checks each tensor's content and overwrites it, and this one checks that. Prints
 what is left of the memory at the end."""
+import os
 import sys
 
 import torch
@@ -28,7 +29,8 @@ def consume(offers, answers):
 def main():
     exchanges = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     context = torch.multiprocessing.get_context(sys.argv[2] if len(sys.argv) > 2 else "spawn")
-    kept = torch.full((4 << 20,), 5.0).cuda()  # the first process to use the GPU
+    kept = torch.full((4 << 20,), 5.0).cuda()
+    os.environ.pop("SPILLWAY_STATS", None)  # this process's alone
     offers, answers = context.SimpleQueue(), context.SimpleQueue()
     consumer = context.Process(target=consume, args=(offers, answers))
     consumer.start()
