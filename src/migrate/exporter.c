@@ -92,17 +92,31 @@ static bool is_short(enum spw_err err)
     return err == SPW_E_NO_MEMORY || err == SPW_E_LIMIT;
 }
 
+/* Lets other blocks make room. An attempt may be given up, like any migration: there are several.
+ * False when that is of no use. */
+static bool make_room(const struct spw_exporter *exporter, int *tries)
+{
+    struct spw_backoff backoff = {.limit_ns = UINT64_MAX};
+
+    while (exporter->tier != NULL && (*tries)++ < SPW_TUNE_EXPORT_EVICTIONS) {
+        if (spw_migrate_evict_some(exporter->tier)) {
+            return true;
+        }
+        (void)spw_backoff_pause(&backoff);
+    }
+    return false;
+}
+
 enum spw_err spw_migrate_export(const struct spw_exporter *exporter, uint64_t address, uint64_t id)
 {
     uint64_t end = spw_clock_ns() + SPW_TUNE_EXPORT_WAIT_NS;
-    int evictions = 0;
+    int tries = 0;
     enum spw_err err;
     bool done;
 
     for (;;) {
         err = advance(exporter, address, id, &done);
-        if (is_short(err) && exporter->tier != NULL && evictions++ < SPW_TUNE_EXPORT_EVICTIONS &&
-            spw_migrate_evict_some(exporter->tier)) {
+        if (is_short(err) && make_room(exporter, &tries)) {
             continue;
         }
         if ((err != SPW_OK && err != SPW_E_AGAIN) || done || spw_clock_ns() > end) {

@@ -1,0 +1,260 @@
+/* The exchange of descriptors between two processes: who gets them, and that none stays open. */
+#include "ipc/client.h"
+#include "ipc/server.h"
+#include "ipc/table.h"
+
+#include "common/clock.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MOST = 600, PAGE = 4096 };
+
+/* An export of files whose sizes are one page more each. */
+struct sample {
+    int fds[MOST];
+    uint64_t chunks[MOST];
+    struct spw_ipc_handle handle;
+};
+
+static int count_fds(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int count = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    (void)closedir(folder);
+    return count;
+}
+
+static void export(struct sample *sample, uint64_t address, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        sample->fds[i] = memfd_create("sample", MFD_CLOEXEC);
+        assert_true(sample->fds[i] >= 0);
+        sample->chunks[i] = (i + 1) * PAGE;
+        assert_int_equal(ftruncate(sample->fds[i], (off_t)sample->chunks[i]), 0);
+    }
+    assert_true(spw_ipc_server_start(&sample->handle));
+    assert_true(spw_ipc_table_add(&(struct spw_ipc_export){.address = address,
+                                                           .block = 1,
+                                                           .offset = 512,
+                                                           .bytes = 1000,
+                                                           .context = sample,
+                                                           .count = count,
+                                                           .fds = sample->fds,
+                                                           .chunks = sample->chunks},
+                                  &sample->handle));
+}
+
+/* Fetches in another process, which has the answer as its exit status; 100 if what it got is not
+ * what was exported, or if a descriptor is left. */
+static int fetch(const struct spw_ipc_handle *handle, size_t count)
+{
+    int status;
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct spw_ipc_block block;
+        int before = count_fds();
+        enum spw_ipc_reply reply = spw_ipc_fetch(handle, &block);
+        bool good = reply != SPW_IPC_GOT ||
+                    (block.count == count && block.offset == 512 && block.bytes == 1000);
+
+        for (size_t i = 0; good && i < block.count; i++) {
+            struct stat file;
+
+            good = block.chunks[i] == (i + 1) * PAGE && fstat(block.fds[i], &file) == 0 &&
+                   (uint64_t)file.st_size == block.chunks[i];
+        }
+        spw_ipc_block_fini(&block);
+        _exit(good && count_fds() == before ? (int)reply : 100);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_descriptors(void **state)
+{
+    static const size_t counts[] = {1, 3, SPW_IPC_BATCH, SPW_IPC_BATCH + 1, MOST};
+    struct sample sample;
+    int before;
+
+    assert_true(spw_ipc_server_start(&sample.handle));
+    before = count_fds();
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        export(&sample, 4096, counts[i]);
+        assert_int_equal(spw_ipc_exports, 1);
+        for (int turn = 0; turn < 3; turn++) {
+            assert_int_equal(fetch(&sample.handle, counts[i]), SPW_IPC_GOT);
+        }
+        spw_ipc_table_remove(4096);
+        assert_int_equal(fetch(&sample.handle, counts[i]), SPW_IPC_DENIED);
+        assert_int_equal(count_fds(), before);
+    }
+    assert_int_equal(spw_ipc_exports, 0);
+}
+
+static void test_wrong_handles(void **state)
+{
+    struct spw_ipc_handle wrong;
+    struct sample sample;
+
+    export(&sample, 4096, 1);
+    for (size_t bit = 0; bit < sizeof(wrong.key) * 8; bit++) {
+        wrong = sample.handle;
+        wrong.key[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_int_equal(fetch(&wrong, 1), SPW_IPC_DENIED);
+    }
+    wrong = sample.handle;
+    wrong.export_id++;
+    assert_int_equal(fetch(&wrong, 1), SPW_IPC_DENIED);
+    wrong = sample.handle;
+    wrong.version++;
+    assert_int_equal(fetch(&wrong, 1), SPW_IPC_DENIED);
+    wrong = sample.handle;
+    wrong.name++;
+    assert_int_equal(fetch(&wrong, 1), SPW_IPC_GONE);
+    wrong = sample.handle;
+    wrong.pid++;
+    assert_int_equal(fetch(&wrong, 1), SPW_IPC_GONE);
+    assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_GOT);
+    spw_ipc_table_remove(4096);
+}
+
+/* A new block at the address ends the export of the old one; so does the end of its context. */
+static void test_ends(void **state)
+{
+    struct sample first, second;
+    struct spw_ipc_handle found;
+
+    export(&first, 4096, 2);
+    assert_true(spw_ipc_table_find(4096, 1, &found));
+    assert_false(spw_ipc_table_find(4096, 2, &found));
+    export(&second, 4096, 3);
+    assert_int_equal(fetch(&first.handle, 2), SPW_IPC_DENIED);
+    assert_int_equal(fetch(&second.handle, 3), SPW_IPC_GOT);
+    spw_ipc_table_end_context(&first);
+    assert_int_equal(fetch(&second.handle, 3), SPW_IPC_GOT);
+    spw_ipc_table_end_context(&second);
+    assert_int_equal(fetch(&second.handle, 3), SPW_IPC_DENIED);
+    assert_int_equal(spw_ipc_exports, 0);
+}
+
+/* A program that closes every descriptor takes nothing with it, and what it opens is left alone. */
+static void test_closed_by_the_program(void **state)
+{
+    struct sample sample;
+    int mine;
+
+    export(&sample, 4096, 1);
+    mine = memfd_create("mine", 0);
+    assert_int_equal(dup2(mine, sample.fds[0]), sample.fds[0]);
+    assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_DENIED);
+    spw_ipc_table_remove(4096);
+    assert_int_equal(fcntl(sample.fds[0], F_GETFD), 0); /* still open: it is the program's */
+    close(sample.fds[0]);
+    close(mine);
+}
+
+/* Clients that connect and say nothing delay others, for a bounded time. */
+static void test_silent_client(void **state)
+{
+    struct sockaddr_un address;
+    struct sample sample;
+    uint64_t begin = spw_clock_ns();
+    int silent = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socklen_t length;
+
+    export(&sample, 4096, 1);
+    length = spw_ipc_address(&sample.handle, &address);
+    assert_int_equal(connect(silent, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_GOT);
+    assert_true(spw_clock_ns() - begin < SPW_IPC_WAIT_NS);
+    close(silent);
+    spw_ipc_table_remove(4096);
+}
+
+/* A process that is stopped keeps nobody waiting for long. */
+static void test_stopped_owner(void **state)
+{
+    struct sample sample = {0};
+    int ends[2];
+    pid_t owner;
+    uint64_t begin;
+
+    assert_int_equal(pipe(ends), 0);
+    owner = fork();
+    assert_true(owner >= 0);
+    if (owner == 0) {
+        spw_ipc_server_forget();
+        export(&sample, 4096, 1);
+        (void)!write(ends[1], &sample.handle, sizeof(sample.handle));
+        (void)pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ends[0], &sample.handle, sizeof(sample.handle)), sizeof(sample.handle));
+    assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_GOT);
+    assert_int_equal(kill(owner, SIGSTOP), 0);
+    begin = spw_clock_ns();
+    assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_SILENT);
+    assert_true(spw_clock_ns() - begin < 2 * SPW_IPC_WAIT_NS);
+    assert_int_equal(kill(owner, SIGKILL), 0);
+    assert_int_equal(waitpid(owner, NULL, 0), owner);
+    assert_int_equal(fetch(&sample.handle, 1), SPW_IPC_GONE);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Without a free descriptor in the other process. */
+static void test_no_descriptor(void **state)
+{
+    struct sample sample;
+    int status;
+    pid_t child;
+
+    export(&sample, 4096, 200);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const struct rlimit few = {.rlim_cur = 220, .rlim_max = 220};
+        struct spw_ipc_block block;
+
+        (void)setrlimit(RLIMIT_NOFILE, &few);
+        _exit(spw_ipc_fetch(&sample.handle, &block) == SPW_IPC_GOT);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    spw_ipc_table_remove(4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_descriptors),   cmocka_unit_test(test_wrong_handles),
+        cmocka_unit_test(test_ends),          cmocka_unit_test(test_closed_by_the_program),
+        cmocka_unit_test(test_silent_client), cmocka_unit_test(test_stopped_owner),
+        cmocka_unit_test(test_no_descriptor),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
