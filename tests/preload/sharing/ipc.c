@@ -60,7 +60,9 @@ static void own_rules(void)
     printf("owner: capable %d\n", capable);
     fill(address, 4 * MIB, 1);
     send_to_other(&first, sizeof(first));
+    send_to_other(&third, sizeof(third));
     HOLD(hear() == '1');
+    MUST(cuMemFree(small));
     /* A new block at the same address has a handle of its own. */
     MUST(cuMemFree(address));
     MUST(cuCtxSynchronize());
@@ -73,12 +75,12 @@ static void own_rules(void)
 
 static void see_rules(void)
 {
-    CUipcMemHandle handle, wrong;
+    CUipcMemHandle handle, small, wrong;
     CUdeviceptr first, second, base;
     size_t bytes;
 
     enter(0);
-    HOLD(receive(&handle, sizeof(handle)));
+    HOLD(receive(&handle, sizeof(handle)) && receive(&small, sizeof(small)));
     MUST(open_handle(&first, &handle));
     MUST(open_handle(&second, &handle));
     printf("other: twice the same %d\n", first == second);
@@ -99,7 +101,8 @@ static void see_rules(void)
     }
     say('1');
     HOLD(hear() == '2');
-    printf("other: freed %d\n", open_handle(&second, &handle));
+    printf("other: freed %d, with a new block there %d\n", open_handle(&second, &small),
+           open_handle(&second, &handle));
     say('3');
 }
 
