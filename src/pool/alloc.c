@@ -467,7 +467,9 @@ static enum spw_err alloc_locked(struct spw_pool *pool, struct attempt *attempt,
     struct spw_extent *block;
     enum spw_err err;
 
-    spw_pool_exported_release(pool);
+    if (__builtin_expect(pool->exported.ending, 0)) {
+        spw_pool_exported_release(pool);
+    }
     err = admit(pool, attempt);
 
     if (err != SPW_OK) {

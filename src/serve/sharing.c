@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct spw_ipc_handle) == sizeof(CUipcMemHandle), "handles
 
 /* Why a block cannot be shared. */
 enum refusal {
-    NOT_NOW,  /* the device does not become idle, or a capture is open */
+    NOT_NOW,  /* the device does not become idle, or nothing may move */
     NO_ROOM,  /* for chunks of its own */
     FIXED,    /* its physical memory is known to others */
     NO_CHUNK, /* the driver makes no such chunks, or the block is on the host for good */
@@ -40,7 +40,9 @@ static const struct {
     CUresult result;
     const char *why;
 } refusals[] = {
-    [NOT_NOW] = {CUDA_ERROR_MAP_FAILED, "a capture is open, or the device did not become idle"},
+    [NOT_NOW] = {CUDA_ERROR_MAP_FAILED,
+                 "a capture is open, the device did not become idle, or a library submits work "
+                 "that spillway does not see"},
     [NO_ROOM] = {CUDA_ERROR_OUT_OF_MEMORY, "the device has no room to give it memory of its own"},
     [FIXED] = {CUDA_ERROR_INVALID_VALUE,
                "it is registered with other hardware already; share it before"},
