@@ -11,13 +11,32 @@ TRACES = ("resnet50", "S_1", "pangu_2.6B")
 def programs(session):
     """Answers, pools, virtual memory, captures, graphs and forks: the same output."""
     rows = ((["resolver"], {"counted": False}),
-            (["answers"], {"on_purpose": "ipc|retain|range handle"}),
+            (["answers"], {"on_purpose": "ipc capable|ipc handle:|retain|range handle"}),
             (["pools"], {}), (["vmm"], {}), (["capture"], {}), (["graph_memory"], {}),
             (["forks", "before"], {}), (["forks", "after"], {}))
     for words, how in rows:
         program = session.program(words[0])
         if program is not None:
             compare.programs(session, " ".join(words), [program, *words[1:]], **how)
+
+
+@row(call=2, seconds=240)
+def sharing(session):
+    """Two processes share blocks of the pool by CUDA IPC: content, ends of processes, leaks."""
+    program = session.program("ipc")
+    many = "20" if session.setting.tiny else "500"
+    ways = (["exchange"], ["rules"], ["forks"], ["threads"], ["owner_killed"], ["other_killed"],
+            ["many", many])
+    for words in ways if program is not None else ():
+        run = session.run([program, *words], preload=True, seconds=60,
+                          options={"SPILLWAY_MOVE_WAIT": "1000", "SPILLWAY_CHECK": "on"})
+        if run.status != 0 or "broken" in run.err:
+            session.failed(" ".join(words), run.why())
+            continue
+        session.ok(" ".join(words), f"{run.seconds:.1f} s" if not session.setting.simulated else "")
+        for line in sorted(run.out.splitlines()):
+            subject, _, value = line.rpartition(" ")
+            session.figure(f"{words[0]}: {subject}", value)
 
 
 @row(call=2, seconds=240)
