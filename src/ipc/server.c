@@ -138,8 +138,12 @@ bool spw_ipc_server_start(struct spw_ipc_handle *handle)
     if (server.runs && !is_ours()) {
         server.runs = false; /* the program has closed the socket: the thread ends */
     }
-    if (!server.runs) {
-        server.runs = open_socket() && start_thread();
+    if (!server.runs && open_socket()) {
+        server.runs = start_thread();
+        if (!server.runs) {
+            close(server.fd);
+            server.fd = -1;
+        }
     }
     *handle = server.handle;
     return server.runs;

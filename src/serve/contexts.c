@@ -140,10 +140,10 @@ static void lose(struct spw_device *device, CUcontext context, bool gone)
     retire_context(context, gone);
     spw_serve_account_end_context(context);
     spw_ipc_table_end_context(context);
-    spw_serve_imports_end_context(context);
     if (!gone) {
         synchronize(context, device->ordinal);
     }
+    spw_serve_imports_end_context(context);
     closed = gone ? close_without_context(device, context)
                   : spw_track_device_close_unused(device, SPW_CLOSING_ORDERLY);
     for (int i = 0; i < spw_process.device_count; i++) {

@@ -105,6 +105,12 @@ class Ipc(harness.Case):
                                  "owner: registered after it was shared 0", "owner: freed 1"])
         self.assertEqual(len(self.result.said()), 2)
 
+    def test_contexts(self):
+        """They take along what was exported and opened in them."""
+        self.assertEqual(self.share("contexts"),
+                         ["other: after its context 1, closed 1", "other: 1 opened",
+                          "owner: exchanged in a new context"])
+
     def test_other_device(self):
         lines = self.share("devices", SIM_DEVICES=2)
         self.assertEqual(lines, ["other: 1 opened", "owner: as written"])

@@ -324,6 +324,45 @@ static void see_nothing(void)
     HOLD(hear() == 0);
 }
 
+/* ---- contexts: they take what was exported and opened in them along ---- */
+
+static void own_contexts(void)
+{
+    CUdeviceptr address = allocate(4 * MIB);
+    int fds = count_fds();
+
+    fill(address, 4 * MIB, 0x61);
+    share(address);
+    HOLD(hear() == '1');
+    MUST(cuDevicePrimaryCtxReset(0));
+    HOLD(count_fds() < fds + 2);
+    say('2');
+    HOLD(hear() == '3');
+    enter(0);
+    offer(allocate(4 * MIB), 4 * MIB, 0, 0x62);
+    printf("owner: exchanged in a new context\n");
+}
+
+static void see_contexts(void)
+{
+    CUdeviceptr address = 0;
+    CUipcMemHandle handle;
+
+    enter(0);
+    HOLD(receive(&handle, sizeof(handle)));
+    MUST(open_handle(&address, &handle));
+    HOLD(has(address, 4 * MIB, 0x61));
+    say('1');
+    HOLD(hear() == '2');
+    HOLD(has(address, 4 * MIB, 0x61));
+    MUST(cuDevicePrimaryCtxReset(0));
+    enter(0);
+    printf("other: after its context %d, closed %d\n", open_handle(&address, &handle),
+           close_address(address));
+    say('3');
+    printf("other: %ld opened\n", take_offers());
+}
+
 /* ---- devices: memory of one device is mapped for another ---- */
 
 static void own_devices(void)
@@ -341,13 +380,9 @@ static void see_devices(void)
 }
 
 const struct way hard_ways[] = {
-    {"pressure", own_pressure, see_pressure},
-    {"owner_killed", own_killed, see_killed},
-    {"other_killed", own_bereaved, see_bereaved},
-    {"forks", own_forks, see_forks},
-    {"threads", own_threads, see_forks},
-    {"full", own_full, see_forks},
-    {"refused", own_refused, see_nothing},
-    {"devices", own_devices, see_devices},
-    {NULL, NULL, NULL},
+    {"pressure", own_pressure, see_pressure},     {"owner_killed", own_killed, see_killed},
+    {"other_killed", own_bereaved, see_bereaved}, {"forks", own_forks, see_forks},
+    {"threads", own_threads, see_forks},          {"full", own_full, see_forks},
+    {"refused", own_refused, see_nothing},        {"devices", own_devices, see_devices},
+    {"contexts", own_contexts, see_contexts},     {NULL, NULL, NULL},
 };
