@@ -78,12 +78,12 @@ static enum spw_err advance(const struct spw_exporter *exporter, uint64_t addres
 {
     enum spw_err err;
 
-    spw_migrate_suspend(exporter->tier);
+    spw_migrate_hold_moves(exporter->tier);
     err = spw_pool_export_begin(exporter->pool, address, id, ret_done);
     if (err == SPW_OK && !*ret_done) {
         err = make_step(exporter);
     }
-    spw_migrate_resume(exporter->tier);
+    spw_migrate_release_moves(exporter->tier);
     return err;
 }
 

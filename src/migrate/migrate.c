@@ -390,7 +390,7 @@ void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t
 
 /* ---- exports ---- */
 
-void spw_migrate_suspend(struct spw_migrate *tier)
+void spw_migrate_hold_moves(struct spw_migrate *tier)
 {
     if (tier != NULL) {
         spw_lock(&tier->lock);
@@ -399,7 +399,7 @@ void spw_migrate_suspend(struct spw_migrate *tier)
     }
 }
 
-void spw_migrate_resume(struct spw_migrate *tier)
+void spw_migrate_release_moves(struct spw_migrate *tier)
 {
     if (tier != NULL) {
         spw_unlock(&tier->lock);

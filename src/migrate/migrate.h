@@ -86,9 +86,10 @@ bool spw_migrate_evict_some(struct spw_migrate *tier);
 /* Gives up the migrations that are in flight: nothing has changed. */
 void spw_migrate_give_up(struct spw_migrate *tier);
 
-/* Finishes the migrations in flight and lets none begin until spw_migrate_resume. Takes NULL. */
-void spw_migrate_suspend(struct spw_migrate *tier);
-void spw_migrate_resume(struct spw_migrate *tier);
+/* Finishes the migrations in flight and lets none begin until spw_migrate_release_moves. Takes
+ * NULL. */
+void spw_migrate_hold_moves(struct spw_migrate *tier);
+void spw_migrate_release_moves(struct spw_migrate *tier);
 
 /* The program has waited for the device, which is idle now: brings back what fits, or goes on with
  * prefetching. Cheap when nothing is on the host. */

@@ -88,9 +88,12 @@ static void own_killed(void)
 {
     CUdeviceptr address = 0, other = 0;
     CUipcMemHandle opened, handle;
+    char name[64];
 
     HOLD(receive(&opened, sizeof(opened)) && receive(&handle, sizeof(handle)));
     MUST(open_handle(&address, &opened));
+    (void)snprintf(name, sizeof(name), "spillway-ipc-%d-", (int)other_pid);
+    HOLD(count_lines("/proc/net/unix", name) > 0);
     HOLD(kill(other_pid, SIGKILL) == 0 && waitpid(other_pid, NULL, 0) == other_pid);
     other_pid = 0;
     HOLD(has(address, 4 * MIB, 0x77));
@@ -101,7 +104,7 @@ static void own_killed(void)
     HOLD(other == address);
     MUST(close_address(address));
     MUST(close_address(address));
-    printf("owner: sockets left %d\n", count_lines("/proc/net/unix", "spillway-ipc") - (int)number);
+    printf("owner: sockets left %d\n", count_lines("/proc/net/unix", name));
 }
 
 static void see_killed(void)
