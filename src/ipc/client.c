@@ -88,6 +88,17 @@ static enum spw_ipc_reply ask(int socket, const struct spw_ipc_handle *handle, s
                : SPW_IPC_SILENT;
 }
 
+/* True if the sizes are such that their sum cannot overflow. */
+static bool are_sizes(const uint64_t *chunks, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (chunks[i] == 0 || chunks[i] > UINT64_MAX / SPW_IPC_CHUNKS) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void close_all(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -105,7 +116,7 @@ static enum spw_ipc_reply receive_all(int socket, const struct spw_ipc_handle *h
     size_t had = 0;
 
     do {
-        struct spw_ipc_answer answer;
+        struct spw_ipc_answer answer = {0};
         int fds[SPW_IPC_BATCH];
         size_t count = 0;
 
@@ -114,7 +125,8 @@ static enum spw_ipc_reply receive_all(int socket, const struct spw_ipc_handle *h
         if (reply == SPW_IPC_GOT && had == 0 && !make_arrays(block, &answer)) {
             reply = SPW_IPC_NO_ROOM;
         }
-        if (reply != SPW_IPC_GOT || answer.count != block->count) {
+        if (reply != SPW_IPC_GOT || answer.count != block->count ||
+            !are_sizes(answer.chunks, count)) {
             close_all(fds, count);
             return reply != SPW_IPC_GOT ? reply : SPW_IPC_SILENT;
         }

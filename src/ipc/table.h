@@ -29,8 +29,8 @@ struct spw_ipc_export {
 /* Finds the export of a block: fills in `export_id` and `key` of the handle. */
 bool spw_ipc_table_find(uint64_t address, uint64_t block, struct spw_ipc_handle *handle);
 
-/* Adds an export, in place of an older one at that address, and likewise. False without memory;
- * then the caller still owns the descriptors. */
+/* Adds an export, in place of an older one at that address, and fills in the same two. False
+ * without memory; then the caller still owns the descriptors. */
 bool spw_ipc_table_add(const struct spw_ipc_export *export, struct spw_ipc_handle *handle);
 
 /* Ends the export at an address, if there is one, and closes its descriptors. */

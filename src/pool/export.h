@@ -34,8 +34,8 @@ struct spw_exported_chunk {
 /* Begins the next part of the block with this address and id, unless all of it is exported
  * (*ret_done). SPW_E_NOT_OURS: there is no such block. SPW_E_UNSUPPORTED: a placement put it on the
  * host, or it has no memory yet. SPW_E_INVAL: physical memory under it is registered with others.
- * SPW_E_AGAIN: a move of it has not ended. SPW_E_NO_MEMORY, SPW_E_LIMIT: no room for the new
- * chunks; or the driver's error. On failure, and when done, nothing is held. */
+ * SPW_E_AGAIN: a move of it, or a step before, has not ended. SPW_E_NO_MEMORY, SPW_E_LIMIT: no room
+ * for the new chunks; or the driver's error. On failure, and when done, nothing is held. */
 enum spw_err spw_pool_export_begin(struct spw_pool *pool, uint64_t address, uint64_t id,
                                    bool *ret_done);
 
