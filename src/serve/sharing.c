@@ -46,8 +46,9 @@ static const struct {
     [NO_ROOM] = {CUDA_ERROR_OUT_OF_MEMORY, "the device has no room to give it memory of its own"},
     [FIXED] = {CUDA_ERROR_INVALID_VALUE,
                "it is registered with other hardware already; share it before"},
-    [NO_CHUNK] = {CUDA_ERROR_INVALID_VALUE,
-                  "the driver has no memory that can be exported, or a rule placed it on the host"},
+    [NO_CHUNK] =
+        {CUDA_ERROR_INVALID_VALUE,
+         "the driver has no memory that can be exported, or the block is on the host for good"},
     [NO_SYSTEM] = {CUDA_ERROR_MAP_FAILED,
                    "the process has no thread, socket or file descriptor left"},
 };

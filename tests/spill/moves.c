@@ -605,6 +605,7 @@ static void ask(CUdeviceptr block, size_t bytes, CUmemoryPool owner)
     unsigned type = 0;
     void *host = NULL;
     CUipcMemHandle ipc;
+    CUresult shared;
     size_t size = 0;
     int ordinal = -1, handle;
 
@@ -622,7 +623,10 @@ static void ask(CUdeviceptr block, size_t bytes, CUmemoryPool owner)
     if (bytes % 512 != 0) {
         EXPECT(cuMemGetAddressRange(&start, &size, block + bytes), CUDA_ERROR_INVALID_VALUE);
     }
-    EXPECT(cuIpcGetMemHandle(&ipc, block), CUDA_ERROR_INVALID_VALUE);
+    shared = cuIpcGetMemHandle(&ipc, block);
+    if (shared != CUDA_SUCCESS) { /* page-locked memory cannot be shared */
+        EXPECT(shared, CUDA_ERROR_INVALID_VALUE);
+    }
     EXPECT(cuMemGetHandleForAddressRange(&handle, block, bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD,
                                          0),
            CUDA_ERROR_NOT_SUPPORTED);
