@@ -106,7 +106,7 @@ static unsigned long long buffer_id(const struct spw_device *device, const struc
     return (unsigned long long)(device->ordinal + 1) << 48 | block->id;
 }
 
-/* True if the driver makes memory that can be exported, so that blocks can be shared (sharing.c).
+/* True if the driver makes memory that can be exported, so that blocks can be shared (ipc.c).
  */
 static bool can_share(const struct spw_device *device)
 {
