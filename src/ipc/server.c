@@ -6,9 +6,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@ enum {
     BACKLOG = 128,
     REQUESTS = SPW_IPC_CHUNKS / SPW_IPC_BATCH + 1, /* on one connection */
     PATIENCE_S = 1,                                /* with a client that sends nothing */
-    STACK_BYTES = 128 * 1024,
     PAUSE_US = 100 * 1000
 };
 
@@ -63,6 +61,7 @@ static void *answer_all(void *unused)
     struct pollfd watched = {.fd = server.fd, .events = POLLIN};
 
     (void)unused;
+    (void)prctl(PR_SET_NAME, "spillway-ipc");
     for (;;) {
         int client;
 
@@ -80,29 +79,6 @@ static void *answer_all(void *unused)
             (void)usleep(PAUSE_US); /* no descriptor is free, or no memory */
         }
     }
-}
-
-static bool start_thread(void)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    bool started;
-
-    if (pthread_attr_init(&attributes) != 0) {
-        return false;
-    }
-    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(&thread, &attributes, answer_all, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (started) {
-        (void)pthread_setname_np(thread, "spillway-ipc");
-    }
-    return started;
 }
 
 static bool open_socket(void)
@@ -133,13 +109,13 @@ static bool open_socket(void)
     return true;
 }
 
-bool spw_ipc_server_start(struct spw_ipc_handle *handle)
+bool spw_ipc_server_start(spw_ipc_start_thread *start, struct spw_ipc_handle *handle)
 {
     if (server.runs && !is_ours()) {
         server.runs = false; /* the program has closed the socket: the thread ends */
     }
     if (!server.runs && open_socket()) {
-        server.runs = start_thread();
+        server.runs = start(answer_all, NULL);
         if (!server.runs) {
             close(server.fd);
             server.fd = -1;

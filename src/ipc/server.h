@@ -12,9 +12,12 @@
 
 #include "ipc/handle.h"
 
+/* Starts a detached thread in which all signals are blocked. False when there can be none. */
+typedef bool spw_ipc_start_thread(void *(*run)(void *argument), void *argument);
+
 /* Starts the thread, unless it runs, and fills in the process and the socket's name in the handle.
  * False when the system refuses. */
-bool spw_ipc_server_start(struct spw_ipc_handle *handle);
+bool spw_ipc_server_start(spw_ipc_start_thread *start, struct spw_ipc_handle *handle);
 
 /* In a child after fork: closes the parent's socket and forgets the exports, which are the
  * parent's. */

@@ -175,7 +175,7 @@ static bool is_wanted(void)
 void spw_serve_control_start(void)
 {
     if (!atomic_exchange(&started, true) && spw_process.stats != NULL && is_wanted()) {
-        spw_serve_thread_start(run, NULL);
+        (void)spw_serve_thread_start(run, NULL);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "serve/handlers.h"
 #include "serve/imports.h"
 #include "serve/placement.h"
+#include "serve/thread.h"
 #include "track/spill.h"
 #include "track/stream.h"
 
@@ -195,7 +196,7 @@ static CUresult export(struct exporting *exporting, struct spw_ipc_handle *handl
     if (driver->cuMemExportToShareableHandle == NULL) {
         return refuse(NO_CHUNK);
     }
-    if (!spw_ipc_server_start(handle)) {
+    if (!spw_ipc_server_start(spw_serve_thread_start, handle)) {
         return refuse(NO_SYSTEM);
     }
     if (spw_ipc_table_find(exporting->block.address, exporting->block.id, handle)) {

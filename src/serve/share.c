@@ -293,7 +293,7 @@ static void join(struct share *share, const char *name)
                                            : "no file in /dev/shm that is only this user's");
         return;
     }
-    spw_serve_thread_start(serve, share);
+    (void)spw_serve_thread_start(serve, share);
 }
 
 void spw_serve_share_join(void)

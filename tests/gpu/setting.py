@@ -13,7 +13,7 @@ import sysconfig
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 # Programs of these folders of build/, and of one folder of the bundle.
 PROGRAM_FOLDERS = ("gpu-check", "tests/gpu", "tests/preload",
-                   "tests/preload/sharing", "tests/tools")
+                   "tests/preload/sharing", "tests/spill", "tests/tools")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -31,6 +32,13 @@ struct sample {
     struct spw_ipc_handle handle;
 };
 
+static bool start_thread(void *(*run)(void *argument), void *argument)
+{
+    pthread_t thread;
+
+    return pthread_create(&thread, NULL, run, argument) == 0 && pthread_detach(thread) == 0;
+}
+
 static int count_fds(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -52,7 +60,7 @@ static void export(struct sample *sample, uint64_t address, size_t count)
         sample->chunks[i] = (i + 1) * PAGE;
         assert_int_equal(ftruncate(sample->fds[i], (off_t)sample->chunks[i]), 0);
     }
-    assert_true(spw_ipc_server_start(&sample->handle));
+    assert_true(spw_ipc_server_start(start_thread, &sample->handle));
     assert_true(spw_ipc_table_add(&(struct spw_ipc_export){.address = address,
                                                            .block = 1,
                                                            .offset = 512,
@@ -99,7 +107,7 @@ static void test_descriptors(void **state)
     struct sample sample;
     int before;
 
-    assert_true(spw_ipc_server_start(&sample.handle));
+    assert_true(spw_ipc_server_start(start_thread, &sample.handle));
     before = count_fds();
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         export(&sample, 4096, counts[i]);

@@ -39,6 +39,22 @@ def sharing(session):
             session.figure(f"{words[0]}: {subject}", value)
 
 
+@row(call=2, seconds=120)
+def pauses(session):
+    """A program moves its memory to the host and back, and checks it at both places."""
+    program = session.program("paused")
+    rounds = 2 if session.setting.tiny else 20
+    if program is None:
+        return
+    run = session.run([program, "api", str(rounds)], preload=True, seconds=60,
+                      options={"SPILLWAY_CHECK": "on"})
+    found = re.findall(r"pause 0, left 0, used \d+, back (\d+)", run.out)
+    session.check(run.status == 0 and len(found) == rounds and "broken" not in run.err,
+                  f"{rounds} times", run.why() if run.status else f"{len(found)} moved all blocks")
+    if not session.setting.simulated:
+        session.timing(f"{rounds} pauses of 30 MiB", f"{run.seconds:.1f} s")
+
+
 @row(call=2, seconds=240)
 def exits(session):
     """Ends of processes with memory held: return, exit, _exit, abort, SIGKILL, 20 times each."""
