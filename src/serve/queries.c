@@ -119,11 +119,16 @@ static bool can_share(const struct spw_device *device)
            supported != 0;
 }
 
-/* Writes an attribute that differs between a block and its chunks; false for any other. */
-static bool answer(struct spw_device *device, const struct spw_block *block,
+/* Writes an attribute of `address` that differs between a block and its chunks; false for any
+ * other.
+ */
+static bool answer(struct spw_device *device, const struct spw_block *block, CUdeviceptr address,
                    CUpointer_attribute attribute, void *data)
 {
     switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: /* 0 where a lazy block has no memory yet */
+        *(CUdeviceptr *)data = address;
+        return true;
     case CU_POINTER_ATTRIBUTE_CONTEXT:
         *(CUcontext *)data = block->context;
         return true;
@@ -159,6 +164,8 @@ static void correct(const struct spw_device *device, CUpointer_attribute attribu
     } else if (attribute == CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES) {
         /* A chunk that is shared has one, but its handle is none of the block. */
         *(unsigned char *)data = 0;
+    } else if (attribute == CU_POINTER_ATTRIBUTE_MAPPED) {
+        *(unsigned char *)data = 1; /* a lazy block is, before it is used */
     }
 }
 
@@ -196,13 +203,17 @@ CUresult spw_serve_cuPointerGetAttribute(void *data, CUpointer_attribute attribu
     if ((device != NULL || ordinal >= 0) && has_none(attribute)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (device != NULL && data != NULL && answer(device, &block, attribute, data)) {
+    if (device != NULL && data != NULL && answer(device, &block, ptr, attribute, data)) {
         return CUDA_SUCCESS;
     }
     if (ordinal >= 0 && data != NULL && answer_spilled(ordinal, attribute, data)) {
         return CUDA_SUCCESS;
     }
     result = spw_track_driver()->cuPointerGetAttribute(data, attribute, ptr);
+    if (result == CUDA_ERROR_INVALID_VALUE && device != NULL && data != NULL) {
+        /* The driver does not know a block without memory. This one writes the default then. */
+        result = spw_track_driver()->cuPointerGetAttributes(1, &attribute, &data, ptr);
+    }
     if (result == CUDA_SUCCESS && device != NULL) {
         correct(device, attribute, data);
     }
@@ -232,7 +243,7 @@ CUresult spw_serve_cuPointerGetAttributes(unsigned int numAttributes,
         if (has_none(attributes[i])) {
             *(void **)data[i] = NULL;
         } else if (device != NULL) {
-            if (!answer(device, &block, attributes[i], data[i])) {
+            if (!answer(device, &block, ptr, attributes[i], data[i])) {
                 correct(device, attributes[i], data[i]);
             }
         } else {

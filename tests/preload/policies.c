@@ -5,6 +5,7 @@
  *         chunk:MIB                         creates physical memory (cuMemCreate), never released
  *         thread:MIB                        allocates a block on a thread called worker
  *         free:N, work:N                    frees block N, or makes the device write to it
+ *         ask:N                             asks for what CUDA knows of an address in block N
  *         rest                              waits for the device
  *         step                              marks a step
  *
@@ -108,6 +109,27 @@ static CUresult step(void)
     return mark != NULL ? (CUresult)mark() : CUDA_SUCCESS;
 }
 
+/* The address itself, mapped and not managed, asked one by one and at once. */
+static CUresult ask(CUdeviceptr address)
+{
+    CUdeviceptr pointer = 0, again = 0;
+    unsigned managed = 7, mapped = 0;
+    CUpointer_attribute names[] = {CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_MAPPED,
+                                   CU_POINTER_ATTRIBUTE_IS_MANAGED};
+    void *values[] = {&again, &mapped, &managed};
+
+    MUST(cuPointerGetAttribute(&pointer, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address));
+    HOLD(pointer == address);
+    MUST(cuPointerGetAttribute(&mapped, CU_POINTER_ATTRIBUTE_MAPPED, address));
+    HOLD((mapped & 0xff) == 1);
+    MUST(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address));
+    HOLD((managed & 0xff) == 0);
+    mapped = 0;
+    MUST(cuPointerGetAttributes(3, names, values, address));
+    HOLD(again == address && (mapped & 0xff) == 1 && (managed & 0xff) == 0);
+    return CUDA_SUCCESS;
+}
+
 static CUresult run(const char *word, size_t number)
 {
     CUmemGenericAllocationHandle handle;
@@ -129,6 +151,9 @@ static CUresult run(const char *word, size_t number)
     }
     if (strcmp(word, "free") == 0) {
         return cuMemFreeAsync(blocks[number], NULL);
+    }
+    if (strcmp(word, "ask") == 0) {
+        return ask(blocks[number] + MIB);
     }
     if (strcmp(word, "work") == 0) {
         return cuMemsetD8Async(blocks[number], 1, sizes[number], NULL);

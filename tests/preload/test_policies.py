@@ -318,6 +318,11 @@ class Lazy(Policies):
         self.assertEqual(result.device()["committed_peak_bytes"], (6 + 16 + 2) * MIB)
         self.assertEqual(result.device()["live_bytes"], 21 * MIB + KIB)
 
+    def test_questions(self):
+        """A block without memory is known like any other."""
+        lines, _ = self.run_rules(self.rules, "alpha:5", "ask:0", "work:0", "ask:0", "rest")
+        self.assertEqual({code for _, code, _ in lines}, {0})
+
     def test_work_on_it(self):
         lines, result = self.run_rules(
             self.rules, "alpha:5", "work:0", "alpha:7", "free:0", "alpha:9", "work:1", "work:2",
