@@ -509,9 +509,11 @@ static void choose_heap(const struct spw_pool *pool, struct attempt *attempt)
     if (attempt->request->may_spill) {
         return; /* any tier will do */
     }
-    attempt->lazy = placement->lazy && attempt->bytes >= granule && pool->config.to_commit != NULL;
-    attempt->uncounted = placement->uncounted && attempt->lazy;
     attempt->host_granules = (size_t)(placement->on_host ? all : share < all ? share : all);
+    /* Memory of the host is given at once: spw_pool_commit looks for blocks of the device. */
+    attempt->lazy = placement->lazy && attempt->host_granules < all && attempt->bytes >= granule &&
+                    pool->config.to_commit != NULL;
+    attempt->uncounted = placement->uncounted && attempt->lazy;
     if (attempt->host_granules == all && pool->config.host_heap) {
         attempt->heap = SPW_HEAP_HOST;
     } else if (attempt->host_granules > 0 && attempt->heap == SPW_HEAP_SMALL) {

@@ -330,6 +330,15 @@ class Lazy(Policies):
         self.assertEqual({code for _, code, _ in lines}, {0})
         self.assertEqual(result.device()["live_bytes"], 33 * MIB)
 
+    def test_on_the_host(self):
+        """A block that a rule, or its limit, puts on the host has its memory at once."""
+        for action in {"placement": "host"}, {"limit": {"max": "1MiB", "then": "spill"}}:
+            with self.subTest(action):
+                rules = [("big", {"size": {"min": "4MiB"}}, {"commit": "lazy", **action})]
+                lines, result = self.run_rules(rules, "alpha:5", "work:0", "rest")
+                self.assertEqual({code for _, code, _ in lines}, {0})
+                self.assertEqual(result.device()["host_used_bytes"], 6 * MIB)
+
     def test_rest_of_the_last_granule(self):
         """Is free for others when the block has its memory."""
         _, result = self.run_rules(self.rules, "alpha:5", "work:0", "rest", "beta:1", "work:1")
