@@ -113,6 +113,13 @@ static bool has_submitters(const struct spw_thread_slot *mine)
     return false;
 }
 
+/* Threads may wait already, also when it was closed for a moment only. */
+static void open_barrier(void)
+{
+    atomic_store(&spw_migrate_barrier.closed, 0);
+    spw_futex_wake(&spw_migrate_barrier.closed);
+}
+
 bool spw_migrate_barrier_quiesce(uint64_t most_ns)
 {
     struct spw_backoff backoff = {.limit_ns = most_ns};
@@ -128,7 +135,7 @@ bool spw_migrate_barrier_quiesce(uint64_t most_ns)
         return false;
     }
     if (!spw_thread_slots_order()) {
-        atomic_store(&spw_migrate_barrier.closed, 0);
+        open_barrier();
         return false;
     }
     spw_migrate_barrier_depth++;
@@ -148,8 +155,7 @@ void spw_migrate_barrier_resume(void)
         return;
     }
     spw_migrate_barrier_depth--;
-    atomic_store(&spw_migrate_barrier.closed, 0);
-    spw_futex_wake(&spw_migrate_barrier.closed);
+    open_barrier();
 }
 
 bool spw_migrate_barrier_hold(uint64_t most_ns, void (*arrived)(void))

@@ -1,12 +1,17 @@
 /* The submit barrier: who passes, who waits, how long quiescing waits, and the counts. */
 #include "migrate/barrier.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -121,6 +126,62 @@ static void test_hold(void **state)
     assert_false(spw_migrate_barrier_hold(MS, note_arrival)); /* it stays closed too long */
     assert_int_equal(atomic_load(&spw_migrate_barrier.held), 0);
     spw_migrate_barrier_resume();
+}
+
+/* From now on the system call answers EPERM in this process. */
+static void deny_membarrier(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = 4, .filter = filter};
+
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
+static void *pass_many_times(void *cookie)
+{
+    while (!atomic_load((_Atomic bool *)cookie)) {
+        spw_migrate_barrier_acquire();
+        spw_migrate_barrier_release();
+    }
+    return NULL;
+}
+
+/* A barrier that cannot be closed was closed for a moment: whoever waits since then goes on. */
+static void test_denied_late(void **state)
+{
+    enum { TRIES = 300000, MOST_S = 60 };
+    _Atomic bool ends = false;
+    pthread_t threads[THREADS];
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        (void)alarm(MOST_S);
+        deny_membarrier();
+        for (int i = 0; i < THREADS; i++) {
+            if (pthread_create(&threads[i], NULL, pass_many_times, &ends) != 0) {
+                _exit(2);
+            }
+        }
+        for (int i = 0; i < TRIES; i++) {
+            if (spw_migrate_barrier_quiesce(0)) {
+                spw_migrate_barrier_resume(); /* the first use found no membarrier: fences */
+            }
+        }
+        atomic_store(&ends, true);
+        for (int i = 0; i < THREADS; i++) {
+            (void)pthread_join(threads[i], NULL);
+        }
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 struct visitor {
@@ -343,6 +404,7 @@ int main(void)
         TEST(test_counts),
         TEST(test_closer_passes),
         TEST(test_hold),
+        TEST(test_denied_late),
         TEST(test_somebody_stays),
         TEST(test_a_thread_that_dies),
         TEST(test_nested_passes_a_closed_gate),

@@ -162,34 +162,6 @@ void sim_extent_place(struct sim_extent *extent, struct sim_backing *backing, ui
     sim_rangemap_insert(&backing->used, &extent->range);
 }
 
-static void punch(const struct sim_backing *backing, uint64_t offset, uint64_t size)
-{
-    /* If the system refuses, the content stays committed; extents are zeroed when they are
-     * placed. */
-    (void)fallocate(backing->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-                    (off_t)size);
-}
-
-void sim_extent_release(struct sim_extent *extent)
-{
-    struct sim_backing *backing = extent->backing;
-
-    sim_known_forget(&extent->known);
-    if (extent->range.size == 0) {
-        return;
-    }
-    if (backing->isolated) {
-        free_backing(backing);
-    } else {
-        if (extent->touched) {
-            punch(backing, extent->range.start, extent->range.size);
-        }
-        sim_rangemap_remove(&backing->used, &extent->range);
-    }
-    extent->range.size = 0;
-    extent->backing = NULL;
-}
-
 int sim_extent_fd(const struct sim_extent *extent)
 {
     return extent->backing->fd;
@@ -342,6 +314,35 @@ static void zero_bytes(const struct sim_backing *backing, uint64_t offset, size_
     }
 }
 
+/* Makes pages zero: a hole, or zeros where the system refuses to make one. */
+static void clear(const struct sim_backing *backing, uint64_t offset, uint64_t size)
+{
+    if (fallocate(backing->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                  (off_t)size) != 0) {
+        zero_bytes(backing, offset, (size_t)size);
+    }
+}
+
+void sim_extent_release(struct sim_extent *extent)
+{
+    struct sim_backing *backing = extent->backing;
+
+    sim_known_forget(&extent->known);
+    if (extent->range.size == 0) {
+        return;
+    }
+    if (backing->isolated) {
+        free_backing(backing);
+    } else {
+        if (extent->touched) {
+            clear(backing, extent->range.start, extent->range.size);
+        }
+        sim_rangemap_remove(&backing->used, &extent->range);
+    }
+    extent->range.size = 0;
+    extent->backing = NULL;
+}
+
 void sim_extent_zero(struct sim_extent *extent, uint64_t at, size_t size)
 {
     uint64_t offset = extent->range.start + at, end = offset + size;
@@ -355,7 +356,7 @@ void sim_extent_zero(struct sim_extent *extent, uint64_t at, size_t size)
         return;
     }
     zero_bytes(extent->backing, offset, (size_t)(first_page - offset));
-    punch(extent->backing, first_page, last_page - first_page);
+    clear(extent->backing, first_page, last_page - first_page);
     zero_bytes(extent->backing, last_page, (size_t)(end - last_page));
 }
 
