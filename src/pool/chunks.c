@@ -96,6 +96,16 @@ static uint64_t growth_bound(const struct spw_pool *pool, const struct spw_chunk
     return peak + growth_allowance(pool, peak);
 }
 
+size_t spw_pool_chunks_room(const struct spw_pool *pool, enum spw_tier tier)
+{
+    const struct spw_counters *counters = pool->counters;
+    bool host = tier == SPW_TIER_HOST;
+    uint64_t limit = host ? pool->config.host_limit_bytes : pool->config.limit_bytes;
+    uint64_t used = spw_counter_get(host ? &counters->host_bytes : &counters->committed_bytes);
+
+    return used < limit ? (size_t)((limit - used) / pool->config.granule_bytes) : 0;
+}
+
 enum spw_err spw_pool_chunks_grow(struct spw_pool *pool, struct spw_chunk_need *need, size_t count)
 {
     return grow(pool, need, count, growth_bound(pool, need));

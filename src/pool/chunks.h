@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "pool/vm_ops.h"
 
 struct spw_pool;
 
@@ -22,6 +23,9 @@ struct spw_chunk_need {
     bool device_full;  /* learnt: the driver refused to create more */
     bool wait_refused; /* learnt: the host may not wait now */
 };
+
+/* Returns how many granules the limit of a tier allows to be created. */
+size_t spw_pool_chunks_room(const struct spw_pool *pool, enum spw_tier tier);
 
 /* Creates chunks until `count` granules are spare, within the growth allowance; there may be fewer
  * after SPW_OK. Else the driver's error. Like all counts below, it is in granules. */

@@ -1,6 +1,7 @@
 #include "pool/export.h"
 
 #include "pool/attributes.h"
+#include "pool/chunks.h"
 #include "pool/exported.h"
 #include "pool/move_end.h"
 #include "pool/old_chunks.h"
@@ -129,21 +130,10 @@ static void divide(struct spw_pool *pool, const struct spw_extent *block, struct
     add_pieces(export, last, export->last, granules[export->last - 1].tier, /* own */ false);
 }
 
-/* Returns how many granules a limit allows to be created. */
-static size_t room_of(const struct spw_pool *pool, enum spw_tier tier)
-{
-    const struct spw_counters *counters = pool->counters;
-    bool host = tier == SPW_TIER_HOST;
-    uint64_t limit = host ? pool->config.host_limit_bytes : pool->config.limit_bytes;
-    uint64_t used = spw_counter_get(host ? &counters->host_bytes : &counters->committed_bytes);
-
-    return used < limit ? (size_t)((limit - used) / pool->config.granule_bytes) : 0;
-}
-
 /* Gives free memory back to the driver until `wanted` granules may be created. */
 static void make_room(struct spw_pool *pool, size_t wanted)
 {
-    size_t room = room_of(pool, SPW_TIER_DEVICE);
+    size_t room = spw_pool_chunks_room(pool, SPW_TIER_DEVICE);
     size_t missing = wanted > room ? wanted - room : 0;
     size_t spare = spw_pool_backing_spare(&pool->backing);
 
@@ -163,7 +153,7 @@ static enum spw_err get_own(struct spw_pool *pool, struct spw_export_piece *piec
     enum spw_err err;
 
     make_room(pool, piece->count);
-    if (room_of(pool, SPW_TIER_DEVICE) < piece->count) {
+    if (spw_pool_chunks_room(pool, SPW_TIER_DEVICE) < piece->count) {
         return SPW_E_LIMIT;
     }
     err = spw_pool_stock_hold_exportable(&pool->backing.stock, order, &piece->chunk, &piece->alias);
@@ -198,11 +188,11 @@ static enum spw_err get_chunks(struct spw_pool *pool)
     for (; had < export->count && err == SPW_OK; had += err == SPW_OK) {
         struct spw_export_piece *piece = &export->pieces[had];
 
-        err = piece->own
-                  ? get_own(pool, piece)
-                  : spw_pool_stock_hold(&pool->backing.stock, piece->tier,
-                                        spw_pool_stock_order(piece->count),
-                                        room_of(pool, piece->tier), &piece->chunk, &piece->alias);
+        err = piece->own ? get_own(pool, piece)
+                         : spw_pool_stock_hold(&pool->backing.stock, piece->tier,
+                                               spw_pool_stock_order(piece->count),
+                                               spw_pool_chunks_room(pool, piece->tier),
+                                               &piece->chunk, &piece->alias);
     }
     while (err != SPW_OK && had > 0) {
         give_back(pool, &export->pieces[--had]);

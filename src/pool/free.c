@@ -48,10 +48,12 @@ static void release_block(struct spw_pool *pool, struct spw_extent *block,
     }
 }
 
-/* True if a block that is being freed may be the last one on an exported chunk. */
-static bool is_exported(const struct spw_pool *pool, const struct spw_extent *block)
+/* True if a block that is being freed may be the last one on an exported chunk. Apart, since it is
+ * rarely asked. */
+static __attribute__((noinline, cold)) bool is_exported(const struct spw_pool *pool,
+                                                        const struct spw_extent *block)
 {
-    return __builtin_expect(pool->exported.count > 0, 0) && block->heap != SPW_HEAP_SLAB &&
+    return block->heap != SPW_HEAP_SLAB &&
            spw_pool_backing_is_broken(&pool->backing, block->address, spw_pool_extent_end(block));
 }
 
@@ -73,7 +75,7 @@ enum spw_err spw_pool_free(struct spw_pool *pool, uint64_t address, const struct
     }
     queue->seq = ++pool->queues.clock;
     queue->unfenced_bytes += block->bytes;
-    exported = is_exported(pool, block);
+    exported = __builtin_expect(pool->exported.count > 0, 0) && is_exported(pool, block);
     release_block(pool, block, queue);
     if (__builtin_expect(exported, 0)) {
         pool->exported.ending = true;

@@ -233,17 +233,6 @@ static void choose(struct spw_pool *pool, struct spw_move *move,
 
 /* ---- beginning and ending ---- */
 
-/* Returns how many granules the limits allow to be created in a tier. */
-static size_t room_of(const struct spw_pool *pool, enum spw_tier tier)
-{
-    const struct spw_counters *counters = pool->counters;
-    bool host = tier == SPW_TIER_HOST;
-    uint64_t limit = host ? pool->config.host_limit_bytes : pool->config.limit_bytes;
-    uint64_t used = spw_counter_get(host ? &counters->host_bytes : &counters->committed_bytes);
-
-    return used < limit ? (size_t)((limit - used) / pool->config.granule_bytes) : 0;
-}
-
 /* Steals free memory of the device if there are not enough spare chunks. */
 static void find_spare(struct spw_pool *pool, const struct spw_move *move)
 {
@@ -271,7 +260,8 @@ static void get_chunks(struct spw_pool *pool, struct spw_move *move)
 
         if (item.count < full[item.to] &&
             spw_pool_stock_hold(&pool->backing.stock, item.to, spw_pool_stock_order(item.count),
-                                room_of(pool, item.to), &item.chunk, &item.alias) == SPW_OK) {
+                                spw_pool_chunks_room(pool, item.to), &item.chunk,
+                                &item.alias) == SPW_OK) {
             move->items[had++] = item;
             move->granules += item.count;
             continue;

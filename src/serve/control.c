@@ -76,6 +76,18 @@ static bool is_on_demand(const struct spw_stats_control *control)
     return atomic_load(&control->state) == SPW_CONTROL_PAUSED_ON_DEMAND && atomic_load(&wanted);
 }
 
+/* The state after an attempt. One that failed halfway has brought back all memory, that of an
+ * earlier pause in part as well; one that was refused at once has changed nothing. */
+static void enter_state(struct spw_stats_control *control, const struct spw_pause_result *result,
+                        enum spw_control_state state)
+{
+    if (result->outcome == SPW_PAUSE_DONE) {
+        atomic_store(&control->state, state);
+    } else if (result->undone) {
+        atomic_store(&control->state, SPW_CONTROL_LISTENING);
+    }
+}
+
 static void pause_program(struct spw_stats_control *control, enum spw_control_state state,
                           uint64_t wait_ns)
 {
@@ -84,9 +96,7 @@ static void pause_program(struct spw_stats_control *control, enum spw_control_st
     atomic_store(&wanted, false);
     result = spw_serve_pause_begin(/* rule */ 0, wait_ns, note_arrival);
     store_result(control, &result);
-    if (result.outcome == SPW_PAUSE_DONE) {
-        atomic_store(&control->state, state);
-    }
+    enter_state(control, &result, state);
 }
 
 /* Moves the memory of a rule; the program goes on. */
@@ -105,9 +115,7 @@ static void pause_rule(struct spw_stats_control *control, uint64_t wait_ns)
     }
     result = spw_serve_pause_begin((uint8_t)rule, wait_ns, /* arrived */ NULL);
     store_result(control, &result);
-    if (result.outcome == SPW_PAUSE_DONE) {
-        atomic_store(&control->state, SPW_CONTROL_PAUSED_IN_PART);
-    }
+    enter_state(control, &result, SPW_CONTROL_PAUSED_IN_PART);
 }
 
 /* Does what the newest request asks for, if there is one. */

@@ -114,6 +114,7 @@ struct spw_pause_result spw_serve_pause_begin(uint8_t rule, uint64_t wait_ns, vo
         spw_track_spill_may_move() ? evict_each(rule, wait_ns, &result) : SPW_PAUSE_CAPTURING;
     if (result.outcome != SPW_PAUSE_DONE) {
         (void)bring_back(wait_ns);
+        result.undone = true;
     }
     spw_track_lease_leave();
     if (result.outcome != SPW_PAUSE_DONE && arrived != NULL) {

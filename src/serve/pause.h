@@ -25,12 +25,13 @@ struct spw_pause_result {
     uint64_t moved_bytes; /* to the host, or back */
     uint64_t left_bytes;  /* that stay on the devices, or on the host */
     bool host_full;       /* more would have moved */
+    bool undone;          /* it failed halfway: all memory was brought back */
 };
 
 /* Moves memory, of one rule of the policy or with 0 of all, to the host and gives what is free to
  * the driver. Waits at most `wait_ns` for the program's calls and for each device. `arrived`
  * (barrier.h): the program is held until spw_serve_pause_end; NULL: it goes on. Unless the outcome
- * is DONE, nothing has changed. */
+ * is DONE, nothing has changed, but that earlier pauses have ended too if it was undone. */
 struct spw_pause_result spw_serve_pause_begin(uint8_t rule, uint64_t wait_ns,
                                               void (*arrived)(void));
 

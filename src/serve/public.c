@@ -4,6 +4,7 @@
 #include "track/device.h"
 #include "track/process.h"
 #include "track/lease.h"
+#include "migrate/barrier.h"
 #include "pool/pool.h"
 #include "record/record.h"
 #include "serve/decision.h"
@@ -210,6 +211,7 @@ static const uint64_t pause_wait_ns = UINT64_C(30000000000);
 
 static CUresult pause_rule(unsigned rule)
 {
+    spw_migrate_barrier_pass(); /* while another process pauses this one */
     switch (spw_serve_pause_begin((uint8_t)rule, pause_wait_ns, NULL).outcome) {
     case SPW_PAUSE_DONE:
     case SPW_PAUSE_UNUSED:
@@ -242,6 +244,7 @@ SPW_EXPORT int spillway_resume(void)
     if (!is_running()) {
         return CUDA_ERROR_NOT_INITIALIZED;
     }
+    spw_migrate_barrier_pass();
     (void)spw_serve_pause_end(pause_wait_ns, /* held */ false);
     return CUDA_SUCCESS;
 }

@@ -138,7 +138,9 @@ static struct member *enter(struct share_file *file)
         struct member *member = &file->members[i];
 
         owner = atomic_load(&member->owner);
-        if (!lives(owner) && atomic_compare_exchange_strong(&member->owner, &owner, mine)) {
+        /* It is ours already after exec, which keeps pid and start. */
+        if ((owner == mine || !lives(owner)) &&
+            atomic_compare_exchange_strong(&member->owner, &owner, mine)) {
             atomic_store(&member->weight, spw_option_get(SPW_OPT_SPILLWAY_WEIGHT, NULL, 0).bytes);
             atomic_store(&member->wanted, 0);
             return member;

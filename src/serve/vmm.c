@@ -13,6 +13,7 @@
 #include "serve/handlers.h"
 #include "serve/page_locked.h"
 #include "track/site.h"
+#include "migrate/barrier.h"
 #include "track/spill.h"
 #include "track/stream.h"
 #include "record/record.h"
@@ -287,6 +288,7 @@ CUresult spw_serve_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size
     CUresult result;
     bool host;
 
+    spw_migrate_barrier_pass();
     if (handle != NULL && prop != NULL && size > 0 && spw_process.device_count > 0) {
         device = device_for(prop, &host);
         piece = device == NULL ? NULL : malloc(sizeof(*piece));

@@ -230,6 +230,7 @@ class Pause(harness.Case):
         for arguments, said in (((), "expected the number of a process"),
                                 (("x",), "x: expected the number of a process"),
                                 (("1", "--wait", "0"), "expected seconds, from 1 to 3600"),
+                                (("1", "--wait", "x"), "--wait x: expected seconds, from 1 to"),
                                 (("--on-demnd",), "did you mean --on-demand?")):
             self.assertIn(said, self.command("pause", *arguments, status=2))
         said = self.command("resume", "--on-demand", status=2)

@@ -135,3 +135,23 @@ void pool_expect(struct pool_fixture *fixture, uint64_t address, uint64_t granul
     assert_int_equal(fake_vm_differs(&fixture->vm, address, granules * GRANULE, value), 0);
     assert_int_equal(fake_vm_on_host(&fixture->vm, address, granules * GRANULE), on_host);
 }
+
+void pool_close_empty(struct pool_fixture *fixture)
+{
+    (void)spw_pool_trim(fixture->pool, 0);
+    (void)spw_pool_trim_host(fixture->pool);
+    pool_check(fixture);
+    assert_int_equal(fixture->vm.chunks, 0);
+    assert_int_equal(fixture->vm.host_chunks, 0);
+    pool_close(fixture);
+}
+
+void pool_sweep(bool (*run)(int call, size_t after, size_t more), enum fake_call call, size_t more)
+{
+    size_t after = 0;
+
+    while (run((int)call, after, more)) {
+        after++;
+    }
+    assert_true(after > 0); /* else the run tests nothing */
+}

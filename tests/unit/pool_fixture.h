@@ -36,6 +36,13 @@ void pool_close(struct pool_fixture *fixture);
 /* Likewise, for a pool whose counters are another's as well: its invariants do not hold. */
 void pool_close_unchecked(struct pool_fixture *fixture);
 
+/* The same of a pool without blocks, which keeps no chunk after it was trimmed. */
+void pool_close_empty(struct pool_fixture *fixture);
+
+/* Runs a test again and again while it is told to fail a later call each time: it answers whether
+ * it reached the call. `more` is passed on. */
+void pool_sweep(bool (*run)(int call, size_t after, size_t more), enum fake_call call, size_t more);
+
 /* Allocates without a site; writes *ret_address on success only. */
 enum spw_err pool_try(struct spw_pool *pool, uint64_t bytes, const struct spw_stream *stream,
                       void *context, uint64_t *ret_address);

@@ -80,12 +80,7 @@ static bool run(int fail_call, size_t fail_after, uint64_t host)
 
 static void sweep_on(enum fake_call call, uint64_t host)
 {
-    size_t after = 0;
-
-    while (run((int)call, after, host)) {
-        after++;
-    }
-    assert_true(after > 0); /* else the run tests nothing */
+    pool_sweep(run, call, host);
 }
 
 static void sweep(enum fake_call call)

@@ -4,9 +4,9 @@
 #include "cli/console/messages.h"
 
 #include "cli/inspect/control.h"
+#include "common/clock.h"
 #include "common/size.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,14 +178,6 @@ static bool is_any(const struct settings *settings, const struct asked *asked,
     return false;
 }
 
-static uint64_t milliseconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * MILLISECONDS + (uint64_t)now.tv_nsec / NS_PER_MS;
-}
-
 /* Lets those go on again that have been paused, so that all of a job are paused or none. */
 static void undo(const struct settings *settings, struct asked *asked)
 {
@@ -193,7 +185,8 @@ static void undo(const struct settings *settings, struct asked *asked)
 
     for (size_t i = 0; i < settings->count; i++) {
         if (is_done(&asked[i]) && !asked[i].undone) {
-            spw_cli_control_send(&asked[i].control, SPW_CONTROL_RESUME, NULL, 0);
+            spw_cli_control_send(&asked[i].control, SPW_CONTROL_RESUME, NULL,
+                                 (uint32_t)settings->wait_s * MILLISECONDS);
             (void)spw_cli_control_await(&asked[i].control, &asked[i].watched, UINT32_MAX / 2,
                                         &answer);
             asked[i].undone = true;
@@ -207,11 +200,11 @@ static void ask_all(const struct settings *settings, struct asked *asked)
 {
     uint32_t wait_ms = (uint32_t)settings->wait_s * MILLISECONDS;
     uint32_t try_ms = settings->count > 1 ? wait_ms / TRIES + 1 : wait_ms;
-    uint64_t end = milliseconds() + wait_ms;
+    uint64_t end = spw_clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
     struct timespec moment = {.tv_nsec = (long)MOMENT_MS * NS_PER_MS};
 
     ask_each(settings, asked, try_ms);
-    while (settings->count > 1 && is_any(settings, asked, is_busy) && milliseconds() < end) {
+    while (settings->count > 1 && is_any(settings, asked, is_busy) && spw_clock_ns() < end) {
         undo(settings, asked);
         (void)nanosleep(&moment, NULL);
         moment.tv_nsec = moment.tv_nsec * 3 / 2 % MOMENT_MOST_NS;
@@ -246,10 +239,9 @@ static bool serve_all(const struct settings *settings, struct asked *asked)
 
 static bool add_pid(struct settings *settings, const char *text)
 {
-    char *rest;
-    long pid = strtol(text, &rest, 10);
+    int pid;
 
-    if (rest == text || *rest != '\0' || pid <= 0 || pid > INT_MAX) {
+    if (!spw_cli_process_parse(text, &pid)) {
         spw_cli_complain(settings->command, "%s: expected the number of a process", text);
         return false;
     }
@@ -257,7 +249,21 @@ static bool add_pid(struct settings *settings, const char *text)
         spw_cli_complain(settings->command, "expected at most %d processes", PROCESSES_MOST);
         return false;
     }
-    settings->pids[settings->count++] = (int)pid;
+    settings->pids[settings->count++] = pid;
+    return true;
+}
+
+static bool take_wait(const struct spw_cli_arguments *from, struct settings *settings)
+{
+    char *rest;
+    unsigned long seconds = strtoul(from->value, &rest, 10);
+
+    if (rest == from->value || *rest != '\0' || seconds == 0 || seconds > WAIT_MOST_S) {
+        spw_cli_complain(from->command, "--wait %s: expected seconds, from 1 to %d", from->value,
+                         WAIT_MOST_S);
+        return false;
+    }
+    settings->wait_s = seconds;
     return true;
 }
 
@@ -270,15 +276,7 @@ static bool take(const struct spw_cli_arguments *from, int found, void *to)
     case SPW_CLI_ARGUMENT_OPERAND:
         return add_pid(settings, from->value);
     case WAIT_OPTION:
-        if (!spw_cli_arguments_take_number(from, "wait", &settings->wait_s)) {
-            return false;
-        }
-        if (settings->wait_s == 0 || settings->wait_s > WAIT_MOST_S) {
-            spw_cli_complain(from->command, "--wait %s: expected seconds, from 1 to %d",
-                             from->value, WAIT_MOST_S);
-            return false;
-        }
-        return true;
+        return take_wait(from, settings);
     case RULE_OPTION:
         settings->rule = from->value;
         settings->action = SPW_CONTROL_PAUSE_RULE;

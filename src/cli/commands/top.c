@@ -483,15 +483,6 @@ static void print_help(void)
         stdout);
 }
 
-static bool parse_pid(const char *text, int *ret_pid)
-{
-    char *rest;
-    long pid = strtol(text, &rest, 10);
-
-    *ret_pid = (int)pid;
-    return *rest == '\0' && pid > 0 && pid <= INT_MAX;
-}
-
 static bool parse_interval(const struct spw_cli_arguments *from, struct settings *settings)
 {
     char *rest;
@@ -546,7 +537,7 @@ static bool take_argument(const struct spw_cli_arguments *from, int found, void 
             spw_cli_arguments_unexpected(from);
             return false;
         }
-        if (!parse_pid(from->value, &settings->pid)) {
+        if (!spw_cli_process_parse(from->value, &settings->pid)) {
             spw_cli_complain(from->command, "%s: expected the number of a process", from->value);
             return false;
         }

@@ -108,6 +108,15 @@ enum spw_cli_found spw_cli_process_find(int pid, char ret_stats[SPW_CLI_PROCESS_
     return result;
 }
 
+bool spw_cli_process_parse(const char *text, int *ret_pid)
+{
+    char *rest;
+    long pid = strtol(text, &rest, 10);
+
+    *ret_pid = (int)pid;
+    return rest != text && *rest == '\0' && pid > 0 && pid <= INT_MAX;
+}
+
 /* ---- ownership ---- */
 
 /* Reads the value of a line of /proc/PID/status. */

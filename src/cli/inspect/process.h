@@ -15,6 +15,9 @@ enum spw_cli_found {
     SPW_CLI_FOUND_NOTHING,    /* it does not run under spillway, or does not use CUDA yet */
 };
 
+/* Reads the number of a process from text. False when it is none. */
+bool spw_cli_process_parse(const char *text, int *ret_pid);
+
 /* Finds the files of a process: its statistics (spw_stats_read) and its call sites
  * (spw_cli_call_sites_read). *ret_sites is "" when the process keeps no call sites, or when only
  * its statistics name their path. */
