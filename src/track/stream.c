@@ -64,22 +64,19 @@ static bool remember(uintptr_t key, const struct spw_stream_info *info)
     return there;
 }
 
-/* The number of a stream, unique for the life of the process. Default streams: of the current
- * context. */
-static bool number_of(struct spw_driver *driver, int ordinal, uintptr_t key, uint64_t *ret_id)
+/* A number for a stream, unique for the life of the process: the driver's or, where it has none or
+ * does not tell it, our own. The handle is good: the caller has asked the driver about it. Default
+ * streams: of the current context. */
+static uint64_t number_of(struct spw_driver *driver, int ordinal, uintptr_t key)
 {
     unsigned long long id = 0;
 
-    if (driver->cuStreamGetId == NULL) {
-        *ret_id = OWN_IDS +
-                  atomic_fetch_add_explicit(&spw_process.streams.numbered, 1, memory_order_relaxed);
-        return true;
+    if (driver->cuStreamGetId == NULL ||
+        SPW_DRIVER_CALL(driver, ordinal, cuStreamGetId, (CUstream)key, &id) != CUDA_SUCCESS) {
+        return OWN_IDS +
+               atomic_fetch_add_explicit(&spw_process.streams.numbered, 1, memory_order_relaxed);
     }
-    if (SPW_DRIVER_CALL(driver, ordinal, cuStreamGetId, (CUstream)key, &id) != CUDA_SUCCESS) {
-        return false;
-    }
-    *ret_id = id == SPW_STREAM_ALL ? UINT64_MAX : id; /* the pool keeps one number for itself */
-    return true;
+    return id == SPW_STREAM_ALL ? UINT64_MAX : id; /* the pool keeps one number for itself */
 }
 
 /* Asks the driver about the current context: its device and its legacy stream. */
@@ -88,17 +85,18 @@ static bool identify_current(struct spw_driver *driver, CUcontext context,
 {
     const struct spw_device *device;
     CUdevice handle;
-    uint64_t id;
 
     if (SPW_DRIVER_CALL(driver, -1, cuCtxGetDevice, &handle) != CUDA_SUCCESS) {
         return false;
     }
     device = spw_track_device_of(handle);
-    if (device == NULL || !number_of(driver, device->ordinal, LEGACY, &id)) {
+    if (device == NULL) {
         return false;
     }
     *ret_info = (struct spw_stream_info){
-        .stream = {.id = id, .handle = CU_STREAM_LEGACY, .context = context},
+        .stream = {.id = number_of(driver, device->ordinal, LEGACY),
+                   .handle = CU_STREAM_LEGACY,
+                   .context = context},
         .ordinal = device->ordinal,
     };
     return true;
@@ -147,10 +145,10 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     }
     if (driver->cuStreamGetCtx == NULL ||
         SPW_DRIVER_CALL(driver, -1, cuStreamGetCtx, handle, &context) != CUDA_SUCCESS ||
-        !learn_context(context, ret_info) ||
-        !number_of(driver, ret_info->ordinal, key, &ret_info->stream.id)) {
+        !learn_context(context, ret_info)) {
         return false;
     }
+    ret_info->stream.id = number_of(driver, ret_info->ordinal, key);
     ret_info->stream.handle = handle;
     spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuStreamGetCtx);
     return remember(key, ret_info);
@@ -159,10 +157,10 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
 /* The calling thread's own stream of the current context. */
 static bool learn_own(CUcontext context, struct spw_stream_info *ret_info)
 {
-    if (!learn_context(context, ret_info) ||
-        !number_of(spw_track_driver(), ret_info->ordinal, PER_THREAD, &ret_info->stream.id)) {
+    if (!learn_context(context, ret_info)) {
         return false;
     }
+    ret_info->stream.id = number_of(spw_track_driver(), ret_info->ordinal, PER_THREAD);
     ret_info->stream.handle = CU_STREAM_PER_THREAD;
     ret_info->stream.thread_bound = true;
     return true;

@@ -1,14 +1,21 @@
-/* One thread captures a graph in global mode while another allocates memory that the pool must get
+/* usage: capture [free]
+ *
+ * One thread captures a graph in global mode while another allocates memory that the pool must get
  * from the driver. The capture must stay valid and the memory good. The other thread waits for
- * nothing, which would be forbidden during the capture. */
+ * nothing, which would be forbidden during the capture.
+ *
+ * free: the capture is in thread-local mode, and the other thread first frees a block in the way
+ * that waits for all streams. */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "check.h"
 
 enum { BLOCK_BYTES = 64 << 20, BLOCKS = 4, PINNED_BYTES = 4096 };
 
+static bool frees;
 static cudaStream_t other_stream;
 static unsigned char *pinned; /* the end of the last block, read back */
 
@@ -16,6 +23,10 @@ static void *allocate(void *unused)
 {
     void *blocks[BLOCKS];
 
+    if (frees) {
+        MUST(cudaMalloc(&blocks[0], BLOCK_BYTES));
+        MUST(cudaFree(blocks[0]));
+    }
     for (int i = 0; i < BLOCKS; i++) {
         MUST(cudaMallocAsync(&blocks[i], BLOCK_BYTES, other_stream));
         MUST(cudaMemsetAsync(blocks[i], 7, BLOCK_BYTES, other_stream));
@@ -34,7 +45,7 @@ static void check_other(void)
     HOLD(pinned[0] == 7 && memcmp(pinned, pinned + 1, PINNED_BYTES - 1) == 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     enum cudaStreamCaptureStatus status;
     cudaGraphExec_t executable = NULL;
@@ -44,11 +55,13 @@ int main(void)
     void *block = NULL;
     unsigned char byte = 0;
 
+    frees = argc > 1 && strcmp(argv[1], "free") == 0;
     MUST(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     MUST(cudaStreamCreateWithFlags(&other_stream, cudaStreamNonBlocking));
     MUST(cudaHostAlloc((void **)&pinned, PINNED_BYTES, cudaHostAllocDefault));
     MUST(cudaMalloc(&block, 4096));
-    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    MUST(cudaStreamBeginCapture(stream, frees ? cudaStreamCaptureModeThreadLocal
+                                              : cudaStreamCaptureModeGlobal));
     MUST(cudaMemsetAsync(block, 9, 4096, stream));
 
     MUST(pthread_create(&thread, NULL, allocate, NULL));

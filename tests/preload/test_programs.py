@@ -85,6 +85,13 @@ class Programs(harness.Case):
         self.assertEqual(result.stdout, "capture valid\n")
         self.assertGreater(result.device()["driver_calls"]["cuMemCreate"], 0)
 
+    def test_capture_of_a_stream_that_the_driver_does_not_number(self):
+        """The pool needs numbers for its streams; it must know of the capture all the same."""
+        for fail in ("", "cuStreamGetId:2:304"):
+            with self.subTest(fail=fail):
+                result = self.run_program(PROGRAMS / "capture", "free", GROWTH="0%", SIM_FAIL=fail)
+                self.assertEqual(result.stdout, "capture valid\n")
+
     @unittest.skipIf(harness.SANITIZED, "sanitizers have a pthread_mutex_lock of their own")
     def test_capture_that_begins_meanwhile(self):
         """Without a host tier nothing else keeps the two threads apart."""
