@@ -8,6 +8,7 @@
 #include "serve/imports.h"
 #include "track/arguments.h"
 #include "track/capture.h"
+#include "track/graph.h"
 #include "track/device.h"
 #include "track/indirect.h"
 #include "track/contexts.h"
@@ -73,6 +74,7 @@ static void child(void)
     spw_track_contexts_reset();
     spw_track_stream_reset();
     spw_track_capture_reset();
+    spw_track_graph_reset();
     spw_track_ledger_reset();
     spw_track_indirect_reset();
     spw_track_tensor_map_reset();

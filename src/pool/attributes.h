@@ -15,7 +15,8 @@ struct spw_pool;
 enum spw_fixed_reason {
     SPW_FIXED_BY_PROGRAM = 1,   /* the program asked for it, and may undo it */
     SPW_FIXED_BY_PLACEMENT = 2, /* the block was allocated so */
-    SPW_FIXED_SHARED = 4        /* others use its physical memory: it is exported or registered */
+    SPW_FIXED_SHARED = 4,       /* others use its physical memory: it is exported or registered */
+    SPW_FIXED_BY_GRAPH = 8      /* an executable CUDA graph names it */
 };
 
 struct spw_block_attributes {

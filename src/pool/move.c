@@ -596,5 +596,17 @@ void spw_pool_fix_all(struct spw_pool *pool)
 {
     spw_lock(&pool->lock);
     pool->fixed_id = pool->next_id;
+    for (size_t i = 0; i < SPW_MOVES; i++) {
+        for (size_t k = 0; k < pool->moves[i].count; k++) {
+            pool->moves[i].items[k].left_out = true;
+        }
+    }
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_release_all(struct spw_pool *pool)
+{
+    spw_lock(&pool->lock);
+    pool->fixed_id = 0;
     spw_unlock(&pool->lock);
 }

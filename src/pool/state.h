@@ -85,7 +85,7 @@ struct spw_pool {
     size_t lazy_count;        /* lazy blocks */
     uint64_t uncounted_bytes; /* of lazy blocks that are no part of own_live_bytes */
     bool lost_announced;      /* config.to_commit counts lost granules of this pool */
-    uint64_t fixed_id;        /* blocks up to this id are never moved */
+    uint64_t fixed_id;        /* blocks up to this id are not moved; 0: none */
     struct spw_move moves[SPW_MOVES];
     struct spw_export export;
     struct spw_exported exported;

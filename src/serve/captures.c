@@ -1,6 +1,7 @@
 /* Stream captures: counted from just before they begin until they end. */
 #include "serve/handlers.h"
 #include "track/capture.h"
+#include "track/graph.h"
 #include "track/process.h"
 #include "track/stream.h"
 
@@ -75,11 +76,14 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
 
 /* The capture is over when the call succeeded, and after a failure when the stream says so: one
  * that was invalidated ends with an error, one that is another thread's goes on. */
-static CUresult ended(CUstream handle, bool per_thread, CUresult result)
+static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CUresult result)
 {
     const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
     bool capturing = false;
 
+    if (result == CUDA_SUCCESS && graph != NULL && *graph != NULL) {
+        spw_track_graph_captured(*graph);
+    }
     if (info != NULL &&
         (result == CUDA_SUCCESS ||
          (spw_track_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
@@ -90,10 +94,14 @@ static CUresult ended(CUstream handle, bool per_thread, CUresult result)
 
 CUresult spw_serve_cuStreamEndCapture(CUstream stream, CUgraph *graph)
 {
-    return ended(stream, false, spw_track_driver()->cuStreamEndCapture(stream, graph));
+    CUresult result = spw_track_driver()->cuStreamEndCapture(stream, graph);
+
+    return ended(stream, /* per_thread */ false, graph, result);
 }
 
 CUresult spw_serve_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph)
 {
-    return ended(stream, true, spw_track_driver()->cuStreamEndCapture_ptsz(stream, graph));
+    CUresult result = spw_track_driver()->cuStreamEndCapture_ptsz(stream, graph);
+
+    return ended(stream, /* per_thread */ true, graph, result);
 }

@@ -207,26 +207,47 @@ static bool find_buffer(void **extra, const void **ret_buffer, size_t *ret_bytes
     return *ret_buffer != NULL;
 }
 
+/* Adds the addresses in a kernel's parameters. False when these cannot be read. */
+static bool read_parameters(struct spw_arguments *use, const struct spw_layout *layout,
+                            void **params, void **extra)
+{
+    const void *buffer;
+    size_t bytes;
+
+    use->count = 0;
+    if (params != NULL && layout != NULL && layout->known) {
+        for (uint32_t i = 0; i < layout->count; i++) {
+            look_through(use, params[i], spw_process.layouts.sizes[layout->first + i]);
+        }
+        return true;
+    }
+    if (params == NULL && find_buffer(extra, &buffer, &bytes)) {
+        look_through(use, buffer, bytes);
+        return true;
+    }
+    return false;
+}
+
+bool spw_track_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
+                              void **extra)
+{
+    ret_use->known = ret_use->kernel = true;
+    ret_use->first = false;
+    return read_parameters(ret_use, find(function), params, extra) &&
+           ret_use->count < SPW_USE_ADDRESSES;
+}
+
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                 void **extra)
 {
     struct spw_layout *layout = find(function);
-    const void *buffer;
-    size_t bytes;
 
-    ret_use->count = 0;
     ret_use->known = layout != NULL && layout->direct && !spw_track_indirect_everywhere();
     ret_use->kernel = true;
     ret_use->first = layout != NULL &&
                      !atomic_load_explicit(&layout->launched, memory_order_relaxed) &&
                      !atomic_exchange(&layout->launched, true);
-    if (params != NULL && layout != NULL && layout->known) {
-        for (uint32_t i = 0; i < layout->count; i++) {
-            look_through(ret_use, params[i], spw_process.layouts.sizes[layout->first + i]);
-        }
-    } else if (params == NULL && find_buffer(extra, &buffer, &bytes)) {
-        look_through(ret_use, buffer, bytes);
-    } else {
+    if (!read_parameters(ret_use, layout, params, extra)) {
         ret_use->known = false;
     }
 }

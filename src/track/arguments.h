@@ -35,6 +35,11 @@ static inline bool spw_track_arguments_wanted(void)
 void spw_track_arguments_launch(struct spw_arguments *ret_use, CUfunction function, void **params,
                                 void **extra);
 
+/* The same for a kernel that is not launched now: its parameters alone. False when they cannot all
+ * be read. */
+bool spw_track_arguments_read(struct spw_arguments *ret_use, CUfunction function, void **params,
+                              void **extra);
+
 /* Begins the description of a call whose arguments name all memory that it uses: no address yet. */
 static inline void spw_track_arguments_touch(struct spw_arguments *ret_use)
 {

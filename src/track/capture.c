@@ -2,6 +2,7 @@
 
 #include "common/lock.h"
 #include "track/device.h"
+#include "track/graph.h"
 #include "track/process.h"
 #include "track/spill.h"
 #include "track/stream.h"
@@ -19,25 +20,13 @@ static size_t find(uint64_t id)
     return i;
 }
 
-/* Keeps all live blocks where they are: a captured graph may name them. */
-static void fix_blocks(void)
-{
-    for (int i = 0; i < spw_process.device_count; i++) {
-        struct spw_pool *pool = spw_track_device_opened(&spw_process.devices[i]);
-
-        if (pool != NULL) {
-            spw_pool_fix_all(pool);
-        }
-    }
-}
-
 /* Waits until our own driver calls have ended that began before the capture was counted. They are
  * made under the lock of a pool or, when a pool is opened, under spw_locks.process. */
 static void let_own_calls_end(void)
 {
     spw_lock(&spw_locks.process);
     spw_unlock(&spw_locks.process);
-    fix_blocks(); /* takes the lock of each pool */
+    spw_track_graph_fix_all(); /* takes the lock of each pool */
 }
 
 bool spw_track_capture_begin(uint64_t id)
@@ -73,7 +62,7 @@ void spw_track_capture_end(uint64_t id)
         atomic_fetch_sub(&spw_track_driver()->captures_open, 1);
     }
     spw_unlock(&spw_locks.captures);
-    fix_blocks();
+    spw_track_graph_settle();
 }
 
 CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_capturing)

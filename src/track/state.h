@@ -109,6 +109,14 @@ struct spw_captures {
     size_t count;
 };
 
+/* CUDA graphs that may name blocks (track/graph.h). Guarded by spw_locks.graphs. */
+struct spw_graphs {
+    struct spw_map captured;    /* by handle: captured, and neither made executable nor destroyed */
+    struct spw_map executables; /* by handle: struct spw_graph_uses */
+    struct spw_map named;       /* by address of a block: in how many executable graphs it is */
+    size_t unreadable;          /* executable graphs that may name any block */
+};
+
 /* Allocations of the real driver: struct spw_ledger_entry by address. Guarded by spw_locks.ledger.
  */
 struct spw_ledger {
@@ -229,6 +237,7 @@ struct spw_process {
     struct spw_contexts contexts;
     struct spw_streams streams;
     struct spw_captures captures;
+    struct spw_graphs graphs;
     struct spw_ledger ledger;
     struct spw_mappings mappings;
     struct spw_layouts layouts;

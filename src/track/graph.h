@@ -1,0 +1,59 @@
+/* CUDA graphs: which blocks they name.
+ *
+ * A driver may keep what it learned about a graph's memory when it made the graph executable, so a
+ * block that an executable graph names keeps its place until the last such graph is destroyed. The
+ * parameters of the graph's nodes tell which blocks these are. From the begin of a capture until
+ * its graph is made executable or destroyed, every block that lives keeps its place; likewise while
+ * there is an executable graph whose nodes cannot be read.
+ *
+ * What a kernel reaches by addresses that it reads from memory may move, as without a graph: the
+ * address stays the same, and no move falls into a launch.
+ *
+ * Locking: spw_locks.graphs, under which the pools' locks are taken. The driver is asked about
+ * nodes without it. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "driver/cuda_api.h"
+
+/* The blocks that one executable graph names. */
+struct spw_graph_uses;
+
+/* Keeps every block that lives now in its place, until no capture and no graph requires it. */
+void spw_track_graph_fix_all(void);
+
+/* Ends that, unless a capture is open, or a graph that was captured is neither executable nor
+ * destroyed, or the nodes of one could not be read. */
+void spw_track_graph_settle(void);
+
+/* A capture has ended with this graph. To be called before the capture counts as ended. */
+void spw_track_graph_captured(CUgraph graph);
+
+/* Forgets a graph before it is destroyed, since the driver may give its handle to another one at
+ * once. True when it was captured; spw_track_graph_settle must follow, or, if it was not destroyed,
+ * spw_track_graph_captured. */
+bool spw_track_graph_forget(CUgraph graph);
+
+/* The driver is about to make an executable graph, or to change one: no block moves meanwhile. */
+void spw_track_graph_instantiate_begin(void);
+
+/* It has done so, of `graph`; or it has failed, and `executable` is NULL. */
+void spw_track_graph_instantiate_end(CUgraphExec executable, CUgraph graph);
+
+/* The program has set parameters of nodes of an executable graph, which are not read: it may name
+ * any block. */
+void spw_track_graph_changed(CUgraphExec executable);
+
+/* Takes out what is known of an executable graph before it is destroyed, since the driver may give
+ * its handle to another one at once. The blocks keep their places. NULL when nothing is known. */
+struct spw_graph_uses *spw_track_graph_take(CUgraphExec executable);
+
+/* Ends what was taken out: the graph was destroyed. */
+void spw_track_graph_drop(struct spw_graph_uses *uses);
+
+/* Puts it back: the graph was not destroyed. */
+void spw_track_graph_put_back(CUgraphExec executable, struct spw_graph_uses *uses);
+
+/* In a child after fork: there are no graphs. */
+void spw_track_graph_reset(void);

@@ -1,0 +1,225 @@
+/* A program with 48 MiB of blocks, some of which a CUDA graph names, that then needs 36 MiB more.
+ * It prints how many words of its blocks are wrong.
+ *
+ *     graphs HOW BLOCKS...   the graph names these of the blocks 0 to 3. HOW:
+ *         kernel, fill, copy, child   its nodes
+ *         captured    as `kernel`; the graph is captured and not yet made executable
+ *         forgotten   the graph is captured and destroyed
+ *         destroyed   the executable graph is destroyed
+ *         twice       two executable graphs name the blocks; one is destroyed
+ *         updated     the executable graph named nothing and is updated
+ *         changed     the executable graph names nothing, then a node's parameters are set
+ *
+ * Made for a device of 64 MiB. Exit 0 if every call succeeds. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "common.h"
+
+enum { COLD = 4, COLD_BYTES = 12 * MIB, COLD_WORDS = COLD_BYTES / 4, HOTS = 3, LAUNCHES = 3 };
+enum { AGE = 80 }; /* so many blocks freed make others old enough to move */
+
+static CUfunction add_kernel;
+static CUstream stream, side;
+static CUdeviceptr cold[COLD];
+static uint32_t expected[COLD];
+static bool named[COLD];
+static const char *how;
+
+static bool is(const char *name)
+{
+    return strcmp(how, name) == 0;
+}
+
+/* ---- graphs ---- */
+
+static void submit_copy(int i)
+{
+    CUdeviceptr other = cold[i] + COLD_BYTES / 2;
+
+    MUST(cuMemcpyDtoDAsync(cold[i], other, COLD_BYTES / 2, side));
+}
+
+static void submit(int i)
+{
+    if (is("fill")) {
+        MUST(cuMemsetD32Async(cold[i], 7, COLD_WORDS, side));
+    } else if (is("copy")) {
+        submit_copy(i);
+    } else {
+        launch_add(add_kernel, &cold[i], COLD_WORDS, side);
+    }
+}
+
+/* A graph of one node for each block, or of none. */
+static CUgraph capture(bool full)
+{
+    CUgraph graph;
+
+    MUST(cuStreamBeginCapture(side, CU_STREAM_CAPTURE_MODE_RELAXED));
+    for (int i = 0; full && i < COLD; i++) {
+        if (named[i]) {
+            submit(i);
+        }
+    }
+    MUST(cuStreamEndCapture(side, &graph));
+    return graph;
+}
+
+static CUgraph parent_of(CUgraph child)
+{
+    CUgraphNode node;
+    CUgraph graph;
+
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+    MUST(cuGraphDestroy(child));
+    return graph;
+}
+
+/* A graph with one kernel node, for a block of which no capture knows. */
+static CUgraph added(CUdeviceptr *block, CUgraphNode *ret_node)
+{
+    size_t words = 1;
+    uint32_t one = 0;
+    void *params[] = {block, &words, &one};
+    CUDA_KERNEL_NODE_PARAMS node = {.func = add_kernel,
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 32,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = params};
+    CUgraph graph;
+
+    MUST(cuGraphCreate(&graph, 0));
+    MUST(cuGraphAddKernelNode(ret_node, graph, NULL, 0, &node));
+    return graph;
+}
+
+static void set_parameters(CUgraphExec exec, CUgraphNode node, CUdeviceptr *block)
+{
+    size_t words = 1;
+    uint32_t one = 0;
+    void *params[] = {block, &words, &one};
+    CUDA_KERNEL_NODE_PARAMS changed = {.func = add_kernel,
+                                       .gridDimX = 1,
+                                       .gridDimY = 1,
+                                       .gridDimZ = 1,
+                                       .blockDimX = 32,
+                                       .blockDimY = 1,
+                                       .blockDimZ = 1,
+                                       .kernelParams = params};
+
+    MUST(cuGraphExecKernelNodeSetParams(exec, node, &changed));
+}
+
+/* The executable graph that stays; NULL if none does. */
+static CUgraphExec prepare(void)
+{
+    CUgraphExecUpdateResultInfo result;
+    CUgraphExec exec = NULL, other;
+    CUgraphNode node;
+    CUgraph graph;
+
+    if (is("updated") || is("changed")) {
+        CUdeviceptr small;
+
+        MUST(cuMemAllocAsync(&small, 4, stream));
+        graph = added(&small, &node);
+        MUST(cuGraphInstantiate(&exec, graph, 0));
+        if (is("changed")) {
+            set_parameters(exec, node, &cold[0]);
+        } else {
+            CUgraph next = added(&cold[0], &node);
+
+            MUST(cuGraphExecUpdate(exec, next, &result));
+            MUST(cuGraphDestroy(next));
+        }
+        MUST(cuGraphDestroy(graph));
+        return exec;
+    }
+    graph = capture(/* full */ true);
+    if (is("child")) {
+        graph = parent_of(graph);
+    }
+    if (is("captured")) {
+        return NULL;
+    }
+    if (!is("forgotten")) {
+        MUST(cuGraphInstantiate(&exec, graph, 0));
+    }
+    if (is("twice")) {
+        MUST(cuGraphInstantiate(&other, graph, 0));
+        MUST(cuGraphExecDestroy(other));
+    }
+    MUST(cuGraphDestroy(graph));
+    if (is("destroyed")) {
+        MUST(cuGraphExecDestroy(exec));
+        exec = NULL;
+    }
+    return exec;
+}
+
+static void launch(CUgraphExec exec)
+{
+    for (int i = 0; exec != NULL && i < LAUNCHES; i++) {
+        MUST(cuGraphLaunch(exec, side));
+        for (int k = 0; k < COLD; k++) {
+            bool adds = !is("fill") && !is("copy") && !is("updated") && !is("changed");
+
+            expected[k] = named[k] && is("fill") ? 7 : expected[k] + (named[k] && adds);
+        }
+    }
+    MUST(cuStreamSynchronize(side));
+}
+
+/* ---- pressure ---- */
+
+static void press(void)
+{
+    CUdeviceptr hot[HOTS], brief;
+
+    for (int i = 0; i < AGE; i++) {
+        MUST(cuMemAllocAsync(&brief, 512, stream));
+        MUST(cuMemFreeAsync(brief, stream));
+    }
+    for (int i = 0; i < HOTS; i++) {
+        MUST(cuMemAllocAsync(&hot[i], COLD_BYTES, stream));
+        MUST(cuMemsetD8Async(hot[i], 0xaa, COLD_BYTES, stream));
+    }
+    MUST(cuStreamSynchronize(stream));
+    for (int i = 0; i < HOTS; i++) {
+        MUST(cuMemFreeAsync(hot[i], stream));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    CUgraphExec exec;
+    CUmodule module;
+    size_t wrong = 0;
+
+    how = argc > 1 ? argv[1] : "kernel";
+    for (int i = 2; i < argc; i++) {
+        named[atoi(argv[i]) % COLD] = true;
+    }
+    enter_device(0, &module);
+    MUST(cuModuleGetFunction(&add_kernel, module, "spw_add"));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
+    for (int i = 0; i < COLD; i++) {
+        expected[i] = new_block(&cold[i], i, COLD_WORDS, stream);
+    }
+    MUST(cuCtxSynchronize());
+    exec = prepare();
+    launch(exec);
+    press();
+    launch(exec);
+    for (int i = 0; i < COLD; i++) {
+        wrong += count_wrong(cold[i], COLD_WORDS, expected[i]);
+    }
+    printf("%zu words wrong\n", wrong);
+    return 0;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Blocks that executable CUDA graphs name stay on the device; others move, as without graphs."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../preload"))
+import harness
+from spill import SPILL_LINE
+
+GRAPHS = harness.ROOT / "tests/spill/graphs"
+BLOCK = 12 << 20
+MOST = 14 << 20  # a block, with the rest of its chunks
+SEEDS = (1, 2, 3)
+
+
+class Graphs(harness.Case):
+    def evicted(self, *arguments, **options):
+        """The bytes of old blocks that went to the host."""
+        options = {"SIM_MEMORY": "64MiB", "SIM_SEED": 1, "CHECK": "on", **options}
+        result = self.run_program(GRAPHS, *arguments, allow=[SPILL_LINE], **options)
+        self.assertEqual(result.stdout, "0 words wrong\n")
+        device = result.device()
+        return device["spilled_bytes"] - device["placed_bytes"]
+
+    def test_what_no_graph_names_moves(self):
+        for how in ("kernel", "fill", "copy", "child", "twice"):
+            for seed in SEEDS:
+                with self.subTest(how, seed=seed):
+                    moved = self.evicted(how, 0, 1, 2, SIM_SEED=seed)
+                    self.assertGreater(moved, 0)
+                    self.assertLessEqual(moved, MOST)
+
+    def test_what_a_graph_names_stays(self):
+        for how in ("kernel", "fill", "copy", "child", "twice"):
+            with self.subTest(how):
+                self.assertEqual(self.evicted(how, 0, 1, 2, 3), 0)
+
+    def test_all_stays_until_the_graph_is_known(self):
+        self.assertEqual(self.evicted("captured", 0), 0)
+
+    def test_a_graph_that_is_gone(self):
+        for how in ("forgotten", "destroyed"):
+            with self.subTest(how):
+                self.assertGreater(self.evicted(how, 0, 1, 2, 3), BLOCK)
+
+    def test_an_updated_graph(self):
+        moved = self.evicted("updated")
+        self.assertGreater(moved, BLOCK)
+
+    def test_parameters_that_are_not_read(self):
+        self.assertEqual(self.evicted("changed"), 0)
+
+    def test_nodes_that_cannot_be_read(self):
+        """Then all that lived stays. An old driver has none of these functions."""
+        for name in ("cuGraphGetNodes", "cuGraphNodeGetType", "cuGraphKernelNodeGetParams_v2"):
+            for fail in (f"{name}:1:801", f"{name}:1+:801"):
+                with self.subTest(fail):
+                    self.assertEqual(self.evicted("kernel", 0, SIM_FAIL=fail), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
