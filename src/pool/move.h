@@ -84,8 +84,8 @@ void spw_pool_each_large(struct spw_pool *pool, spw_pool_visitor *visit, void *c
 void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, uint64_t *ret_bytes,
                           uint64_t *ret_granule_bytes);
 
-/* Fixes every block that is live now, for no reason of enum spw_fixed_reason, and leaves moves under
- * way nothing to commit. The second function ends that. */
+/* Fixes every block that is live now, for no reason of enum spw_fixed_reason, and leaves moves
+ * under way nothing to commit. The second function ends that. */
 void spw_pool_fix_all(struct spw_pool *pool);
 void spw_pool_release_all(struct spw_pool *pool);
 

@@ -1,9 +1,8 @@
 #include "track/graph.h"
 
 #include "common/lock.h"
-#include "pool/attributes.h"
+#include "common/log.h"
 #include "pool/pool.h"
-#include "pool/query.h"
 #include "track/arguments.h"
 #include "track/device.h"
 #include "track/lookup.h"
@@ -293,6 +292,16 @@ static void release(struct spw_graph_uses *uses)
     free(uses);
 }
 
+static void tell_unreadable(void)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&told)) {
+        spw_log(SPW_LOG_INFO, "nodes of a CUDA graph cannot be read: memory that lives now stays "
+                              "where it is until the graph is destroyed");
+    }
+}
+
 /* Fixes the blocks; those that cannot be entered are cut off, and then all that live are fixed. */
 static void fix(struct spw_graph_uses *uses)
 {
@@ -305,6 +314,7 @@ static void fix(struct spw_graph_uses *uses)
     if (!uses->known) {
         spw_process.graphs.unreadable++;
         fix_all();
+        tell_unreadable();
     }
 }
 
@@ -409,6 +419,7 @@ void spw_track_graph_changed(CUgraphExec executable)
     uses = spw_map_get(&spw_process.graphs.executables, (uintptr_t)executable);
     if (uses == NULL || uses->known) {
         spw_process.graphs.unreadable++;
+        tell_unreadable();
     }
     if (uses != NULL) {
         uses->known = false;

@@ -51,6 +51,13 @@ class Graphs(harness.Case):
     def test_parameters_that_are_not_read(self):
         self.assertEqual(self.evicted("changed"), 0)
 
+    def test_one_line_says_so(self):
+        for how, blocks, lines in (("changed", (), 1), ("kernel", (0,), 0)):
+            with self.subTest(how):
+                result = self.run_program(GRAPHS, how, *blocks, SIM_MEMORY="64MiB", LOG="info",
+                                          allow=[""])
+                self.assertEqual(result.stderr.count("nodes of a CUDA graph cannot be read"), lines)
+
     def test_nodes_that_cannot_be_read(self):
         """Then all that lived stays. An old driver has none of these functions."""
         for name in ("cuGraphGetNodes", "cuGraphNodeGetType", "cuGraphKernelNodeGetParams_v2"):

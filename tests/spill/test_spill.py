@@ -66,10 +66,9 @@ class Moves(harness.Case):
         self.assertEqual(device["spilled_bytes"], 0)
         self.assertEqual(device["host_peak_bytes"], 0)
 
-    def test_memory_of_a_graph_stays(self):
-        device = self.moves("capture")
-        self.assertEqual(device["moves"], 0)
-        self.assertGreater(device["placed_bytes"], 0)
+    def test_beside_a_graph(self):
+        """What it does not name moves; test_graphs.py has the rest."""
+        self.assertGreater(self.moves("capture")["moves"], 0)
 
     def test_a_peer_uses_the_memory(self):
         """A migration waits for the peer's work, and maps the new memory for the peer too."""
