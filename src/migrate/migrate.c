@@ -360,8 +360,8 @@ static bool is_host_full(const struct spw_migrate *tier)
            spw_counter_get(&counters->host_limit_bytes);
 }
 
-enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, uint64_t wait_ns,
-                                   uint64_t *ret_bytes)
+enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, bool held,
+                                   uint64_t wait_ns, uint64_t *ret_bytes)
 {
     enum spw_err err = SPW_E_UNSUPPORTED;
 
@@ -370,6 +370,7 @@ enum spw_err spw_migrate_evict_all(struct spw_migrate *tier, uint8_t account, ui
     spw_migrate_host_tier_probe(&tier->host);
     if (tier->host.state == SPW_HOST_TIER_OPEN && tier->host.can_migrate) {
         atomic_store(&tier->parked, true);
+        spw_pool_let_graphs_move(tier->config.pool, held);
         err = move_all(tier, SPW_TIER_HOST, account, wait_ns, ret_bytes);
         /* The last attempt finds nothing to move, or no room. */
         err = err == SPW_E_NO_MEMORY && !is_host_full(tier) ? SPW_OK : err;
@@ -384,6 +385,7 @@ void spw_migrate_return_all(struct spw_migrate *tier, uint64_t wait_ns, uint64_t
     spw_lock(&tier->lock);
     if (atomic_exchange(&tier->parked, false)) {
         (void)move_all(tier, SPW_TIER_DEVICE, 0, wait_ns, ret_bytes);
+        spw_pool_let_graphs_move(tier->config.pool, false);
     }
     spw_unlock(&tier->lock);
 }

@@ -36,6 +36,12 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
+/* What a graph names comes before any priority. */
+static int32_t priority_of(const struct spw_extent *block)
+{
+    return (block->fixed & SPW_FIXED_BY_GRAPH) != 0 ? INT32_MAX : block->priority;
+}
+
 /* Lists the blocks that qualify, in the order to move them. The caller frees *ret_candidates.
  * Returns 0 when there are none, or no memory for the list. */
 static size_t list_candidates(const struct spw_pool *pool, const struct spw_move_request *request,
@@ -50,7 +56,7 @@ static size_t list_candidates(const struct spw_pool *pool, const struct spw_move
             (request->to == SPW_TIER_HOST || e->placed == 0) &&
             (request->account == 0 || e->account == request->account) &&
             pool->queues.clock - e->used >= request->least_age) {
-            candidates[count++] = (struct candidate){e, e->used, e->priority};
+            candidates[count++] = (struct candidate){e, e->used, priority_of(e)};
         }
     }
     if (candidates != NULL) {
@@ -601,6 +607,13 @@ void spw_pool_fix_all(struct spw_pool *pool)
             pool->moves[i].items[k].left_out = true;
         }
     }
+    spw_unlock(&pool->lock);
+}
+
+void spw_pool_let_graphs_move(struct spw_pool *pool, bool may)
+{
+    spw_lock(&pool->lock);
+    pool->overruled = may ? SPW_FIXED_BY_GRAPH : 0;
     spw_unlock(&pool->lock);
 }
 

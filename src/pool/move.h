@@ -89,6 +89,11 @@ void spw_pool_large_range(const struct spw_pool *pool, uint64_t *ret_address, ui
 void spw_pool_fix_all(struct spw_pool *pool);
 void spw_pool_release_all(struct spw_pool *pool);
 
+/* From now on blocks that executable graphs name may move, too, the first to the device and the
+ * last to the host; or (`may` is false) they stay where they are. For while no graph is launched.
+ */
+void spw_pool_let_graphs_move(struct spw_pool *pool, bool may);
+
 /* ---- a move ---- */
 
 /* Begins a move. SPW_E_NO_MEMORY when there is nothing to move or no memory to move it to;

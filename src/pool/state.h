@@ -86,6 +86,7 @@ struct spw_pool {
     uint64_t uncounted_bytes; /* of lazy blocks that are no part of own_live_bytes */
     bool lost_announced;      /* config.to_commit counts lost granules of this pool */
     uint64_t fixed_id;        /* blocks up to this id are not moved; 0: none */
+    uint8_t overruled;        /* enum spw_fixed_reason, as bits, that keep no block in place now */
     struct spw_move moves[SPW_MOVES];
     struct spw_export export;
     struct spw_exported exported;
@@ -109,8 +110,9 @@ static inline struct spw_extent *spw_pool_list(const struct spw_pool *pool, size
 /* True if an extent lets the granules under it be moved. */
 static inline bool spw_pool_can_move(const struct spw_pool *pool, const struct spw_extent *extent)
 {
-    return extent->kind == SPW_EXTENT_BLOCK ? extent->id > pool->fixed_id && extent->fixed == 0
-                                            : extent->kind != SPW_EXTENT_CLAIM;
+    return extent->kind == SPW_EXTENT_BLOCK
+               ? extent->id > pool->fixed_id && (extent->fixed & ~pool->overruled) == 0
+               : extent->kind != SPW_EXTENT_CLAIM;
 }
 
 /* Returns the address of an item's first granule, and its size. */

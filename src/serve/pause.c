@@ -24,7 +24,7 @@ static void count_left(struct spw_pause_result *result, bool on_host)
 }
 
 /* Moves the memory of one device. */
-static enum spw_err evict(struct spw_device *device, uint8_t rule, uint64_t wait_ns,
+static enum spw_err evict(struct spw_device *device, uint8_t rule, bool held, uint64_t wait_ns,
                           struct spw_pause_result *result)
 {
     struct spw_migrate *tier = atomic_load(&device->tier);
@@ -38,7 +38,7 @@ static enum spw_err evict(struct spw_device *device, uint8_t rule, uint64_t wait
     if (tier == NULL) {
         return SPW_E_UNSUPPORTED;
     }
-    err = spw_migrate_evict_all(tier, rule, wait_ns, &bytes);
+    err = spw_migrate_evict_all(tier, rule, held, wait_ns, &bytes);
     result->moved_bytes += bytes;
     result->host_full |= err == SPW_E_NO_MEMORY;
     (void)spw_pool_trim(pool, 0);
@@ -63,13 +63,13 @@ static uint64_t bring_back(uint64_t wait_ns)
     return sum;
 }
 
-static enum spw_pause_outcome evict_each(uint8_t rule, uint64_t wait_ns,
+static enum spw_pause_outcome evict_each(uint8_t rule, bool held, uint64_t wait_ns,
                                          struct spw_pause_result *result)
 {
     enum spw_err err = SPW_OK;
 
     for (int i = 0; i < spw_process.device_count && err == SPW_OK; i++) {
-        err = evict(&spw_process.devices[i], rule, wait_ns, result);
+        err = evict(&spw_process.devices[i], rule, held, wait_ns, result);
     }
     return err == SPW_OK              ? SPW_PAUSE_DONE
            : err == SPW_E_UNSUPPORTED ? SPW_PAUSE_IMPOSSIBLE
@@ -110,8 +110,9 @@ struct spw_pause_result spw_serve_pause_begin(uint8_t rule, uint64_t wait_ns, vo
     }
     spw_track_lease_enter();
     /* A capture may have begun before the barrier was closed. */
-    result.outcome =
-        spw_track_spill_may_move() ? evict_each(rule, wait_ns, &result) : SPW_PAUSE_CAPTURING;
+    result.outcome = spw_track_spill_may_move()
+                         ? evict_each(rule, /* held */ arrived != NULL, wait_ns, &result)
+                         : SPW_PAUSE_CAPTURING;
     if (result.outcome != SPW_PAUSE_DONE) {
         (void)bring_back(wait_ns);
         result.undone = true;

@@ -2,6 +2,7 @@
  *
  *     paused THREADS DEVICES   works until its input ends, and prints how many steps were done,
  *                              many times a second; "ok" at the end
+ *     paused graphs THREADS DEVICES   the same, and each thread launches a CUDA graph at each step
  *     paused api ROUNDS        pauses and resumes itself
  *     paused graph             is paused by its own thread while a graph is captured
  *     paused pair FILE NUMBER  two processes, numbers 0 and 1, whose streams wait for each other at
@@ -29,6 +30,8 @@ struct worker {
     CUdeviceptr blocks[BLOCKS];
     uint32_t values[BLOCKS];
     uint32_t seed;
+    CUgraphExec graph;            /* NULL: none */
+    CUdeviceptr source, captured; /* the graph copies the one to the other */
 };
 
 /* As enter_device, without a module, which a real driver would not load. */
@@ -42,6 +45,7 @@ static CUcontext enter(CUdevice device)
     return context;
 }
 
+static bool with_graphs;
 static _Atomic bool ends;
 static _Atomic unsigned long steps;
 
@@ -63,11 +67,51 @@ static void check(CUdeviceptr block, uint32_t value, CUstream stream)
     }
 }
 
+/* ---- graphs ---- */
+
+static void make_graph(struct worker *worker)
+{
+    CUgraph graph;
+
+    (void)new_block(&worker->source, 0, WORDS, worker->stream);
+    (void)new_block(&worker->captured, 0, WORDS, worker->stream);
+    MUST(cuStreamSynchronize(worker->stream));
+    MUST(cuStreamBeginCapture(worker->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    MUST(cuMemsetD32Async(worker->captured, 7, WORDS, worker->stream));
+    MUST(cuMemcpyDtoDAsync(worker->captured, worker->source, WORDS * sizeof(uint32_t),
+                           worker->stream));
+    MUST(cuStreamEndCapture(worker->stream, &graph));
+    MUST(cuGraphInstantiate(&worker->graph, graph, 0));
+    MUST(cuGraphDestroy(graph));
+}
+
+/* Gives the graph something new to copy, and checks what it made of it. */
+static void launch_graph(struct worker *worker)
+{
+    uint32_t value = draw(worker);
+
+    MUST(cuMemsetD32Async(worker->source, value, WORDS, worker->stream));
+    MUST(cuGraphLaunch(worker->graph, worker->stream));
+    check(worker->captured, value, worker->stream);
+}
+
+static void end_graph(struct worker *worker)
+{
+    MUST(cuGraphExecDestroy(worker->graph));
+    MUST(cuMemFreeAsync(worker->source, worker->stream));
+    MUST(cuMemFreeAsync(worker->captured, worker->stream));
+}
+
+/* ---- work ---- */
+
 /* Checks a block and changes it, or replaces it by another one. */
 static void step(struct worker *worker)
 {
     size_t i = draw(worker) % BLOCKS;
 
+    if (worker->graph != NULL) {
+        launch_graph(worker);
+    }
     check(worker->blocks[i], worker->values[i], worker->stream);
     if (draw(worker) % 4 == 0) {
         MUST(cuMemFreeAsync(worker->blocks[i], worker->stream));
@@ -92,8 +136,14 @@ static void *work(void *argument)
     for (int i = 0; i < BLOCKS; i++) {
         worker->values[i] = new_block(&worker->blocks[i], i, WORDS, worker->stream);
     }
+    if (with_graphs) {
+        make_graph(worker);
+    }
     while (!atomic_load(&ends)) {
         step(worker);
+    }
+    if (with_graphs) {
+        end_graph(worker);
     }
     for (int i = 0; i < BLOCKS; i++) {
         check(worker->blocks[i], worker->values[i], worker->stream);
@@ -255,6 +305,9 @@ int main(int argc, char **argv)
         pause_itself(atoi(argv[2]));
     } else if (argc == 3) {
         work_on_threads(atoi(argv[1]), atoi(argv[2]));
+    } else if (argc == 4 && strcmp(argv[1], "graphs") == 0) {
+        with_graphs = true;
+        work_on_threads(atoi(argv[2]), atoi(argv[3]));
     } else if (argc == 4) {
         step_together(argv[2], atoi(argv[3]));
     } else if (argc == 2 && strcmp(argv[1], "graph") == 0) {

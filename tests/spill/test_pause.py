@@ -114,15 +114,31 @@ class Pause(harness.Case):
 
     def test_many_times(self):
         """On two devices, by their threads; nothing is left."""
-        program = Program(self, 4, 2, SIM_DEVICES=2)
+        for words in ((4, 2), ("graphs", 4, 2)):
+            with self.subTest(words):
+                program = Program(self, *words, SIM_DEVICES=2)
+                program.await_steps()
+                for _ in range(1000 if LONG else 15):
+                    self.command("pause", program.pid)
+                    self.command("resume", program.pid)
+                program.await_steps()
+                for device in program.end()["devices"]:
+                    self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
+                    self.assertEqual(device["promoted_bytes"], device["spilled_bytes"])
+
+    def test_memory_of_graphs(self):
+        """It goes, too, as nothing is launched; it comes back first, and stays then."""
+        program = Program(self, "graphs", 4, 1)
         program.await_steps()
-        for _ in range(1000 if LONG else 15):
-            self.command("pause", program.pid)
-            self.command("resume", program.pid)
+        self.command("pause", program.pid)
+        self.assertEqual(self.committed(program.pid), (True, 0))
+        self.command("resume", program.pid)
         program.await_steps()
-        for device in program.end()["devices"]:
-            self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
-            self.assertEqual(device["promoted_bytes"], device["spilled_bytes"])
+        self.command("pause", "--on-demand", program.pid)
+        program.await_steps()
+        device = program.end()["devices"][0]
+        self.assertEqual((device["live_bytes"], device["host_bytes"]), (0, 0))
+        self.assertEqual(device["promoted_bytes"], device["spilled_bytes"])
 
     def test_two_processes(self):
         """One command for both: each gives its memory."""

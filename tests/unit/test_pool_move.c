@@ -224,6 +224,8 @@ static void test_fixed_blocks_stay(void **state)
     assert_int_equal(movable, fixed + 2 * GRANULE + GRANULE / 2);
     assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
     assert_int_equal(fake_vm_on_host(&f.vm, fixed, 2 * GRANULE + GRANULE / 2), 0);
+    spw_pool_release_all(f.pool);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 3 * GRANULE);
     pool_close(&f);
 }
 
@@ -232,6 +234,52 @@ static void set_attributes(struct pool_fixture *f, uint64_t address, uint64_t by
 {
     assert_int_equal(spw_pool_set_attributes(f->pool, address, bytes, attributes), blocks);
     pool_check(f);
+}
+
+/* What a graph names stays; while it may move, it is the last to go and the first to come back. */
+static void test_blocks_of_graphs(void **state)
+{
+    static const struct spw_block_attributes named = {.fix = SPW_FIXED_BY_GRAPH};
+    static const struct spw_block_attributes urgent = {.prioritize = true, .priority = 9};
+    struct pool_fixture f;
+    uint64_t graph, other;
+
+    open_tiers(&f);
+    graph = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    other = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    set_attributes(&f, graph, 1, &named, 1);
+    set_attributes(&f, other, 1, &urgent, 1);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 2 * GRANULE);
+    assert_int_equal(fake_vm_on_host(&f.vm, graph, 2 * GRANULE), 0);
+    assert_int_equal(move(&f, SPW_TIER_DEVICE, 8), 2 * GRANULE);
+    spw_pool_let_graphs_move(f.pool, true);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 2), 2 * GRANULE);
+    assert_int_equal(fake_vm_on_host(&f.vm, graph, 2 * GRANULE), 0);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 2), 2 * GRANULE);
+    assert_int_equal(fake_vm_on_host(&f.vm, graph, 2 * GRANULE), 2);
+    assert_int_equal(move(&f, SPW_TIER_DEVICE, 2), 2 * GRANULE);
+    assert_int_equal(fake_vm_on_host(&f.vm, graph, 2 * GRANULE), 0);
+    spw_pool_let_graphs_move(f.pool, false);
+    assert_int_equal(move(&f, SPW_TIER_HOST, 8), 0);
+    pool_close(&f);
+}
+
+/* A move that has begun commits nothing once all is fixed. */
+static void test_no_move_ends_with_all_fixed(void **state)
+{
+    struct pool_fixture f;
+    uint64_t bytes = 1, address;
+
+    open_tiers(&f);
+    address = pool_alloc(&f, 2 * GRANULE, &stream_a);
+    assert_int_equal(begin(&f, SPW_TIER_HOST, 8), SPW_OK);
+    assert_int_equal(spw_pool_move_copy(f.pool, f.move, true), SPW_OK);
+    spw_pool_fix_all(f.pool);
+    (void)spw_pool_move_commit(f.pool, f.move, &bytes);
+    assert_int_equal(spw_pool_move_end(f.pool, f.move), SPW_OK);
+    assert_int_equal(fake_vm_on_host(&f.vm, address, 2 * GRANULE), 0);
+    pool_check(&f);
+    pool_close(&f);
 }
 
 static const struct spw_block_attributes pinned = {.fix = SPW_FIXED_BY_PROGRAM};
@@ -710,6 +758,8 @@ int main(void)
         cmocka_unit_test(test_coldest_first),
         cmocka_unit_test(test_only_the_old),
         cmocka_unit_test(test_fixed_blocks_stay),
+        cmocka_unit_test(test_blocks_of_graphs),
+        cmocka_unit_test(test_no_move_ends_with_all_fixed),
         cmocka_unit_test(test_treated_blocks_stay),
         cmocka_unit_test(test_treatment_ends_with_the_block),
         cmocka_unit_test(test_no_block_to_set),
