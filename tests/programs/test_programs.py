@@ -17,6 +17,10 @@ PYTHON = ROOT / ".programs/bin/python"
 TORCH = ROOT / ".venv/lib"
 MIB = 1 << 20
 SKIPPED = 77
+FITS = "fits in 8 GiB"
+# A later --memory overrules an earlier one.
+SHORT = ("--memory", "1536MiB")
+TWO_RANKS = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
 def torch_packages():
@@ -25,8 +29,9 @@ def torch_packages():
 
 
 class Programs(unittest.TestCase):
-    def run_program(self, name, *flags, packages=None):
-        """(stdout, statistics); without the pool there are no statistics."""
+    def run_program(self, name, *flags, packages=None, launcher=(), words=(), verdict=FITS):
+        """(stdout, statistics); without the pool there are no statistics. With a launcher, those of
+        rank 0."""
         env = {key: value for key, value in os.environ.items()
                if not key.startswith(("SPILLWAY", "LD_", "PYTHON"))}
         env |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -34,15 +39,16 @@ class Programs(unittest.TestCase):
         if packages is not None:
             python, env["PYTHONPATH"] = ROOT / ".venv/bin/python", str(packages)
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "stats.json")
             if "--no-pool" not in flags:
-                flags = (*flags, "--stats", path)
+                name_of_rank = "stats-%r.json" if launcher else "stats.json"
+                flags = (*flags, "--stats", pathlib.Path(folder, name_of_rank))
             done = subprocess.run([BUILD / "spillway", "sim", "--memory", "8GiB", *flags, "--",
-                                   python, HERE / name], env=env, text=True, capture_output=True,
-                                  timeout=600)
+                                   python, *launcher, HERE / name, *words], env=env, text=True,
+                                  capture_output=True, timeout=600)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("spillway: verdict: fits in 8 GiB", done.stderr)
-            return done.stdout, json.loads(path.read_text()) if path.exists() else None
+            self.assertRegex(done.stderr, f"(?m)^spillway: verdict: {verdict}")
+            written = sorted(pathlib.Path(folder).iterdir())
+            return done.stdout, json.loads(written[0].read_text()) if written else None
 
     def test_numba(self):
         bare, _ = self.run_program("numba_add.py", "--no-pool")
@@ -65,6 +71,26 @@ class Programs(unittest.TestCase):
         self.assertAlmostEqual(state / (4096 * 4096), 2, delta=0.1) # bytes for each weight
         self.assertGreaterEqual(allocated, state)
         self.assertEqual(stats["mode"], "tensor")
+
+    @unittest.skipIf(torch_packages() is None, "needs PyTorch (scripts/setup --torch gets one)")
+    def test_deepspeed(self):
+        """Two ranks of ZeRO, with memory in plenty and by spilling."""
+        def allocated(stage, *flags, **more):
+            out, stats = self.run_program("deepspeed_steps.py", "--devices", "2", *flags,
+                                          packages=ROOT / ".programs/with-torch",
+                                          launcher=TWO_RANKS, words=[stage], **more)
+            return int(re.search(r"(?m)^allocated: (\d+)$", out).group(1)), stats
+
+        for stage in "23":
+            with self.subTest(stage=stage):
+                bare, _ = allocated(stage, "--no-pool")
+                pooled, stats = allocated(stage)
+                # Tensors of other streams may still be counted.
+                self.assertAlmostEqual(pooled / bare, 1, delta=0.001)
+                self.assertEqual(stats["mode"], "tensor")
+        spilled, _ = allocated("3", *SHORT,
+                               verdict=r"does not fit in 1\.50 GiB, but runs by spilling")
+        self.assertEqual(spilled, pooled)
 
 
 if __name__ == "__main__":
