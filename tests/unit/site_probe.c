@@ -102,6 +102,11 @@ int probe_python(uint32_t site, char *ret_text, size_t capacity)
     return known->python_count;
 }
 
+uint64_t probe_refused(void)
+{
+    return atomic_load(&spw_callsite_known()->refused);
+}
+
 const char *probe_modules(uint32_t site)
 {
     const struct spw_callsite *known = spw_callsite_table_get(spw_callsite_known(), site);

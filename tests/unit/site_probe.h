@@ -25,6 +25,9 @@ PROBE int probe_native(uint32_t site, uint64_t *ret_addresses);
 /* The Python frames of a site, innermost first: "file:function:line" lines. Returns how many. */
 PROBE int probe_python(uint32_t site, char *ret_text, size_t capacity);
 
+/* Stacks that found no room in the table. */
+PROBE uint64_t probe_refused(void);
+
 /* The classes of the modules of a site. */
 PROBE const char *probe_modules(uint32_t site);
 

@@ -226,6 +226,8 @@ class Late:
         released.probe_capture()
         held.probe_capture()
 atexit.register(lambda: check(released.probe_capture(), here()))
+check(released.probe_capture(), here())  # threads that begin meanwhile wait 20 ms at most
+site_stack.cases = 0
 def forever():
     while True:
         check(released.probe_capture(), here())

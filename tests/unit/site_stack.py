@@ -12,6 +12,7 @@ BOTH, MOST = 3, 64             # native and Python frames; most frames of a site
 released = ctypes.CDLL(PATH)   # the lock of the interpreter is released during the call
 held = ctypes.PyDLL(PATH)      # and here it is not
 released.probe_modules.restype = ctypes.c_char_p
+released.probe_refused.restype = ctypes.c_uint64
 cases = 0                      # stacks that were compared
 
 
@@ -44,8 +45,11 @@ def stack(site):
 
 
 def check(site, frames):
-    """The Python frames of a site are these."""
+    """The Python frames of a site are these. Once the table of sites is full, new stacks are the
+    site 0."""
     global cases
+    if site == 0 and released.probe_refused() > 0:
+        return site
     found, expected = stack(site), frames[:MOST]
     assert found == expected, f"\nfound    {found}\nexpected {expected}"
     cases += 1
