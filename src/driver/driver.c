@@ -201,15 +201,26 @@ const char *spw_driver_call_name(enum spw_call call)
     return calls[call].symbol;
 }
 
+/* Sets the thread's capture mode to *mode, which becomes the one before. A failure is tried again:
+ * in the wrong mode, our calls would break a capture of the program. */
+static bool exchange_mode(struct spw_driver *driver, int ordinal, CUstreamCaptureMode *mode)
+{
+    enum { TRIES = 2 };
+    bool done = false;
+
+    for (int i = 0; i < TRIES && !done; i++) {
+        spw_driver_count(driver, ordinal, SPW_CALL_cuThreadExchangeStreamCaptureMode);
+        done = driver->cuThreadExchangeStreamCaptureMode(mode) == CUDA_SUCCESS;
+    }
+    return done;
+}
+
 void spw_driver_relax(struct spw_driver *driver, int ordinal)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
 
-    if (driver->cuThreadExchangeStreamCaptureMode == NULL) {
-        return;
-    }
-    spw_driver_count(driver, ordinal, SPW_CALL_cuThreadExchangeStreamCaptureMode);
-    if (driver->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS) {
+    if (driver->cuThreadExchangeStreamCaptureMode != NULL &&
+        exchange_mode(driver, ordinal, &mode)) {
         spw_driver_scope.mode = mode;
         spw_driver_scope.relaxed = true;
     }
@@ -219,7 +230,6 @@ void spw_driver_restore(struct spw_driver *driver, int ordinal)
 {
     CUstreamCaptureMode mode = spw_driver_scope.mode;
 
-    spw_driver_count(driver, ordinal, SPW_CALL_cuThreadExchangeStreamCaptureMode);
-    (void)driver->cuThreadExchangeStreamCaptureMode(&mode);
+    (void)exchange_mode(driver, ordinal, &mode);
     spw_driver_scope.relaxed = false;
 }

@@ -85,6 +85,13 @@ class Programs(harness.Case):
         self.assertEqual(result.stdout, "capture valid\n")
         self.assertGreater(result.device()["driver_calls"]["cuMemCreate"], 0)
 
+    def test_capture_while_the_mode_cannot_be_set_at_once(self):
+        for call in range(1, 12):
+            with self.subTest(call=call):
+                result = self.run_program(PROGRAMS / "capture", SIM_CAPTURE_VMM="unsafe",
+                                          SIM_FAIL=f"cuThreadExchangeStreamCaptureMode:{call}:999")
+                self.assertEqual(result.stdout, "capture valid\n")
+
     def test_capture_of_a_stream_that_the_driver_does_not_number(self):
         """The pool needs numbers for its streams; it must know of the capture all the same."""
         for fail in ("", "cuStreamGetId:2:304"):

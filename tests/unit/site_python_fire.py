@@ -385,6 +385,9 @@ SCENARIOS = {function.__name__: function for function in (
 def main():
     scenario, seconds = SCENARIOS[sys.argv[2]], float(sys.argv[3])
     released.probe_start(BOTH)
+    # Threads whose first capture is at the same time as this one wait for it 20 ms at most.
+    check(released.probe_capture(), here())
+    site_stack.cases = 0
     try:
         scenario(Clock(seconds))
     except Unavailable as reason:
