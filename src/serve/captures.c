@@ -5,14 +5,14 @@
 #include "track/process.h"
 #include "track/stream.h"
 
-/* Counts a capture that is about to begin. Returns the stream's id; SPW_STREAM_ALL when nothing was
- * counted, since the stream is unknown or being captured already. */
+/* Counts a capture that is about to begin. Returns the number under which it is counted;
+ * SPW_STREAM_ALL when the stream is being captured already. */
 static uint64_t begin(CUstream handle, bool per_thread)
 {
     const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
-    uint64_t id = info == NULL ? SPW_STREAM_ALL : info->stream.id;
+    uint64_t id = info != NULL ? info->stream.id : spw_track_capture_unknown(handle);
 
-    return info != NULL && spw_track_capture_begin(id) ? id : SPW_STREAM_ALL;
+    return spw_track_capture_begin(id) ? id : SPW_STREAM_ALL;
 }
 
 /* The real call has answered: a capture that did not begin is not counted. */
@@ -78,16 +78,21 @@ CUresult spw_serve_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph gra
  * that was invalidated ends with an error, one that is another thread's goes on. */
 static CUresult ended(CUstream handle, bool per_thread, const CUgraph *graph, CUresult result)
 {
-    const struct spw_stream_info *info = spw_track_stream_get(handle, per_thread);
+    const struct spw_stream_info *known = spw_track_stream_get(handle, per_thread);
+    const struct spw_stream_info unknown = {.stream = {.handle = handle}, .ordinal = -1};
     bool capturing = false;
 
     if (result == CUDA_SUCCESS && graph != NULL && *graph != NULL) {
         spw_track_graph_captured(*graph);
     }
-    if (info != NULL &&
-        (result == CUDA_SUCCESS ||
-         (spw_track_capture_status(info, &capturing) == CUDA_SUCCESS && !capturing))) {
-        spw_track_capture_end(info->stream.id);
+    if (result == CUDA_SUCCESS ||
+        (spw_track_capture_status(known != NULL ? known : &unknown, &capturing) == CUDA_SUCCESS &&
+         !capturing)) {
+        /* Under both numbers: the stream may have become known, or unknown, meanwhile. */
+        spw_track_capture_end(spw_track_capture_unknown(handle));
+        if (known != NULL) {
+            spw_track_capture_end(known->stream.id);
+        }
     }
     return result;
 }

@@ -28,6 +28,7 @@ static void retire_stream(CUstream handle)
 {
     struct spw_stream_info info;
 
+    spw_track_capture_end(spw_track_capture_unknown(handle));
     if (spw_track_stream_forget(handle, &info)) {
         end_stream(&info);
     }

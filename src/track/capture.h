@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "driver/cuda_api.h"
 #include "track/process.h"
@@ -26,6 +27,13 @@ static inline CUresult spw_track_capture_status(const struct spw_stream_info *in
                atomic_load_explicit(&spw_track_driver()->captures_open, memory_order_relaxed) == 0)
                ? CUDA_SUCCESS
                : spw_track_capture_ask(info, ret_capturing);
+}
+
+/* A number for the capture of a stream about which the driver tells nothing, by its handle; no id
+ * of a stream that is known. */
+static inline uint64_t spw_track_capture_unknown(CUstream handle)
+{
+    return UINT64_C(1) << 62 | (uintptr_t)handle;
 }
 
 /* Counts a capture of stream `id`, which is about to begin. False when one is open already. */

@@ -92,9 +92,9 @@ class Programs(harness.Case):
                                           SIM_FAIL=f"cuThreadExchangeStreamCaptureMode:{call}:999")
                 self.assertEqual(result.stdout, "capture valid\n")
 
-    def test_capture_of_a_stream_that_the_driver_does_not_number(self):
-        """The pool needs numbers for its streams; it must know of the capture all the same."""
-        for fail in ("", "cuStreamGetId:2:304"):
+    def test_capture_of_a_stream_of_which_the_driver_tells_nothing(self):
+        """Its number or its context: the pool must know of the capture all the same."""
+        for fail in ("", "cuStreamGetId:2:304", "cuStreamGetCtx:1:1"):
             with self.subTest(fail=fail):
                 result = self.run_program(PROGRAMS / "capture", "free", GROWTH="0%", SIM_FAIL=fail)
                 self.assertEqual(result.stdout, "capture valid\n")
