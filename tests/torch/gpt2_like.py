@@ -127,7 +127,7 @@ def train(args):
     print(f"step time: {statistics.median(seconds) * 1e3:.1f} ms (median of {len(seconds)})")
 
 
-def main():
+def parse(words=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--width", type=int, default=768)
@@ -146,12 +146,16 @@ def main():
                         help="keep activations on the host until the backward pass")
     parser.add_argument("--vary-length", action="store_true",
                         help="sequences of a different length in each step")
-    args = parser.parse_args()
+    args = parser.parse_args(words)
     if args.width % args.heads != 0:
         parser.error("--width must be a multiple of --heads")
     if torch.device(args.device).type == "cuda" and not torch.cuda.is_available():
         sys.exit("gpt2_like.py: no GPU that PyTorch can use")
-    train(args)
+    return args
+
+
+def main():
+    train(parse())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from running import HERE, Run
 
 SCRIPT = HERE / "graph_beside.py"
 LIMIT = 320 << 20
-ROOM = 128 << 20  # for code and the graph's own memory
+ROOM = 256 << 20  # for code and the memory that the driver gives to the graph
 STATE = {"version": 1, "rules": [
     {"name": "state", "match": {"python": {"file": "*/optim/adam*.py"}}, "action": {}}]}
 
