@@ -36,7 +36,7 @@ static int hottest_first(const void *a, const void *b)
     return -coldest_first(a, b);
 }
 
-/* What a graph names comes before any priority. */
+/* Blocks that a graph names come before any priority. */
 static int32_t priority_of(const struct spw_extent *block)
 {
     return (block->fixed & SPW_FIXED_BY_GRAPH) != 0 ? INT32_MAX : block->priority;
