@@ -3,11 +3,11 @@
  *     paused THREADS DEVICES   works until its input ends, and prints how many steps were done,
  *                              many times a second; "ok" at the end
  *     paused graphs THREADS DEVICES   the same, and each thread launches a CUDA graph at each step
- *     paused api ROUNDS        pauses and resumes itself
- *     paused graph             is paused by its own thread while a graph is captured
- *     paused pair FILE NUMBER  two processes, numbers 0 and 1, whose streams wait for each other at
- *                              each step through a file in memory
- *     paused spin              its device never becomes idle before the input ends */
+ *     paused asked ROUNDS COMMAND     lets the command `spillway` pause it until it needs its
+ * memory, while threads launch graphs paused api ROUNDS        pauses and resumes itself paused
+ * graph             is paused by its own thread while a graph is captured paused pair FILE NUMBER
+ * two processes, numbers 0 and 1, whose streams wait for each other at each step through a file in
+ * memory paused spin              its device never becomes idle before the input ends */
 #include "common.h"
 
 #include <dlfcn.h>
@@ -15,13 +15,15 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "spillway.h"
 
-enum { THREADS = 8, BLOCKS = 6, WORDS = 5 * MIB / 4, PRINT_MS = 20 };
+enum { THREADS = 8, BLOCKS = 6, WORDS = 5 * MIB / 4, PRINT_MS = 20, ASKED_STEPS = 10 };
 
 struct worker {
     pthread_t thread;
@@ -45,6 +47,7 @@ static CUcontext enter(CUdevice device)
     return context;
 }
 
+static struct worker workers[THREADS];
 static bool with_graphs;
 static _Atomic bool ends;
 static _Atomic unsigned long steps;
@@ -153,6 +156,55 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void start_workers(int threads, int devices)
+{
+    for (int i = 0; i < threads; i++) {
+        workers[i].context = enter(i % devices);
+        workers[i].seed = (uint32_t)i;
+        MUST(pthread_create(&workers[i].thread, NULL, work, &workers[i]));
+    }
+}
+
+static void end_workers(int threads)
+{
+    atomic_store(&ends, true);
+    for (int i = 0; i < threads; i++) {
+        MUST(pthread_join(workers[i].thread, NULL));
+    }
+}
+
+/* Runs `command` pause --on-demand for this process. */
+static void ask_for_pause(const char *command)
+{
+    char pid[16];
+    const char *words[] = {command, "pause", "--on-demand", pid, NULL};
+    int status = -1;
+    pid_t child;
+
+    (void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    MUST(posix_spawn(&child, command, NULL, NULL, (char *const *)words, environ));
+    if (waitpid(child, &status, 0) != child || status != 0) {
+        printf("%s: status %#x\n", command, (unsigned)status);
+        exit(1);
+    }
+}
+
+static void work_and_ask(int rounds, const char *command)
+{
+    with_graphs = true;
+    start_workers(2, 1);
+    for (int i = 0; i < rounds; i++) {
+        unsigned long before = atomic_load(&steps);
+
+        while (atomic_load(&steps) < before + ASKED_STEPS) {
+            (void)usleep(1000);
+        }
+        ask_for_pause(command);
+    }
+    end_workers(2);
+    printf("%lu steps\n", atomic_load(&steps));
+}
+
 /* Prints the steps until the input ends. */
 static void print_steps(void)
 {
@@ -166,18 +218,9 @@ static void print_steps(void)
 
 static void work_on_threads(int threads, int devices)
 {
-    static struct worker workers[THREADS];
-
-    for (int i = 0; i < threads; i++) {
-        workers[i].context = enter(i % devices);
-        workers[i].seed = (uint32_t)i;
-        MUST(pthread_create(&workers[i].thread, NULL, work, &workers[i]));
-    }
+    start_workers(threads, devices);
     print_steps();
-    atomic_store(&ends, true);
-    for (int i = 0; i < threads; i++) {
-        MUST(pthread_join(workers[i].thread, NULL));
-    }
+    end_workers(threads);
 }
 
 /* A function of spillway.h. */
@@ -308,6 +351,8 @@ int main(int argc, char **argv)
     } else if (argc == 4 && strcmp(argv[1], "graphs") == 0) {
         with_graphs = true;
         work_on_threads(atoi(argv[2]), atoi(argv[3]));
+    } else if (argc == 4 && strcmp(argv[1], "asked") == 0) {
+        work_and_ask(atoi(argv[2]), argv[3]);
     } else if (argc == 4) {
         step_together(argv[2], atoi(argv[3]));
     } else if (argc == 2 && strcmp(argv[1], "graph") == 0) {

@@ -41,7 +41,8 @@ def sharing(session):
 
 @row(call=2, seconds=120)
 def pauses(session):
-    """A program moves its memory to the host and back, and checks it at both places."""
+    """Memory goes to the host and back, by the program itself and by `spillway pause`, that of
+    graphs too; content is checked."""
     program = session.program("paused")
     rounds = 2 if session.setting.tiny else 20
     if program is None:
@@ -53,6 +54,11 @@ def pauses(session):
                   f"{rounds} times", run.why() if run.status else f"{len(found)} moved all blocks")
     if not session.setting.simulated:
         session.timing(f"{rounds} pauses of 30 MiB", f"{run.seconds:.1f} s")
+    run = session.run([program, "asked", str(rounds), f"{session.setting.root}/spillway"],
+                      preload=True, seconds=60,
+                      options={"SPILLWAY_CHECK": "on", "SPILLWAY_CONTROL": "on"})
+    session.check(run.status == 0 and "broken" not in run.err,
+                  f"{rounds} times from outside, with graphs", run.why() if run.status else "")
 
 
 @row(call=2, seconds=240)
