@@ -53,16 +53,20 @@ bool spw_track_capture_begin(uint64_t id)
 
 void spw_track_capture_end(uint64_t id)
 {
+    bool open;
     size_t i;
 
     spw_lock(&spw_locks.captures);
     i = find(id);
-    if (i < spw_process.captures.count) {
+    open = i < spw_process.captures.count;
+    if (open) {
         spw_process.captures.ids[i] = spw_process.captures.ids[--spw_process.captures.count];
         atomic_fetch_sub(&spw_track_driver()->captures_open, 1);
     }
     spw_unlock(&spw_locks.captures);
-    spw_track_graph_settle();
+    if (open) {
+        spw_track_graph_settle();
+    }
 }
 
 CUresult spw_track_capture_ask(const struct spw_stream_info *info, bool *ret_capturing)

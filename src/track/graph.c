@@ -6,15 +6,16 @@
 #include "track/arguments.h"
 #include "track/device.h"
 #include "track/lookup.h"
+#include "track/stream.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DEEPEST = 16 }; /* graphs within graphs that are read */
 
 /* The blocks by the addresses at which they begin: in order, each once. `known` is false when the
  * graph may name others. */
 struct spw_graph_uses {
+    int ordinal; /* of the current device, for the counts of our driver calls; -1: none */
     bool known;
     size_t count, capacity;
     uint64_t *blocks;
@@ -79,7 +80,8 @@ static bool read_kernel(struct spw_driver *driver, CUgraphNode node, struct spw_
     CUfunction function;
 
     if (driver->cuGraphKernelNodeGetParams_v2 == NULL ||
-        SPW_DRIVER_CALL(driver, -1, cuGraphKernelNodeGetParams_v2, node, &params) != CUDA_SUCCESS) {
+        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphKernelNodeGetParams_v2, node, &params) !=
+            CUDA_SUCCESS) {
         return false;
     }
     function = params.func != NULL ? params.func : (CUfunction)params.kern;
@@ -97,7 +99,8 @@ static bool read_copy(struct spw_driver *driver, CUgraphNode node, struct spw_gr
     CUDA_MEMCPY3D copy;
 
     if (driver->cuGraphMemcpyNodeGetParams == NULL ||
-        SPW_DRIVER_CALL(driver, -1, cuGraphMemcpyNodeGetParams, node, &copy) != CUDA_SUCCESS) {
+        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphMemcpyNodeGetParams, node, &copy) !=
+            CUDA_SUCCESS) {
         return false;
     }
     if (copy.srcMemoryType == CU_MEMORYTYPE_DEVICE || copy.srcMemoryType == CU_MEMORYTYPE_UNIFIED) {
@@ -114,7 +117,8 @@ static bool read_fill(struct spw_driver *driver, CUgraphNode node, struct spw_gr
     CUDA_MEMSET_NODE_PARAMS fill;
 
     if (driver->cuGraphMemsetNodeGetParams == NULL ||
-        SPW_DRIVER_CALL(driver, -1, cuGraphMemsetNodeGetParams, node, &fill) != CUDA_SUCCESS) {
+        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphMemsetNodeGetParams, node, &fill) !=
+            CUDA_SUCCESS) {
         return false;
     }
     add_block(uses, fill.dst);
@@ -130,7 +134,7 @@ static bool read_child(struct spw_driver *driver, CUgraphNode node, int depth,
     CUgraph child;
 
     return driver->cuGraphChildGraphNodeGetGraph != NULL &&
-           SPW_DRIVER_CALL(driver, -1, cuGraphChildGraphNodeGetGraph, node, &child) ==
+           SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphChildGraphNodeGetGraph, node, &child) ==
                CUDA_SUCCESS &&
            read_graph(driver, child, depth + 1, uses);
 }
@@ -142,7 +146,7 @@ static bool read_node(struct spw_driver *driver, CUgraphNode node, int depth,
     CUgraphNodeType type;
 
     if (driver->cuGraphNodeGetType == NULL ||
-        SPW_DRIVER_CALL(driver, -1, cuGraphNodeGetType, node, &type) != CUDA_SUCCESS) {
+        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphNodeGetType, node, &type) != CUDA_SUCCESS) {
         return false;
     }
     switch (type) {
@@ -176,15 +180,16 @@ static bool read_graph(struct spw_driver *driver, CUgraph graph, int depth,
     bool known;
 
     if (depth > DEEPEST || driver->cuGraphGetNodes == NULL ||
-        SPW_DRIVER_CALL(driver, -1, cuGraphGetNodes, graph, NULL, &count) != CUDA_SUCCESS) {
+        SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphGetNodes, graph, NULL, &count) !=
+            CUDA_SUCCESS) {
         return false;
     }
     if (count == 0) {
         return true;
     }
     nodes = malloc(count * sizeof(*nodes));
-    known = nodes != NULL &&
-            SPW_DRIVER_CALL(driver, -1, cuGraphGetNodes, graph, nodes, &count) == CUDA_SUCCESS;
+    known = nodes != NULL && SPW_DRIVER_CALL(driver, uses->ordinal, cuGraphGetNodes, graph, nodes,
+                                             &count) == CUDA_SUCCESS;
     for (size_t i = 0; known && i < count; i++) {
         known = read_node(driver, nodes[i], depth, uses);
     }
@@ -195,11 +200,13 @@ static bool read_graph(struct spw_driver *driver, CUgraph graph, int depth,
 /* NULL without memory. */
 static struct spw_graph_uses *read_uses(CUgraph graph)
 {
+    const struct spw_stream_info *current = spw_track_stream_current();
     struct spw_graph_uses *uses = calloc(1, sizeof(*uses));
 
     if (uses == NULL) {
         return NULL;
     }
+    uses->ordinal = current != NULL ? current->ordinal : -1;
     uses->known = true;
     if (!read_graph(spw_track_driver(), graph, /* depth */ 0, uses)) {
         uses->known = false;

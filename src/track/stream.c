@@ -53,7 +53,7 @@ static bool remember(uintptr_t key, const struct spw_stream_info *info)
     }
     *copy = *info;
     spw_lock(&spw_locks.streams);
-    /* Another thread may have been faster with the same answer. */
+    /* Another thread may have been faster. */
     there = spw_map_get(&spw_process.streams.created, key) != NULL;
     if (!there && spw_map_put(&spw_process.streams.created, key, copy)) {
         there = true;
@@ -128,7 +128,7 @@ static bool learn_context(CUcontext context, struct spw_stream_info *ret_info)
     /* The pools must know a context before another thread finds it in the table. */
     spw_lock(&spw_locks.process);
     spw_track_device_note_context(&spw_process.devices[ret_info->ordinal], context);
-    done = spw_track_contexts_add(ret_info);
+    done = spw_track_contexts_add(ret_info) && spw_track_contexts_find(context, ret_info);
     spw_unlock(&spw_locks.process);
     return done;
 }
@@ -151,7 +151,8 @@ static bool learn_created(uintptr_t key, struct spw_stream_info *ret_info)
     ret_info->stream.id = number_of(driver, ret_info->ordinal, key);
     ret_info->stream.handle = handle;
     spw_driver_count(driver, ret_info->ordinal, SPW_CALL_cuStreamGetCtx);
-    return remember(key, ret_info);
+    /* One answer for all threads: another one may have got another number of our own. */
+    return remember(key, ret_info) && look_up(key, ret_info);
 }
 
 /* The calling thread's own stream of the current context. */

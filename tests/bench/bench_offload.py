@@ -111,6 +111,9 @@ class Bench:
 
     def measure(self, workload):
         plenty, peak = self.run(workload, [], bench.LARGE, spillway=False)
+        if plenty is None:
+            self.table.row(workload=workload.name, who="plenty", verdict="MISSED: failed")
+            return
         self.print_row(workload, int(peak * bench.MIB) + ROOM, "plenty", plenty, plenty)
         for name, flags in workload.rivals.items():
             self.compare(workload, name, flags, plenty)

@@ -3,6 +3,7 @@
  *
  *     graphs HOW BLOCKS...   the graph names these of the blocks 0 to 3. HOW:
  *         kernel, fill, copy, child   its nodes
+ *         none        there is no graph; a stream is destroyed
  *         captured    as `kernel`; the graph is captured and not yet made executable
  *         forgotten   the graph is captured and destroyed
  *         destroyed   the executable graph is destroyed
@@ -51,13 +52,13 @@ static void submit(int i)
     }
 }
 
-/* A graph of one node for each block, or of none. */
-static CUgraph capture(bool full)
+/* A graph of one node for each block that it shall name. */
+static CUgraph capture(void)
 {
     CUgraph graph;
 
     MUST(cuStreamBeginCapture(side, CU_STREAM_CAPTURE_MODE_RELAXED));
-    for (int i = 0; full && i < COLD; i++) {
+    for (int i = 0; i < COLD; i++) {
         if (named[i]) {
             submit(i);
         }
@@ -77,70 +78,76 @@ static CUgraph parent_of(CUgraph child)
     return graph;
 }
 
-/* A graph with one kernel node, for a block of which no capture knows. */
+/* The node of a kernel that leaves the first word of a block as it is; `values` has room for its
+ * arguments. */
+struct arguments {
+    CUdeviceptr *block;
+    size_t words;
+    uint32_t zero;
+    void *params[3];
+};
+
+static CUDA_KERNEL_NODE_PARAMS node_of(struct arguments *values, CUdeviceptr *block)
+{
+    *values = (struct arguments){.block = block, .words = 1};
+    values->params[0] = block;
+    values->params[1] = &values->words;
+    values->params[2] = &values->zero;
+    return (CUDA_KERNEL_NODE_PARAMS){.func = add_kernel,
+                                     .gridDimX = 1,
+                                     .gridDimY = 1,
+                                     .gridDimZ = 1,
+                                     .blockDimX = 32,
+                                     .blockDimY = 1,
+                                     .blockDimZ = 1,
+                                     .kernelParams = values->params};
+}
+
+/* A graph with such a node, of which no capture knows. */
 static CUgraph added(CUdeviceptr *block, CUgraphNode *ret_node)
 {
-    size_t words = 1;
-    uint32_t one = 0;
-    void *params[] = {block, &words, &one};
-    CUDA_KERNEL_NODE_PARAMS node = {.func = add_kernel,
-                                    .gridDimX = 1,
-                                    .gridDimY = 1,
-                                    .gridDimZ = 1,
-                                    .blockDimX = 32,
-                                    .blockDimY = 1,
-                                    .blockDimZ = 1,
-                                    .kernelParams = params};
+    struct arguments values;
+    CUDA_KERNEL_NODE_PARAMS params = node_of(&values, block);
     CUgraph graph;
 
     MUST(cuGraphCreate(&graph, 0));
-    MUST(cuGraphAddKernelNode(ret_node, graph, NULL, 0, &node));
+    MUST(cuGraphAddKernelNode(ret_node, graph, NULL, 0, &params));
     return graph;
 }
 
-static void set_parameters(CUgraphExec exec, CUgraphNode node, CUdeviceptr *block)
+/* An executable graph that is updated or changed after it was made. */
+static CUgraphExec prepare_changed(void)
 {
-    size_t words = 1;
-    uint32_t one = 0;
-    void *params[] = {block, &words, &one};
-    CUDA_KERNEL_NODE_PARAMS changed = {.func = add_kernel,
-                                       .gridDimX = 1,
-                                       .gridDimY = 1,
-                                       .gridDimZ = 1,
-                                       .blockDimX = 32,
-                                       .blockDimY = 1,
-                                       .blockDimZ = 1,
-                                       .kernelParams = params};
+    CUgraphExecUpdateResultInfo result;
+    CUdeviceptr small;
+    CUgraphNode node;
+    CUgraphExec exec;
+    CUgraph graph;
 
-    MUST(cuGraphExecKernelNodeSetParams(exec, node, &changed));
+    MUST(cuMemAllocAsync(&small, 4, stream));
+    graph = added(&small, &node);
+    MUST(cuGraphInstantiate(&exec, graph, 0));
+    if (is("changed")) {
+        struct arguments values;
+        CUDA_KERNEL_NODE_PARAMS params = node_of(&values, &cold[0]);
+
+        MUST(cuGraphExecKernelNodeSetParams(exec, node, &params));
+    } else {
+        CUgraph next = added(&cold[0], &node);
+
+        MUST(cuGraphExecUpdate(exec, next, &result));
+        MUST(cuGraphDestroy(next));
+    }
+    MUST(cuGraphDestroy(graph));
+    return exec;
 }
 
 /* The executable graph that stays; NULL if none does. */
-static CUgraphExec prepare(void)
+static CUgraphExec prepare_captured(void)
 {
-    CUgraphExecUpdateResultInfo result;
     CUgraphExec exec = NULL, other;
-    CUgraphNode node;
-    CUgraph graph;
+    CUgraph graph = capture();
 
-    if (is("updated") || is("changed")) {
-        CUdeviceptr small;
-
-        MUST(cuMemAllocAsync(&small, 4, stream));
-        graph = added(&small, &node);
-        MUST(cuGraphInstantiate(&exec, graph, 0));
-        if (is("changed")) {
-            set_parameters(exec, node, &cold[0]);
-        } else {
-            CUgraph next = added(&cold[0], &node);
-
-            MUST(cuGraphExecUpdate(exec, next, &result));
-            MUST(cuGraphDestroy(next));
-        }
-        MUST(cuGraphDestroy(graph));
-        return exec;
-    }
-    graph = capture(/* full */ true);
     if (is("child")) {
         graph = parent_of(graph);
     }
@@ -160,6 +167,20 @@ static CUgraphExec prepare(void)
         exec = NULL;
     }
     return exec;
+}
+
+static CUgraphExec prepare(void)
+{
+    CUstream brief;
+
+    if (is("none")) {
+        MUST(cuStreamCreate(&brief, CU_STREAM_NON_BLOCKING));
+        MUST(cuMemsetD32Async(cold[0], 0, COLD_WORDS, brief));
+        MUST(cuStreamSynchronize(brief));
+        MUST(cuStreamDestroy(brief));
+        return NULL;
+    }
+    return is("updated") || is("changed") ? prepare_changed() : prepare_captured();
 }
 
 static void launch(CUgraphExec exec)

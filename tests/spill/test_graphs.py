@@ -44,6 +44,10 @@ class Graphs(harness.Case):
             with self.subTest(how):
                 self.assertGreater(self.evicted(how, 0, 1, 2, 3), BLOCK)
 
+    def test_a_stream_that_is_gone(self):
+        """Nothing was captured on it, so its end keeps nothing in its place."""
+        self.assertGreater(self.evicted("none"), BLOCK)
+
     def test_an_updated_graph(self):
         moved = self.evicted("updated")
         self.assertGreater(moved, BLOCK)
